@@ -1,0 +1,621 @@
+/* holdall.h - chunked, compressed containers, read and written from C: Bagz.
+ *
+ * RULES, the same for every function:
+ *  - Result. Functions that can fail return holdall_status: 0 done, > 0 done but (see
+ *    HOLDALL_NOT_FOUND), < 0 failed. Results come through pointers after the inputs,
+ *    and are untouched on failure, except that *out handles become NULL, and that *n
+ *    is the size wanted with HOLDALL_E_BUFFER.
+ *  - The words of a failure go to the last argument, a holdall_error of the caller's,
+ *    which may be NULL. Nothing is kept per thread; nothing needs freeing.
+ *  - Handles are opaque. holdall_X_open/... give one that the caller owns;
+ *    holdall_X_close (or _free) takes it back, accepts NULL, and cannot fail. A handle
+ *    keeps alive what it was made from, so any order of closing is right.
+ *  - const holdall_X *: may be called from many threads at once on one handle.
+ *    holdall_X * (not const): one thread at a time, any thread. Distinct handles
+ *    never share state that the caller can see.
+ *  - Nothing appended is visible or durable before the commit. Closing without a
+ *    commit leaves the container as the last commit left it, as a crash would.
+ *  - Readers see the last commit at the time they open, at any moment of a commit and
+ *    after any crash. They need no lock and write nothing. While a change is under way,
+ *    a writer keeps files beside the container NAME: NAME.holdall-lock,
+ *    NAME.holdall-new and NAME.holdall-journal. The first two mean nothing once the
+ *    writer is gone; a journal that is left belongs to the container, and must stay
+ *    with it until the next writer has settled it.
+ *  - Buffers belong to the caller; sizes are in bytes. Where a size is not known
+ *    beforehand, dst == NULL asks for it in *n (HOLDALL_OK); a short dst gives
+ *    HOLDALL_E_BUFFER and the size wanted in *n.
+ *  - Pointers returned by const getters are borrowed: valid until the handle is closed.
+ *  - Strings are UTF-8 with a final NUL; paths are any bytes but NUL. Binary values
+ *    carry their length.
+ *  - NULL for a required pointer, or a value out of range, is HOLDALL_E_ARGUMENT (0 or
+ *    NULL from functions that cannot fail), never undefined. A freed handle, a wrong
+ *    pointer or a wrong length is undefined.
+ *  - No call aborts, prints, reads the environment (but HOLDALL_THREADS, the number of
+ *    threads instead of that of processors, once), or installs a signal handler. A bug
+ *    inside comes back as HOLDALL_E_PANIC and the handle then refuses work. After
+ *    fork() the child may go on reading through handles that it inherited (on the
+ *    calling thread only), and must not write or commit through them.
+ *  - Callbacks run on the calling thread unless they say otherwise; they must not
+ *    unwind (C++ exceptions, longjmp) through the library, nor call it with the handle
+ *    they were called for.
+ *
+ * Linking: find_package(holdall) and holdall::holdall, or pkg-config holdall. The
+ * program may be C99 or later, C++11 or later.
+ */
+/* Generated from src/capi/ by `cargo test --test headers`; do not edit. */
+#ifndef HOLDALL_H
+#define HOLDALL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Define HOLDALL_API to decorate the declarations otherwise. */
+#ifndef HOLDALL_API
+#if defined(_WIN32) && !defined(HOLDALL_STATIC)
+#define HOLDALL_API __declspec(dllimport)
+#else
+#define HOLDALL_API
+#endif
+#endif
+/* A status must be looked at. */
+#ifndef HOLDALL_USE
+#if defined(__GNUC__) || defined(__clang__)
+#define HOLDALL_USE __attribute__((warn_unused_result))
+#else
+#define HOLDALL_USE
+#endif
+#endif
+
+/* ---- versions: of this header; holdall_version_number() is that of the library ---- */
+#define HOLDALL_VERSION_MAJOR 0
+#define HOLDALL_VERSION_MINOR 1
+#define HOLDALL_VERSION_PATCH 0
+/* major * 1000000 + minor * 1000 + patch */
+#define HOLDALL_VERSION_NUMBER 1000
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- failures ------------------------------------------------------------------*/
+
+/* Done. */
+#define HOLDALL_OK 0
+/* Done, but there was nothing: see the function. */
+#define HOLDALL_NOT_FOUND 1
+/* An argument is NULL, out of range, or does not fit the others. */
+#define HOLDALL_E_ARGUMENT (-1)
+/* A bug in the library, please report it. The handle refuses work from now on. */
+#define HOLDALL_E_PANIC (-2)
+/* The memory could not be had. */
+#define HOLDALL_E_MEMORY (-3)
+/* The buffer is too small; the size wanted is in *n. */
+#define HOLDALL_E_BUFFER (-4)
+/* The operating system refused: see holdall_error::os_code. */
+#define HOLDALL_E_IO (-5)
+/* A file is not there. */
+#define HOLDALL_E_MISSING (-6)
+/* A file is there that must not be. */
+#define HOLDALL_E_EXISTS (-7)
+/* Stored bytes break the format: damage, or another kind of file. */
+#define HOLDALL_E_FORMAT (-8)
+/* A stored checksum does not match. */
+#define HOLDALL_E_CHECKSUM (-9)
+/* A format version that this library does not know. */
+#define HOLDALL_E_VERSION (-10)
+/* A codec or filter that this library does not have. */
+#define HOLDALL_E_CODEC (-11)
+/* A type that does not fit. */
+#define HOLDALL_E_TYPE (-12)
+/* An index beyond the end. */
+#define HOLDALL_E_RANGE (-13)
+/* The call does not fit the state of the handle or of the file. */
+#define HOLDALL_E_STATE (-14)
+/* A limit that the caller has set would be passed. */
+#define HOLDALL_E_LIMIT (-15)
+/* The caller's progress function stopped the call. */
+#define HOLDALL_E_CANCELLED (-16)
+/* One of the caller's functions failed. */
+#define HOLDALL_E_CALLBACK (-17)
+/* Somebody else is writing. */
+#define HOLDALL_E_BUSY (-18)
+/* Well-formed, and not supported by this version or this storage. */
+#define HOLDALL_E_UNSUPPORTED (-19)
+/* What every call that can fail returns: HOLDALL_OK, a value above 0 (done, but), or a HOLDALL_E_*.
+ * The values are never renumbered. */
+typedef int32_t holdall_status;
+
+/* The words of a failure: 512 bytes of the caller's, for ever. Every call that can fail takes one as
+ * its last argument, or NULL; it is written only where the call returns less than 0. */
+typedef struct holdall_error {
+    /* What the call returned. */
+    holdall_status status;
+    /* errno, or 0. */
+    int32_t os_code;
+    /* The record at which it failed, as the caller counts them, or -1. */
+    int64_t position;
+    /* UTF-8 with a NUL; cut with "..." where it is longer. */
+    char message[496];
+} holdall_error;
+
+/* ---- options: every open takes them, NULL is the defaults ----------------------*/
+
+/* Threads that a call may use: 0 (default) the processors this process may use, and only where the work
+ * is large enough to pay for it; 1 the calling thread alone. */
+#define HOLDALL_OPT_THREADS 1
+/* Bytes; the most that one file may make a call allocate. Default 4 GiB. */
+#define HOLDALL_OPT_MEMORY_LIMIT 2
+/* HOLDALL_IO_READ or HOLDALL_IO_MAP. */
+#define HOLDALL_OPT_IO 3
+/* 0: checksums that lie beside the data are not looked at (those inside zstd frames always are);
+ * 1 (default): what is read is checked; 2: everything is checked at open, too. */
+#define HOLDALL_OPT_VERIFY 4
+/* 1: damaged records read as empty, and the call says which; 0 (default): they are an error. */
+#define HOLDALL_OPT_SKIP_DAMAGED 5
+/* At commit: 1 (default) data and folder are synced; 0 they are not: a crash of the program loses nothing
+ * of a commit, a failing power supply may. */
+#define HOLDALL_OPT_DURABILITY 6
+/* 1 (default): one writer at a time, across processes, by a lock on `NAME.holdall-lock`; 0: the caller
+ * sees to it. */
+#define HOLDALL_OPT_LOCK 7
+/* One of HOLDALL_CODEC_*. Bags: _NONE, _ZSTD, or _BY_NAME (default): zstd where the file's name ends in
+ * `.bagz`; storage of the caller's has no name, and is then not compressed. */
+#define HOLDALL_OPT_CODEC 8
+/* zstd's level, -131072 to 22; 0 (default) is its own default, 3. */
+#define HOLDALL_OPT_LEVEL 9
+/* One of HOLDALL_SUM_*, for what is written. Bags: HOLDALL_SUM_NONE, or HOLDALL_SUM_CRC32 (default): an
+ * uncompressed bag then gets a file `checksums.NAME` with a CRC-32 a record, a compressed one the checksum
+ * that the zstd format has inside its frames (HOLDALL_SUM_ZSTD says the same there). */
+#define HOLDALL_OPT_CHECKSUM 13
+/* Bytes: a zstd dictionary, trained or any content. What was written with one is read with the same. */
+#define HOLDALL_OPT_DICTIONARY 14
+/* HOLDALL_BAG_LIMITS_TAIL (default) or _SEPARATE: where the limits of a bag's records are. */
+#define HOLDALL_OPT_BAG_LIMITS 23
+/* 0 (default): limits are read from disk where they are needed; 1: all are kept in memory (8 bytes a
+ * record), and the bag can be read on while another program appends to it. */
+#define HOLDALL_OPT_BAG_LIMITS_CACHE 24
+/* HOLDALL_BAG_SHARDS_CONCATENATED (default) or _INTERLEAVED: how several files make one sequence. */
+#define HOLDALL_OPT_BAG_SHARDS 25
+/* Files are read: one that is cut short under us is an error. */
+#define HOLDALL_IO_READ 0
+/* Files are mapped into memory: faster for small records; a file that another program cuts short while it
+ * is open ends this process with SIGBUS. */
+#define HOLDALL_IO_MAP 1
+/* Not compressed. */
+#define HOLDALL_CODEC_NONE 0
+/* Zstandard. */
+#define HOLDALL_CODEC_ZSTD 6
+/* As the name says (option); or different ones (holdall_bag_codec). */
+#define HOLDALL_CODEC_BY_NAME 255
+/* No checksum. */
+#define HOLDALL_SUM_NONE 0
+/* Adler-32. */
+#define HOLDALL_SUM_ADLER32 1
+/* CRC-32, zlib's. */
+#define HOLDALL_SUM_CRC32 2
+/* MD5. */
+#define HOLDALL_SUM_MD5 3
+/* SHA-1. */
+#define HOLDALL_SUM_SHA1 4
+/* SHA-224. */
+#define HOLDALL_SUM_SHA224 5
+/* SHA-256. */
+#define HOLDALL_SUM_SHA256 6
+/* SHA-384. */
+#define HOLDALL_SUM_SHA384 7
+/* SHA-512. */
+#define HOLDALL_SUM_SHA512 8
+/* The checksum that a zstd frame carries of its content; only there, holdall_checksum() has it not. */
+#define HOLDALL_SUM_ZSTD 9
+/* Limits at the end of the file with the records. */
+#define HOLDALL_BAG_LIMITS_TAIL 0
+/* Limits in a file `limits.NAME` beside it. */
+#define HOLDALL_BAG_LIMITS_SEPARATE 1
+/* All records of the first shard, then those of the second, and so on. */
+#define HOLDALL_BAG_SHARDS_CONCATENATED 0
+/* Record i is record i / S of shard i modulo S, of S shards. */
+#define HOLDALL_BAG_SHARDS_INTERLEAVED 1
+/* A set of options. NULL in its place means the defaults. An option that means nothing to the call that
+ * it is given to is HOLDALL_E_ARGUMENT, with its name in the message. May be used for many calls, and
+ * freed right after them. */
+typedef struct holdall_options holdall_options;
+
+/* One of HOLDALL_OPT_*. */
+typedef int32_t holdall_option;
+
+/* Told now and then how far a long call is, in units of its own. Not zero stops the call with
+ * HOLDALL_E_CANCELLED. May run on another thread than the caller's, one call at a time. */
+typedef int (*holdall_progress_fn)(void *ctx, uint64_t done, uint64_t total);
+
+/* Options with nothing set; to be freed with holdall_options_free(). NULL: no memory. */
+HOLDALL_API HOLDALL_USE holdall_options *holdall_options_new(void);
+
+/* Frees options; NULL is fine. */
+HOLDALL_API void holdall_options_free(holdall_options *options);
+
+/* Sets an option to a number. HOLDALL_E_ARGUMENT: no such option, or a value that it cannot have. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_options_set(holdall_options *options,
+                                   holdall_option option,
+                                   int64_t value,
+                                   holdall_error *err);
+
+/* Sets an option to bytes, which are copied. HOLDALL_E_ARGUMENT: the option takes no bytes. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_options_set_bytes(holdall_options *options,
+                                         holdall_option option,
+                                         const void *value,
+                                         size_t n,
+                                         holdall_error *err);
+
+/* Sets the function that long calls tell their progress to; NULL: none. It must stay callable as long as
+ * handles live that were opened with these options. */
+HOLDALL_API
+void holdall_options_on_progress(holdall_options *options,
+                                 holdall_progress_fn progress,
+                                 void *ctx);
+
+/* ---- where the bytes live: a path, or this -------------------------------------*/
+
+/* A place where bytes live, instead of a path: a folder of named files. A container of one file has the
+ * name "" there, and the files beside it names such as "limits.". May be used from many threads. */
+typedef struct holdall_io holdall_io;
+
+/* The caller's storage, as functions. Each may be called from several threads at once, on any thread.
+ * Each returns 0 or more where it is done, and -errno (such as -ENOENT: no such file) where it failed.
+ * Only `size` and `read_at` are required; where one of the others is NULL, the storage is read-only.
+ * 
+ * Everything that commits promise rests on three of them: what `sync`, `rename` and `remove` have done
+ * when they return must survive a failing power supply. */
+typedef struct holdall_io_functions {
+    /* sizeof(holdall_io_functions): set it. */
+    size_t struct_size;
+    /* Given to each function. */
+    void *ctx;
+    /* The length of a file, in bytes. */
+    int64_t (*size)(void *ctx, const char *name);
+    /* Reads n bytes from `at` on; returns how many it read, fewer than n only at the end of the file. */
+    int64_t (*read_at)(void *ctx, const char *name, uint64_t at, void *dst, size_t n);
+    /* Writes all n bytes at `at`; the file grows where needed. */
+    int64_t (*write_at)(void *ctx, const char *name, uint64_t at, const void *src, size_t n);
+    /* Sets the length of a file; makes an empty one first where there is none. */
+    int64_t (*truncate)(void *ctx, const char *name, uint64_t size);
+    /* Makes the bytes, the length and the name of a file durable. */
+    int64_t (*sync)(void *ctx, const char *name);
+    /* Renames in one step, replacing what bore the name. */
+    int64_t (*rename)(void *ctx, const char *from, const char *to);
+    /* Removes a file. */
+    int64_t (*remove)(void *ctx, const char *name);
+    /* Calls `each` with the name of each file in a folder, until it returns non-zero. Not called for bags. */
+    int64_t (*list)(void *ctx,
+                    const char *folder,
+                    int (*each)(void *arg, const char *name),
+                    void *arg);
+    /* Called once, after the last handle that uses the storage is closed; may be NULL. */
+    void (*destroy)(void *ctx);
+} holdall_io_functions;
+
+/* Storage behind functions; the table is copied, what its functions need must live until `destroy`.
+ * HOLDALL_E_ARGUMENT: struct_size is 0 or beyond this version's, or size or read_at is NULL; `destroy` is
+ * then not called. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_io_from_functions(const holdall_io_functions *functions,
+                                         holdall_io **out,
+                                         holdall_error *err);
+
+/* One file, "", that is n bytes in memory: borrowed, read-only. The bytes must stay where they are, and
+ * as they are, until every handle that was opened from it is closed. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_io_from_memory(const void *bytes,
+                                      size_t n,
+                                      holdall_io **out,
+                                      holdall_error *err);
+
+/* Closes it; NULL is fine. What was opened from it lives on. */
+HOLDALL_API void holdall_io_close(holdall_io *io);
+
+/* ---- what is it, is it sound, make it whole ------------------------------------*/
+
+/* A Bloscpack file (told apart; this version does not open it). */
+#define HOLDALL_FORMAT_BLOSCPACK 1
+/* A Blosc2 frame (told apart; this version does not open it). */
+#define HOLDALL_FORMAT_B2FRAME 5
+/* A Bagz file. */
+#define HOLDALL_FORMAT_BAGZ 8
+/* A run of bytes in compressed chunks. */
+#define HOLDALL_KIND_SCHUNK 1
+/* Records of any length. */
+#define HOLDALL_KIND_BAG 4
+/* To be read. */
+#define HOLDALL_READ 0
+/* Goes on with what is there, which must be. */
+#define HOLDALL_APPEND 1
+/* Nothing may be there (HOLDALL_E_EXISTS). */
+#define HOLDALL_NEW 2
+/* What is there stays until the first commit puts the new in its place. */
+#define HOLDALL_REPLACE 3
+/* One of HOLDALL_FORMAT_*. */
+typedef int32_t holdall_format;
+
+/* One of HOLDALL_KIND_*. */
+typedef int32_t holdall_kind;
+
+/* Told of each fault that holdall_verify() finds: `part` is "record N" or the path, borrowed for the call
+ * like `fault`. Not zero stops. Runs on the calling thread. */
+typedef int (*holdall_fault_fn)(void *ctx, const char *part, const holdall_error *fault);
+
+/* One of HOLDALL_READ, _APPEND, _NEW, _REPLACE. */
+typedef int32_t holdall_mode;
+
+/* Version of the library that is running: major*1000000 + minor*1000 + patch. Compare it with
+ * HOLDALL_VERSION_NUMBER, that of the header. */
+HOLDALL_API uint32_t holdall_version_number(void);
+
+/* Versions of the library and of the codecs in it, such as "0.1.0 zstd/1.5.7"; static. */
+HOLDALL_API const char *holdall_version_text(void);
+
+/* The name of a status, such as "HOLDALL_E_IO"; static; never NULL. */
+HOLDALL_API const char *holdall_status_name(holdall_status status);
+
+/* What is at this path (or spec, see holdall_bag_open())? Format and kind, from the bytes; Bagz has no
+ * magic number, a file is a bag if it opens as one. HOLDALL_E_FORMAT: nothing that is known here. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_identify(const char *path,
+                                holdall_format *format,
+                                holdall_kind *kind,
+                                holdall_error *err);
+
+/* Reads everything at a path (or spec) and checks every length and checksum, to the end; each fault goes
+ * to `fault` (NULL: none is told). Then *sound, *bad and *unchecked (each may be NULL) are how many records
+ * are sound, cannot be read, and can be read but have no checksum.
+ * Takes the options of holdall_bag_open() but HOLDALL_OPT_VERIFY and _SKIP_DAMAGED.
+ * HOLDALL_OK: sound. Else the status and words of the first fault; a bag that cannot be opened is one. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_verify(const char *path,
+                              const holdall_options *options,
+                              holdall_fault_fn fault,
+                              void *ctx,
+                              uint64_t *sound,
+                              uint64_t *bad,
+                              uint64_t *unchecked,
+                              holdall_error *err);
+
+/* Brings the bag of one file at this path, which a crash, a full disk or another program left torn, back
+ * to its last whole state: an unfinished change is undone or finished; what a Bagz writer of a single file
+ * leaves when it is cut off (`X` and `limits.X`) becomes a bag; separate limits that are torn or reach
+ * beyond the records go; a damaged last limit of a compressed bag is put right; `checksums.X` goes where it
+ * is that of another state. A bag that is whole stays as it is. *kept and *dropped (each may be NULL):
+ * records that are there now, and limits of records that were not whole.
+ * Options: HOLDALL_OPT_BAG_LIMITS, _CODEC, _DICTIONARY, _MEMORY_LIMIT, _DURABILITY, _LOCK.
+ * HOLDALL_E_FORMAT: it cannot be repaired, and nothing was changed. HOLDALL_E_BUSY: a writer is at work. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_repair(const char *path,
+                              const holdall_options *options,
+                              uint64_t *kept,
+                              uint64_t *dropped,
+                              holdall_error *err);
+
+/* The checksum (HOLDALL_SUM_*, 0 to 8) of n bytes, to dst: the digest's bytes, 32-bit sums little-endian.
+ * dst NULL asks for the size in *digest_size; a short dst is HOLDALL_E_BUFFER. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_checksum(int32_t sum,
+                                const void *bytes,
+                                size_t n,
+                                void *dst,
+                                size_t dst_size,
+                                size_t *digest_size,
+                                holdall_error *err);
+
+/* ---- bags: records of any length (Bagz) ----------------------------------------*/
+
+/* Records of any length, as Bagz keeps them: one file, or several read as one. May be read from many
+ * threads at once. */
+typedef struct holdall_bag holdall_bag;
+
+/* A writer of one bag. */
+typedef struct holdall_bag_writer holdall_bag_writer;
+
+/* What one batch read gave: bytes and offsets, which belong to it. */
+typedef struct holdall_records holdall_records;
+
+/* Opens a bag for reading: its last commit. `spec` is a path, or several with commas between; in each,
+ * `@N` stands for the files `-00000-of-0000N` and so on, `@*` for as many as there are: "a@3.bagz,b.bag". A
+ * name that exists as it stands is taken as it stands.
+ * Takes no more memory or time for 10^8 records than for 10, unless limits are to be kept in memory.
+ * Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO, _VERIFY, _SKIP_DAMAGED, _CODEC, _DICTIONARY, _BAG_LIMITS,
+ * _BAG_LIMITS_CACHE, _BAG_SHARDS; progress is told by holdall_bag_checksum() and _VERIFY 2.
+ * HOLDALL_E_MISSING: a file is not there (the message names it). HOLDALL_E_FORMAT: it is no bag, or a torn
+ * one: see holdall_repair(). HOLDALL_E_CHECKSUM: `checksums.NAME` is that of another state of the bag. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_bag_open(const char *spec,
+                                const holdall_options *options,
+                                holdall_bag **out,
+                                holdall_error *err);
+
+/* As holdall_bag_open(), with n storages of the caller's as shards, each with its records under the name "".
+ * They may be closed at once. n must be at least 1. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_bag_open_io(holdall_io *const *shards,
+                                   uint32_t n,
+                                   const holdall_options *options,
+                                   holdall_bag **out,
+                                   holdall_error *err);
+
+/* The records start, start + step, ... n of them, as a bag of its own that shares the files; step may be
+ * negative, not 0. A slice of a slice counts in the slice. HOLDALL_E_RANGE: it reaches beyond the bag. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_bag_slice(const holdall_bag *bag,
+                                 uint64_t start,
+                                 int64_t step,
+                                 uint64_t n,
+                                 holdall_bag **out,
+                                 holdall_error *err);
+
+/* Closes a bag; NULL is fine. Slices of it live on. */
+HOLDALL_API void holdall_bag_close(holdall_bag *bag);
+
+/* How many records. 0 for NULL, as all functions that cannot fail give for NULL. */
+HOLDALL_API uint64_t holdall_bag_size(const holdall_bag *bag);
+
+/* HOLDALL_CODEC_NONE or _ZSTD, or _BY_NAME where shards differ. */
+HOLDALL_API int32_t holdall_bag_codec(const holdall_bag *bag);
+
+/* What protects the records against silent damage: HOLDALL_SUM_CRC32 (`checksums.NAME`), _ZSTD (in the
+ * frames; the first one is looked at), or _NONE: in all shards, or the least of them. */
+HOLDALL_API
+int32_t holdall_bag_sum(const holdall_bag *bag);
+
+/* HOLDALL_BAG_LIMITS_TAIL or _SEPARATE. */
+HOLDALL_API int32_t holdall_bag_limits(const holdall_bag *bag);
+
+/* Bytes on disk of all its files, with limits and checksums, of the whole bag also for a slice. */
+HOLDALL_API uint64_t holdall_bag_cbytes(const holdall_bag *bag);
+
+/* Files it is made of, limits and checksums not counted. */
+HOLDALL_API uint32_t holdall_bag_shards(const holdall_bag *bag);
+
+/* Reads record i into dst, its size in bytes into *n. dst NULL asks for the size alone.
+ * HOLDALL_E_BUFFER: dst is too small, *n is the size. HOLDALL_E_RANGE: there is no record i.
+ * HOLDALL_E_FORMAT, _CHECKSUM: the record is damaged; the others can still be read. HOLDALL_E_LIMIT: it takes
+ * more memory than HOLDALL_OPT_MEMORY_LIMIT. HOLDALL_E_STATE: the bag has grown since it was opened and its
+ * limits are not kept in memory: open it again.
+ * HOLDALL_NOT_FOUND (> 0) and *n 0: damaged, and HOLDALL_OPT_SKIP_DAMAGED is set. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_bag_read(const holdall_bag *bag,
+                                uint64_t i,
+                                void *dst,
+                                size_t dst_size,
+                                size_t *n,
+                                holdall_error *err);
+
+/* Reads the n records from `first` on, in parallel where it pays, into one batch. Fails as
+ * holdall_bag_read() does, as a whole, at the first record that cannot be read (err->position). */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_bag_read_range(const holdall_bag *bag,
+                                      uint64_t first,
+                                      uint64_t n,
+                                      holdall_records **out,
+                                      holdall_error *err);
+
+/* Reads the records of these n numbers, in any order, repeated or not, into one batch in that order.
+ * Fails as holdall_bag_read_range() does. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_bag_read_indices(const holdall_bag *bag,
+                                        const uint64_t *indices,
+                                        size_t n,
+                                        holdall_records **out,
+                                        holdall_error *err);
+
+/* Checksum (HOLDALL_SUM_*, 0 to 8) of the content: over every record in order, its length as 8 bytes
+ * little-endian, then its bytes; so it is the same however they are stored. dst NULL asks for the size in
+ * *n; a short dst is HOLDALL_E_BUFFER. Fails as reading does. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_bag_checksum(const holdall_bag *bag,
+                                    int32_t sum,
+                                    void *dst,
+                                    size_t dst_size,
+                                    size_t *n,
+                                    holdall_error *err);
+
+/* How many records a batch has. */
+HOLDALL_API size_t holdall_records_count(const holdall_records *records);
+
+/* The bytes of all records of a batch, end to end; borrowed until the batch is closed; never NULL but for
+ * NULL. */
+HOLDALL_API
+const uint8_t *holdall_records_data(const holdall_records *records);
+
+/* count + 1 values; record i is data[offsets[i]] to data[offsets[i + 1]], the last one not included.
+ * Borrowed until the batch is closed. */
+HOLDALL_API
+const uint64_t *holdall_records_offsets(const holdall_records *records);
+
+/* How many records of a batch were damaged and are empty there; 0 without HOLDALL_OPT_SKIP_DAMAGED. */
+HOLDALL_API
+size_t holdall_records_damaged(const holdall_records *records);
+
+/* Which they are: their places in the batch, rising. Borrowed until the batch is closed. */
+HOLDALL_API const uint64_t *holdall_records_damaged_at(const holdall_records *records);
+
+/* Closes a batch; NULL is fine. */
+HOLDALL_API void holdall_records_close(holdall_records *records);
+
+/* Opens a bag of one file for writing. mode: HOLDALL_NEW, _REPLACE or _APPEND; whatever it is, nothing that
+ * others can see changes before the first commit. What a crash left unfinished is settled first.
+ * Options: HOLDALL_OPT_THREADS, _DURABILITY, _LOCK, _CODEC, _LEVEL, _CHECKSUM, _DICTIONARY, _BAG_LIMITS. To go on
+ * with a bag, give the same _CODEC, _DICTIONARY and _BAG_LIMITS; checksums go on as they are there.
+ * HOLDALL_E_EXISTS, HOLDALL_E_MISSING: as the mode says. HOLDALL_E_BUSY: another writer has it open.
+ * HOLDALL_E_STATE: checksums are asked for, and the records that are there have none. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_bag_writer_open(const char *path,
+                                       holdall_mode mode,
+                                       const holdall_options *options,
+                                       holdall_bag_writer **out,
+                                       holdall_error *err);
+
+/* As holdall_bag_writer_open(), in a storage of the caller's, under the name ""; it may be closed at once.
+ * HOLDALL_E_UNSUPPORTED: the storage is read-only. There is no lock: the caller sees to it that there is
+ * one writer. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_bag_writer_open_io(holdall_io *io,
+                                          holdall_mode mode,
+                                          const holdall_options *options,
+                                          holdall_bag_writer **out,
+                                          holdall_error *err);
+
+/* Appends one record of n bytes (record may be NULL where n is 0). It counts from the next commit on. On
+ * failure it was not appended. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_bag_writer_append(holdall_bag_writer *writer,
+                                         const void *record,
+                                         size_t n,
+                                         holdall_error *err);
+
+/* Appends `count` records, compressed in parallel, in order: record i is data[offsets[i]] to
+ * data[offsets[i + 1]]; offsets has count + 1 rising values. On failure holdall_bag_writer_size() tells how
+ * many of them went in. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_bag_writer_append_many(holdall_bag_writer *writer,
+                                              const void *data,
+                                              const uint64_t *offsets,
+                                              size_t count,
+                                              holdall_error *err);
+
+/* Records of the last commit and those appended since. */
+HOLDALL_API uint64_t holdall_bag_writer_size(const holdall_bag_writer *writer);
+
+/* Makes everything appended so far visible and durable, all of it or, on failure, nothing. A commit that
+ * failed may be tried again (after room was made on a full disk, say), unless it is HOLDALL_E_STATE.
+ * HOLDALL_E_EXISTS: the bag was to be new and another program has made one meanwhile. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_bag_writer_commit(holdall_bag_writer *writer,
+                                         holdall_error *err);
+
+/* Closes a writer; NULL is fine. What was not committed is gone, as after a crash. */
+HOLDALL_API void holdall_bag_writer_close(holdall_bag_writer *writer);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* HOLDALL_H */

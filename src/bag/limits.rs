@@ -1,0 +1,130 @@
+//! Limits: where each record of a file ends, one little-endian u64 a record; at the end of the file
+//! itself, or in a file of their own; read from there at need, or kept in memory.
+//!
+//! `bound(0)` is 0 and `bound(i)` the limit of record `i - 1`: record `i` is `bound(i)..bound(i + 1)`.
+#![forbid(unsafe_code)]
+
+use crate::error::{Result, fail};
+use crate::io::File;
+use crate::memory;
+use std::sync::Arc;
+
+/// Bytes of one limit.
+pub const LIMIT: u64 = 8;
+const PIECE: usize = 64 << 10;
+
+/// The limits of one file.
+pub struct Limits {
+    count: u64,
+    place: Place,
+}
+
+enum Place {
+    Disk {
+        file: Arc<dyn File>,
+        base: u64,
+        /// The length that the file must still have once limits were read from it: an append in place
+        /// lets the file grow before it writes over them.
+        unchanged: Option<u64>,
+    },
+    Memory(Vec<u64>),
+}
+
+impl Limits {
+    /// Limits that stay on disk, `count` of them from `base` on. `in_place`: they share their file with
+    /// the records.
+    pub fn on_disk(file: Arc<dyn File>, base: u64, count: u64, in_place: bool) -> Limits {
+        let unchanged = in_place.then(|| base.saturating_add(count.saturating_mul(LIMIT)));
+        Limits { count, place: Place::Disk { file, base, unchanged } }
+    }
+
+    /// The same limits, read into memory once.
+    pub fn into_memory(self, limit: u64) -> Result<Limits> {
+        let what = format!("the limits of {} records", self.count);
+        let bytes = memory::allow(self.count.saturating_mul(LIMIT), limit, what)?;
+        let mut all = memory::with_room(bytes / LIMIT as usize)?;
+        let mut first = 0;
+        while first < self.count {
+            let n = (self.count - first).min(PIECE as u64);
+            all.extend(self.bounds(first, n)?.iter().skip(1));
+            first += n;
+        }
+        self.still()?;
+        Ok(Limits { count: self.count, place: Place::Memory(all) })
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// `bound(i)` and `bound(i + 1)`, for one record. See [`Limits::still`].
+    pub fn pair(&self, i: u64) -> Result<(u64, u64)> {
+        match &self.place {
+            Place::Memory(all) => {
+                let i = usize::try_from(i).unwrap_or(usize::MAX);
+                let end = all.get(i).copied().ok_or_else(|| fail!(Range, "no limit {i}"))?;
+                Ok((i.checked_sub(1).and_then(|j| all.get(j)).copied().unwrap_or(0), end))
+            }
+            Place::Disk { .. } => {
+                let mut b = [0; 16];
+                let (skip, from) = if i == 0 { (8, 0) } else { (0, i - 1) };
+                self.fetch(from, b.get_mut(skip..).unwrap_or_default())?;
+                let [a, b] = [b.first_chunk::<8>(), b.last_chunk::<8>()].map(|c| c.map_or(0, |c| u64::from_le_bytes(*c)));
+                Ok((a, b))
+            }
+        }
+    }
+
+    /// `bound(first)` to `bound(first + n)`: `n + 1` values. See [`Limits::still`].
+    pub fn bounds(&self, first: u64, n: u64) -> Result<Vec<u64>> {
+        let many = usize::try_from(n).map_err(|_| fail!(Limit, "{n} limits at once"))?;
+        let mut out = memory::with_room(many.saturating_add(1))?;
+        if first == 0 {
+            out.push(0);
+        }
+        let from = first.saturating_sub(1);
+        let last = first.checked_add(n).filter(|&e| e <= self.count).ok_or_else(|| fail!(Range, "limits beyond the last"))?;
+        match &self.place {
+            Place::Memory(all) => out.extend_from_slice(all.get(from as usize..last as usize).unwrap_or_default()),
+            Place::Disk { .. } => {
+                let mut buf = memory::zeroed(PIECE.min((last - from) as usize * LIMIT as usize))?;
+                let mut at = from;
+                while at < last {
+                    let piece = buf.get_mut(..((last - at) * LIMIT).min(PIECE as u64) as usize).unwrap_or_default();
+                    self.fetch(at, piece)?;
+                    let (words, _) = piece.as_chunks::<8>();
+                    out.extend(words.iter().map(|w| u64::from_le_bytes(*w)));
+                    at += words.len() as u64;
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    /// The bytes of limits from `from` on.
+    fn fetch(&self, from: u64, dst: &mut [u8]) -> Result<()> {
+        let Place::Disk { file, base, .. } = &self.place else { return Ok(()) };
+        let at = base.saturating_add(from.saturating_mul(LIMIT));
+        match file.bytes().and_then(|b| b.get(usize::try_from(at).ok()?..)?.get(..dst.len())) {
+            Some(b) => dst.copy_from_slice(b),
+            None => file.read_exact_at(at, dst)?,
+        }
+        Ok(())
+    }
+
+    /// To be called after limits were read and before they are believed: an error where the file has
+    /// changed under us. One call serves a whole batch.
+    pub fn still(&self) -> Result<()> {
+        let Place::Disk { file, unchanged: Some(was), .. } = &self.place else { return Ok(()) };
+        let now = file.size()?;
+        if now == *was {
+            return Ok(());
+        }
+        Err(fail!(
+            State,
+            "{}: it had {was} bytes when it was opened and has {now} now; open it again to read on (a bag whose limits are kept in memory reads on through appends)",
+            file.name()
+        ))
+    }
+}

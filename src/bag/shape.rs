@@ -1,0 +1,135 @@
+//! Damage that no checksum sees: limits have none. For compressed bags the frames themselves tell.
+//!
+//! - The last limit of a file with its limits at the tail says how many limits there are; damaged, it
+//!   would shift all record numbers. [`last_limit`] holds it against where the last frames end.
+//! - A limit that was damaged into another one makes an empty or impossible record beside one of several
+//!   frames. [`neighbours`] refuses exactly that pair. (Writers with checksums on store an empty record as an
+//!   empty frame, so that an empty record cannot change places with its neighbour either.)
+#![forbid(unsafe_code)]
+
+use super::frame::{self, FileSource, Source};
+use super::limits::{LIMIT, Limits};
+use super::shard::Shard;
+use crate::error::{Result, fail};
+use crate::io::File;
+
+/// Frames to walk at most when opening: a last record of more is left to the reader.
+const WALK: usize = 1 << 16;
+
+/// Where the frames that begin at `from` end: the first place that no sound frame follows.
+fn frames_end(src: &impl Source, from: u64) -> u64 {
+    let mut at = from;
+    for _ in 0..WALK {
+        match frame::frame(src, at) {
+            Ok(f) => at += f.len,
+            Err(_) => break,
+        }
+    }
+    at
+}
+
+/// Are the words from `from` on limits: rising, and none beyond `from` itself?
+fn look_like_limits(file: &dyn File, from: u64, size: u64) -> Result<bool> {
+    if from >= size || !(size - from).is_multiple_of(LIMIT) {
+        return Ok(false);
+    }
+    // the last word is the one in doubt
+    let n = ((size - from) / LIMIT - 1).min(4096) as usize;
+    let mut bytes = crate::memory::zeroed(n * LIMIT as usize)?;
+    file.read_exact_at(from, &mut bytes)?;
+    let mut before = 0;
+    Ok(bytes.as_chunks::<8>().0.iter().all(|w| {
+        let v = u64::from_le_bytes(*w);
+        let fine = v >= before && v <= from;
+        before = v;
+        fine
+    }))
+}
+
+/// Refuses a compressed file whose last limit is damaged. `end` is what that limit says.
+pub fn last_limit(file: &dyn File, limits: &Limits, end: u64, size: u64) -> Result<()> {
+    let n = limits.count();
+    if n == 0 {
+        return Ok(());
+    }
+    let source = FileSource { file, end: size };
+    let tail = limits.bounds(n.saturating_sub(3), n.min(3))?;
+    limits.still()?;
+    let (_, before) = tail.split_last().unwrap_or((&0, &[]));
+    let told = |found: u64| {
+        Err(fail!(
+            Format,
+            "{}: the last limit says that the records end at {end}, their frames end at {found}: the limit is damaged (repair puts it right)",
+            file.name()
+        ))
+    };
+    // one bound beyond the end may itself be the damage; two cannot
+    let beyond = before.iter().filter(|&&b| b > end).count();
+    if beyond > 1 {
+        return Err(fail!(Format, "{}: the last limit, {end}, is smaller than those before it: it is damaged", file.name()));
+    }
+    let Some(&start) = before.iter().rev().find(|&&b| b <= end) else { return Ok(()) };
+    let found = frames_end(&source, start);
+    if found != end && found > start && look_like_limits(file, found, size)? {
+        return told(found);
+    }
+    Ok(())
+}
+
+/// Where the records of a compressed file with a damaged last limit really end, if that can be told.
+pub fn find_end(file: &dyn File, size: u64) -> Result<Option<u64>> {
+    let source = FileSource { file, end: size };
+    let mut at = 0;
+    while let Ok(f) = frame::frame(&source, at) {
+        at += f.len;
+    }
+    Ok((at > 0 && look_like_limits(file, at, size)?).then_some(at))
+}
+
+/// What about a record makes its neighbours worth a look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Odd {
+    /// It has no byte.
+    Empty,
+    /// It holds more than one frame of data.
+    Several,
+}
+
+/// Refuses record `i`, which is odd, if a neighbour is odd in the other way.
+pub fn neighbours(shard: &Shard, i: u64, odd: Odd) -> Result<()> {
+    let limits = shard.limits();
+    let first = i.saturating_sub(1);
+    let last = (i + 2).min(limits.count());
+    let bounds = limits.bounds(first, last - first)?;
+    limits.still()?;
+    for (j, pair) in (first..last).zip(bounds.windows(2)) {
+        let &[a, b] = pair else { continue };
+        let other = match odd {
+            Odd::Several => a >= b,
+            Odd::Empty => a < b && b <= shard.end() && several(shard.file(), a, b),
+        };
+        if j != i && other {
+            return Err(fail!(Format, "of it and record {j} beside it one holds nothing and the other several frames: the limit between them is damaged"));
+        }
+    }
+    // behind the last record of a file without limits there may be frames that do not count yet; but then
+    // an empty last record may as well be one whose limit is damaged
+    let at = bounds.get((i - first + 1) as usize).copied().unwrap_or(0);
+    let source = FileSource { file: shard.file(), end: shard.end() };
+    if odd == Odd::Empty && last == i + 1 && at < shard.end() && frame::frame(&source, at).is_ok() {
+        return Err(fail!(Format, "it is empty, and a frame lies behind the last limit, {at}: the limit is damaged, or its writer was cut off"));
+    }
+    Ok(())
+}
+
+/// Do these bytes hold more than one frame of data? Bytes that are no frames do not.
+fn several(file: &dyn File, from: u64, to: u64) -> bool {
+    let source = FileSource { file, end: to };
+    let (mut at, mut data) = (from, 0);
+    while at < to && data < 2 {
+        let Ok(f) = frame::frame(&source, at) else { return false };
+        at += f.len;
+        data += u32::from(!f.skippable);
+    }
+    data > 1
+}

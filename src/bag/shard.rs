@@ -1,0 +1,321 @@
+//! One file of a bag (or its pair, where limits have a file of their own): where each record is, its
+//! stored bytes, its checksum.
+//!
+//! Format, as Bagz writes it: records end to end from byte 0 on, then one limit a record. At the tail,
+//! the last limit is also where the limits begin. A file of 0 bytes holds no record. An empty record
+//! takes no byte, whatever the codec.
+#![forbid(unsafe_code)]
+
+use super::codec::{Codec, Decoder};
+use super::limits::{LIMIT, Limits};
+use super::shape;
+use crate::checksum::crc32;
+use crate::error::{Error, Result, Status, fail};
+use crate::io::journal::Snapshot;
+use crate::io::{Access, File, Folder, beside};
+use crate::memory;
+use std::cell::RefCell;
+use std::ffi::OsStr;
+use std::sync::Arc;
+
+/// Name of the file with the limits of `name`.
+pub const LIMITS_PREFIX: &str = "limits.";
+/// Name of the file with the checksums of `name`.
+pub const SUMS_PREFIX: &str = "checksums.";
+/// Bytes of one checksum.
+pub const SUM: u64 = 4;
+/// Scratch memory that a thread keeps.
+const KEEP: usize = 1 << 20;
+
+/// How a shard is to be opened.
+#[derive(Clone, Copy)]
+pub struct How {
+    /// Read or mapped.
+    pub access: Access,
+    /// Limits in a file of their own.
+    pub separate: bool,
+    /// Limits (and checksums) into memory.
+    pub cache: bool,
+    /// Check the checksums of uncompressed records.
+    pub verify: bool,
+    /// What the file may make us allocate.
+    pub memory_limit: u64,
+}
+
+/// One file of a bag.
+pub struct Shard {
+    records: Arc<dyn File>,
+    /// No record may end beyond.
+    end: u64,
+    limits: Limits,
+    sums: Option<Sums>,
+    decoder: Arc<Decoder>,
+    bytes: u64,
+    memory_limit: u64,
+}
+
+enum Sums {
+    Disk(Arc<dyn File>),
+    Memory(Vec<u8>),
+}
+
+impl Shard {
+    /// Opens the last commit.
+    pub fn open(folder: &Arc<dyn Folder>, name: &OsStr, decoder: &Arc<Decoder>, how: How) -> Result<Shard> {
+        Snapshot::read(folder, name, |snap| {
+            let records = snap.open(name, how.access)?;
+            let size = records.size()?;
+            let (limits, end, mut bytes) = if how.separate {
+                let (limits, bytes) = Shard::separate(snap, name, how.access)?;
+                (limits, size, size.saturating_add(bytes))
+            } else {
+                let (limits, end) = Shard::tail(&records, size).map_err(|e| hint(e, &**folder, name))?;
+                if decoder.codec() == Codec::Zstd {
+                    shape::last_limit(&*records, &limits, end, size)?;
+                }
+                (limits, end, size)
+            };
+            let sums = if how.verify && decoder.codec() == Codec::None { Sums::open(snap, name, limits.count(), how)? } else { None };
+            bytes = bytes.saturating_add(if sums.is_some() { limits.count().saturating_mul(SUM) } else { 0 });
+            let limits = if how.cache { limits.into_memory(how.memory_limit)? } else { limits };
+            Ok(Shard { records, end, limits, sums, decoder: decoder.clone(), bytes, memory_limit: how.memory_limit })
+        })
+    }
+
+    fn tail(file: &Arc<dyn File>, size: u64) -> Result<(Limits, u64)> {
+        let name = file.name();
+        if size == 0 {
+            return Ok((Limits::on_disk(file.clone(), 0, 0, true), 0));
+        }
+        let Some(last_at) = size.checked_sub(LIMIT) else {
+            return Err(fail!(Format, "{name}: {size} bytes are no bag: one limit alone takes 8"));
+        };
+        let mut word = [0; 8];
+        file.read_exact_at(last_at, &mut word)?;
+        let end = u64::from_le_bytes(word);
+        if end > last_at {
+            return Err(fail!(Format, "{name}: its last 8 bytes should say where its records end; they say {end}, the file has {size} bytes"));
+        }
+        if !(size - end).is_multiple_of(LIMIT) {
+            return Err(fail!(Format, "{name}: its last limit leaves {} bytes for limits of 8 bytes each: it was cut short, or is no bag", size - end));
+        }
+        Ok((Limits::on_disk(file.clone(), end, (size - end) / LIMIT, true), end))
+    }
+
+    fn separate(snap: &Snapshot, name: &OsStr, access: Access) -> Result<(Limits, u64)> {
+        let file = snap.open(&beside(LIMITS_PREFIX, name, ""), access)?;
+        let size = file.size()?;
+        if !size.is_multiple_of(LIMIT) {
+            return Err(fail!(Format, "{}: {size} bytes are not a whole number of limits of 8 bytes (repair keeps the whole ones)", file.name()));
+        }
+        Ok((Limits::on_disk(file, 0, size / LIMIT, false), size))
+    }
+
+    /// Records in it.
+    pub fn count(&self) -> u64 {
+        self.limits.count()
+    }
+    /// Its limits.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+    /// The file with the records.
+    pub fn file(&self) -> &dyn File {
+        &*self.records
+    }
+    /// Where the records end.
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+    /// What decodes them.
+    pub fn decoder(&self) -> &Decoder {
+        &self.decoder
+    }
+    /// Bytes on disk, of all its files.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+    /// Does it have a checksum file?
+    pub fn has_sums(&self) -> bool {
+        self.sums.is_some()
+    }
+
+    /// Does the first record that has a frame carry a checksum in it? Looks at a few records.
+    pub fn has_frame_checksum(&self) -> Result<bool> {
+        if self.decoder.codec() == Codec::None {
+            return Ok(false);
+        }
+        let bounds = self.limits.bounds(0, self.count().min(4096))?;
+        self.limits.still()?;
+        let Some(at) = bounds.windows(2).find_map(|w| match w {
+            &[a, b] if a < b => Some(a),
+            _ => None,
+        }) else {
+            return Ok(false);
+        };
+        let source = super::frame::FileSource { file: self.file(), end: self.end };
+        Ok(super::frame::frame(&source, at).is_ok_and(|f| f.checksum))
+    }
+
+    /// Words for a failure at one record.
+    pub fn at_record(&self, i: u64, e: Error) -> Error {
+        e.within(format_args!("{}: record {i}", self.records.name()))
+    }
+
+    /// Refuses limits that no record can have.
+    pub fn check_extent(&self, (from, to): (u64, u64)) -> Result<()> {
+        if from <= to && to <= self.end {
+            return Ok(());
+        }
+        Err(fail!(Format, "its limits say bytes {from} to {to}, the records end at {}", self.end))
+    }
+
+    /// Where a record is.
+    pub fn extent(&self, i: u64) -> Result<(u64, u64)> {
+        let extent = self.limits.pair(i)?;
+        self.limits.still()?;
+        self.check_extent(extent)?;
+        Ok(extent)
+    }
+
+    /// Calls `f` with the stored bytes of an extent.
+    pub fn stored<R>(&self, (from, to): (u64, u64), f: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
+        thread_local!(static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) });
+        if let Some(b) = self.mapped((from, to)) {
+            return f(b);
+        }
+        let n = memory::allow(to - from, self.memory_limit, "the stored bytes of a record")?;
+        let mut scratch = SCRATCH.with(|s| s.try_borrow_mut().map(|mut s| std::mem::take(&mut *s)).unwrap_or_default());
+        if scratch.len() < n {
+            scratch = memory::zeroed(n.next_power_of_two())?;
+        }
+        let bytes = scratch.get_mut(..n).unwrap_or_default();
+        let result = self.records.read_exact_at(from, bytes).and_then(|()| f(bytes));
+        if scratch.len() <= KEEP {
+            SCRATCH.with(|s| _ = s.try_borrow_mut().map(|mut s| *s = scratch));
+        }
+        result
+    }
+
+    /// The stored bytes of an extent, where the file is in memory.
+    pub fn mapped(&self, (from, to): (u64, u64)) -> Option<&[u8]> {
+        self.records.bytes()?.get(usize::try_from(from).ok()?..usize::try_from(to).ok()?)
+    }
+
+    /// Refuses a record that its checksum does not fit.
+    pub fn check_sum(&self, i: u64, record: &[u8]) -> Result<()> {
+        let Some(sums) = &self.sums else { return Ok(()) };
+        let (want, got) = (sums.get(i)?, crc32(record));
+        if want == got {
+            return Ok(());
+        }
+        Err(fail!(Checksum, "its CRC-32 is {got:#010x}, {SUMS_PREFIX}* has {want:#010x}"))
+    }
+
+    /// Reads one record; returns its size. `dst` is filled where it is given and large enough.
+    pub fn read(&self, i: u64, dst: Option<&mut [u8]>) -> Result<usize> {
+        self.read_inner(i, dst).map_err(|e| if e.status == Status::Buffer { e } else { self.at_record(i, e) })
+    }
+
+    fn read_inner(&self, i: u64, dst: Option<&mut [u8]>) -> Result<usize> {
+        let extent = self.extent(i)?;
+        let stored_size = memory::allow(extent.1 - extent.0, u64::MAX, "a record")?;
+        match self.decoder.codec() {
+            Codec::None => {
+                let Some(dst) = fitting(dst, stored_size)? else { return Ok(stored_size) };
+                match self.mapped(extent) {
+                    Some(b) => dst.copy_from_slice(b),
+                    None => self.records.read_exact_at(extent.0, dst)?,
+                }
+                self.check_sum(i, dst)?;
+                Ok(stored_size)
+            }
+            Codec::Zstd if stored_size == 0 => {
+                shape::neighbours(self, i, shape::Odd::Empty)?;
+                Ok(0)
+            }
+            Codec::Zstd => self.stored(extent, |b| self.read_frames(i, b, dst)),
+        }
+    }
+
+    fn read_frames(&self, i: u64, stored: &[u8], dst: Option<&mut [u8]>) -> Result<usize> {
+        let s = self.decoder.survey(stored)?;
+        if s.data_frames > 1 {
+            shape::neighbours(self, i, shape::Odd::Several)?;
+        }
+        let Some(size) = s.content else {
+            let all = self.decoder.decode_unknown(stored, &s, self.memory_limit)?;
+            if let Some(dst) = fitting(dst, all.len())? {
+                dst.copy_from_slice(&all);
+            }
+            return Ok(all.len());
+        };
+        let size = memory::allow(size, u64::MAX, "a record")?;
+        if let Some(dst) = fitting(dst, size)? {
+            self.decoder.decode(stored, dst)?;
+        }
+        Ok(size)
+    }
+}
+
+/// The part of the caller's buffer that a record of `n` bytes takes. A short buffer is an error whose
+/// position is the size that is wanted.
+fn fitting(dst: Option<&mut [u8]>, n: usize) -> Result<Option<&mut [u8]>> {
+    let Some(dst) = dst else { return Ok(None) };
+    let have = dst.len();
+    match dst.get_mut(..n) {
+        Some(d) => Ok(Some(d)),
+        None => Err(fail!(Buffer, "the record has {n} bytes, the buffer has {have}").at(n as u64)),
+    }
+}
+
+impl Sums {
+    fn open(snap: &Snapshot, name: &OsStr, count: u64, how: How) -> Result<Option<Sums>> {
+        let file = match snap.open(&beside(SUMS_PREFIX, name, ""), how.access) {
+            Ok(f) => f,
+            Err(e) if e.status == Status::Missing => return Ok(None),
+            Err(e) => return Err(e),
+        };
+        let size = file.size()?;
+        if size != count.saturating_mul(SUM) {
+            return Err(fail!(
+                Checksum,
+                "{}: it has {size} bytes, checksums of {count} records take {}: the bag is damaged, or another program has changed it (HOLDALL_OPT_VERIFY 0 reads it unchecked)",
+                file.name(),
+                count.saturating_mul(SUM)
+            ));
+        }
+        if !how.cache {
+            return Ok(Some(Sums::Disk(file)));
+        }
+        let mut all = memory::zeroed(memory::allow(size, how.memory_limit, "the checksums of all records")?)?;
+        file.read_exact_at(0, &mut all)?;
+        Ok(Some(Sums::Memory(all)))
+    }
+
+    fn get(&self, i: u64) -> Result<u32> {
+        let at = i.saturating_mul(SUM);
+        let mut word = [0; SUM as usize];
+        let from = |b: &[u8], at: u64| usize::try_from(at).ok().and_then(|at| b.get(at..)?.first_chunk().copied());
+        match self {
+            Sums::Memory(all) => word = from(all, at).ok_or_else(|| fail!(Range, "no checksum {i}"))?,
+            Sums::Disk(file) => match file.bytes().and_then(|b| from(b, at)) {
+                Some(w) => word = w,
+                None => file.read_exact_at(at, &mut word)?,
+            },
+        }
+        Ok(u32::from_le_bytes(word))
+    }
+}
+
+/// Tells of the limits file that lies beside a file that has none at its tail.
+fn hint(mut e: Error, folder: &dyn Folder, name: &OsStr) -> Error {
+    let limits = beside(LIMITS_PREFIX, name, "");
+    if e.status == Status::Format && folder.exists(&limits).unwrap_or(false) {
+        e.message.push_str(&format!(
+            "; {} lies beside it: open with HOLDALL_OPT_BAG_LIMITS 1, or repair if a writer of a single file was cut off",
+            folder.show(&limits)
+        ));
+    }
+    e
+}

@@ -1,0 +1,569 @@
+//! What bags promise, on the simulated disk and under properties.
+
+use super::*;
+use crate::error::Error;
+use crate::io::memory::MemoryFolder;
+use crate::io::sim::{self, Rng, Scene, SimDisk, Tally};
+use std::collections::BTreeMap;
+
+const NAME: &str = "x.bag";
+
+#[derive(Clone, Copy, Debug)]
+struct Form {
+    separate: i64,
+    codec: i64,
+    sums: i64,
+}
+
+const FORMS: &[Form] = &[
+    Form { separate: 0, codec: 6, sums: 2 },
+    Form { separate: 0, codec: 0, sums: 2 },
+    Form { separate: 0, codec: 0, sums: 0 },
+    Form { separate: 1, codec: 6, sums: 2 },
+    Form { separate: 1, codec: 0, sums: 2 },
+    Form { separate: 1, codec: 6, sums: 0 },
+];
+
+fn read_options(f: Form) -> Options {
+    Options::new().with(Opt::BagLimits, f.separate).unwrap().with(Opt::Codec, f.codec).unwrap().with(Opt::Threads, 1).unwrap()
+}
+
+fn writer(folder: &Arc<dyn Folder>, mode: Mode, f: Form) -> Result<Writer> {
+    let mut o = read_options(f);
+    if mode != Mode::Append {
+        o.set(Opt::Checksum, f.sums)?;
+    }
+    Writer::open_in(folder, OsStr::new(NAME), mode, &o)
+}
+
+fn bag(folder: &Arc<dyn Folder>, f: Form) -> Result<Bag> {
+    Bag::open_in(&[(folder.clone(), NAME.into())], &read_options(f))
+}
+
+fn all(folder: Arc<dyn Folder>, f: Form) -> Result<Vec<Vec<u8>>> {
+    let b = bag(&folder, f)?;
+    Ok(b.read_range(0, b.size())?.iter().map(<[u8]>::to_vec).collect())
+}
+
+fn record(seed: u64, len: usize) -> Vec<u8> {
+    let mut rng = Rng(seed * 2 + 1);
+    (0..len).map(|_| (rng.next() >> 60) as u8 + b'a').collect()
+}
+
+fn put(folder: Arc<dyn Folder>, mode: Mode, f: Form, records: &[Vec<u8>]) -> Result<()> {
+    let mut w = writer(&folder, mode, f)?;
+    for r in records {
+        w.append(r)?;
+    }
+    w.commit()
+}
+
+fn small(from: u64, n: u64) -> Vec<Vec<u8>> {
+    (from..from + n).map(|i| record(i, [40, 0, 700, 3, 1500][i as usize % 5])).collect()
+}
+
+/// A disk on which these records were committed, in two commits.
+fn disk_with(f: Form, records: &[Vec<u8>]) -> SimDisk {
+    let disk = SimDisk::default();
+    let (a, b) = records.split_at(records.len() / 2);
+    put(disk.folder(), Mode::New, f, a).unwrap();
+    put(disk.folder(), Mode::Append, f, b).unwrap();
+    disk.settle();
+    disk
+}
+
+fn go_on(folder: Arc<dyn Folder>, f: Form) -> Result<()> {
+    let next = [b"the next one".to_vec()];
+    match put(folder.clone(), Mode::Append, f, &next) {
+        Err(e) if e.status == Status::Missing => put(folder, Mode::New, f, &next),
+        r => r,
+    }
+}
+
+type Act = Box<dyn Fn(Arc<dyn Folder>) -> Result<()>>;
+
+/// Every operation of a bag that changes files.
+fn scenes(f: Form) -> Vec<(String, SimDisk, Act)> {
+    let old = small(0, 7);
+    let new = small(50, 5);
+    let big: Vec<Vec<u8>> = (0..3).map(|i| record(90 + i, 700_000)).collect();
+    let act = |mode, records: Vec<Vec<u8>>| -> Act { Box::new(move |folder| put(folder, mode, f, &records)) };
+    let mut s: Vec<(String, SimDisk, Act)> = vec![
+        ("new".into(), SimDisk::default(), act(Mode::New, new.clone())),
+        ("new, without a record".into(), SimDisk::default(), act(Mode::New, vec![])),
+        ("new, large".into(), SimDisk::default(), act(Mode::New, big.clone())),
+        ("append".into(), disk_with(f, &old), act(Mode::Append, new.clone())),
+        ("append one empty record".into(), disk_with(f, &old), act(Mode::Append, vec![vec![]])),
+        ("append to an empty bag".into(), disk_with(f, &[]), act(Mode::Append, new.clone())),
+        ("append, large".into(), disk_with(f, &old), act(Mode::Append, big)),
+        ("replace".into(), disk_with(f, &old), act(Mode::Replace, new.clone())),
+        ("replace by nothing".into(), disk_with(f, &old), act(Mode::Replace, vec![])),
+        ("replace what is not there".into(), SimDisk::default(), act(Mode::Replace, new.clone())),
+    ];
+    let twice = disk_with(f, &old);
+    s.push((
+        "append by the writer that made it".into(),
+        SimDisk::default(),
+        Box::new({
+            let (a, b) = (old.clone(), new.clone());
+            move |folder| {
+                // the second commit is what the cuts are about; the first is settled in `disk`
+                let mut w = writer(&folder, Mode::Append, f)?;
+                w.append_many(&a.concat(), &offsets(&a))?;
+                drop(w);
+                put(folder, Mode::Append, f, &b)
+            }
+        }),
+    ));
+    s.last_mut().unwrap().1 = twice;
+    s
+}
+
+fn offsets(records: &[Vec<u8>]) -> Vec<u64> {
+    std::iter::once(0)
+        .chain(records.iter().scan(0, |end, r| {
+            *end += r.len() as u64;
+            Some(*end)
+        }))
+        .collect()
+}
+
+fn check(f: Form, (name, disk, act): &(String, SimDisk, Act), per_cut: usize, lie: Option<usize>) -> Tally {
+    let scene = Scene {
+        name: format!("{f:?} {name}"),
+        disk: disk.copy(),
+        act,
+        read: &|folder| all(folder, f),
+        go_on: &|folder| go_on(folder, f),
+    };
+    sim::check(&scene, per_cut, lie)
+}
+
+#[test]
+fn a_failing_power_supply_leaves_the_old_commit_or_the_new() {
+    let (mut states, mut violations, mut count) = (0, vec![], 0);
+    for &f in FORMS {
+        for scene in scenes(f) {
+            let t = check(f, &scene, 120, None);
+            states += t.states;
+            violations.extend(t.violations);
+            count += 1;
+        }
+    }
+    println!("simulated disk: {count} operations, {states} states, {} violations", violations.len());
+    assert!(violations.is_empty(), "{}", violations[..violations.len().min(10)].join("\n"));
+    assert!(states > 8_000, "{states}");
+}
+
+#[test]
+fn the_rig_notices_when_a_sync_is_missing() {
+    let f = FORMS[0];
+    let scene = &scenes(f)[3];
+    assert_eq!(scene.0, "append");
+    let whole = scene.1.copy();
+    let before = whole.syncs();
+    (scene.2)(whole.folder()).unwrap();
+    let noticed: Vec<usize> = (0..whole.syncs() - before).map(|lie| check(f, scene, 60, Some(lie)).violations.len()).collect();
+    println!("simulated disk: violations where the n-th sync of an append is left out: {noticed:?}");
+    // the journal's bytes, its name, the changed file, the removal of the journal: each is needed
+    assert_eq!(noticed.len(), 4);
+    assert!(noticed.iter().all(|&n| n > 0));
+}
+
+#[test]
+fn a_full_disk_fails_a_commit_and_loses_nothing() {
+    for &f in FORMS {
+        for (name, disk, act) in scenes(f) {
+            let old = all(disk.folder(), f);
+            let whole = disk.copy();
+            act(whole.folder()).unwrap();
+            let new = all(whole.folder(), f);
+            for k in 0..whole.ops() - disk.ops() {
+                let d = disk.copy();
+                d.full_after(k);
+                let done = act(d.folder());
+                let got = all(d.folder(), f);
+                let missing = |r: &Result<Vec<Vec<u8>>>| matches!(r, Err(e) if e.status == Status::Missing);
+                assert!(got == new || (done.is_err() && (got == old || missing(&got) && missing(&old))), "{f:?} {name} at {k}: {done:?} {got:?}");
+                let files = d.contents();
+                go_on(d.folder(), f).unwrap_or_else(|e| panic!("{f:?} {name} at {k}: {e} {:?}", files.keys()));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_commit_that_failed_can_be_tried_again() {
+    for &f in FORMS {
+        let old = small(0, 7);
+        let disk = disk_with(f, &old);
+        let whole = disk.copy();
+        put(whole.folder(), Mode::Append, f, &small(50, 5)).unwrap();
+        let ops = whole.ops() - disk.ops();
+        let mut again = 0;
+        for k in 0..ops {
+            let d = disk.copy();
+            let mut w = writer(&d.folder(), Mode::Append, f).unwrap();
+            small(50, 5).iter().for_each(|r| w.append(r).unwrap());
+            d.full_after(k);
+            if w.commit().is_ok() {
+                continue;
+            }
+            let size = bag(&d.folder(), f).unwrap().size();
+            match w.commit() {
+                Ok(()) => {
+                    again += 1;
+                    assert_eq!(size, 7);
+                    assert_eq!(all(d.folder(), f).unwrap(), [small(0, 7), small(50, 5)].concat());
+                }
+                // only the very last sync, of the folder, leaves it open which one it was
+                Err(e) => assert!(e.status == Status::State && (size == 7 || k + 1 == ops), "{e} {size} {k} of {ops}"),
+            }
+        }
+        assert!(again > 2, "{f:?}: {again} of {ops}");
+    }
+}
+
+/// A pair as the Bagz writer leaves it when it is cut off; the first `lost` limits' records are torn off.
+fn unfinished(records: &[Vec<u8>], codec: i64, torn: usize) -> SimDisk {
+    let disk = SimDisk::default();
+    put(disk.folder(), Mode::New, Form { separate: 1, codec, sums: 0 }, records).unwrap();
+    let mut files = disk.contents();
+    let data = files.get_mut(OsStr::new(NAME)).unwrap();
+    data.truncate(data.len() - torn);
+    SimDisk::with_files(&files)
+}
+
+#[test]
+fn repairs_are_whole_or_not_at_all() {
+    for codec in [0, 6] {
+        let records = small(0, 9);
+        let tail = Form { separate: 0, codec, sums: 0 };
+        for torn in [0, 1] {
+            let disk = unfinished(&records, codec, torn);
+            let kept = if torn == 0 { &records[..] } else { &records[..8] };
+            let repair = |folder: Arc<dyn Folder>| {
+                let o = Options::new().with(Opt::Codec, codec)?;
+                repair_in(&folder, OsStr::new(NAME), &o).map(|_| ())
+            };
+            // until it is repaired it reads with separate limits
+            let read = |folder: Arc<dyn Folder>| match all(folder.clone(), tail) {
+                Ok(r) => Ok(r),
+                Err(_) => {
+                    let b = bag(&folder, Form { separate: 1, ..tail })?;
+                    Ok(b.read_range(0, kept.len() as u64)?.iter().map(<[u8]>::to_vec).collect())
+                }
+            };
+            let go_on = |folder: Arc<dyn Folder>| repair(folder.clone()).and_then(|()| go_on(folder, tail));
+            let scene = Scene { name: format!("repair {codec} {torn}"), disk: disk.copy(), act: &repair, read: &read, go_on: &go_on };
+            let t = sim::check(&scene, 60, None);
+            assert!(t.violations.is_empty(), "{}", t.violations.join("\n"));
+            let done = repair_in(&disk.folder(), OsStr::new(NAME), &Options::new().with(Opt::Codec, codec).unwrap()).unwrap();
+            assert_eq!(done, Repaired { kept: kept.len() as u64, dropped: torn as u64 });
+            assert_eq!(all(disk.folder(), tail).unwrap(), kept);
+            assert_eq!(disk.contents().len(), 1);
+        }
+    }
+}
+
+#[test]
+fn a_bag_that_is_whole_is_left_alone() {
+    for &f in FORMS {
+        let disk = disk_with(f, &small(0, 7));
+        let before = disk.contents();
+        let o = Options::new().with(Opt::BagLimits, f.separate).unwrap().with(Opt::Codec, f.codec).unwrap();
+        assert_eq!(repair_in(&disk.folder(), OsStr::new(NAME), &o).unwrap(), Repaired { kept: 7, dropped: 0 });
+        assert_eq!(disk.contents(), before);
+    }
+}
+
+/// Opens bytes that were damaged.
+fn damaged(files: &BTreeMap<OsString, Vec<u8>>, f: Form) -> Result<Bag> {
+    bag(&SimDisk::with_files(files).folder(), f)
+}
+
+/// Reads by every function; `Err` names one that gave a wrong record.
+fn wrong_reads(b: &Bag, want: &[Vec<u8>]) -> std::result::Result<usize, String> {
+    if b.size() != want.len() as u64 {
+        return Err(format!("{} records", b.size()));
+    }
+    let mut errors = 0;
+    let n = want.len() as u64;
+    for (i, w) in want.iter().enumerate() {
+        match b.read(i as u64) {
+            Ok(r) if r != *w => return Err(format!("read({i})")),
+            Ok(_) => {}
+            Err(_) => errors += 1,
+        }
+        match b.read_indices(&[i as u64]) {
+            Ok(r) if r.get(0) != w => return Err(format!("read_indices([{i}])")),
+            _ => {}
+        }
+    }
+    let same = |r: &Records, order: &mut dyn Iterator<Item = u64>| order.enumerate().all(|(k, i)| r.get(k) == want[i as usize]);
+    match b.read_range(0, n) {
+        Ok(r) if !same(&r, &mut (0..n)) => return Err("read_range".into()),
+        Ok(_) if errors > 0 => return Err("read_range found nothing".into()),
+        _ => {}
+    }
+    let backwards: Vec<u64> = (0..n).rev().collect();
+    match b.read_indices(&backwards) {
+        Ok(r) if !same(&r, &mut (0..n).rev()) => return Err("read_indices".into()),
+        _ => {}
+    }
+    if n > 0 {
+        match b.slice(n - 1, -1, n).and_then(|s| s.read_range(0, n)) {
+            Ok(r) if !same(&r, &mut (0..n).rev()) => return Err("slice".into()),
+            _ => {}
+        }
+    }
+    Ok(errors)
+}
+
+#[test]
+fn no_flip_of_a_byte_is_silent() {
+    let mut flips = 0;
+    for &f in FORMS.iter().filter(|f| f.sums != 0) {
+        let records: Vec<Vec<u8>> = (0..12).map(|i| record(i, [30, 0, 5, 90, 0, 0, 300][i as usize % 7])).collect();
+        let files = disk_with(f, &records).contents();
+        for (name, bytes) in &files {
+            for at in 0..bytes.len() {
+                // near values too: they make one limit equal to its neighbour
+                for x in [1u8, 2, 8, 0x10, 0x80, 0xff, 3, 0x1d, 0x2a, 0x4b] {
+                    let mut hurt = files.clone();
+                    hurt.get_mut(name).unwrap()[at] ^= x;
+                    flips += 1;
+                    let Ok(b) = damaged(&hurt, f) else { continue };
+                    if let Err(how) = wrong_reads(&b, &records) {
+                        panic!("{f:?} {} byte {at} ^ {x:#x}: {how}", name.display());
+                    }
+                }
+            }
+        }
+    }
+    println!("{flips} flips, none silent");
+}
+
+#[test]
+fn limits_that_take_each_others_value_are_noticed() {
+    for f in [FORMS[0], FORMS[3]] {
+        let records: Vec<Vec<u8>> = (0..9).map(|i| record(i, [30, 0, 5][i as usize % 3])).collect();
+        let files = disk_with(f, &records).contents();
+        let limits_name: OsString = if f.separate == 1 { format!("limits.{NAME}").into() } else { NAME.into() };
+        let bytes = &files[&limits_name];
+        let base = bytes.len() - 9 * 8;
+        let limit = |i: usize| u64::from_le_bytes(bytes[base + i * 8..][..8].try_into().unwrap());
+        for i in 0..9 {
+            for value in (0..=limit(8)).chain([limit(8) + 8, limit(8) + 16, limit(8) + 64]) {
+                if value == limit(i) {
+                    continue;
+                }
+                let mut hurt = files.clone();
+                hurt.get_mut(&limits_name).unwrap()[base + i * 8..][..8].copy_from_slice(&value.to_le_bytes());
+                let Ok(b) = damaged(&hurt, f) else { continue };
+                if let Err(how) = wrong_reads(&b, &records) {
+                    panic!("{f:?} limit {i} from {} to {value}: {how}", limit(i));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_damaged_last_limit_is_put_right() {
+    let f = FORMS[0];
+    let records: Vec<Vec<u8>> = (0..30).map(|i| record(i, 60)).collect();
+    let files = disk_with(f, &records).contents();
+    for by in [8i64, -8, 64, -160] {
+        let mut hurt = files.clone();
+        let b = hurt.get_mut(OsStr::new(NAME)).unwrap();
+        let n = b.len();
+        let last = u64::from_le_bytes(b[n - 8..].try_into().unwrap());
+        b[n - 8..].copy_from_slice(&last.wrapping_add_signed(by).to_le_bytes());
+        let disk = SimDisk::with_files(&hurt);
+        assert!(bag(&disk.folder(), f).is_err_and(|e| e.message.contains("last limit")), "{by}");
+        repair_in(&disk.folder(), OsStr::new(NAME), &Options::new().with(Opt::Codec, 6).unwrap()).unwrap();
+        assert_eq!(disk.contents(), files);
+    }
+}
+
+#[test]
+fn no_truncation_is_silent() {
+    for &f in FORMS.iter().filter(|f| f.sums != 0) {
+        let records = small(0, 7);
+        let files = disk_with(f, &records).contents();
+        for (name, bytes) in &files {
+            for keep in 0..bytes.len() {
+                let mut hurt = files.clone();
+                hurt.get_mut(name).unwrap().truncate(keep);
+                let Ok(b) = damaged(&hurt, f) else { continue };
+                // limits of their own, cut between two of them, are what a smaller commit looks like
+                if f.separate == 1 && f.codec == 6 && name.to_str().unwrap().starts_with("limits.") {
+                    continue;
+                }
+                // a file of no byte is a bag of no record
+                if keep == 0 && b.size() == 0 && f.codec == 6 {
+                    continue;
+                }
+                if let Err(how) = wrong_reads(&b, &records) {
+                    panic!("{f:?} {} cut to {keep}: {how}", name.display());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_reader_goes_through_every_moment_of_a_commit() {
+    // at each operation of an append, a reader opens, and one that was open goes on
+    for &f in FORMS {
+        let old = small(0, 7);
+        let disk = disk_with(f, &old);
+        let whole = disk.copy();
+        put(whole.folder(), Mode::Append, f, &small(50, 5)).unwrap();
+        for k in 0..=whole.ops() - disk.ops() {
+            let d = disk.copy();
+            let open = bag(&d.folder(), f).unwrap();
+            d.cut_after(k);
+            let _ = put(d.folder(), Mode::Append, f, &small(50, 5));
+            let got = all(d.folder(), f).unwrap();
+            assert!(got == old || got == [old.clone(), small(50, 5)].concat(), "{f:?} at {k}");
+            for i in 0..7 {
+                match open.read(i) {
+                    Ok(r) => assert_eq!(r, old[i as usize], "{f:?} at {k}"),
+                    Err(e) => assert_eq!(e.status, Status::State, "{e}"),
+                }
+            }
+            match open.read_indices(&[6, 0, 3]) {
+                Ok(r) => assert_eq!((r.get(0), r.get(1)), (&old[6][..], &old[0][..])),
+                Err(e) => assert_eq!(e.status, Status::State, "{e}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn skipped_records_are_named() {
+    let f = FORMS[0];
+    let records: Vec<Vec<u8>> = (0..20).map(|i| record(i, 200)).collect();
+    let mut files = disk_with(f, &records).contents();
+    let n = files[OsStr::new(NAME)].len();
+    let bytes = files.get_mut(OsStr::new(NAME)).unwrap();
+    let limit = |b: &[u8], i: usize| u64::from_le_bytes(b[n - 160 + i * 8..][..8].try_into().unwrap()) as usize;
+    for bad in [4, 11] {
+        let at = limit(bytes, bad) - 10;
+        bytes[at] ^= 0x55;
+    }
+    let folder = SimDisk::with_files(&files).folder();
+    let o = read_options(f).with(Opt::SkipDamaged, 1).unwrap();
+    let b = Bag::open_in(&[(folder.clone(), NAME.into())], &o).unwrap();
+    let r = b.read_range(0, 20).unwrap();
+    assert_eq!(r.damaged.iter().map(|d| d.0).collect::<Vec<_>>(), [4, 11]);
+    assert!(r.damaged[0].1.message.contains("record 4"));
+    for (i, want) in records.iter().enumerate() {
+        assert_eq!(r.get(i), if [4, 11].contains(&i) { &[] } else { &want[..] });
+    }
+    let r = b.read_indices(&[11, 3, 4, 11]).unwrap();
+    assert_eq!(r.damaged.iter().map(|d| d.0).collect::<Vec<_>>(), [0, 2, 3]);
+    assert_eq!(b.read_into(4, None).map(|r| r.0).unwrap_or(0), b.read_into(4, None).map(|r| r.0).unwrap_or(0));
+    assert_eq!(b.read_into(4, Some(&mut [0; 200])).unwrap(), (0, true));
+    let plain = bag(&folder, f).unwrap();
+    assert_eq!(plain.read_range(0, 20).unwrap_err().position, 4);
+    assert_eq!(plain.read_indices(&[19, 11, 4]).unwrap_err().position, 11);
+    let mut told: Vec<Error> = vec![];
+    let v = verify::verify_bag(&plain, |e| {
+        told.push(e.clone());
+        true
+    })
+    .unwrap();
+    assert_eq!(v, Verified { sound: 18, bad: 2, unchecked: 0 });
+    assert_eq!(told.iter().map(|e| e.position).collect::<Vec<_>>(), [4, 11]);
+}
+
+fn open_memory(bytes: Vec<u8>, codec: i64) -> Result<Bag> {
+    let folder: Arc<dyn Folder> = Arc::new(MemoryFolder::new(bytes));
+    let o = Options::new().with(Opt::Codec, codec)?.with(Opt::MemoryLimit, 1 << 20)?;
+    Bag::open_in(&[(folder, OsString::new())], &o)
+}
+
+/// Anything may come out of any bytes, but not a panic, and no two ways of reading may disagree.
+fn read_anything(bytes: &[u8], codec: i64) {
+    let Ok(b) = open_memory(bytes.to_vec(), codec) else { return };
+    let n = b.size().min(40);
+    let each: Vec<_> = (0..n).map(|i| b.read(i)).collect();
+    match b.read_range(0, n) {
+        Ok(r) => r.iter().zip(&each).for_each(|(got, e)| assert_eq!(e.as_deref().ok(), Some(got))),
+        Err(e) if e.status == Status::Limit => {}
+        Err(e) => assert!(each[e.position as usize].is_err()),
+    }
+    let indices: Vec<u64> = (0..n).rev().chain(0..n).collect();
+    if let Ok(r) = b.read_indices(&indices) {
+        indices.iter().enumerate().for_each(|(k, &i)| assert_eq!(each[i as usize].as_deref().ok(), Some(r.get(k))));
+    }
+    let _ = verify::verify_bag(&b, |_| true);
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_bytes(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..300), zstd: bool) {
+        read_anything(&bytes, if zstd { 6 } else { 0 });
+    }
+
+    #[test]
+    fn any_limits(lengths in proptest::collection::vec(0..40u64, 0..20), wild in proptest::collection::vec((0..20usize, 0..800u64), 0..3), zstd: bool) {
+        let mut records = vec![];
+        let mut limits = vec![];
+        for (i, n) in lengths.iter().enumerate() {
+            let r = record(i as u64, *n as usize);
+            if zstd && i % 3 != 0 {
+                let mut out = [0; 200];
+                let n = zstd_safe::compress(&mut out[..], &r, 1).unwrap();
+                records.extend(&out[..n]);
+            } else {
+                records.extend(r);
+            }
+            limits.push(records.len() as u64);
+        }
+        for (i, v) in wild {
+            if i + 1 < limits.len() {
+                limits[i] = v;
+            }
+        }
+        records.extend(limits.iter().flat_map(|l| l.to_le_bytes()));
+        read_anything(&records, if zstd { 6 } else { 0 });
+    }
+
+    #[test]
+    fn slices_are_pythons(n in 0..30u64, picks in proptest::collection::vec((0..30u64, -4..5i64, 0..30u64), 1..4), interleaved: bool, shards in 1..4usize) {
+        let f = FORMS[1];
+        let mut lists: Vec<Vec<Vec<u8>>> = vec![vec![]; shards];
+        for i in 0..n as usize {
+            let at = if interleaved { i % shards } else { i * shards / n as usize };
+            lists[at].push(format!("record {i}").into_bytes());
+        }
+        let places: Vec<Place> = lists.iter().map(|l| (disk_with(f, l).folder(), NAME.into())).collect();
+        let o = read_options(f).with(Opt::BagShards, i64::from(interleaved)).unwrap();
+        let mut b = Bag::open_in(&places, &o).unwrap();
+        let mut want: Vec<u64> = (0..n).collect();
+        for (start, step, m) in picks {
+            let inside = (0..m).map(|k| start as i64 + k as i64 * step).collect::<Vec<_>>();
+            let fits = step != 0 && inside.iter().all(|&i| (0..want.len() as i64).contains(&i));
+            match b.slice(start, step, m) {
+                Ok(s) => {
+                    assert!(fits);
+                    want = inside.iter().map(|&i| want[i as usize]).collect();
+                    b = s;
+                }
+                Err(_) => assert!(!fits),
+            }
+        }
+        let r = b.read_range(0, b.size()).unwrap();
+        let got: Vec<_> = r.iter().map(|r| String::from_utf8(r.to_vec()).unwrap()).collect();
+        assert_eq!(got, want.iter().map(|i| format!("record {i}")).collect::<Vec<_>>());
+        assert!(b.read(b.size()).is_err() && b.read_range(0, b.size() + 1).is_err() && b.read_range(u64::MAX, 2).is_err());
+        assert!(b.read_indices(&[b.size()]).is_err());
+        for (i, w) in want.iter().enumerate() {
+            assert_eq!(b.read(i as u64).unwrap(), format!("record {w}").into_bytes());
+        }
+    }
+}

@@ -1,0 +1,404 @@
+//! Bags.
+
+use super::common::{HOLDALL_APPEND, HOLDALL_NEW, HOLDALL_REPLACE, holdall_mode, sum_number};
+use super::guard::*;
+use super::io::holdall_io;
+use super::options::*;
+use crate::bag::codec::Codec;
+use crate::bag::{Bag, Mode, Protection, Records, Writer};
+use crate::error::{Result, Status, fail};
+use std::ffi::{OsStr, c_char, c_void};
+use std::sync::atomic::AtomicBool;
+
+/// Records of any length, as Bagz keeps them: one file, or several read as one. May be read from many
+/// threads at once.
+pub struct holdall_bag {
+    broken: AtomicBool,
+    bag: Bag,
+}
+handle!(holdall_bag);
+
+/// What one batch read gave: bytes and offsets, which belong to it.
+pub struct holdall_records {
+    records: Records,
+    damaged: Vec<u64>,
+}
+
+/// A writer of one bag.
+pub struct holdall_bag_writer {
+    broken: AtomicBool,
+    writer: Writer,
+}
+handle!(holdall_bag_writer);
+
+const fn shared<T: Send + Sync>() {}
+const fn movable<T: Send>() {}
+// what the header promises about threads, held to by the compiler
+const _: () = (shared::<holdall_bag>(), shared::<holdall_records>(), shared::<holdall_io>(), movable::<holdall_bag_writer>()).0;
+
+fn bag_handle(bag: Bag) -> holdall_bag {
+    holdall_bag { broken: AtomicBool::new(false), bag }
+}
+
+fn value<T: Copy>(bag: *const holdall_bag, otherwise: T, f: impl FnOnce(&Bag) -> T) -> T {
+    guard_value(otherwise, || borrow(bag).map_or(otherwise, |b| f(&b.bag)))
+}
+
+/// Opens a bag for reading: its last commit. `spec` is a path, or several with commas between; in each,
+/// `@N` stands for the files `-00000-of-0000N` and so on, `@*` for as many as there are: "a@3.bagz,b.bag". A
+/// name that exists as it stands is taken as it stands.
+/// Takes no more memory or time for 10^8 records than for 10, unless limits are to be kept in memory.
+/// Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO, _VERIFY, _SKIP_DAMAGED, _CODEC, _DICTIONARY, _BAG_LIMITS,
+/// _BAG_LIMITS_CACHE, _BAG_SHARDS; progress is told by holdall_bag_checksum() and _VERIFY 2.
+/// HOLDALL_E_MISSING: a file is not there (the message names it). HOLDALL_E_FORMAT: it is no bag, or a torn
+/// one: see holdall_repair(). HOLDALL_E_CHECKSUM: `checksums.NAME` is that of another state of the bag.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_bag_open(
+    spec: *const c_char,
+    options: *const holdall_options,
+    out: *mut *mut holdall_bag,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard(err, || give(out, || Bag::open(string(spec, "spec")?, &chosen(options)).map(bag_handle)))
+}
+
+/// As holdall_bag_open(), with n storages of the caller's as shards, each with its records under the name "".
+/// They may be closed at once. n must be at least 1.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_bag_open_io(
+    shards: *const *mut holdall_io,
+    n: u32,
+    options: *const holdall_options,
+    out: *mut *mut holdall_bag,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard(err, || {
+        give(out, || {
+            let shards = slice(shards, n as usize, "shards")?;
+            let mut places = Vec::new();
+            for (i, s) in shards.iter().enumerate() {
+                let io = borrow(*s).ok_or_else(|| fail!(Argument, "shards[{i}] is NULL"))?;
+                places.push((io.folder.clone(), Default::default()));
+            }
+            if places.is_empty() {
+                return Err(fail!(Argument, "a bag needs at least one shard"));
+            }
+            Bag::open_in(&places, &chosen(options)).map(bag_handle)
+        })
+    })
+}
+
+/// The records start, start + step, ... n of them, as a bag of its own that shares the files; step may be
+/// negative, not 0. A slice of a slice counts in the slice. HOLDALL_E_RANGE: it reaches beyond the bag.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_bag_slice(
+    bag: *const holdall_bag,
+    start: u64,
+    step: i64,
+    n: u64,
+    out: *mut *mut holdall_bag,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle(borrow(bag), err, |b| give(out, || b.bag.slice(start, step, n).map(bag_handle)))
+}
+
+/// Closes a bag; NULL is fine. Slices of it live on.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdall_bag_close(bag: *mut holdall_bag) {
+    take_back(bag);
+}
+
+/// How many records. 0 for NULL, as all functions that cannot fail give for NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdall_bag_size(bag: *const holdall_bag) -> u64 {
+    value(bag, 0, Bag::size)
+}
+
+/// HOLDALL_CODEC_NONE or _ZSTD, or _BY_NAME where shards differ.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdall_bag_codec(bag: *const holdall_bag) -> i32 {
+    value(bag, HOLDALL_CODEC_NONE, |b| match b.codec() {
+        Some(Codec::None) => HOLDALL_CODEC_NONE,
+        Some(Codec::Zstd) => HOLDALL_CODEC_ZSTD,
+        None => HOLDALL_CODEC_BY_NAME,
+    })
+}
+
+/// What protects the records against silent damage: HOLDALL_SUM_CRC32 (`checksums.NAME`), _ZSTD (in the
+/// frames; the first one is looked at), or _NONE: in all shards, or the least of them.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdall_bag_sum(bag: *const holdall_bag) -> i32 {
+    value(bag, HOLDALL_SUM_NONE, |b| match b.protection() {
+        Ok(Protection::Crc32) => HOLDALL_SUM_CRC32,
+        Ok(Protection::Zstd) => HOLDALL_SUM_ZSTD,
+        Ok(Protection::None) | Err(_) => HOLDALL_SUM_NONE,
+    })
+}
+
+/// HOLDALL_BAG_LIMITS_TAIL or _SEPARATE.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdall_bag_limits(bag: *const holdall_bag) -> i32 {
+    value(bag, HOLDALL_BAG_LIMITS_TAIL, |b| if b.separate() { HOLDALL_BAG_LIMITS_SEPARATE } else { HOLDALL_BAG_LIMITS_TAIL })
+}
+
+/// Bytes on disk of all its files, with limits and checksums, of the whole bag also for a slice.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdall_bag_cbytes(bag: *const holdall_bag) -> u64 {
+    value(bag, 0, Bag::bytes)
+}
+
+/// Files it is made of, limits and checksums not counted.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdall_bag_shards(bag: *const holdall_bag) -> u32 {
+    value(bag, 0, |b| u32::try_from(b.shards()).unwrap_or(u32::MAX))
+}
+
+/// Reads record i into dst, its size in bytes into *n. dst NULL asks for the size alone.
+/// HOLDALL_E_BUFFER: dst is too small, *n is the size. HOLDALL_E_RANGE: there is no record i.
+/// HOLDALL_E_FORMAT, _CHECKSUM: the record is damaged; the others can still be read. HOLDALL_E_LIMIT: it takes
+/// more memory than HOLDALL_OPT_MEMORY_LIMIT. HOLDALL_E_STATE: the bag has grown since it was opened and its
+/// limits are not kept in memory: open it again.
+/// HOLDALL_NOT_FOUND (> 0) and *n 0: damaged, and HOLDALL_OPT_SKIP_DAMAGED is set.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_bag_read(
+    bag: *const holdall_bag,
+    i: u64,
+    dst: *mut c_void,
+    dst_size: usize,
+    n: *mut usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle(borrow(bag), err, |b| {
+        let n = place(n, "n")?;
+        match b.bag.read_into(i, buffer(dst.cast(), dst_size)?) {
+            Ok((size, skipped)) => {
+                *n = size;
+                Ok(if skipped { HOLDALL_NOT_FOUND } else { HOLDALL_OK })
+            }
+            Err(mut e) => {
+                if e.status == Status::Buffer {
+                    *n = usize::try_from(e.position).unwrap_or(0);
+                    e.position = i64::try_from(i).unwrap_or(i64::MAX);
+                }
+                Err(e)
+            }
+        }
+    })
+}
+
+fn batch(out: *mut *mut holdall_records, read: impl FnOnce() -> Result<Records>) -> Result<holdall_status> {
+    give(out, || {
+        let records = read()?;
+        let damaged = records.damaged.iter().map(|(at, _)| *at).collect();
+        Ok(holdall_records { records, damaged })
+    })
+}
+
+/// Reads the n records from `first` on, in parallel where it pays, into one batch. Fails as
+/// holdall_bag_read() does, as a whole, at the first record that cannot be read (err->position).
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_bag_read_range(
+    bag: *const holdall_bag,
+    first: u64,
+    n: u64,
+    out: *mut *mut holdall_records,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle(borrow(bag), err, |b| batch(out, || b.bag.read_range(first, n)))
+}
+
+/// Reads the records of these n numbers, in any order, repeated or not, into one batch in that order.
+/// Fails as holdall_bag_read_range() does.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_bag_read_indices(
+    bag: *const holdall_bag,
+    indices: *const u64,
+    n: usize,
+    out: *mut *mut holdall_records,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle(borrow(bag), err, |b| batch(out, || b.bag.read_indices(slice(indices, n, "indices")?)))
+}
+
+/// Checksum (HOLDALL_SUM_*, 0 to 8) of the content: over every record in order, its length as 8 bytes
+/// little-endian, then its bytes; so it is the same however they are stored. dst NULL asks for the size in
+/// *n; a short dst is HOLDALL_E_BUFFER. Fails as reading does.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_bag_checksum(
+    bag: *const holdall_bag,
+    sum: i32,
+    dst: *mut c_void,
+    dst_size: usize,
+    n: *mut usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle(borrow(bag), err, |b| {
+        let sum = sum_number(sum)?;
+        // the size is known without reading
+        if dst.is_null() || dst_size < sum.size() {
+            return copy_out(&vec![0; sum.size()], dst.cast(), dst_size, n);
+        }
+        copy_out(&b.bag.checksum(sum)?, dst.cast(), dst_size, n)
+    })
+}
+
+/// How many records a batch has.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdall_records_count(records: *const holdall_records) -> usize {
+    guard_value(0, || borrow(records).map_or(0, |r| r.records.len()))
+}
+
+/// The bytes of all records of a batch, end to end; borrowed until the batch is closed; never NULL but for
+/// NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdall_records_data(records: *const holdall_records) -> *const u8 {
+    guard_value(std::ptr::null(), || borrow(records).map_or(std::ptr::null(), |r| r.records.data.as_ptr()))
+}
+
+/// count + 1 values; record i is data[offsets[i]] to data[offsets[i + 1]], the last one not included.
+/// Borrowed until the batch is closed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdall_records_offsets(records: *const holdall_records) -> *const u64 {
+    guard_value(std::ptr::null(), || borrow(records).map_or(std::ptr::null(), |r| r.records.offsets.as_ptr()))
+}
+
+/// How many records of a batch were damaged and are empty there; 0 without HOLDALL_OPT_SKIP_DAMAGED.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdall_records_damaged(records: *const holdall_records) -> usize {
+    guard_value(0, || borrow(records).map_or(0, |r| r.damaged.len()))
+}
+
+/// Which they are: their places in the batch, rising. Borrowed until the batch is closed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdall_records_damaged_at(records: *const holdall_records) -> *const u64 {
+    guard_value(std::ptr::null(), || borrow(records).map_or(std::ptr::null(), |r| r.damaged.as_ptr()))
+}
+
+/// Closes a batch; NULL is fine.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdall_records_close(records: *mut holdall_records) {
+    take_back(records);
+}
+
+fn writer_mode(m: holdall_mode) -> Result<Mode> {
+    match m {
+        HOLDALL_NEW => Ok(Mode::New),
+        HOLDALL_REPLACE => Ok(Mode::Replace),
+        HOLDALL_APPEND => Ok(Mode::Append),
+        m => Err(fail!(Argument, "mode {m}: a writer takes HOLDALL_NEW, HOLDALL_REPLACE or HOLDALL_APPEND")),
+    }
+}
+
+fn writer_handle(writer: Writer) -> holdall_bag_writer {
+    holdall_bag_writer { broken: AtomicBool::new(false), writer }
+}
+
+/// Opens a bag of one file for writing. mode: HOLDALL_NEW, _REPLACE or _APPEND; whatever it is, nothing that
+/// others can see changes before the first commit. What a crash left unfinished is settled first.
+/// Options: HOLDALL_OPT_THREADS, _DURABILITY, _LOCK, _CODEC, _LEVEL, _CHECKSUM, _DICTIONARY, _BAG_LIMITS. To go on
+/// with a bag, give the same _CODEC, _DICTIONARY and _BAG_LIMITS; checksums go on as they are there.
+/// HOLDALL_E_EXISTS, HOLDALL_E_MISSING: as the mode says. HOLDALL_E_BUSY: another writer has it open.
+/// HOLDALL_E_STATE: checksums are asked for, and the records that are there have none.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_bag_writer_open(
+    path: *const c_char,
+    mode: holdall_mode,
+    options: *const holdall_options,
+    out: *mut *mut holdall_bag_writer,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard(err, || give(out, || Writer::open(string(path, "path")?, writer_mode(mode)?, &chosen(options)).map(writer_handle)))
+}
+
+/// As holdall_bag_writer_open(), in a storage of the caller's, under the name ""; it may be closed at once.
+/// HOLDALL_E_UNSUPPORTED: the storage is read-only. There is no lock: the caller sees to it that there is
+/// one writer.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_bag_writer_open_io(
+    io: *mut holdall_io,
+    mode: holdall_mode,
+    options: *const holdall_options,
+    out: *mut *mut holdall_bag_writer,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard(err, || {
+        give(out, || {
+            let io = borrow(io.cast_const()).ok_or_else(|| fail!(Argument, "io is NULL"))?;
+            Writer::open_in(&io.folder, OsStr::new(""), writer_mode(mode)?, &chosen(options)).map(writer_handle)
+        })
+    })
+}
+
+/// Appends one record of n bytes (record may be NULL where n is 0). It counts from the next commit on. On
+/// failure it was not appended.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_bag_writer_append(
+    writer: *mut holdall_bag_writer,
+    record: *const c_void,
+    n: usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle_mut(borrow_mut(writer), err, |w| {
+        w.writer.append(slice(record.cast(), n, "record")?)?;
+        Ok(HOLDALL_OK)
+    })
+}
+
+/// Appends `count` records, compressed in parallel, in order: record i is data[offsets[i]] to
+/// data[offsets[i + 1]]; offsets has count + 1 rising values. On failure holdall_bag_writer_size() tells how
+/// many of them went in.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_bag_writer_append_many(
+    writer: *mut holdall_bag_writer,
+    data: *const c_void,
+    offsets: *const u64,
+    count: usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle_mut(borrow_mut(writer), err, |w| {
+        if count == 0 {
+            return Ok(HOLDALL_OK);
+        }
+        let many = count.checked_add(1).ok_or_else(|| fail!(Argument, "{count} records"))?;
+        let offsets = slice(offsets, many, "offsets")?;
+        let end = offsets.last().copied().unwrap_or(0);
+        let end = usize::try_from(end).map_err(|_| fail!(Argument, "the last of the offsets is {end}"))?;
+        w.writer.append_many(slice(data.cast(), end, "data")?, offsets)?;
+        Ok(HOLDALL_OK)
+    })
+}
+
+/// Records of the last commit and those appended since.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdall_bag_writer_size(writer: *const holdall_bag_writer) -> u64 {
+    guard_value(0, || borrow(writer).map_or(0, |w| w.writer.size()))
+}
+
+/// Makes everything appended so far visible and durable, all of it or, on failure, nothing. A commit that
+/// failed may be tried again (after room was made on a full disk, say), unless it is HOLDALL_E_STATE.
+/// HOLDALL_E_EXISTS: the bag was to be new and another program has made one meanwhile.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_bag_writer_commit(writer: *mut holdall_bag_writer, err: *mut holdall_error) -> holdall_status {
+    guard_handle_mut(borrow_mut(writer), err, |w| {
+        w.writer.commit()?;
+        Ok(HOLDALL_OK)
+    })
+}
+
+/// Closes a writer; NULL is fine. What was not committed is gone, as after a crash.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdall_bag_writer_close(writer: *mut holdall_bag_writer) {
+    take_back(writer);
+}

@@ -1,0 +1,207 @@
+//! Versions, names of statuses, and what is the same for every format: identify, verify, repair, checksum.
+
+use super::guard::*;
+use super::options::{chosen, holdall_options};
+use crate::bag;
+use crate::checksum::Sum;
+use crate::error::{Error, Result, fail};
+use crate::identify::identify;
+use std::ffi::{CString, c_char, c_int, c_void};
+use std::sync::OnceLock;
+
+/// One of HOLDALL_FORMAT_*.
+pub type holdall_format = i32;
+/// A Bloscpack file (told apart; this version does not open it).
+pub const HOLDALL_FORMAT_BLOSCPACK: i32 = 1;
+/// A Blosc2 frame (told apart; this version does not open it).
+pub const HOLDALL_FORMAT_B2FRAME: i32 = 5;
+/// A Bagz file.
+pub const HOLDALL_FORMAT_BAGZ: i32 = 8;
+
+/// One of HOLDALL_KIND_*.
+pub type holdall_kind = i32;
+/// A run of bytes in compressed chunks.
+pub const HOLDALL_KIND_SCHUNK: i32 = 1;
+/// Records of any length.
+pub const HOLDALL_KIND_BAG: i32 = 4;
+
+/// One of HOLDALL_READ, _APPEND, _NEW, _REPLACE.
+pub type holdall_mode = i32;
+/// To be read.
+pub const HOLDALL_READ: i32 = 0;
+/// Goes on with what is there, which must be.
+pub const HOLDALL_APPEND: i32 = 1;
+/// Nothing may be there (HOLDALL_E_EXISTS).
+pub const HOLDALL_NEW: i32 = 2;
+/// What is there stays until the first commit puts the new in its place.
+pub const HOLDALL_REPLACE: i32 = 3;
+
+/// Version of the library that is running: major*1000000 + minor*1000 + patch. Compare it with
+/// HOLDALL_VERSION_NUMBER, that of the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn holdall_version_number() -> u32 {
+    let part = |s: &str| s.parse::<u32>().unwrap_or(0);
+    part(env!("CARGO_PKG_VERSION_MAJOR")) * 1_000_000 + part(env!("CARGO_PKG_VERSION_MINOR")) * 1000 + part(env!("CARGO_PKG_VERSION_PATCH"))
+}
+
+/// Versions of the library and of the codecs in it, such as "0.1.0 zstd/1.5.7"; static.
+#[unsafe(no_mangle)]
+pub extern "C" fn holdall_version_text() -> *const c_char {
+    static TEXT: OnceLock<CString> = OnceLock::new();
+    guard_value(c"".as_ptr(), || {
+        TEXT.get_or_init(|| CString::new(format!("{} zstd/{}", env!("CARGO_PKG_VERSION"), zstd_safe::version_string())).unwrap_or_default()).as_ptr()
+    })
+}
+
+/// The name of a status, such as "HOLDALL_E_IO"; static; never NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn holdall_status_name(status: holdall_status) -> *const c_char {
+    let name = match status {
+        HOLDALL_OK => c"HOLDALL_OK",
+        HOLDALL_NOT_FOUND => c"HOLDALL_NOT_FOUND",
+        HOLDALL_E_ARGUMENT => c"HOLDALL_E_ARGUMENT",
+        HOLDALL_E_PANIC => c"HOLDALL_E_PANIC",
+        HOLDALL_E_MEMORY => c"HOLDALL_E_MEMORY",
+        HOLDALL_E_BUFFER => c"HOLDALL_E_BUFFER",
+        HOLDALL_E_IO => c"HOLDALL_E_IO",
+        HOLDALL_E_MISSING => c"HOLDALL_E_MISSING",
+        HOLDALL_E_EXISTS => c"HOLDALL_E_EXISTS",
+        HOLDALL_E_FORMAT => c"HOLDALL_E_FORMAT",
+        HOLDALL_E_CHECKSUM => c"HOLDALL_E_CHECKSUM",
+        HOLDALL_E_VERSION => c"HOLDALL_E_VERSION",
+        HOLDALL_E_CODEC => c"HOLDALL_E_CODEC",
+        HOLDALL_E_TYPE => c"HOLDALL_E_TYPE",
+        HOLDALL_E_RANGE => c"HOLDALL_E_RANGE",
+        HOLDALL_E_STATE => c"HOLDALL_E_STATE",
+        HOLDALL_E_LIMIT => c"HOLDALL_E_LIMIT",
+        HOLDALL_E_CANCELLED => c"HOLDALL_E_CANCELLED",
+        HOLDALL_E_CALLBACK => c"HOLDALL_E_CALLBACK",
+        HOLDALL_E_BUSY => c"HOLDALL_E_BUSY",
+        HOLDALL_E_UNSUPPORTED => c"HOLDALL_E_UNSUPPORTED",
+        _ => c"(no status of holdall)",
+    };
+    name.as_ptr()
+}
+
+/// What is at this path (or spec, see holdall_bag_open())? Format and kind, from the bytes; Bagz has no
+/// magic number, a file is a bag if it opens as one. HOLDALL_E_FORMAT: nothing that is known here.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_identify(
+    path: *const c_char,
+    format: *mut holdall_format,
+    kind: *mut holdall_kind,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard(err, || {
+        let (f, k) = identify(string(path, "path")?)?;
+        put(format, f as i32);
+        put(kind, k as i32);
+        Ok(HOLDALL_OK)
+    })
+}
+
+/// Told of each fault that holdall_verify() finds: `part` is "record N" or the path, borrowed for the call
+/// like `fault`. Not zero stops. Runs on the calling thread.
+pub type holdall_fault_fn = Option<unsafe extern "C" fn(ctx: *mut c_void, part: *const c_char, fault: *const holdall_error) -> c_int>;
+
+/// Reads everything at a path (or spec) and checks every length and checksum, to the end; each fault goes
+/// to `fault` (NULL: none is told). Then *sound, *bad and *unchecked (each may be NULL) are how many records
+/// are sound, cannot be read, and can be read but have no checksum.
+/// Takes the options of holdall_bag_open() but HOLDALL_OPT_VERIFY and _SKIP_DAMAGED.
+/// HOLDALL_OK: sound. Else the status and words of the first fault; a bag that cannot be opened is one.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_verify(
+    path: *const c_char,
+    options: *const holdall_options,
+    fault: holdall_fault_fn,
+    ctx: *mut c_void,
+    sound: *mut u64,
+    bad: *mut u64,
+    unchecked: *mut u64,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard(err, || {
+        let path = string(path, "path")?;
+        let mut first = None;
+        let mut told = |e: &Error| {
+            first.get_or_insert_with(|| e.clone());
+            tell_fault(fault, ctx, &path.display().to_string(), e)
+        };
+        let found = bag::verify(path, &chosen(options), &mut told);
+        if let Err(e) = &found {
+            if e.status != crate::Status::Argument {
+                told(e);
+            }
+        }
+        let counted = found.as_ref().map(|v| *v).unwrap_or_default();
+        put(sound, counted.sound);
+        put(bad, counted.bad);
+        put(unchecked, counted.unchecked);
+        found?;
+        first.map_or(Ok(HOLDALL_OK), Err)
+    })
+}
+
+fn tell_fault(fault: holdall_fault_fn, ctx: *mut c_void, path: &str, e: &Error) -> bool {
+    let Some(f) = fault else { return true };
+    let part = if e.position >= 0 { format!("record {}", e.position) } else { path.to_string() };
+    let part = CString::new(part).unwrap_or_default();
+    let mut words = holdall_error { status: 0, os_code: 0, position: -1, message: [0; 496] };
+    guard(&mut words, || Err(e.clone()));
+    // SAFETY: the caller's function, with its context and two values that live through the call.
+    unsafe { f(ctx, part.as_ptr(), &words) == 0 }
+}
+
+/// Brings the bag of one file at this path, which a crash, a full disk or another program left torn, back
+/// to its last whole state: an unfinished change is undone or finished; what a Bagz writer of a single file
+/// leaves when it is cut off (`X` and `limits.X`) becomes a bag; separate limits that are torn or reach
+/// beyond the records go; a damaged last limit of a compressed bag is put right; `checksums.X` goes where it
+/// is that of another state. A bag that is whole stays as it is. *kept and *dropped (each may be NULL):
+/// records that are there now, and limits of records that were not whole.
+/// Options: HOLDALL_OPT_BAG_LIMITS, _CODEC, _DICTIONARY, _MEMORY_LIMIT, _DURABILITY, _LOCK.
+/// HOLDALL_E_FORMAT: it cannot be repaired, and nothing was changed. HOLDALL_E_BUSY: a writer is at work.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_repair(
+    path: *const c_char,
+    options: *const holdall_options,
+    kept: *mut u64,
+    dropped: *mut u64,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard(err, || {
+        let done = bag::repair(string(path, "path")?, &chosen(options))?;
+        put(kept, done.kept);
+        put(dropped, done.dropped);
+        Ok(HOLDALL_OK)
+    })
+}
+
+/// The checksum (HOLDALL_SUM_*, 0 to 8) of n bytes, to dst: the digest's bytes, 32-bit sums little-endian.
+/// dst NULL asks for the size in *digest_size; a short dst is HOLDALL_E_BUFFER.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_checksum(
+    sum: i32,
+    bytes: *const c_void,
+    n: usize,
+    dst: *mut c_void,
+    dst_size: usize,
+    digest_size: *mut usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard(err, || {
+        let digest = sum_number(sum)?.of(slice(bytes.cast(), n, "bytes")?);
+        copy_out(&digest, dst.cast(), dst_size, digest_size)
+    })
+}
+
+/// A checksum that can be computed.
+pub(super) fn sum_number(sum: i32) -> Result<Sum> {
+    if sum == super::options::HOLDALL_SUM_ZSTD {
+        return Err(fail!(Argument, "HOLDALL_SUM_ZSTD exists only inside zstd frames; it cannot be computed by itself"));
+    }
+    Sum::from_number(sum)
+}

@@ -1,0 +1,341 @@
+//! What every exported function goes through: panics end here, arguments are checked here, failures
+//! become a status and words.
+//!
+//! Unsafe code in this layer: reading what C pointers point to, after they were held against NULL. That
+//! they point to what the header says is the caller's part of the contract.
+
+use crate::error::{Error, Result, Status, fail};
+use std::cell::Cell;
+use std::ffi::{CStr, OsStr, c_char};
+use std::os::unix::ffi::OsStrExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What every call that can fail returns: HOLDALL_OK, a value above 0 (done, but), or a HOLDALL_E_*.
+/// The values are never renumbered.
+pub type holdall_status = i32;
+
+/// Done.
+pub const HOLDALL_OK: i32 = 0;
+/// Done, but there was nothing: see the function.
+pub const HOLDALL_NOT_FOUND: i32 = 1;
+/// An argument is NULL, out of range, or does not fit the others.
+pub const HOLDALL_E_ARGUMENT: i32 = -1;
+/// A bug in the library, please report it. The handle refuses work from now on.
+pub const HOLDALL_E_PANIC: i32 = -2;
+/// The memory could not be had.
+pub const HOLDALL_E_MEMORY: i32 = -3;
+/// The buffer is too small; the size wanted is in *n.
+pub const HOLDALL_E_BUFFER: i32 = -4;
+/// The operating system refused: see holdall_error::os_code.
+pub const HOLDALL_E_IO: i32 = -5;
+/// A file is not there.
+pub const HOLDALL_E_MISSING: i32 = -6;
+/// A file is there that must not be.
+pub const HOLDALL_E_EXISTS: i32 = -7;
+/// Stored bytes break the format: damage, or another kind of file.
+pub const HOLDALL_E_FORMAT: i32 = -8;
+/// A stored checksum does not match.
+pub const HOLDALL_E_CHECKSUM: i32 = -9;
+/// A format version that this library does not know.
+pub const HOLDALL_E_VERSION: i32 = -10;
+/// A codec or filter that this library does not have.
+pub const HOLDALL_E_CODEC: i32 = -11;
+/// A type that does not fit.
+pub const HOLDALL_E_TYPE: i32 = -12;
+/// An index beyond the end.
+pub const HOLDALL_E_RANGE: i32 = -13;
+/// The call does not fit the state of the handle or of the file.
+pub const HOLDALL_E_STATE: i32 = -14;
+/// A limit that the caller has set would be passed.
+pub const HOLDALL_E_LIMIT: i32 = -15;
+/// The caller's progress function stopped the call.
+pub const HOLDALL_E_CANCELLED: i32 = -16;
+/// One of the caller's functions failed.
+pub const HOLDALL_E_CALLBACK: i32 = -17;
+/// Somebody else is writing.
+pub const HOLDALL_E_BUSY: i32 = -18;
+/// Well-formed, and not supported by this version or this storage.
+pub const HOLDALL_E_UNSUPPORTED: i32 = -19;
+
+const MESSAGE: usize = 496;
+
+/// The words of a failure: 512 bytes of the caller's, for ever. Every call that can fail takes one as
+/// its last argument, or NULL; it is written only where the call returns less than 0.
+#[repr(C)]
+pub struct holdall_error {
+    /// What the call returned.
+    pub status: holdall_status,
+    /// errno, or 0.
+    pub os_code: i32,
+    /// The record at which it failed, as the caller counts them, or -1.
+    pub position: i64,
+    /// UTF-8 with a NUL; cut with "..." where it is longer.
+    pub message: [c_char; 496],
+}
+
+const _: () = assert!(size_of::<holdall_error>() == 512);
+
+/// A handle that can be found to be broken.
+pub trait Handle {
+    /// Set for good once a call on this handle has panicked.
+    fn broken(&self) -> &AtomicBool;
+}
+
+macro_rules! handle {
+    ($name:ident) => {
+        impl $crate::capi::guard::Handle for $name {
+            fn broken(&self) -> &std::sync::atomic::AtomicBool {
+                &self.broken
+            }
+        }
+    };
+}
+pub(crate) use handle;
+
+thread_local! {
+    static INSIDE: Cell<u32> = const { Cell::new(0) };
+}
+
+/// The words of a panic reach the caller as an error; they must not be printed as well. Panics of others
+/// in this process go on to whatever hook there was.
+fn quiet_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if INSIDE.get() == 0 && !crate::parallel::is_worker() {
+                before(info);
+            }
+        }));
+    });
+}
+
+fn caught<T>(f: impl FnOnce() -> Result<T>) -> Result<T> {
+    quiet_panics();
+    INSIDE.set(INSIDE.get() + 1);
+    let r = catch_unwind(AssertUnwindSafe(f));
+    INSIDE.set(INSIDE.get() - 1);
+    r.unwrap_or_else(|p| {
+        let words = p.downcast_ref::<&str>().map(|s| s.to_string()).or_else(|| p.downcast_ref::<String>().cloned());
+        // what a panic carries may panic when it is dropped
+        std::mem::forget(p);
+        Err(Error::new(Status::Panic, format!("this is a bug in holdall: {}", words.unwrap_or_default())))
+    })
+}
+
+/// Runs the body of an exported function: `Ok` is the status it returns.
+pub fn guard(err: *mut holdall_error, f: impl FnOnce() -> Result<holdall_status>) -> holdall_status {
+    match caught(f) {
+        Ok(status) => status,
+        Err(e) => {
+            // SAFETY: NULL or, by contract, a holdall_error of the caller's.
+            if let Some(out) = unsafe { err.as_mut() } {
+                tell(out, &e);
+            }
+            e.status as i32
+        }
+    }
+}
+
+/// As [`guard`], on a handle: it must not be NULL or broken, and a panic breaks it.
+pub fn guard_handle<H: Handle>(h: Option<&H>, err: *mut holdall_error, f: impl FnOnce(&H) -> Result<holdall_status>) -> holdall_status {
+    guard(err, || {
+        let h = usable(h)?;
+        caught(|| f(h)).inspect_err(|e| mark(h, e))
+    })
+}
+
+/// As [`guard_handle`], on a handle that is changed.
+pub fn guard_handle_mut<H: Handle>(h: Option<&mut H>, err: *mut holdall_error, f: impl FnOnce(&mut H) -> Result<holdall_status>) -> holdall_status {
+    guard(err, || {
+        usable(h.as_deref())?;
+        let h = h.ok_or_else(|| fail!(Argument, "the handle is NULL"))?;
+        caught(|| f(h)).inspect_err(|e| mark(h, e))
+    })
+}
+
+fn usable<H: Handle>(h: Option<&H>) -> Result<&H> {
+    let h = h.ok_or_else(|| fail!(Argument, "the handle is NULL"))?;
+    if h.broken().load(Ordering::Relaxed) {
+        return Err(fail!(Panic, "an earlier call on this handle met a bug in holdall; close it"));
+    }
+    Ok(h)
+}
+
+fn mark<H: Handle>(h: &H, e: &Error) {
+    if e.status == Status::Panic {
+        h.broken().store(true, Ordering::Relaxed);
+    }
+}
+
+/// For functions that cannot fail: what they return if there is a bug.
+pub fn guard_value<T>(otherwise: T, f: impl FnOnce() -> T) -> T {
+    caught(|| Ok(f())).unwrap_or(otherwise)
+}
+
+fn tell(out: &mut holdall_error, e: &Error) {
+    out.status = e.status as i32;
+    out.os_code = e.os_code;
+    out.position = e.position;
+    let words = e.message.replace('\0', " ");
+    let mut cut = words.len();
+    if cut > MESSAGE - 1 {
+        cut = MESSAGE - 4;
+        while !words.is_char_boundary(cut) {
+            cut -= 1;
+        }
+    }
+    let dots: &[u8] = if cut < words.len() { b"..." } else { b"" };
+    let bytes = words.as_bytes().get(..cut).unwrap_or_default().iter().chain(dots).chain(std::iter::once(&0));
+    for (d, s) in out.message.iter_mut().zip(bytes) {
+        *d = *s as c_char;
+    }
+}
+
+// ---- arguments
+
+/// The caller's string: a path or a name.
+pub fn string<'a>(s: *const c_char, what: &str) -> Result<&'a OsStr> {
+    if s.is_null() {
+        return Err(fail!(Argument, "{what} is NULL"));
+    }
+    // SAFETY: not NULL, so by contract a string with a NUL that lives as long as the call.
+    Ok(OsStr::from_bytes(unsafe { CStr::from_ptr(s) }.to_bytes()))
+}
+
+/// The caller's values: NULL only where there are none.
+pub fn slice<'a, T>(p: *const T, n: usize, what: &str) -> Result<&'a [T]> {
+    if n == 0 {
+        return Ok(&[]);
+    }
+    if p.is_null() || n > isize::MAX as usize / size_of::<T>().max(1) || !p.is_aligned() {
+        return Err(fail!(Argument, "{what} is NULL, not aligned or too long ({n} values)"));
+    }
+    // SAFETY: not NULL, aligned, and by contract n values that nobody changes during the call.
+    Ok(unsafe { std::slice::from_raw_parts(p, n) })
+}
+
+/// The caller's buffer: NULL asks for the size.
+pub fn buffer<'a>(p: *mut u8, n: usize) -> Result<Option<&'a mut [u8]>> {
+    if p.is_null() {
+        return Ok(None);
+    }
+    if n > isize::MAX as usize {
+        return Err(fail!(Argument, "a buffer of {n} bytes"));
+    }
+    // SAFETY: not NULL, and by contract n bytes that only this call touches; they are written, not read.
+    Ok(Some(unsafe { std::slice::from_raw_parts_mut(p, n) }))
+}
+
+/// A place for a result, which must not be NULL.
+pub fn place<'a, T>(p: *mut T, what: &str) -> Result<&'a mut T> {
+    // SAFETY: NULL or, by contract, a place for one value.
+    unsafe { p.as_mut() }.ok_or_else(|| fail!(Argument, "{what} is NULL"))
+}
+
+/// A place for a result that may be left out.
+pub fn put<T>(p: *mut T, value: T) {
+    // SAFETY: NULL or, by contract, a place for one value.
+    if let Some(p) = unsafe { p.as_mut() } {
+        *p = value;
+    }
+}
+
+/// A handle or other value of the caller's, where it is not NULL.
+pub fn borrow<'a, T>(p: *const T) -> Option<&'a T> {
+    // SAFETY: NULL or, by contract, a live handle.
+    unsafe { p.as_ref() }
+}
+
+/// A handle that the caller lets nobody else use during the call.
+pub fn borrow_mut<'a, T>(p: *mut T) -> Option<&'a mut T> {
+    // SAFETY: NULL or, by contract, a live handle that no other thread uses now.
+    unsafe { p.as_mut() }
+}
+
+/// Makes a new handle; the place for it becomes NULL first.
+pub fn give<T>(out: *mut *mut T, make: impl FnOnce() -> Result<T>) -> Result<holdall_status> {
+    let out = place(out, "out")?;
+    *out = std::ptr::null_mut();
+    *out = Box::into_raw(Box::new(make()?));
+    Ok(HOLDALL_OK)
+}
+
+/// Takes a handle back.
+pub fn take_back<T>(p: *mut T) {
+    if !p.is_null() {
+        // SAFETY: not NULL, so by contract a handle that `give` made and that is not used again.
+        let owned = unsafe { Box::from_raw(p) };
+        guard_value((), || drop(owned));
+    }
+}
+
+/// Copies bytes of known size to the caller, in two calls or one.
+pub fn copy_out(bytes: &[u8], dst: *mut u8, dst_size: usize, n: *mut usize) -> Result<holdall_status> {
+    let n = place(n, "n")?;
+    if let Some(dst) = buffer(dst, dst_size)? {
+        let have = dst.len();
+        match dst.get_mut(..bytes.len()) {
+            Some(d) => d.copy_from_slice(bytes),
+            None => {
+                *n = bytes.len();
+                return Err(fail!(Buffer, "{} bytes are needed, the buffer has {have}", bytes.len()));
+            }
+        }
+    }
+    *n = bytes.len();
+    Ok(HOLDALL_OK)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct H {
+        broken: AtomicBool,
+    }
+    handle!(H);
+
+    fn blank() -> holdall_error {
+        holdall_error { status: 0, os_code: 0, position: 0, message: [1; 496] }
+    }
+
+    fn words(e: &holdall_error) -> String {
+        let b: Vec<u8> = e.message.iter().map(|&c| c as u8).take_while(|&c| c != 0).collect();
+        String::from_utf8(b).unwrap()
+    }
+
+    #[test]
+    fn a_panic_becomes_an_error_and_breaks_its_handle() {
+        let h = H { broken: AtomicBool::new(false) };
+        let mut e = blank();
+        assert_eq!(guard_handle(Some(&h), &mut e, |_| Ok(7)), 7);
+        assert_eq!(guard_handle(Some(&h), &mut e, |_| panic!("planned {}", 1)), HOLDALL_E_PANIC);
+        assert!(words(&e).contains("planned 1"));
+        assert_eq!(guard_handle(Some(&h), &mut e, |_| Ok(0)), HOLDALL_E_PANIC);
+        assert!(words(&e).contains("close it"));
+        assert_eq!(guard_value(5, || panic!("planned")), 5);
+    }
+
+    #[test]
+    fn a_panic_on_a_worker_comes_back_too() {
+        let r = guard(std::ptr::null_mut(), || {
+            crate::parallel::for_each(2, (0..64).collect(), |i: i32| assert!(i < 60, "planned"));
+            Ok(0)
+        });
+        assert_eq!(r, HOLDALL_E_PANIC);
+    }
+
+    #[test]
+    fn long_words_are_cut_between_characters() {
+        let mut e = blank();
+        guard(&mut e, || Err(Error::new(Status::Io, "ü".repeat(400)).at(9)));
+        let w = words(&e);
+        assert!(w.ends_with("ü...") && w.len() <= 495, "{}", w.len());
+        assert_eq!((e.status, e.position), (HOLDALL_E_IO, 9));
+        guard(&mut e, || Err(Error::new(Status::Io, "x".repeat(495))));
+        assert_eq!(words(&e), "x".repeat(495));
+    }
+}

@@ -1,0 +1,181 @@
+//! Options: a builder that every open and create takes.
+
+use super::guard::*;
+use crate::error::Result;
+use crate::options::{Opt, Options, Progress};
+use std::ffi::{c_int, c_void};
+use std::sync::Arc;
+
+/// A set of options. NULL in its place means the defaults. An option that means nothing to the call that
+/// it is given to is HOLDALL_E_ARGUMENT, with its name in the message. May be used for many calls, and
+/// freed right after them.
+pub struct holdall_options {
+    pub(super) options: Options,
+}
+
+/// One of HOLDALL_OPT_*.
+pub type holdall_option = i32;
+
+/// Threads that a call may use: 0 (default) the processors this process may use, and only where the work
+/// is large enough to pay for it; 1 the calling thread alone.
+pub const HOLDALL_OPT_THREADS: i32 = 1;
+/// Bytes; the most that one file may make a call allocate. Default 4 GiB.
+pub const HOLDALL_OPT_MEMORY_LIMIT: i32 = 2;
+/// HOLDALL_IO_READ or HOLDALL_IO_MAP.
+pub const HOLDALL_OPT_IO: i32 = 3;
+/// 0: checksums that lie beside the data are not looked at (those inside zstd frames always are);
+/// 1 (default): what is read is checked; 2: everything is checked at open, too.
+pub const HOLDALL_OPT_VERIFY: i32 = 4;
+/// 1: damaged records read as empty, and the call says which; 0 (default): they are an error.
+pub const HOLDALL_OPT_SKIP_DAMAGED: i32 = 5;
+/// At commit: 1 (default) data and folder are synced; 0 they are not: a crash of the program loses nothing
+/// of a commit, a failing power supply may.
+pub const HOLDALL_OPT_DURABILITY: i32 = 6;
+/// 1 (default): one writer at a time, across processes, by a lock on `NAME.holdall-lock`; 0: the caller
+/// sees to it.
+pub const HOLDALL_OPT_LOCK: i32 = 7;
+/// One of HOLDALL_CODEC_*. Bags: _NONE, _ZSTD, or _BY_NAME (default): zstd where the file's name ends in
+/// `.bagz`; storage of the caller's has no name, and is then not compressed.
+pub const HOLDALL_OPT_CODEC: i32 = 8;
+/// zstd's level, -131072 to 22; 0 (default) is its own default, 3.
+pub const HOLDALL_OPT_LEVEL: i32 = 9;
+/// One of HOLDALL_SUM_*, for what is written. Bags: HOLDALL_SUM_NONE, or HOLDALL_SUM_CRC32 (default): an
+/// uncompressed bag then gets a file `checksums.NAME` with a CRC-32 a record, a compressed one the checksum
+/// that the zstd format has inside its frames (HOLDALL_SUM_ZSTD says the same there).
+pub const HOLDALL_OPT_CHECKSUM: i32 = 13;
+/// Bytes: a zstd dictionary, trained or any content. What was written with one is read with the same.
+pub const HOLDALL_OPT_DICTIONARY: i32 = 14;
+/// HOLDALL_BAG_LIMITS_TAIL (default) or _SEPARATE: where the limits of a bag's records are.
+pub const HOLDALL_OPT_BAG_LIMITS: i32 = 23;
+/// 0 (default): limits are read from disk where they are needed; 1: all are kept in memory (8 bytes a
+/// record), and the bag can be read on while another program appends to it.
+pub const HOLDALL_OPT_BAG_LIMITS_CACHE: i32 = 24;
+/// HOLDALL_BAG_SHARDS_CONCATENATED (default) or _INTERLEAVED: how several files make one sequence.
+pub const HOLDALL_OPT_BAG_SHARDS: i32 = 25;
+
+/// Files are read: one that is cut short under us is an error.
+pub const HOLDALL_IO_READ: i32 = 0;
+/// Files are mapped into memory: faster for small records; a file that another program cuts short while it
+/// is open ends this process with SIGBUS.
+pub const HOLDALL_IO_MAP: i32 = 1;
+
+/// Not compressed.
+pub const HOLDALL_CODEC_NONE: i32 = 0;
+/// Zstandard.
+pub const HOLDALL_CODEC_ZSTD: i32 = 6;
+/// As the name says (option); or different ones (holdall_bag_codec).
+pub const HOLDALL_CODEC_BY_NAME: i32 = 255;
+
+/// No checksum.
+pub const HOLDALL_SUM_NONE: i32 = 0;
+/// Adler-32.
+pub const HOLDALL_SUM_ADLER32: i32 = 1;
+/// CRC-32, zlib's.
+pub const HOLDALL_SUM_CRC32: i32 = 2;
+/// MD5.
+pub const HOLDALL_SUM_MD5: i32 = 3;
+/// SHA-1.
+pub const HOLDALL_SUM_SHA1: i32 = 4;
+/// SHA-224.
+pub const HOLDALL_SUM_SHA224: i32 = 5;
+/// SHA-256.
+pub const HOLDALL_SUM_SHA256: i32 = 6;
+/// SHA-384.
+pub const HOLDALL_SUM_SHA384: i32 = 7;
+/// SHA-512.
+pub const HOLDALL_SUM_SHA512: i32 = 8;
+/// The checksum that a zstd frame carries of its content; only there, holdall_checksum() has it not.
+pub const HOLDALL_SUM_ZSTD: i32 = 9;
+
+/// Limits at the end of the file with the records.
+pub const HOLDALL_BAG_LIMITS_TAIL: i32 = 0;
+/// Limits in a file `limits.NAME` beside it.
+pub const HOLDALL_BAG_LIMITS_SEPARATE: i32 = 1;
+/// All records of the first shard, then those of the second, and so on.
+pub const HOLDALL_BAG_SHARDS_CONCATENATED: i32 = 0;
+/// Record i is record i / S of shard i modulo S, of S shards.
+pub const HOLDALL_BAG_SHARDS_INTERLEAVED: i32 = 1;
+
+/// Told now and then how far a long call is, in units of its own. Not zero stops the call with
+/// HOLDALL_E_CANCELLED. May run on another thread than the caller's, one call at a time.
+pub type holdall_progress_fn = Option<unsafe extern "C" fn(ctx: *mut c_void, done: u64, total: u64) -> c_int>;
+
+/// The caller's options, or the defaults.
+pub(super) fn chosen(o: *const holdall_options) -> Options {
+    borrow(o).map(|o| o.options.clone()).unwrap_or_default()
+}
+
+/// Options with nothing set; to be freed with holdall_options_free(). NULL: no memory.
+#[unsafe(no_mangle)]
+#[must_use]
+pub extern "C" fn holdall_options_new() -> *mut holdall_options {
+    guard_value(std::ptr::null_mut(), || Box::into_raw(Box::new(holdall_options { options: Options::new() })))
+}
+
+/// Frees options; NULL is fine.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdall_options_free(options: *mut holdall_options) {
+    take_back(options);
+}
+
+/// Sets an option to a number. HOLDALL_E_ARGUMENT: no such option, or a value that it cannot have.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_options_set(
+    options: *mut holdall_options,
+    option: holdall_option,
+    value: i64,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard(err, || with_option(options, option, |o, opt| o.set(opt, value)))
+}
+
+/// Sets an option to bytes, which are copied. HOLDALL_E_ARGUMENT: the option takes no bytes.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_options_set_bytes(
+    options: *mut holdall_options,
+    option: holdall_option,
+    value: *const c_void,
+    n: usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard(err, || {
+        let value = slice(value.cast(), n, "value")?;
+        with_option(options, option, |o, opt| o.set_bytes(opt, value))
+    })
+}
+
+fn with_option(o: *mut holdall_options, option: i32, f: impl FnOnce(&mut Options, Opt) -> Result<()>) -> Result<holdall_status> {
+    let opt = Opt::from_number(option)?;
+    f(&mut place(o, "options")?.options, opt)?;
+    Ok(HOLDALL_OK)
+}
+
+struct ProgressCall(unsafe extern "C" fn(*mut c_void, u64, u64) -> c_int, *mut c_void);
+// SAFETY: the header says that the function may run on any thread, with this context.
+unsafe impl Send for ProgressCall {}
+// SAFETY: as above.
+unsafe impl Sync for ProgressCall {}
+
+impl ProgressCall {
+    fn call(&self, done: u64, total: u64) -> bool {
+        // SAFETY: by contract a function that may be called with its context as long as calls run that were
+        // given these options.
+        unsafe { (self.0)(self.1, done, total) == 0 }
+    }
+}
+
+/// Sets the function that long calls tell their progress to; NULL: none. It must stay callable as long as
+/// handles live that were opened with these options.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdall_options_on_progress(options: *mut holdall_options, progress: holdall_progress_fn, ctx: *mut c_void) {
+    guard_value((), || {
+        if let Some(o) = borrow_mut(options) {
+            o.options.on_progress(progress.map(|f| {
+                let call = ProgressCall(f, ctx);
+                Arc::new(move |done, total| call.call(done, total)) as Progress
+            }));
+        }
+    });
+}

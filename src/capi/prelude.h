@@ -1,0 +1,78 @@
+/* holdall.h - chunked, compressed containers, read and written from C: Bagz.
+ *
+ * RULES, the same for every function:
+ *  - Result. Functions that can fail return holdall_status: 0 done, > 0 done but (see
+ *    HOLDALL_NOT_FOUND), < 0 failed. Results come through pointers after the inputs,
+ *    and are untouched on failure, except that *out handles become NULL, and that *n
+ *    is the size wanted with HOLDALL_E_BUFFER.
+ *  - The words of a failure go to the last argument, a holdall_error of the caller's,
+ *    which may be NULL. Nothing is kept per thread; nothing needs freeing.
+ *  - Handles are opaque. holdall_X_open/... give one that the caller owns;
+ *    holdall_X_close (or _free) takes it back, accepts NULL, and cannot fail. A handle
+ *    keeps alive what it was made from, so any order of closing is right.
+ *  - const holdall_X *: may be called from many threads at once on one handle.
+ *    holdall_X * (not const): one thread at a time, any thread. Distinct handles
+ *    never share state that the caller can see.
+ *  - Nothing appended is visible or durable before the commit. Closing without a
+ *    commit leaves the container as the last commit left it, as a crash would.
+ *  - Readers see the last commit at the time they open, at any moment of a commit and
+ *    after any crash. They need no lock and write nothing. While a change is under way,
+ *    a writer keeps files beside the container NAME: NAME.holdall-lock,
+ *    NAME.holdall-new and NAME.holdall-journal. The first two mean nothing once the
+ *    writer is gone; a journal that is left belongs to the container, and must stay
+ *    with it until the next writer has settled it.
+ *  - Buffers belong to the caller; sizes are in bytes. Where a size is not known
+ *    beforehand, dst == NULL asks for it in *n (HOLDALL_OK); a short dst gives
+ *    HOLDALL_E_BUFFER and the size wanted in *n.
+ *  - Pointers returned by const getters are borrowed: valid until the handle is closed.
+ *  - Strings are UTF-8 with a final NUL; paths are any bytes but NUL. Binary values
+ *    carry their length.
+ *  - NULL for a required pointer, or a value out of range, is HOLDALL_E_ARGUMENT (0 or
+ *    NULL from functions that cannot fail), never undefined. A freed handle, a wrong
+ *    pointer or a wrong length is undefined.
+ *  - No call aborts, prints, reads the environment (but HOLDALL_THREADS, the number of
+ *    threads instead of that of processors, once), or installs a signal handler. A bug
+ *    inside comes back as HOLDALL_E_PANIC and the handle then refuses work. After
+ *    fork() the child may go on reading through handles that it inherited (on the
+ *    calling thread only), and must not write or commit through them.
+ *  - Callbacks run on the calling thread unless they say otherwise; they must not
+ *    unwind (C++ exceptions, longjmp) through the library, nor call it with the handle
+ *    they were called for.
+ *
+ * Linking: find_package(holdall) and holdall::holdall, or pkg-config holdall. The
+ * program may be C99 or later, C++11 or later.
+ */
+/* Generated from src/capi/ by `cargo test --test headers`; do not edit. */
+#ifndef HOLDALL_H
+#define HOLDALL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Define HOLDALL_API to decorate the declarations otherwise. */
+#ifndef HOLDALL_API
+#if defined(_WIN32) && !defined(HOLDALL_STATIC)
+#define HOLDALL_API __declspec(dllimport)
+#else
+#define HOLDALL_API
+#endif
+#endif
+/* A status must be looked at. */
+#ifndef HOLDALL_USE
+#if defined(__GNUC__) || defined(__clang__)
+#define HOLDALL_USE __attribute__((warn_unused_result))
+#else
+#define HOLDALL_USE
+#endif
+#endif
+
+/* ---- versions: of this header; holdall_version_number() is that of the library ---- */
+#define HOLDALL_VERSION_MAJOR @MAJOR@
+#define HOLDALL_VERSION_MINOR @MINOR@
+#define HOLDALL_VERSION_PATCH @PATCH@
+/* major * 1000000 + minor * 1000 + patch */
+#define HOLDALL_VERSION_NUMBER @NUMBER@
+
+#ifdef __cplusplus
+extern "C" {
+#endif

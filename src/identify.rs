@@ -1,0 +1,66 @@
+//! What a path is, from the bytes of it. Names help only where bytes cannot tell.
+#![forbid(unsafe_code)]
+
+use crate::bag::{Bag, spec};
+use crate::error::{Error, Result, fail};
+use crate::io::{Access, file};
+use crate::options::{Opt, Options};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+/// A format. The numbers are those of the C API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Format {
+    /// A Bloscpack file.
+    Bloscpack = 1,
+    /// A Blosc2 frame in one file.
+    B2Frame = 5,
+    /// Bagz.
+    Bagz = 8,
+}
+
+/// A kind of container. The numbers are those of the C API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Kind {
+    /// A run of bytes in compressed chunks.
+    Schunk = 1,
+    /// Records of any length.
+    Bag = 4,
+}
+
+/// Format and kind of a path or spec.
+pub fn identify(path: &OsStr) -> Result<(Format, Kind)> {
+    let files = spec::expand(path)?;
+    let first = files.first().ok_or_else(|| fail!(Argument, "no path"))?;
+    let (folder, name) = file::locate(first)?;
+    let file = folder.open(&name, Access::Read)?;
+    let mut head = [0; 16];
+    let n = file.read_at(0, &mut head)?;
+    let head = head.get(..n).unwrap_or_default();
+    // Bloscpack: its header's first bytes; Blosc2 frame: msgpack array, string of 8, the magic
+    if head.starts_with(b"blpk") {
+        return Ok((Format::Bloscpack, Kind::Schunk));
+    }
+    if head.get(2..10) == Some(b"b2frame\0") {
+        return Ok((Format::B2Frame, Kind::Schunk));
+    }
+    bag(path, first.as_bytes(), file.size()?)
+}
+
+/// Bagz has no magic: a file is a bag if it opens as one.
+fn bag(path: &OsStr, first: &[u8], size: u64) -> Result<(Format, Kind)> {
+    let try_limits = |separate: i64| -> Result<Bag> { Bag::open(path, &Options::new().with(Opt::BagLimits, separate)?) };
+    let named = first.ends_with(b".bag") || first.ends_with(b".bagz");
+    let tail = try_limits(0);
+    match &tail {
+        // an empty file is an empty bag, if anything says that it is one
+        Ok(_) if size > 0 || named => return Ok((Format::Bagz, Kind::Bag)),
+        _ => {}
+    }
+    if try_limits(1).is_ok() {
+        return Ok((Format::Bagz, Kind::Bag));
+    }
+    Err(tail.err().unwrap_or_else(|| Error::new(crate::error::Status::Format, format!("{}: an empty file, and its name does not say what it is", path.display()))))
+}

@@ -1,0 +1,142 @@
+//! Files behind functions of the caller's: the same table for Rust and, through `capi`, for C.
+#![forbid(unsafe_code)]
+
+use super::{Access, File, Folder, lock::Lock};
+use crate::error::{Error, Result, Status, fail};
+use std::ffi::{OsStr, OsString};
+use std::sync::Arc;
+
+/// What the caller brings. `Err(n)` is an `errno`; see `holdall_io_functions` for the meaning of each.
+pub trait Functions: Send + Sync {
+    /// Length of a file; `ENOENT` where there is none.
+    fn size(&self, name: &OsStr) -> Answer<u64>;
+    /// Reads; fewer bytes than asked for only at the end of the file.
+    fn read_at(&self, name: &OsStr, at: u64, dst: &mut [u8]) -> Answer<u64>;
+    /// Writes all.
+    fn write_at(&self, name: &OsStr, at: u64, src: &[u8]) -> Answer<()>;
+    /// Sets the length; makes the file where there is none.
+    fn truncate(&self, name: &OsStr, size: u64) -> Answer<()>;
+    /// Makes the bytes and the name of a file durable.
+    fn sync(&self, name: &OsStr) -> Answer<()>;
+    /// Renames in one step, durably.
+    fn rename(&self, from: &OsStr, to: &OsStr) -> Answer<()>;
+    /// Removes, durably.
+    fn remove(&self, name: &OsStr) -> Answer<()>;
+}
+
+/// What a caller's function says.
+pub type Answer<T> = std::result::Result<T, Refusal>;
+
+/// Why a caller's function did not do it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It failed with this `errno`.
+    Errno(i32),
+    /// There is no such function.
+    Absent,
+}
+
+/// A folder behind functions.
+pub struct FunctionsFolder(Arc<dyn Functions>);
+
+impl FunctionsFolder {
+    /// Over these functions.
+    pub fn new(f: Arc<dyn Functions>) -> Self {
+        FunctionsFolder(f)
+    }
+}
+
+fn refused(what: &str, name: &str, r: Refusal) -> Error {
+    match r {
+        Refusal::Absent => super::read_only(name),
+        Refusal::Errno(code) => {
+            let os = std::io::Error::from_raw_os_error(code);
+            let missing = os.kind() == std::io::ErrorKind::NotFound;
+            let status = if missing { Status::Missing } else { Status::Callback };
+            Error { status, os_code: code, position: -1, message: format!("{name}: the caller's {what} failed: {os}") }
+        }
+    }
+}
+
+fn shown(name: &OsStr) -> String {
+    if name.is_empty() { "(caller's file)".into() } else { name.display().to_string() }
+}
+
+impl Folder for FunctionsFolder {
+    fn open(&self, name: &OsStr, access: Access) -> Result<Arc<dyn File>> {
+        let f = FunctionsFile { functions: self.0.clone(), name: name.into(), shown: shown(name) };
+        match access {
+            Access::Create => f.set_size(0)?,
+            _ => _ = f.size()?,
+        }
+        Ok(Arc::new(f))
+    }
+
+    fn rename(&self, from: &OsStr, to: &OsStr) -> Result<()> {
+        self.0.rename(from, to).map_err(|r| refused("rename", &shown(to), r))
+    }
+
+    fn remove(&self, name: &OsStr) -> Result<()> {
+        self.0.remove(name).map_err(|r| refused("remove", &shown(name), r))
+    }
+
+    fn sync(&self) -> Result<()> {
+        Ok(()) // by contract each function is durable by itself
+    }
+
+    fn identity(&self, name: &OsStr) -> Result<Option<u64>> {
+        match self.0.size(name) {
+            Ok(_) => Ok(Some(0)),
+            Err(r) => match refused("size", &shown(name), r) {
+                e if e.status == Status::Missing => Ok(None),
+                e => Err(e),
+            },
+        }
+    }
+
+    fn lock(&self, _: &OsStr) -> Result<Lock> {
+        Ok(Lock::none())
+    }
+
+    fn show(&self, name: &OsStr) -> String {
+        shown(name)
+    }
+}
+
+struct FunctionsFile {
+    functions: Arc<dyn Functions>,
+    name: OsString,
+    shown: String,
+}
+
+impl File for FunctionsFile {
+    fn size(&self) -> Result<u64> {
+        self.functions.size(&self.name).map_err(|r| refused("size", &self.shown, r))
+    }
+
+    fn read_at(&self, at: u64, dst: &mut [u8]) -> Result<usize> {
+        if dst.is_empty() {
+            return Ok(0);
+        }
+        let n = self.functions.read_at(&self.name, at, dst).map_err(|r| refused("read_at", &self.shown, r))?;
+        usize::try_from(n).ok().filter(|&n| n <= dst.len()).ok_or_else(|| {
+            fail!(Callback, "{}: the caller's read_at was asked for {} bytes and claims {n}", self.shown, dst.len())
+        })
+    }
+
+    fn write_at(&self, at: u64, src: &[u8]) -> Result<()> {
+        self.functions.write_at(&self.name, at, src).map_err(|r| refused("write_at", &self.shown, r))
+    }
+
+    fn set_size(&self, size: u64) -> Result<()> {
+        self.functions.truncate(&self.name, size).map_err(|r| refused("truncate", &self.shown, r))
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.functions.sync(&self.name).map_err(|r| refused("sync", &self.shown, r))
+    }
+
+    fn name(&self) -> &str {
+        &self.shown
+    }
+}

@@ -1,0 +1,498 @@
+//! Commits: how a change of several bytes or several files happens as a whole or not at all, and how
+//! a reader sees the last commit at any moment of it.
+//!
+//! A container is a set of files in one folder, known by the name of its main file. Beside it lies,
+//! while a change is under way, `NAME.holdall-journal`, of one of two kinds:
+//!
+//! - *undo*: the files of the container are about to be changed in place. The journal holds their
+//!   lengths and the bytes that will be written over. As long as it is there, the container is what it
+//!   says; removing it is the commit. A writer that finds one puts everything back; a reader, who may
+//!   not write, reads through it.
+//! - *swap*: new files lie ready under other names. As long as the journal is there, they are the
+//!   container; a writer that finds one finishes the renames, a reader opens the new files.
+//!
+//! A journal is written under a temporary name, synced, and renamed: one that is there is whole, and
+//! one whose checksum does not match is damage, not an accident of timing.
+//!
+//! A writer first lets a file grow to its new length, and only then changes its old bytes. A reader
+//! that finds the length unchanged *after* it has read therefore knows that it has read old bytes.
+//!
+//! Layout (little-endian): `holdall journal\n`, u32 version 1, u32 kind, u64 that tells one journal from
+//! another, u32 entries, then the entries, then u32 CRC-32 of all before, then saved bytes. Entry: u16 length and bytes of a name;
+//! undo: u64 old length (all ones: no such file), u32 ranges, each u64 place, u64 length, u64 place of
+//! the saved bytes in the journal, u32 their CRC-32; swap: u16 length and bytes of the final name
+//! (0: the file is to be removed).
+#![forbid(unsafe_code)]
+
+use super::{Access, File, Folder, beside};
+use crate::checksum::crc32;
+use crate::error::{Result, Status, fail};
+use crate::memory;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+const MAGIC: &[u8; 16] = b"holdall journal\n";
+const VERSION: u32 = 1;
+const UNDO: u32 = 1;
+const SWAP: u32 = 2;
+const ABSENT: u64 = u64::MAX;
+/// The index of a journal (not the saved bytes) is small: a few files.
+const INDEX_LIMIT: usize = 1 << 20;
+const PIECE: usize = 1 << 20;
+
+fn journal_name(main: &OsStr) -> OsString {
+    beside("", main, ".holdall-journal")
+}
+
+/// Bytes of a file that are going to be written over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Saved {
+    at: u64,
+    len: u64,
+    /// Where they are in the journal.
+    from: u64,
+    crc: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Entry {
+    Undo { name: OsString, size: Option<u64>, saved: Vec<Saved> },
+    Swap { name: OsString, to: Option<OsString> },
+}
+
+// ---- the journal's bytes
+
+fn encode(kind: u32, nonce: u64, entries: &[Entry]) -> Vec<u8> {
+    let mut b = MAGIC.to_vec();
+    let name = |b: &mut Vec<u8>, n: &OsStr| {
+        b.extend((n.len() as u16).to_le_bytes());
+        b.extend(n.as_bytes());
+    };
+    b.extend(VERSION.to_le_bytes());
+    b.extend(kind.to_le_bytes());
+    b.extend(nonce.to_le_bytes());
+    b.extend((entries.len() as u32).to_le_bytes());
+    for e in entries {
+        match e {
+            Entry::Undo { name: n, size, saved } => {
+                name(&mut b, n);
+                b.extend(size.unwrap_or(ABSENT).to_le_bytes());
+                b.extend((saved.len() as u32).to_le_bytes());
+                for s in saved {
+                    for v in [s.at, s.len, s.from] {
+                        b.extend(v.to_le_bytes());
+                    }
+                    b.extend(s.crc.to_le_bytes());
+                }
+            }
+            Entry::Swap { name: n, to } => {
+                name(&mut b, n);
+                name(&mut b, to.as_deref().unwrap_or_default());
+            }
+        }
+    }
+    let crc = crc32(&b);
+    b.extend(crc.to_le_bytes());
+    b
+}
+
+struct Cursor<'a>(&'a [u8]);
+
+impl<'a> Cursor<'a> {
+    fn take(&mut self, n: usize) -> Option<&'a [u8]> {
+        let (head, tail) = self.0.split_at_checked(n)?;
+        self.0 = tail;
+        Some(head)
+    }
+    fn u16(&mut self) -> Option<u16> {
+        self.take(2)?.try_into().ok().map(u16::from_le_bytes)
+    }
+    fn u32(&mut self) -> Option<u32> {
+        self.take(4)?.try_into().ok().map(u32::from_le_bytes)
+    }
+    fn u64(&mut self) -> Option<u64> {
+        self.take(8)?.try_into().ok().map(u64::from_le_bytes)
+    }
+    fn name(&mut self) -> Option<OsString> {
+        let n = self.u16()?;
+        let b = self.take(n.into())?;
+        // names are siblings: nothing that a journal says may reach out of its folder
+        let fine = !b.contains(&b'/') && !b.contains(&0) && b != b"." && b != b"..";
+        fine.then(|| OsString::from_vec(b.to_vec()))
+    }
+}
+
+/// A number that no other journal of this container has had lately.
+fn nonce() -> u64 {
+    static MADE: AtomicU64 = AtomicU64::new(0);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as u64);
+    now ^ u64::from(std::process::id()).rotate_left(40) ^ MADE.fetch_add(1, Ordering::Relaxed).rotate_left(20)
+}
+
+/// May a journal of this container name that file? Only what bears the container's own name.
+fn ours(name: &OsStr, main: &OsStr) -> bool {
+    main.is_empty() || name.as_bytes().windows(main.len()).any(|w| w == main.as_bytes())
+}
+
+/// Reads the index; `None` where the bytes are no journal of ours.
+fn decode(bytes: &[u8]) -> Option<(u64, Vec<Entry>)> {
+    let mut c = Cursor(bytes);
+    if c.take(16)? != MAGIC || c.u32()? != VERSION {
+        return None;
+    }
+    let kind = c.u32()?;
+    let nonce = c.u64()?;
+    let mut entries = Vec::new();
+    for _ in 0..c.u32()? {
+        let name = c.name()?;
+        entries.push(match kind {
+            UNDO => {
+                let size = Some(c.u64()?).filter(|&s| s != ABSENT);
+                let mut saved = Vec::new();
+                for _ in 0..c.u32()? {
+                    saved.push(Saved { at: c.u64()?, len: c.u64()?, from: c.u64()?, crc: c.u32()? });
+                }
+                Entry::Undo { name, size, saved }
+            }
+            SWAP => Entry::Swap { name, to: Some(c.name()?).filter(|n| !n.is_empty()) },
+            _ => return None,
+        });
+    }
+    let n = bytes.len() - c.0.len();
+    (c.u32()? == crc32(bytes.get(..n)?)).then_some((nonce, entries))
+}
+
+/// A journal that lies beside its container.
+struct Hot {
+    file: Arc<dyn File>,
+    nonce: u64,
+    entries: Vec<Entry>,
+}
+
+fn load(folder: &dyn Folder, main: &OsStr) -> Result<Option<Hot>> {
+    let file = match folder.open(&journal_name(main), Access::Read) {
+        Ok(f) => f,
+        Err(e) if e.status == Status::Missing => return Ok(None),
+        Err(e) => return Err(e),
+    };
+    let mut head = memory::zeroed(usize::try_from(file.size()?).unwrap_or(INDEX_LIMIT).min(INDEX_LIMIT))?;
+    let n = file.read_at(0, &mut head)?;
+    head.truncate(n);
+    let named = |e: &Entry| match e {
+        Entry::Undo { name, .. } => ours(name, main),
+        Entry::Swap { name, to } => ours(name, main) && to.as_ref().is_none_or(|to| ours(to, main)),
+    };
+    let Some((nonce, entries)) = decode(&head).filter(|(_, entries)| entries.iter().all(named)) else {
+        return Err(fail!(
+            Format,
+            "{}: this journal of an unfinished change is damaged, so the container beside it may be half changed",
+            file.name()
+        ));
+    };
+    Ok(Some(Hot { file, nonce, entries }))
+}
+
+impl Hot {
+    /// Calls `f` with the saved bytes of a range, piece by piece, after they were checked.
+    fn replay(&self, s: &Saved, mut f: impl FnMut(u64, &[u8]) -> Result<()>) -> Result<()> {
+        let mut buf = memory::zeroed(usize::try_from(s.len).unwrap_or(PIECE).min(PIECE))?;
+        for check in [true, false] {
+            let mut crc = crc32fast::Hasher::new();
+            let mut done = 0;
+            while done < s.len {
+                let n = (s.len - done).min(PIECE as u64) as usize;
+                let piece = buf.get_mut(..n).unwrap_or_default();
+                self.file.read_exact_at(s.from.saturating_add(done), piece)?;
+                if check { crc.update(piece) } else { f(s.at.saturating_add(done), piece)? }
+                done += n as u64;
+            }
+            if check && crc.finalize() != s.crc {
+                return Err(fail!(Checksum, "{}: the bytes saved for undoing a change are damaged", self.file.name()));
+            }
+        }
+        Ok(())
+    }
+
+    fn undo(&self, folder: &dyn Folder) -> Result<()> {
+        for e in &self.entries {
+            let Entry::Undo { name, size, saved } = e else { continue };
+            let Some(size) = *size else {
+                folder.remove_if_there(name)?;
+                continue;
+            };
+            let file = folder.open(name, Access::Write)?;
+            for s in saved {
+                self.replay(s, |at, piece| file.write_at(at, piece))?;
+            }
+            file.set_size(size)?;
+            file.sync()?;
+        }
+        Ok(())
+    }
+
+    fn finish_swap(&self, folder: &dyn Folder) -> Result<()> {
+        for e in &self.entries {
+            match e {
+                Entry::Swap { name, to: Some(to) } if folder.exists(name)? => folder.rename(name, to)?,
+                Entry::Swap { name, to: None } => folder.remove_if_there(name)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+// ---- writers
+
+/// Finishes or undoes what a writer that was cut off has left. To be called under the lock, before
+/// anything else is done with the container. Says whether there was something.
+pub fn settle(folder: &dyn Folder, main: &OsStr, durable: bool) -> Result<bool> {
+    let sync = || if durable { folder.sync() } else { Ok(()) };
+    let name = journal_name(main);
+    folder.remove_if_there(&beside("", &name, "-new"))?;
+    let Some(hot) = load(folder, main)? else { return Ok(false) };
+    hot.undo(folder)?;
+    hot.finish_swap(folder)?;
+    sync()?;
+    folder.remove(&name)?;
+    sync()?;
+    Ok(true)
+}
+
+fn publish(folder: &dyn Folder, main: &OsStr, durable: bool, write: impl FnOnce(&dyn File) -> Result<()>) -> Result<()> {
+    let name = journal_name(main);
+    let new = beside("", &name, "-new");
+    let file = folder.open(&new, Access::Create)?;
+    let done = write(&*file).and_then(|()| if durable { file.sync() } else { Ok(()) }).and_then(|()| folder.rename(&new, &name));
+    if let Err(e) = done {
+        let _ = folder.remove_if_there(&new);
+        return Err(e);
+    }
+    if durable { folder.sync() } else { Ok(()) }
+}
+
+/// One file that is going to be changed in place.
+pub struct Change<'a> {
+    /// Its name.
+    pub name: OsString,
+    /// It, if it is there already.
+    pub file: Option<&'a dyn File>,
+    /// The range of committed bytes that will be written over; beyond it only the length changes.
+    pub over: std::ops::Range<u64>,
+}
+
+/// A change under way. Dropping it without [`Undo::commit`] leaves the journal for the next writer.
+pub struct Undo {
+    folder: Arc<dyn Folder>,
+    main: OsString,
+    durable: bool,
+}
+
+impl Undo {
+    /// Saves what is going to be changed. Nothing may be changed before this has returned.
+    pub fn begin(folder: &Arc<dyn Folder>, main: &OsStr, durable: bool, changes: &[Change<'_>]) -> Result<Undo> {
+        let mut entries = Vec::new();
+        for c in changes {
+            let size = c.file.map(|f| f.size()).transpose()?;
+            let over = c.over.start..c.over.end.min(size.unwrap_or(0));
+            let saved = if over.is_empty() { vec![] } else { vec![Saved { at: over.start, len: over.end - over.start, from: 0, crc: 0 }] };
+            entries.push(Entry::Undo { name: c.name.clone(), size, saved });
+        }
+        // the index has its length before the places and sums in it are known
+        let nonce = nonce();
+        let index = encode(UNDO, nonce, &entries).len() as u64;
+        publish(&**folder, main, durable, |journal| {
+            let mut end = index;
+            for (c, e) in changes.iter().zip(&mut entries) {
+                let Entry::Undo { saved, .. } = e else { continue };
+                for s in saved {
+                    s.from = end;
+                    s.crc = copy(c.file, s, journal, end)?;
+                    end = end.saturating_add(s.len);
+                }
+            }
+            journal.write_at(0, &encode(UNDO, nonce, &entries))
+        })?;
+        Ok(Undo { folder: folder.clone(), main: main.into(), durable })
+    }
+
+    /// Makes the change count. The changed files must have been synced.
+    pub fn commit(self) -> Result<()> {
+        self.folder.remove(&journal_name(&self.main))?;
+        if self.durable { self.folder.sync() } else { Ok(()) }
+    }
+
+    /// Puts everything back.
+    pub fn rollback(self) -> Result<()> {
+        settle(&*self.folder, &self.main, self.durable).map(|_| ())
+    }
+}
+
+/// Copies a range into the journal; returns its CRC-32.
+fn copy(file: Option<&dyn File>, s: &Saved, journal: &dyn File, to: u64) -> Result<u32> {
+    let Some(file) = file else { return Ok(crc32(&[])) };
+    let mut buf = memory::zeroed(usize::try_from(s.len).unwrap_or(PIECE).min(PIECE))?;
+    let mut crc = crc32fast::Hasher::new();
+    let mut done = 0;
+    while done < s.len {
+        let n = (s.len - done).min(PIECE as u64) as usize;
+        let piece = buf.get_mut(..n).unwrap_or_default();
+        file.read_exact_at(s.at.saturating_add(done), piece)?;
+        crc.update(piece);
+        journal.write_at(to.saturating_add(done), piece)?;
+        done += n as u64;
+    }
+    Ok(crc.finalize())
+}
+
+/// Puts new files, written and synced under other names, in the place of the container's, and removes
+/// `gone`, all together. What is renamed must be there.
+pub fn swap(folder: &dyn Folder, main: &OsStr, durable: bool, renames: &[(OsString, OsString)], gone: &[OsString]) -> Result<()> {
+    let mut removes = Vec::new();
+    for g in gone {
+        if folder.exists(g)? {
+            removes.push(Entry::Swap { name: g.clone(), to: None });
+        }
+    }
+    let sync = || if durable { folder.sync() } else { Ok(()) };
+    if let ([(from, to)], []) = (renames, &*removes) {
+        folder.rename(from, to)?;
+        return sync();
+    }
+    let mut entries: Vec<Entry> = renames.iter().map(|(f, t)| Entry::Swap { name: f.clone(), to: Some(t.clone()) }).collect();
+    entries.append(&mut removes);
+    let bytes = encode(SWAP, nonce(), &entries);
+    publish(folder, main, durable, |journal| journal.write_at(0, &bytes))?;
+    // from here on the change counts: what fails now is finished by whoever writes next
+    settle(folder, main, durable).map(|_| ())
+}
+
+// ---- readers
+
+/// The last commit of a container, as a reader may see it.
+pub struct Snapshot {
+    folder: Arc<dyn Folder>,
+    main: OsString,
+    hot: Option<Hot>,
+    opened: Mutex<Vec<(OsString, u64, u64, Arc<dyn File>)>>,
+}
+
+impl Snapshot {
+    /// Opens a container's files by `read`, which may be called again where a writer came in between.
+    pub fn read<T>(folder: &Arc<dyn Folder>, main: &OsStr, read: impl Fn(&Snapshot) -> Result<T>) -> Result<T> {
+        let mut waited = Duration::ZERO;
+        loop {
+            let snap = Snapshot::take(folder, main)?;
+            let result = read(&snap);
+            if snap.still()? {
+                return result;
+            }
+            if waited.as_secs() >= 5 {
+                return Err(fail!(Busy, "{}: it changed each time it was being opened, for 5 seconds", folder.show(main)));
+            }
+            let pause = Duration::from_millis(1);
+            waited += pause;
+            std::thread::sleep(pause);
+        }
+    }
+
+    fn take(folder: &Arc<dyn Folder>, main: &OsStr) -> Result<Snapshot> {
+        let hot = load(&**folder, main)?;
+        Ok(Snapshot { folder: folder.clone(), main: main.into(), hot, opened: Mutex::new(Vec::new()) })
+    }
+
+    /// Opens one file of the container as the last commit left it; `Missing` where it had none.
+    pub fn open(&self, name: &OsStr, access: Access) -> Result<Arc<dyn File>> {
+        let missing = || fail!(Missing, "{}: there is no such file in the last commit", self.folder.show(name));
+        for e in self.hot.iter().flat_map(|h| &h.entries) {
+            match e {
+                Entry::Undo { name: n, size: None, .. } if n == name => return Err(missing()),
+                Entry::Undo { name: n, size: Some(size), saved } if n == name => return self.before(name, *size, saved),
+                Entry::Swap { name: n, to: None } if n == name => return Err(missing()),
+                Entry::Swap { name: new, to: Some(to) } if to == name => match self.folder.open(new, access) {
+                    Err(e) if e.status == Status::Missing => {}
+                    r => return r,
+                },
+                _ => {}
+            }
+        }
+        let file = self.folder.open(name, access)?;
+        let seen = (name.to_os_string(), file.identity(), file.size()?, file.clone());
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner).push(seen);
+        Ok(file)
+    }
+
+    /// A file that is being changed, as it was.
+    fn before(&self, name: &OsStr, size: u64, saved: &[Saved]) -> Result<Arc<dyn File>> {
+        let hot = self.hot.as_ref().ok_or_else(|| fail!(State, "no journal"))?;
+        for s in saved {
+            hot.replay(s, |_, _| Ok(()))?;
+        }
+        let file = self.folder.open(name, Access::Read)?;
+        Ok(Arc::new(Before { file, journal: hot.file.clone(), size, saved: saved.to_vec() }))
+    }
+
+    /// Has nobody written since: the same journal (or none), the same files, of the same lengths?
+    fn still(&self) -> Result<bool> {
+        let now = load(&*self.folder, &self.main)?.map(|h| h.nonce);
+        if now != self.hot.as_ref().map(|h| h.nonce) {
+            return Ok(false);
+        }
+        let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        for (name, identity, size, file) in opened.iter() {
+            if self.folder.identity(name)? != Some(*identity) || file.size()? != *size {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// A file as it was before the change that a journal tells of.
+struct Before {
+    file: Arc<dyn File>,
+    journal: Arc<dyn File>,
+    size: u64,
+    saved: Vec<Saved>,
+}
+
+impl File for Before {
+    fn size(&self) -> Result<u64> {
+        Ok(self.size)
+    }
+
+    fn read_at(&self, at: u64, dst: &mut [u8]) -> Result<usize> {
+        let end = self.size.min(at.saturating_add(dst.len() as u64));
+        let n = usize::try_from(end.saturating_sub(at)).unwrap_or(0);
+        let Some(dst) = dst.get_mut(..n) else { return Ok(0) };
+        self.file.read_at(at, dst)?;
+        for s in &self.saved {
+            let (from, to) = (s.at.max(at), s.at.saturating_add(s.len).min(end));
+            if from >= to {
+                continue;
+            }
+            let part = dst.get_mut((from - at) as usize..(to - at) as usize).unwrap_or_default();
+            self.journal.read_exact_at(s.from.saturating_add(from - s.at), part)?;
+        }
+        Ok(n)
+    }
+
+    fn write_at(&self, _: u64, _: &[u8]) -> Result<()> {
+        Err(super::read_only(self.name()))
+    }
+
+    fn set_size(&self, _: u64) -> Result<()> {
+        Err(super::read_only(self.name()))
+    }
+
+    fn sync(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn name(&self) -> &str {
+        self.file.name()
+    }
+}

@@ -1,0 +1,55 @@
+//! The writers' lock: an advisory lock of the operating system on a file beside the container. It
+//! ends with the process, however that ends; a file that is left lying bears no lock.
+#![forbid(unsafe_code)]
+
+use crate::error::{Error, Result, fail};
+use std::fs::{self, OpenOptions, TryLockError};
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+
+/// A lock that is held until the value is dropped.
+pub struct Lock(Option<(fs::File, PathBuf)>);
+
+impl Lock {
+    /// A lock of storage that has none: the caller sees to it that there is one writer.
+    pub fn none() -> Lock {
+        Lock(None)
+    }
+
+    /// Takes the lock that this file stands for.
+    pub fn take(path: PathBuf) -> Result<Lock> {
+        let shown = path.display().to_string();
+        loop {
+            let file = OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .open(&path)
+                .map_err(|e| Error::os(&shown, &e))?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => {
+                    return Err(fail!(Busy, "{shown}: another writer is at work; wait for it, or see HOLDALL_OPT_LOCK"));
+                }
+                Err(TryLockError::Error(e)) => return Err(Error::os(&shown, &e)),
+            }
+            // the writer before us may have removed the file between our open and our lock
+            let ours = file.metadata().map_err(|e| Error::os(&shown, &e))?;
+            match fs::metadata(&path) {
+                Ok(there) if there.ino() == ours.ino() && there.dev() == ours.dev() => {
+                    return Ok(Lock(Some((file, path))));
+                }
+                _ => continue,
+            }
+        }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        if let Some((_, path)) = &self.0 {
+            // still locked here, so that nobody can take a lock on a file about to go
+            let _ = fs::remove_file(path);
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! One file that is bytes in memory, read-only, under the name "".
+#![forbid(unsafe_code)]
+
+use super::{Access, File, Folder, lock::Lock, read_only};
+use crate::error::{Result, fail};
+use std::ffi::OsStr;
+use std::sync::Arc;
+
+const NAME: &str = "(memory)";
+
+/// A folder with one file, "".
+pub struct MemoryFolder<B>(Arc<Bytes<B>>);
+
+struct Bytes<B>(B);
+
+impl<B: AsRef<[u8]> + Send + Sync + 'static> MemoryFolder<B> {
+    /// Over these bytes.
+    pub fn new(bytes: B) -> Self {
+        MemoryFolder(Arc::new(Bytes(bytes)))
+    }
+}
+
+impl<B: AsRef<[u8]> + Send + Sync + 'static> Folder for MemoryFolder<B> {
+    fn open(&self, name: &OsStr, access: Access) -> Result<Arc<dyn File>> {
+        if !name.is_empty() {
+            return Err(fail!(Missing, "{}: there is one file here, \"\"", self.show(name)));
+        }
+        match access {
+            Access::Read | Access::Map => Ok(self.0.clone()),
+            Access::Write | Access::Create => Err(read_only(NAME)),
+        }
+    }
+
+    fn rename(&self, _: &OsStr, _: &OsStr) -> Result<()> {
+        Err(read_only(NAME))
+    }
+
+    fn remove(&self, _: &OsStr) -> Result<()> {
+        Err(read_only(NAME))
+    }
+
+    fn sync(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn identity(&self, name: &OsStr) -> Result<Option<u64>> {
+        Ok(name.is_empty().then_some(0))
+    }
+
+    fn lock(&self, _: &OsStr) -> Result<Lock> {
+        Ok(Lock::none())
+    }
+
+    fn show(&self, name: &OsStr) -> String {
+        format!("{NAME}{}", name.display())
+    }
+}
+
+impl<B: AsRef<[u8]> + Send + Sync> File for Bytes<B> {
+    fn size(&self) -> Result<u64> {
+        Ok(self.0.as_ref().len() as u64)
+    }
+
+    fn read_at(&self, at: u64, dst: &mut [u8]) -> Result<usize> {
+        let rest = usize::try_from(at).ok().and_then(|at| self.0.as_ref().get(at..)).unwrap_or(&[]);
+        let n = rest.len().min(dst.len());
+        if let (Some(d), Some(s)) = (dst.get_mut(..n), rest.get(..n)) {
+            d.copy_from_slice(s);
+        }
+        Ok(n)
+    }
+
+    fn write_at(&self, _: u64, _: &[u8]) -> Result<()> {
+        Err(read_only(NAME))
+    }
+
+    fn set_size(&self, _: u64) -> Result<()> {
+        Err(read_only(NAME))
+    }
+
+    fn sync(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn bytes(&self) -> Option<&[u8]> {
+        Some(self.0.as_ref())
+    }
+
+    fn name(&self) -> &str {
+        NAME
+    }
+}

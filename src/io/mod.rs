@@ -1,0 +1,117 @@
+//! Where bytes live: folders of named files, behind two traits, and what keeps them whole.
+//!
+//! - [`Folder`] and [`File`]: local files, memory, the caller's functions. Formats are written
+//!   against these alone.
+//! - [`journal`]: how a change of several bytes, or of several files, becomes one commit, and how a
+//!   reader sees the last commit while one is under way or was cut off.
+//! - [`lock`]: one writer at a time.
+//!
+//! This layer knows no format, and never looks into the bytes it moves.
+
+pub mod file;
+pub mod functions;
+pub mod journal;
+pub mod lock;
+#[allow(unsafe_code)]
+pub mod map;
+pub mod memory;
+#[cfg(test)]
+pub mod sim;
+
+use crate::error::{Result, fail};
+use std::ffi::{OsStr, OsString};
+use std::sync::Arc;
+
+/// How a file is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// To be read; it must be there.
+    Read,
+    /// To be read, mapped into memory where that can be.
+    Map,
+    /// To be read and written; it must be there.
+    Write,
+    /// To be read and written, empty: made new, or emptied.
+    Create,
+}
+
+/// One open file. All methods may be called from many threads.
+pub trait File: Send + Sync {
+    /// Its length now, in bytes.
+    fn size(&self) -> Result<u64>;
+    /// Fills `dst` from `at` on; returns how many bytes there were, fewer only at the end of the file.
+    fn read_at(&self, at: u64, dst: &mut [u8]) -> Result<usize>;
+    /// Writes all of `src` at `at`; the file grows where needed.
+    fn write_at(&self, at: u64, src: &[u8]) -> Result<()>;
+    /// Cuts the file, or lets it grow with zeros.
+    fn set_size(&self, size: u64) -> Result<()>;
+    /// Makes bytes and length durable (not the name: that is [`Folder::sync`]).
+    fn sync(&self) -> Result<()>;
+    /// The whole file as it was when opened, where it is mapped or in memory.
+    fn bytes(&self) -> Option<&[u8]> {
+        None
+    }
+    /// Name for messages.
+    fn name(&self) -> &str;
+    /// What tells this file from another one of the same name, or 0 where nothing does.
+    fn identity(&self) -> u64 {
+        0
+    }
+
+    /// Fills all of `dst`, or says that the file is too short.
+    fn read_exact_at(&self, at: u64, dst: &mut [u8]) -> Result<()> {
+        let n = self.read_at(at, dst)?;
+        if n == dst.len() {
+            return Ok(());
+        }
+        Err(fail!(
+            Format,
+            "{}: {} bytes were expected at {at}, {n} are there: the file was cut short",
+            self.name(),
+            dst.len()
+        ))
+    }
+}
+
+/// A folder of named files, or something like it. All methods may be called from many threads.
+pub trait Folder: Send + Sync {
+    /// Opens a file; `Missing` where there is none.
+    fn open(&self, name: &OsStr, access: Access) -> Result<Arc<dyn File>>;
+    /// Gives a file another name, replacing what bore it, in one step.
+    fn rename(&self, from: &OsStr, to: &OsStr) -> Result<()>;
+    /// Removes a file; `Missing` where there is none.
+    fn remove(&self, name: &OsStr) -> Result<()>;
+    /// Makes all creations, renames and removals so far durable.
+    fn sync(&self) -> Result<()>;
+    /// The [`File::identity`] of the file that has this name now; `None` where there is none.
+    fn identity(&self, name: &OsStr) -> Result<Option<u64>>;
+    /// Takes the lock of this name for as long as the value lives; `Busy` where another has it.
+    fn lock(&self, name: &OsStr) -> Result<lock::Lock>;
+    /// Name for messages.
+    fn show(&self, name: &OsStr) -> String;
+
+    /// Is there a file of this name?
+    fn exists(&self, name: &OsStr) -> Result<bool> {
+        Ok(self.identity(name)?.is_some())
+    }
+    /// Removes a file if it is there.
+    fn remove_if_there(&self, name: &OsStr) -> Result<()> {
+        match self.remove(name) {
+            Err(e) if e.status == crate::error::Status::Missing => Ok(()),
+            r => r,
+        }
+    }
+}
+
+/// `prefix` + `name` + `suffix`, for the files that lie beside another one.
+pub fn beside(prefix: &str, name: &OsStr, suffix: &str) -> OsString {
+    let mut s = OsString::from(prefix);
+    s.push(name);
+    s.push(suffix);
+    s
+}
+
+/// The answer of storage that cannot be written.
+pub(crate) fn read_only(name: &str) -> crate::error::Error {
+    fail!(Unsupported, "{name}: this storage is read-only")
+}

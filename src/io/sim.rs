@@ -1,0 +1,459 @@
+//! A simulated disk, for proofs: it keeps durable and pending writes apart, cuts the power before any
+//! operation, and then shows every state that a real disk might be left in (within bounds).
+//!
+//! The model, as strict as POSIX allows: bytes and lengths become durable by syncing their file, names
+//! by syncing the folder. What is pending at the cut may be lost, kept, kept in part, and the write
+//! that was under way may be torn at any 512 bytes. Changes of names survive in order.
+//!
+//! Who adds a format lists its mutating operations as [`Scene`]s; [`check`] does the rest.
+
+use super::{Access, File, Folder, lock::Lock};
+use crate::error::{Error, Result, Status, fail};
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::sync::{Arc, Mutex};
+
+#[derive(Clone, Debug)]
+enum Pending {
+    Write(u64, Vec<u8>),
+    Size(u64),
+}
+
+#[derive(Clone, Default, Debug)]
+struct Inode {
+    durable: Vec<u8>,
+    pending: Vec<Pending>,
+    /// What programs see now.
+    live: Vec<u8>,
+}
+
+#[derive(Clone, Debug)]
+enum NameOp {
+    Link(OsString, usize),
+    Unlink(OsString),
+    Rename(OsString, OsString),
+}
+
+#[derive(Clone, Default)]
+struct State {
+    inodes: Vec<Inode>,
+    names: BTreeMap<OsString, usize>,
+    durable_names: BTreeMap<OsString, usize>,
+    pending_names: Vec<NameOp>,
+    ops: usize,
+    cut_at: Option<usize>,
+    /// Syncs that are lies, for showing that the rig notices: the n-th sync of a file or folder.
+    lie: Option<usize>,
+    syncs: usize,
+    /// Fails, once, with no space, at this operation; unlike a cut, life goes on.
+    full_at: Option<usize>,
+}
+
+/// The disk: one folder.
+#[derive(Clone, Default)]
+pub struct SimDisk(Arc<Mutex<State>>);
+
+fn apply(bytes: &mut Vec<u8>, p: &Pending) {
+    match p {
+        Pending::Write(at, b) => {
+            let at = *at as usize;
+            if bytes.len() < at + b.len() {
+                bytes.resize(at + b.len(), 0);
+            }
+            bytes[at..at + b.len()].copy_from_slice(b);
+        }
+        Pending::Size(n) => bytes.resize(*n as usize, 0),
+    }
+}
+
+fn apply_name(names: &mut BTreeMap<OsString, usize>, op: &NameOp) {
+    match op {
+        NameOp::Link(n, i) => _ = names.insert(n.clone(), *i),
+        NameOp::Unlink(n) => _ = names.remove(n),
+        NameOp::Rename(a, b) => {
+            if let Some(i) = names.remove(a) {
+                names.insert(b.clone(), i);
+            }
+        }
+    }
+}
+
+impl State {
+    /// Counts an operation that changes the disk; fails at and after the cut.
+    fn op(&mut self) -> Result<()> {
+        if self.cut_at.is_some_and(|c| self.ops >= c) {
+            return Err(fail!(Io, "simulated: the power is off"));
+        }
+        self.ops += 1;
+        if self.full_at == Some(self.ops - 1) {
+            return Err(fail!(Io, "simulated: no space left"));
+        }
+        Ok(())
+    }
+
+    fn sync_is_a_lie(&mut self) -> bool {
+        self.syncs += 1;
+        self.lie == Some(self.syncs - 1)
+    }
+}
+
+impl SimDisk {
+    fn with<T>(&self, f: impl FnOnce(&mut State) -> T) -> T {
+        f(&mut self.0.lock().unwrap())
+    }
+
+    /// The same contents, as another disk.
+    pub fn copy(&self) -> SimDisk {
+        SimDisk(Arc::new(Mutex::new(self.with(|s| s.clone()))))
+    }
+
+    /// As a folder.
+    pub fn folder(&self) -> Arc<dyn Folder> {
+        Arc::new(self.clone())
+    }
+
+    /// Operations so far that changed something.
+    pub fn ops(&self) -> usize {
+        self.with(|s| s.ops)
+    }
+
+    /// Syncs so far.
+    pub fn syncs(&self) -> usize {
+        self.with(|s| s.syncs)
+    }
+
+    /// Lets the power fail before the n-th operation from now.
+    pub fn cut_after(&self, n: usize) {
+        self.with(|s| s.cut_at = Some(s.ops + n));
+    }
+
+    /// Lets the n-th operation from now fail as a full disk does.
+    pub fn full_after(&self, n: usize) {
+        self.with(|s| s.full_at = Some(s.ops + n));
+    }
+
+    /// Lets the n-th sync from now do nothing.
+    pub fn lie_at(&self, n: usize) {
+        self.with(|s| s.lie = Some(s.syncs + n));
+    }
+
+    /// Makes everything durable.
+    pub fn settle(&self) {
+        self.with(|s| {
+            for i in &mut s.inodes {
+                i.durable = i.live.clone();
+                i.pending.clear();
+            }
+            s.durable_names = s.names.clone();
+            s.pending_names.clear();
+        });
+    }
+
+    /// Names and contents, as programs see them.
+    pub fn contents(&self) -> BTreeMap<OsString, Vec<u8>> {
+        self.with(|s| s.names.iter().map(|(n, &i)| (n.clone(), s.inodes[i].live.clone())).collect())
+    }
+
+    /// A disk with these files.
+    pub fn with_files(files: &BTreeMap<OsString, Vec<u8>>) -> SimDisk {
+        let disk = SimDisk::default();
+        disk.with(|s| {
+            for (n, b) in files {
+                s.inodes.push(Inode { live: b.clone(), ..Inode::default() });
+                s.names.insert(n.clone(), s.inodes.len() - 1);
+            }
+        });
+        disk.settle();
+        disk
+    }
+
+    /// What might be on the disk if the power failed now: up to `most` different states, the plain ones
+    /// (nothing pending kept, everything kept) always among them.
+    pub fn after_cut(&self, most: usize, seed: u64) -> Vec<BTreeMap<OsString, Vec<u8>>> {
+        let s = self.with(|s| s.clone());
+        let mut rng = Rng(seed | 1);
+        let mut out: Vec<BTreeMap<OsString, Vec<u8>>> = Vec::new();
+        for round in 0..most * 3 {
+            let names_kept = match round {
+                0 => 0,
+                1 => s.pending_names.len(),
+                _ => rng.below(s.pending_names.len() + 1),
+            };
+            let mut names = s.durable_names.clone();
+            s.pending_names[..names_kept].iter().for_each(|op| apply_name(&mut names, op));
+            let files: BTreeMap<OsString, Vec<u8>> =
+                names.iter().map(|(n, &i)| (n.clone(), survivor(&s.inodes[i], round, &mut rng))).collect();
+            if !out.contains(&files) {
+                out.push(files);
+            }
+            if out.len() >= most {
+                break;
+            }
+        }
+        out
+    }
+}
+
+/// One possible content of a file after the cut.
+fn survivor(inode: &Inode, round: usize, rng: &mut Rng) -> Vec<u8> {
+    let mut bytes = inode.durable.clone();
+    let n = inode.pending.len();
+    match round {
+        0 => {}
+        1 => inode.pending.iter().for_each(|p| apply(&mut bytes, p)),
+        r => {
+            // a prefix, a subset, or one write alone; and each kept write perhaps torn
+            let mode = r % 3;
+            let prefix = rng.below(n + 1);
+            for (i, p) in inode.pending.iter().enumerate() {
+                let keep = match mode {
+                    0 => i < prefix,
+                    1 => rng.below(2) == 0,
+                    _ => n > 0 && i + 1 == prefix,
+                };
+                if !keep {
+                    continue;
+                }
+                let last = mode == 0 && i + 1 == prefix;
+                apply(&mut bytes, &if last || rng.below(3) == 0 { torn(p, rng) } else { p.clone() });
+            }
+        }
+    }
+    bytes
+}
+
+/// Some of the 512-byte sectors of a write: a head, a tail, or any of them.
+fn torn(p: &Pending, rng: &mut Rng) -> Pending {
+    let Pending::Write(at, b) = p else { return p.clone() };
+    let first = 512 - (*at as usize % 512);
+    let edges: Vec<usize> = std::iter::once(0).chain((first..b.len()).step_by(512)).chain([b.len()]).collect();
+    let i = rng.below(edges.len());
+    if rng.below(2) == 0 {
+        Pending::Write(*at, b[..edges[i]].to_vec())
+    } else {
+        Pending::Write(*at + edges[i] as u64, b[edges[i]..].to_vec())
+    }
+}
+
+/// A small generator of numbers: the tests must be repeatable.
+pub struct Rng(pub u64);
+
+impl Rng {
+    /// The next 64 bits (xorshift64*).
+    pub fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
+    }
+    /// A number below `n` (0 where `n` is 0).
+    pub fn below(&mut self, n: usize) -> usize {
+        if n == 0 { 0 } else { (self.next() >> 16) as usize % n }
+    }
+}
+
+struct SimFile {
+    disk: SimDisk,
+    inode: usize,
+    name: String,
+}
+
+impl Folder for SimDisk {
+    fn open(&self, name: &OsStr, access: Access) -> Result<Arc<dyn File>> {
+        let inode = self.with(|s| {
+            if let Some(&i) = s.names.get(name) {
+                if access == Access::Create && !s.inodes[i].live.is_empty() {
+                    s.op()?;
+                    s.inodes[i].live.clear();
+                    s.inodes[i].pending.push(Pending::Size(0));
+                }
+                return Ok(i);
+            }
+            if access != Access::Create {
+                return Err(fail!(Missing, "{}: no such file", name.display()));
+            }
+            s.op()?;
+            s.inodes.push(Inode::default());
+            let i = s.inodes.len() - 1;
+            s.names.insert(name.into(), i);
+            s.pending_names.push(NameOp::Link(name.into(), i));
+            Ok(i)
+        })?;
+        Ok(Arc::new(SimFile { disk: self.clone(), inode, name: name.display().to_string() }))
+    }
+
+    fn rename(&self, from: &OsStr, to: &OsStr) -> Result<()> {
+        self.with(|s| {
+            if !s.names.contains_key(from) {
+                return Err(fail!(Missing, "{}: no such file", from.display()));
+            }
+            s.op()?;
+            let op = NameOp::Rename(from.into(), to.into());
+            apply_name(&mut s.names, &op);
+            s.pending_names.push(op);
+            Ok(())
+        })
+    }
+
+    fn remove(&self, name: &OsStr) -> Result<()> {
+        self.with(|s| {
+            if !s.names.contains_key(name) {
+                return Err(fail!(Missing, "{}: no such file", name.display()));
+            }
+            s.op()?;
+            s.names.remove(name);
+            s.pending_names.push(NameOp::Unlink(name.into()));
+            Ok(())
+        })
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.with(|s| {
+            s.op()?;
+            if !s.sync_is_a_lie() {
+                s.durable_names = s.names.clone();
+                s.pending_names.clear();
+            }
+            Ok(())
+        })
+    }
+
+    fn identity(&self, name: &OsStr) -> Result<Option<u64>> {
+        Ok(self.with(|s| s.names.get(name).map(|&i| i as u64 + 1)))
+    }
+
+    fn lock(&self, _: &OsStr) -> Result<Lock> {
+        Ok(Lock::none())
+    }
+
+    fn show(&self, name: &OsStr) -> String {
+        name.display().to_string()
+    }
+}
+
+impl File for SimFile {
+    fn size(&self) -> Result<u64> {
+        Ok(self.disk.with(|s| s.inodes[self.inode].live.len() as u64))
+    }
+
+    fn read_at(&self, at: u64, dst: &mut [u8]) -> Result<usize> {
+        self.disk.with(|s| {
+            let rest = s.inodes[self.inode].live.get(at as usize..).unwrap_or(&[]);
+            let n = rest.len().min(dst.len());
+            dst[..n].copy_from_slice(&rest[..n]);
+            Ok(n)
+        })
+    }
+
+    fn write_at(&self, at: u64, src: &[u8]) -> Result<()> {
+        self.disk.with(|s| {
+            s.op()?;
+            let p = Pending::Write(at, src.to_vec());
+            apply(&mut s.inodes[self.inode].live, &p);
+            s.inodes[self.inode].pending.push(p);
+            Ok(())
+        })
+    }
+
+    fn set_size(&self, size: u64) -> Result<()> {
+        self.disk.with(|s| {
+            s.op()?;
+            let p = Pending::Size(size);
+            apply(&mut s.inodes[self.inode].live, &p);
+            s.inodes[self.inode].pending.push(p);
+            Ok(())
+        })
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.disk.with(|s| {
+            s.op()?;
+            if !s.sync_is_a_lie() {
+                let i = &mut s.inodes[self.inode];
+                i.durable = i.live.clone();
+                i.pending.clear();
+            }
+            Ok(())
+        })
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn identity(&self) -> u64 {
+        self.inode as u64 + 1
+    }
+}
+
+/// One mutating operation of a format: from a disk as it is, to the next commit.
+pub struct Scene<'a> {
+    /// For messages.
+    pub name: String,
+    /// The disk before.
+    pub disk: SimDisk,
+    /// Does it, and commits once, at its end.
+    pub act: &'a dyn Fn(Arc<dyn Folder>) -> Result<()>,
+    /// What a reader sees: the content, in any form that can be compared.
+    pub read: &'a dyn Fn(Arc<dyn Folder>) -> Result<Vec<Vec<u8>>>,
+    /// Opens for writing, adds nothing or something small, commits: what the next program does.
+    pub go_on: &'a dyn Fn(Arc<dyn Folder>) -> Result<()>,
+}
+
+/// What [`check`] counted.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// States of the disk that were opened.
+    pub states: usize,
+    /// Those that were neither the old nor the new commit, with words.
+    pub violations: Vec<String>,
+}
+
+/// Cuts the power before every operation of the scene, and opens what may be left.
+pub fn check(scene: &Scene<'_>, per_cut: usize, lie: Option<usize>) -> Tally {
+    let mut tally = Tally::default();
+    let look = |files: &BTreeMap<OsString, Vec<u8>>| (scene.read)(SimDisk::with_files(files).folder());
+    let old = look(&scene.disk.contents());
+    let whole = scene.disk.copy();
+    (scene.act)(whole.folder()).unwrap_or_else(|e| panic!("{}: {e}", scene.name));
+    let new = look(&whole.contents()).unwrap_or_else(|e| panic!("{}: {e}", scene.name));
+    let same = |got: &Result<Vec<Vec<u8>>>, done: bool| match got {
+        Ok(v) => *v == new || (!done && old.as_ref().is_ok_and(|o| o == v)),
+        // where there was nothing before, there may be nothing after
+        Err(e) => !done && old.is_err() && e.status == Status::Missing,
+    };
+    let ops = whole.ops() - scene.disk.ops();
+    for cut in 0..=ops {
+        let disk = scene.disk.copy();
+        disk.cut_after(cut);
+        if let Some(l) = lie {
+            disk.lie_at(l);
+        }
+        let done = (scene.act)(disk.folder()).is_ok();
+        for files in disk.after_cut(per_cut, cut as u64 * 7919 + 1) {
+            tally.states += 1;
+            let seen = look(&files);
+            let mut told = |what: &str, e: Option<&Error>| {
+                let names: Vec<_> = files.iter().map(|(n, b)| format!("{}:{}", n.display(), b.len())).collect();
+                tally.violations.push(format!("{}, cut {cut} of {ops}: {what} {} {names:?}", scene.name, e.map_or(String::new(), |e| e.to_string())));
+            };
+            if !same(&seen, done) {
+                told(if seen.is_ok() { "read another state" } else { "could not read:" }, seen.as_ref().err());
+                continue;
+            }
+            // and the next writer finds its way, without changing what was there
+            let next = SimDisk::with_files(&files);
+            match (scene.go_on)(next.folder()) {
+                Err(e) if seen.is_ok() => told("the next writer failed:", Some(&e)),
+                _ => {}
+            }
+            let after = (scene.read)(next.folder());
+            match (&seen, &after) {
+                (Ok(before), Ok(after)) if after.starts_with(before) => {}
+                (Err(_), _) => {}
+                (_, r) => told("the next writer changed what was there", r.as_ref().err()),
+            }
+        }
+    }
+    tally
+}

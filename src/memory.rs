@@ -1,0 +1,62 @@
+//! Memory that is asked for, not taken: an allocation whose size comes from a file is held under the
+//! caller's limit, and one that the system refuses is an error, not an abort.
+//!
+//! `zeroed` is the only unsafe code here: the standard library has no zeroed allocation that can fail,
+//! and writing zeros by hand would touch every page twice.
+
+use crate::error::{Result, fail};
+
+/// What one file may make a call allocate, unless `HOLDALL_OPT_MEMORY_LIMIT` says otherwise.
+pub const DEFAULT_LIMIT: u64 = 4 << 30;
+
+/// Refuses `bytes` beyond `limit`.
+pub fn allow(bytes: u64, limit: u64, what: impl std::fmt::Display) -> Result<usize> {
+    match usize::try_from(bytes) {
+        Ok(n) if bytes <= limit => Ok(n),
+        _ => Err(fail!(Limit, "{what}: {bytes} bytes of memory are needed, the limit is {limit} (HOLDALL_OPT_MEMORY_LIMIT)")),
+    }
+}
+
+/// `n` bytes of zeros.
+pub fn zeroed(n: usize) -> Result<Vec<u8>> {
+    let none = || fail!(Memory, "{n} bytes of memory could not be had");
+    if n == 0 {
+        return Ok(Vec::new());
+    }
+    let layout = std::alloc::Layout::array::<u8>(n).map_err(|_| none())?;
+    // SAFETY: the layout has a size above 0; the vector takes over exactly this allocation of the
+    // global allocator, n initialised bytes of alignment 1.
+    unsafe {
+        let p = std::alloc::alloc_zeroed(layout);
+        if p.is_null() { Err(none()) } else { Ok(Vec::from_raw_parts(p, n, n)) }
+    }
+}
+
+/// An empty vector with room for `n` items.
+pub fn with_room<T>(n: usize) -> Result<Vec<T>> {
+    let mut v = Vec::new();
+    reserve(&mut v, n)?;
+    Ok(v)
+}
+
+/// Room for `n` more items.
+pub fn reserve<T>(v: &mut Vec<T>, n: usize) -> Result<()> {
+    v.try_reserve(n).map_err(|_| fail!(Memory, "{} bytes of memory could not be had", n.saturating_mul(size_of::<T>())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Status;
+
+    #[test]
+    fn refusals_are_errors() {
+        assert_eq!(zeroed(0).unwrap(), Vec::<u8>::new());
+        assert_eq!(zeroed(5).unwrap(), [0; 5]);
+        assert_eq!(zeroed(isize::MAX as usize).unwrap_err().status, Status::Memory);
+        assert_eq!(zeroed(usize::MAX).unwrap_err().status, Status::Memory);
+        assert_eq!(with_room::<u64>(usize::MAX / 2).unwrap_err().status, Status::Memory);
+        assert_eq!(allow(11, 10, "x").unwrap_err().status, Status::Limit);
+        assert_eq!(allow(10, 10, "x").unwrap(), 10);
+    }
+}

@@ -1,0 +1,109 @@
+//! One pool of threads for the whole library: made at first use, sized to the processors that this
+//! process may use (or to `HOLDALL_THREADS`), and left alone by a forked child, which works on the
+//! calling thread instead: the pool's threads do not exist there.
+#![forbid(unsafe_code)]
+
+use std::cell::Cell;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+static POOL: OnceLock<Option<rayon_core::ThreadPool>> = OnceLock::new();
+/// The process that made, or is making, the pool. 0: nobody yet.
+static OWNER: AtomicU32 = AtomicU32::new(0);
+
+thread_local! {
+    static WORKER: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Is this one of the pool's threads?
+pub fn is_worker() -> bool {
+    WORKER.get()
+}
+
+/// Processors this process may use, or `HOLDALL_THREADS`, read once.
+pub fn processors() -> usize {
+    static N: OnceLock<usize> = OnceLock::new();
+    *N.get_or_init(|| {
+        let asked = std::env::var("HOLDALL_THREADS").ok().and_then(|v| v.trim().parse().ok()).filter(|&n| n > 0);
+        asked.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).min(1024)
+    })
+}
+
+/// How many threads a call with this option may use: 0 is all processors.
+pub fn threads(wanted: usize) -> usize {
+    if wanted == 0 { processors() } else { wanted.min(processors().max(1)) }
+}
+
+/// The pool, unless this process did not make it or is still making it on another thread: no lock is
+/// ever waited for here, because a fork may have copied it locked.
+fn pool() -> Option<&'static rayon_core::ThreadPool> {
+    let me = std::process::id();
+    match OWNER.compare_exchange(0, me, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => {
+            let made = rayon_core::ThreadPoolBuilder::new()
+                .num_threads(processors().saturating_sub(1).max(1))
+                .thread_name(|i| format!("holdall-{i}"))
+                .start_handler(|_| WORKER.set(true))
+                .build()
+                .ok();
+            let _ = POOL.set(made);
+        }
+        Err(owner) if owner != me => return None,
+        Err(_) => {}
+    }
+    POOL.get()?.as_ref()
+}
+
+/// Calls `f` with every item, on up to `threads` threads, the calling one among them. Items are taken
+/// in order, one at a time: make each worth some ten microseconds.
+pub fn for_each<T: Send>(threads: usize, items: Vec<T>, f: impl Fn(T) + Sync) {
+    let helpers = threads.min(items.len()).saturating_sub(1);
+    let pool = if helpers == 0 || is_worker() { None } else { pool() };
+    let Some(pool) = pool else {
+        items.into_iter().for_each(f);
+        return;
+    };
+    let queue = Mutex::new(items.into_iter());
+    let work = || {
+        loop {
+            let item = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+            match item {
+                Some(item) => f(item),
+                None => return,
+            }
+        }
+    };
+    pool.in_place_scope(|scope| {
+        for _ in 0..helpers {
+            scope.spawn(|_| work());
+        }
+        work();
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicUsize;
+
+    #[test]
+    fn every_item_once() {
+        for threads in [1, 2, 7] {
+            let seen: Vec<AtomicUsize> = (0..1000).map(|_| AtomicUsize::new(0)).collect();
+            for_each(threads, (0..1000).collect(), |i: usize| {
+                seen[i].fetch_add(1, Ordering::Relaxed);
+            });
+            assert!(seen.iter().all(|s| s.load(Ordering::Relaxed) == 1));
+        }
+    }
+
+    #[test]
+    fn a_panic_comes_back_and_the_pool_lives_on() {
+        for _ in 0..3 {
+            let r = std::panic::catch_unwind(|| for_each(2, (0..100).collect(), |i: usize| assert!(i != 50, "planned")));
+            assert!(r.is_err());
+        }
+        every_item_once();
+    }
+}

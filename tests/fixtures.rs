@@ -1,0 +1,181 @@
+//! Bags that the reference library wrote, read through the C functions: every single-file and sharded
+//! entry of the manifest, read and mapped, on 1 and 2 threads, with limits on disk and in memory.
+
+use holdall::capi::{bag::*, guard::*, options::*};
+use serde_json::Value;
+use std::ffi::{CString, c_void};
+use std::path::{Path, PathBuf};
+use std::ptr;
+
+fn fixtures() -> PathBuf {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    std::env::var_os("HOLDALL_FIXTURES").map_or(own, PathBuf::from)
+}
+
+fn manifest(folder: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(fixtures().join(folder).join("manifest.json")).unwrap();
+    let json: Value = serde_json::from_str(&text).unwrap();
+    json["fixtures"].as_array().unwrap().clone()
+}
+
+struct Bag(*mut holdall_bag);
+
+impl Drop for Bag {
+    fn drop(&mut self) {
+        unsafe { holdall_bag_close(self.0) }
+    }
+}
+
+fn words(e: &holdall_error) -> String {
+    let b: Vec<u8> = e.message.iter().map(|&c| c as u8).take_while(|&c| c != 0).collect();
+    String::from_utf8(b).unwrap()
+}
+
+fn blank() -> holdall_error {
+    unsafe { std::mem::zeroed() }
+}
+
+fn ok(status: i32, e: &holdall_error) {
+    assert_eq!(status, HOLDALL_OK, "{}", words(e));
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    map: i64,
+    threads: i64,
+    cache: i64,
+}
+
+fn open(folder: &str, fixture: &Value, way: Way) -> Result<Bag, String> {
+    let mut e = blank();
+    let o = holdall_options_new();
+    let mut set = |opt, v| ok(unsafe { holdall_options_set(o, opt, v, &mut e) }, &e);
+    let options = &fixture["options"];
+    set(HOLDALL_OPT_IO, way.map);
+    set(HOLDALL_OPT_THREADS, way.threads);
+    set(HOLDALL_OPT_BAG_LIMITS_CACHE, way.cache);
+    set(HOLDALL_OPT_BAG_LIMITS, i64::from(options["limits_placement"] == "separate"));
+    set(HOLDALL_OPT_BAG_SHARDS, i64::from(options["sharding_layout"] == "interleaved"));
+    set(HOLDALL_OPT_CODEC, match options["compression"].as_str().unwrap() {
+        "none" => i64::from(HOLDALL_CODEC_NONE),
+        "zstd" => i64::from(HOLDALL_CODEC_ZSTD),
+        _ => i64::from(HOLDALL_CODEC_BY_NAME),
+    });
+    if let Some(d) = options["dictionary"].as_str().filter(|d| !d.is_empty()) {
+        ok(unsafe { holdall_options_set_bytes(o, HOLDALL_OPT_DICTIONARY, d.as_ptr().cast(), d.len(), &mut e) }, &e);
+    }
+    let base = fixtures().join(folder);
+    let spec: Vec<String> = fixture["spec"].as_str().unwrap().split(',').map(|s| base.join(s).display().to_string()).collect();
+    let spec = CString::new(spec.join(",")).unwrap();
+    let mut bag = ptr::null_mut();
+    let status = unsafe { holdall_bag_open(spec.as_ptr(), o, &mut bag, &mut e) };
+    unsafe { holdall_options_free(o) };
+    if status == HOLDALL_OK { Ok(Bag(bag)) } else { Err(words(&e)) }
+}
+
+impl Bag {
+    fn size(&self) -> u64 {
+        unsafe { holdall_bag_size(self.0) }
+    }
+
+    fn read(&self, i: u64) -> Result<Vec<u8>, String> {
+        let (mut e, mut n) = (blank(), 0);
+        if unsafe { holdall_bag_read(self.0, i, ptr::null_mut(), 0, &mut n, &mut e) } != HOLDALL_OK {
+            return Err(words(&e));
+        }
+        let mut v = vec![0u8; n.max(1)];
+        match unsafe { holdall_bag_read(self.0, i, v.as_mut_ptr().cast::<c_void>(), n, &mut n, &mut e) } {
+            HOLDALL_OK => Ok(v[..n].to_vec()),
+            _ => Err(words(&e)),
+        }
+    }
+
+    fn batch(&self, f: impl FnOnce(*mut *mut holdall_records, *mut holdall_error) -> i32) -> Vec<Vec<u8>> {
+        let (mut e, mut r) = (blank(), ptr::null_mut());
+        ok(f(&mut r, &mut e), &e);
+        let n = unsafe { holdall_records_count(r) };
+        let offsets = unsafe { std::slice::from_raw_parts(holdall_records_offsets(r), n + 1) };
+        let data = unsafe { std::slice::from_raw_parts(holdall_records_data(r), offsets[n] as usize) };
+        let out = offsets.windows(2).map(|w| data[w[0] as usize..w[1] as usize].to_vec()).collect();
+        unsafe { holdall_records_close(r) };
+        out
+    }
+
+    fn range(&self, first: u64, n: u64) -> Vec<Vec<u8>> {
+        self.batch(|out, e| unsafe { holdall_bag_read_range(self.0, first, n, out, e) })
+    }
+
+    fn indices(&self, i: &[u64]) -> Vec<Vec<u8>> {
+        self.batch(|out, e| unsafe { holdall_bag_read_indices(self.0, i.as_ptr(), i.len(), out, e) })
+    }
+
+    fn slice(&self, start: u64, step: i64, n: u64) -> Bag {
+        let (mut e, mut out) = (blank(), ptr::null_mut());
+        ok(unsafe { holdall_bag_slice(self.0, start, step, n, &mut out, &mut e) }, &e);
+        Bag(out)
+    }
+}
+
+fn hex(b: &[u8]) -> String {
+    b.iter().map(|x| format!("{x:02x}")).collect()
+}
+
+fn digest(records: &[Vec<u8>]) -> String {
+    let all: Vec<u8> = records.iter().flat_map(|r| [&(r.len() as u64).to_le_bytes()[..], r].concat()).collect();
+    hex(&holdall::checksum::Sum::Sha256.of(&all))
+}
+
+/// Python's `slice(start, stop, step).indices(n)`.
+fn python_slice(s: &Value, n: i64) -> (i64, i64, u64) {
+    let step = s["step"].as_i64().unwrap_or(1);
+    let (low, high) = if step > 0 { (0, n) } else { (-1, n - 1) };
+    let bound = |v: &Value, default| v.as_i64().map_or(default, |v| (if v < 0 { v + n } else { v }).clamp(low, high));
+    let (start, stop) = if step > 0 { (bound(&s["start"], 0), bound(&s["stop"], n)) } else { (bound(&s["start"], n - 1), bound(&s["stop"], -1)) };
+    let count = if step > 0 { (stop - start + step - 1).max(0) / step } else { (start - stop - step - 1).max(0) / -step };
+    (start, step, count as u64)
+}
+
+fn compare(f: &Value, way: Way) {
+    let name = f["name"].as_str().unwrap();
+    let b = open("bagz", f, way).unwrap_or_else(|e| panic!("{name} {way:?}: {e}"));
+    let n = f["n"].as_u64().unwrap();
+    assert_eq!(b.size(), n, "{name}");
+    let whole = b.range(0, n);
+    assert_eq!(digest(&whole), f["digest"], "{name} {way:?}");
+    let step = (n / 2000).max(1) as usize;
+    for i in (0..n).step_by(step) {
+        assert_eq!(b.read(i).unwrap(), whole[i as usize], "{name} {i}");
+    }
+    let mut sum = vec![0u8; 32];
+    let (mut size, mut e) = (0, blank());
+    ok(unsafe { holdall_bag_checksum(b.0, HOLDALL_SUM_SHA256, sum.as_mut_ptr().cast(), 32, &mut size, &mut e) }, &e);
+    assert_eq!(hex(&sum), f["digest"], "{name}");
+    for s in f["slices"].as_array().into_iter().flatten() {
+        let (start, step, count) = python_slice(s, n as i64);
+        assert_eq!(count, s["n"].as_u64().unwrap(), "{name} {s}");
+        let sliced = b.slice(start.max(0) as u64, step, count);
+        assert_eq!(digest(&sliced.range(0, count)), s["digest"], "{name} {s}");
+        assert_eq!((0..count.min(50)).map(|i| sliced.read(i).unwrap()).collect::<Vec<_>>(), sliced.range(0, count.min(50)));
+    }
+    for r in f["read_indices"].as_array().into_iter().flatten() {
+        let indices: Vec<u64> = r["indices"].as_array().unwrap().iter().map(|i| i.as_u64().unwrap()).collect();
+        assert_eq!(digest(&b.indices(&indices)), r["digest"], "{name} {r}");
+    }
+}
+
+#[test]
+fn all_that_the_reference_wrote_reads_equal() {
+    let all = manifest("bagz");
+    let mut compared = 0;
+    for f in &all {
+        for map in [0, 1] {
+            for threads in [1, 2] {
+                for cache in [0, 1] {
+                    compare(f, Way { map, threads, cache });
+                    compared += 1;
+                }
+            }
+        }
+    }
+    println!("{} bags of the reference library, {compared} readings, all equal", all.len());
+}
