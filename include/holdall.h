@@ -362,7 +362,8 @@ HOLDALL_API const char *holdall_version_text(void);
 HOLDALL_API const char *holdall_status_name(holdall_status status);
 
 /* What is at this path (or spec, see holdall_bag_open())? Format and kind, from the bytes; Bagz has no
- * magic number, a file is a bag if it opens as one. HOLDALL_E_FORMAT: nothing that is known here. */
+ * magic number, a file is a bag if it opens as one. *format and *kind: each may be NULL.
+ * HOLDALL_E_FORMAT: nothing that is known here. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_identify(const char *path,

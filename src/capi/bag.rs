@@ -102,6 +102,7 @@ pub unsafe extern "C" fn holdall_bag_slice(
     out: *mut *mut holdall_bag,
     err: *mut holdall_error,
 ) -> holdall_status {
+    put(out, std::ptr::null_mut());
     guard_handle(borrow(bag), err, |b| give(out, || b.bag.slice(start, step, n).map(bag_handle)))
 }
 
@@ -209,6 +210,7 @@ pub unsafe extern "C" fn holdall_bag_read_range(
     out: *mut *mut holdall_records,
     err: *mut holdall_error,
 ) -> holdall_status {
+    put(out, std::ptr::null_mut());
     guard_handle(borrow(bag), err, |b| batch(out, || b.bag.read_range(first, n)))
 }
 
@@ -223,6 +225,7 @@ pub unsafe extern "C" fn holdall_bag_read_indices(
     out: *mut *mut holdall_records,
     err: *mut holdall_error,
 ) -> holdall_status {
+    put(out, std::ptr::null_mut());
     guard_handle(borrow(bag), err, |b| batch(out, || b.bag.read_indices(slice(indices, n, "indices")?)))
 }
 

@@ -4,7 +4,7 @@ use super::guard::*;
 use super::options::{chosen, holdall_options};
 use crate::bag;
 use crate::checksum::Sum;
-use crate::error::{Error, Result, fail};
+use crate::error::{Error, Result, Status, fail};
 use crate::identify::identify;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::OnceLock;
@@ -84,7 +84,8 @@ pub extern "C" fn holdall_status_name(status: holdall_status) -> *const c_char {
 }
 
 /// What is at this path (or spec, see holdall_bag_open())? Format and kind, from the bytes; Bagz has no
-/// magic number, a file is a bag if it opens as one. HOLDALL_E_FORMAT: nothing that is known here.
+/// magic number, a file is a bag if it opens as one. *format and *kind: each may be NULL.
+/// HOLDALL_E_FORMAT: nothing that is known here.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_identify(
@@ -130,10 +131,10 @@ pub unsafe extern "C" fn holdall_verify(
             tell_fault(fault, ctx, &path.display().to_string(), e)
         };
         let found = bag::verify(path, &chosen(options), &mut told);
-        if let Err(e) = &found {
-            if e.status != crate::Status::Argument {
-                told(e);
-            }
+        match &found {
+            Err(e) if e.status == Status::Argument => return Err(e.clone()),
+            Err(e) => _ = told(e),
+            Ok(_) => {}
         }
         let counted = found.as_ref().map(|v| *v).unwrap_or_default();
         put(sound, counted.sound);
