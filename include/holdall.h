@@ -473,7 +473,8 @@ HOLDALL_API uint64_t holdall_bag_size(const holdall_bag *bag);
 HOLDALL_API int32_t holdall_bag_codec(const holdall_bag *bag);
 
 /* What protects the records against silent damage: HOLDALL_SUM_CRC32 (`checksums.NAME`), _ZSTD (in the
- * frames; the first one is looked at), or _NONE: in all shards, or the least of them. */
+ * frames; the first one is looked at), or _NONE: in all shards, or the least of them. With
+ * HOLDALL_OPT_VERIFY 0, `checksums.NAME` protects nothing. */
 HOLDALL_API
 int32_t holdall_bag_sum(const holdall_bag *bag);
 

@@ -53,13 +53,16 @@ const ALL: &[(Opt, &str, i64, i64)] = &[
     (Opt::Durability, "HOLDALL_OPT_DURABILITY", 0, 1),
     (Opt::Lock, "HOLDALL_OPT_LOCK", 0, 1),
     (Opt::Codec, "HOLDALL_OPT_CODEC", 0, 255),
-    (Opt::Level, "HOLDALL_OPT_LEVEL", i32::MIN as i64, i32::MAX as i64),
+    (Opt::Level, "HOLDALL_OPT_LEVEL", -131_072, 22),
     (Opt::Checksum, "HOLDALL_OPT_CHECKSUM", 0, 9),
     (Opt::Dictionary, "HOLDALL_OPT_DICTIONARY", 0, 0),
     (Opt::BagLimits, "HOLDALL_OPT_BAG_LIMITS", 0, 1),
     (Opt::BagLimitsCache, "HOLDALL_OPT_BAG_LIMITS_CACHE", 0, 1),
     (Opt::BagShards, "HOLDALL_OPT_BAG_SHARDS", 0, 1),
 ];
+
+/// `HOLDALL_CODEC_NONE`, `_ZSTD` and `_BY_NAME`.
+const CODECS: &[i64] = &[0, 6, 255];
 
 impl Opt {
     /// The option with this number.
@@ -96,6 +99,9 @@ impl Options {
         let (_, name, low, high) = ALL.iter().find(|(o, ..)| *o == opt).ok_or_else(|| fail!(Argument, "no such option"))?;
         if value < *low || value > *high {
             return Err(fail!(Argument, "{name}: {value} is not between {low} and {high}"));
+        }
+        if opt == Opt::Codec && !CODECS.contains(&value) {
+            return Err(fail!(Argument, "{name}: {value} is no codec of this version"));
         }
         self.values.insert(opt, value);
         Ok(())

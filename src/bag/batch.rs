@@ -9,7 +9,7 @@
 use super::codec::Codec;
 use super::frame::Survey;
 use super::shape::{self, Odd};
-use super::shard::Shard;
+use super::shard::{self, Shard};
 use crate::error::{Error, Result, Status, fail};
 use crate::memory;
 use crate::parallel;
@@ -23,8 +23,9 @@ const TASK_SCATTERED: usize = 128;
 /// Stored records that lie this near are fetched together.
 const GAP: u64 = 4 << 10;
 const GROUP: u64 = 256 << 10;
-/// Limits that lie this near are fetched together.
+/// Limits, and checksums, that lie this near are fetched together.
 const LIMITS_GAP: u64 = 256;
+const SUMS_GAP: u64 = 512;
 
 /// What a batch read gave: record `i` is `data[offsets[i]..offsets[i + 1]]`.
 #[derive(Debug, Default)]
@@ -106,12 +107,19 @@ struct Task<'a> {
     /// Stored bytes of compressed records, unless the file is mapped.
     fetched: Vec<u8>,
     found: Vec<Found>,
+    /// Of uncompressed records, where there are any.
+    sums: Vec<u32>,
     unchecked: u64,
 }
 
 enum Which<'a> {
     Run { first: u64, bounds: &'a [u64], out: usize },
     Scattered { items: &'a [Item], extents: Vec<(u64, u64)> },
+}
+
+/// Are two wanted records at most this far apart?
+fn near(gap: u64) -> impl Fn(&Item, &Item) -> bool {
+    move |a, b| b.local - a.local <= gap
 }
 
 /// Where decoded records go.
@@ -159,7 +167,7 @@ impl Budget {
 
 impl<'a> Task<'a> {
     fn new(shard: &'a Shard, which: Which<'a>) -> Self {
-        Task { shard, which, fetched: Vec::new(), found: Vec::new(), unchecked: 0 }
+        Task { shard, which, fetched: Vec::new(), found: Vec::new(), sums: Vec::new(), unchecked: 0 }
     }
 
     fn len(&self) -> usize {
@@ -203,7 +211,7 @@ impl<'a> Task<'a> {
         if self.shard.decoder().codec() == Codec::None {
             let n = self.found.iter().filter(|f| f.error.is_none()).count() as u64;
             self.unchecked = if self.shard.has_sums() { 0 } else { n };
-            return Ok(());
+            return self.fetch_sums();
         }
         self.fetch(budget)?;
         for k in 0..self.len() {
@@ -219,21 +227,45 @@ impl<'a> Task<'a> {
     fn locate(&mut self) -> Result<()> {
         let Which::Scattered { items, extents } = &mut self.which else { return Ok(()) };
         let limits = self.shard.limits();
-        let mut rest = *items;
-        while let Some((first, _)) = rest.split_first() {
-            let near = rest.windows(2).take_while(|w| matches!(w, [a, b] if b.local - a.local <= LIMITS_GAP)).count() + 1;
-            let (group, after) = rest.split_at_checked(near).unwrap_or((rest, &[]));
+        for group in items.chunk_by(near(LIMITS_GAP)) {
+            let [first, ..] = group else { continue };
             let last = group.last().unwrap_or(first).local;
-            if near == 1 {
-                extents.push(limits.pair(first.local)?);
-            } else {
-                let bounds = limits.bounds(first.local, last - first.local + 1)?;
-                let bound = |i: u64| bounds.get((i - first.local) as usize).copied().unwrap_or(0);
-                extents.extend(group.iter().map(|i| (bound(i.local), bound(i.local + 1))));
+            if first.local == last {
+                let pair = limits.pair(last)?;
+                extents.extend(group.iter().map(|_| pair));
+                continue;
             }
-            rest = after;
+            let bounds = limits.bounds(first.local, last - first.local + 1)?;
+            let bound = |i: u64| bounds.get((i - first.local) as usize).copied().unwrap_or(0);
+            extents.extend(group.iter().map(|i| (bound(i.local), bound(i.local + 1))));
         }
         limits.still()
+    }
+
+    /// Fetches the checksums that lie beside the records.
+    fn fetch_sums(&mut self) -> Result<()> {
+        if !self.shard.has_sums() {
+            return Ok(());
+        }
+        match &self.which {
+            Which::Run { first, bounds, .. } => self.sums = self.shard.sums(*first, bounds.len().saturating_sub(1))?,
+            Which::Scattered { items, .. } => {
+                for group in items.chunk_by(near(SUMS_GAP)) {
+                    let [first, .., last] = group else {
+                        self.sums.extend(self.shard.sums(group.first().map_or(0, |i| i.local), 1)?);
+                        continue;
+                    };
+                    let sums = self.shard.sums(first.local, (last.local - first.local + 1) as usize)?;
+                    self.sums.extend(group.iter().map(|i| sums.get((i.local - first.local) as usize).copied().unwrap_or(0)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses record `k` if its checksum does not fit.
+    fn check_sum(&self, k: usize, record: &[u8]) -> Result<()> {
+        self.sums.get(k).map_or(Ok(()), |&want| shard::check_sum(want, record))
     }
 
     /// Fetches the stored bytes of all records, near ones together.
@@ -298,7 +330,10 @@ impl<'a> Task<'a> {
         let looked = if a == b { Ok(None) } else { self.look_inside(k, budget).map(Some) };
         let Some(f) = self.found.get_mut(k) else { return };
         match looked {
-            Ok(None) => f.odd = Some(Odd::Empty),
+            Ok(None) => {
+                f.odd = Some(Odd::Empty);
+                self.unchecked += 1;
+            }
             Ok(Some((survey, decoded))) => {
                 f.size = decoded.as_ref().map_or(survey.content.unwrap_or(0), |d| d.len() as u64);
                 f.odd = (survey.data_frames > 1).then_some(Odd::Several);
@@ -372,7 +407,7 @@ impl<'a> Task<'a> {
                 Some(bytes) => slot.copy_from_slice(bytes),
                 None => self.shard.file().read_exact_at(a, slot)?,
             }
-            return self.shard.check_sum(self.local(k), slot);
+            return self.check_sum(k, slot);
         }
         match &f.decoded {
             Some(d) => slot.copy_from_slice(d),
@@ -404,7 +439,7 @@ impl<'a> Task<'a> {
         for k in 0..n {
             let (a, b) = self.extent(k);
             let record = slot.get((a - whole.0) as usize..(b - whole.0) as usize).unwrap_or_default();
-            let checked = self.shard.check_sum(self.local(k), record);
+            let checked = self.check_sum(k, record);
             if let (Err(e), Some(f)) = (checked, self.found.get_mut(k)) {
                 f.error = Some(e);
             }

@@ -142,15 +142,6 @@ pub struct Encoding {
 }
 
 impl Encoding {
-    /// Refuses a level that zstd does not have.
-    pub fn check(&self) -> Result<()> {
-        let (low, high) = (zstd_safe::min_c_level(), zstd_safe::max_c_level());
-        if self.level < low || self.level > high {
-            return Err(fail!(Argument, "HOLDALL_OPT_LEVEL: {} is not between {low} and {high}, zstd's levels", self.level));
-        }
-        Ok(())
-    }
-
     /// A context that encodes like this.
     pub fn encoder(&self) -> Result<Encoder> {
         if self.codec == Codec::None {

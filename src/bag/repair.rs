@@ -75,30 +75,72 @@ impl Repair<'_> {
         if self.durable { f.sync() } else { Ok(()) }
     }
 
+    /// A file with its limits at the tail, or what a writer of one has left. What `limits.NAME` says and
+    /// what the tail says may both be there; see the arms for which is believed.
     fn tail(&self, codec: Codec) -> Result<Repaired> {
         let records = self.folder.open(self.name, Access::Write)?;
         let size = records.size()?;
-        if let Some(end) = tail_end(&*records, size)? {
-            let limits = Limits::on_disk(records.clone(), end, (size - end) / LIMIT, true);
-            let kept = limits.count();
-            if codec == Codec::None || shape::last_limit(&*records, &limits, end, size).is_ok() {
-                return Ok(Repaired { kept, dropped: 0 });
+        let tail = self.whole_tail(&records, size, codec)?;
+        let pair = self.pair(&*records, size, codec)?;
+        match (tail, pair) {
+            (Some(tail), None) => Ok(Repaired { kept: tail.count, dropped: 0 }),
+            // a writer that was cut off after it had copied its limits
+            (Some(tail), Some((pair, limits))) if tail.end == pair.end && tail.count == pair.count => {
+                drop(limits);
+                self.remove_limits()?;
+                Ok(Repaired { kept: tail.count, dropped: 0 })
             }
+            // bytes that are all records according to limits.NAME, and look like limits by chance
+            (Some(_), Some((pair, limits))) if codec == Codec::None && pair.end == size => self.close_for_the_writer(&*records, &*limits, pair),
+            (Some(tail), Some(_)) => Ok(Repaired { kept: tail.count, dropped: 0 }),
+            (None, pair) => match (self.mendable(&*records, size, codec)?, pair) {
+                // limits behind the frames that all fit but the last: limits.NAME is that of another state
+                (Some(end), _) => self.mend_last_limit(&*records, end, size),
+                (None, Some((pair, limits))) => self.close_for_the_writer(&*records, &*limits, pair),
+                (None, None) => Err(fail!(
+                    Format,
+                    "{}: its limits are damaged, and there is no {} that fits it: nothing was changed",
+                    records.name(),
+                    self.folder.show(&self.limits_name)
+                )),
+            },
         }
-        if codec == Codec::Zstd {
-            if let Some(end) = shape::find_end(&*records, size)? {
-                return self.mend_last_limit(&*records, end, size);
-            }
+    }
+
+    fn mendable(&self, records: &dyn File, size: u64, codec: Codec) -> Result<Option<u64>> {
+        if codec == Codec::Zstd { shape::find_end(records, size) } else { Ok(None) }
+    }
+
+    /// The tail of a file, if nothing speaks against it.
+    fn whole_tail(&self, records: &Arc<dyn File>, size: u64, codec: Codec) -> Result<Option<Whole>> {
+        let Some(end) = tail_end(&**records, size)? else { return Ok(None) };
+        let limits = Limits::on_disk(records.clone(), end, (size - end) / LIMIT, true);
+        if codec == Codec::Zstd && shape::last_limit(&**records, &limits, end, size).is_err() {
+            return Ok(None);
         }
-        if !self.folder.exists(&self.limits_name)? {
-            return Err(fail!(
-                Format,
-                "{}: its limits are damaged, and there is no {} to take them from: nothing was changed",
-                records.name(),
-                self.folder.show(&self.limits_name)
-            ));
+        Ok(Some(Whole { count: limits.count(), end }))
+    }
+
+    /// What `limits.NAME` says, if it can be about this file.
+    fn pair(&self, records: &dyn File, size: u64, codec: Codec) -> Result<Option<(Whole, Arc<dyn File>)>> {
+        let limits = match self.folder.open(&self.limits_name, Access::Read) {
+            Ok(f) => f,
+            Err(e) if e.status == Status::Missing => return Ok(None),
+            Err(e) => return Err(e),
+        };
+        let whole = sound_limits(&*limits, size)?;
+        if whole.count == 0 && limits.size()? >= LIMIT {
+            return Ok(None);
         }
-        self.close_for_the_writer(&*records, size)
+        let bounds = Limits::on_disk(limits.clone(), 0, whole.count, false).bounds(whole.count.saturating_sub(1), whole.count.min(1))?;
+        let last = bounds.first().copied().unwrap_or(0);
+        let fits = codec == Codec::None || shape::tiled(records, last, whole.end);
+        Ok(fits.then_some((whole, limits)))
+    }
+
+    fn remove_limits(&self) -> Result<()> {
+        self.folder.remove_if_there(&self.limits_name)?;
+        if self.durable { self.folder.sync() } else { Ok(()) }
     }
 
     /// Writes the one limit that the frames contradict.
@@ -123,11 +165,9 @@ impl Repair<'_> {
     }
 
     /// Does what closing would have done for a writer that keeps limits in a second file till then.
-    fn close_for_the_writer(&self, records: &dyn File, size: u64) -> Result<Repaired> {
-        let limits = self.folder.open(&self.limits_name, Access::Read)?;
-        let whole = sound_limits(&*limits, size)?;
+    fn close_for_the_writer(&self, records: &dyn File, limits: &dyn File, whole: Whole) -> Result<Repaired> {
         let all = limits.size()?.div_ceil(LIMIT);
-        let change = Change { name: self.name.into(), file: Some(records), over: whole.end..size };
+        let change = Change { name: self.name.into(), file: Some(records), over: whole.end..u64::MAX };
         self.change(&[change], || {
             records.set_size(whole.end + whole.count * LIMIT)?;
             let mut done = 0;
@@ -141,10 +181,7 @@ impl Repair<'_> {
             }
             self.sync(records)
         })?;
-        self.folder.remove_if_there(&self.limits_name)?;
-        if self.durable {
-            self.folder.sync()?;
-        }
+        self.remove_limits()?;
         Ok(Repaired { kept: whole.count, dropped: all - whole.count })
     }
 
@@ -185,6 +222,8 @@ fn tail_end(file: &dyn File, size: u64) -> Result<Option<u64>> {
     Ok((end <= last && (size - end).is_multiple_of(LIMIT)).then_some(end))
 }
 
+/// Limits that fit their records.
+#[derive(Clone, Copy)]
 struct Whole {
     count: u64,
     end: u64,

@@ -76,14 +76,51 @@ pub fn last_limit(file: &dyn File, limits: &Limits, end: u64, size: u64) -> Resu
     Ok(())
 }
 
-/// Where the records of a compressed file with a damaged last limit really end, if that can be told.
+/// Where the records of a compressed file with a damaged last limit really end, if that can be told: its
+/// frames end there, and all limits behind but the last are ends of frames.
 pub fn find_end(file: &dyn File, size: u64) -> Result<Option<u64>> {
     let source = FileSource { file, end: size };
-    let mut at = 0;
-    while let Ok(f) = frame::frame(&source, at) {
+    let (mut end, mut frames) = (0, 0u64);
+    while let Ok(f) = frame::frame(&source, end) {
+        end += f.len;
+        frames += 1;
+    }
+    if frames == 0 || !look_like_limits(file, end, size)? {
+        return Ok(None);
+    }
+    let count = (size - end) / LIMIT;
+    let fits = if count == 1 { frames == 1 } else { all_end_frames(file, &source, end, count - 1)? };
+    Ok(fits.then_some(end))
+}
+
+/// Is each of these limits, which lie at `at`, the end of a frame?
+fn all_end_frames(file: &dyn File, source: &FileSource<'_>, at: u64, count: u64) -> Result<bool> {
+    let mut frame_end = 0;
+    for i in 0..count {
+        let mut word = [0; 8];
+        file.read_exact_at(at + i * LIMIT, &mut word)?;
+        let limit = u64::from_le_bytes(word);
+        while frame_end < limit {
+            match frame::frame(source, frame_end) {
+                Ok(f) => frame_end += f.len,
+                Err(_) => return Ok(false),
+            }
+        }
+        if frame_end != limit {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Are these bytes frames from end to end?
+pub fn tiled(file: &dyn File, from: u64, to: u64) -> bool {
+    let source = FileSource { file, end: to };
+    let mut at = from;
+    while let (true, Ok(f)) = (at < to, frame::frame(&source, at)) {
         at += f.len;
     }
-    Ok((at > 0 && look_like_limits(file, at, size)?).then_some(at))
+    at == to
 }
 
 /// What about a record makes its neighbours worth a look.
@@ -112,12 +149,12 @@ pub fn neighbours(shard: &Shard, i: u64, odd: Odd) -> Result<()> {
             return Err(fail!(Format, "of it and record {j} beside it one holds nothing and the other several frames: the limit between them is damaged"));
         }
     }
-    // behind the last record of a file without limits there may be frames that do not count yet; but then
-    // an empty last record may as well be one whose limit is damaged
+    // behind the last record of a file without limits there may be frames that do not count yet; but who
+    // writes frames with checksums leaves no record without a frame
     let at = bounds.get((i - first + 1) as usize).copied().unwrap_or(0);
     let source = FileSource { file: shard.file(), end: shard.end() };
-    if odd == Odd::Empty && last == i + 1 && at < shard.end() && frame::frame(&source, at).is_ok() {
-        return Err(fail!(Format, "it is empty, and a frame lies behind the last limit, {at}: the limit is damaged, or its writer was cut off"));
+    if odd == Odd::Empty && last == i + 1 && at < shard.end() && frame::frame(&source, at).is_ok_and(|f| f.checksum) {
+        return Err(fail!(Format, "it is empty, and a frame lies behind its limit, {at}: the limit is damaged"));
     }
     Ok(())
 }

@@ -75,8 +75,12 @@ impl Shard {
                 }
                 (limits, end, size)
             };
-            let sums = if how.verify && decoder.codec() == Codec::None { Sums::open(snap, name, limits.count(), how)? } else { None };
-            bytes = bytes.saturating_add(if sums.is_some() { limits.count().saturating_mul(SUM) } else { 0 });
+            let mut sums = None;
+            if decoder.codec() == Codec::None {
+                let (found, size) = Sums::open(snap, name, limits.count(), how)?;
+                sums = found;
+                bytes = bytes.saturating_add(size);
+            }
             let limits = if how.cache { limits.into_memory(how.memory_limit)? } else { limits };
             Ok(Shard { records, end, limits, sums, decoder: decoder.clone(), bytes, memory_limit: how.memory_limit })
         })
@@ -202,14 +206,9 @@ impl Shard {
         self.records.bytes()?.get(usize::try_from(from).ok()?..usize::try_from(to).ok()?)
     }
 
-    /// Refuses a record that its checksum does not fit.
-    pub fn check_sum(&self, i: u64, record: &[u8]) -> Result<()> {
-        let Some(sums) = &self.sums else { return Ok(()) };
-        let (want, got) = (sums.get(i)?, crc32(record));
-        if want == got {
-            return Ok(());
-        }
-        Err(fail!(Checksum, "its CRC-32 is {got:#010x}, {SUMS_PREFIX}* has {want:#010x}"))
+    /// The checksums of `n` records, where there are any.
+    pub fn sums(&self, first: u64, n: usize) -> Result<Vec<u32>> {
+        self.sums.as_ref().map_or(Ok(Vec::new()), |s| s.range(first, n))
     }
 
     /// Reads one record; returns its size. `dst` is filled where it is given and large enough.
@@ -227,7 +226,9 @@ impl Shard {
                     Some(b) => dst.copy_from_slice(b),
                     None => self.records.read_exact_at(extent.0, dst)?,
                 }
-                self.check_sum(i, dst)?;
+                if let Some(sums) = &self.sums {
+                    check_sum(sums.get(i)?, dst)?;
+                }
                 Ok(stored_size)
             }
             Codec::Zstd if stored_size == 0 => {
@@ -270,13 +271,17 @@ fn fitting(dst: Option<&mut [u8]>, n: usize) -> Result<Option<&mut [u8]>> {
 }
 
 impl Sums {
-    fn open(snap: &Snapshot, name: &OsStr, count: u64, how: How) -> Result<Option<Sums>> {
+    /// The checksums, if they are there and wanted, and how many bytes they have.
+    fn open(snap: &Snapshot, name: &OsStr, count: u64, how: How) -> Result<(Option<Sums>, u64)> {
         let file = match snap.open(&beside(SUMS_PREFIX, name, ""), how.access) {
             Ok(f) => f,
-            Err(e) if e.status == Status::Missing => return Ok(None),
+            Err(e) if e.status == Status::Missing => return Ok((None, 0)),
             Err(e) => return Err(e),
         };
         let size = file.size()?;
+        if !how.verify {
+            return Ok((None, size));
+        }
         if size != count.saturating_mul(SUM) {
             return Err(fail!(
                 Checksum,
@@ -286,26 +291,47 @@ impl Sums {
             ));
         }
         if !how.cache {
-            return Ok(Some(Sums::Disk(file)));
+            return Ok((Some(Sums::Disk(file)), size));
         }
         let mut all = memory::zeroed(memory::allow(size, how.memory_limit, "the checksums of all records")?)?;
         file.read_exact_at(0, &mut all)?;
-        Ok(Some(Sums::Memory(all)))
+        Ok((Some(Sums::Memory(all)), size))
     }
 
     fn get(&self, i: u64) -> Result<u32> {
-        let at = i.saturating_mul(SUM);
         let mut word = [0; SUM as usize];
-        let from = |b: &[u8], at: u64| usize::try_from(at).ok().and_then(|at| b.get(at..)?.first_chunk().copied());
-        match self {
-            Sums::Memory(all) => word = from(all, at).ok_or_else(|| fail!(Range, "no checksum {i}"))?,
-            Sums::Disk(file) => match file.bytes().and_then(|b| from(b, at)) {
-                Some(w) => word = w,
-                None => file.read_exact_at(at, &mut word)?,
-            },
-        }
+        self.fetch(i, &mut word)?;
         Ok(u32::from_le_bytes(word))
     }
+
+    fn range(&self, first: u64, n: usize) -> Result<Vec<u32>> {
+        let mut bytes = memory::zeroed(n.saturating_mul(SUM as usize))?;
+        self.fetch(first, &mut bytes)?;
+        Ok(bytes.as_chunks::<4>().0.iter().map(|w| u32::from_le_bytes(*w)).collect())
+    }
+
+    fn fetch(&self, first: u64, dst: &mut [u8]) -> Result<()> {
+        let at = first.saturating_mul(SUM);
+        let (all, file) = match self {
+            Sums::Memory(all) => (Some(&all[..]), None),
+            Sums::Disk(file) => (file.bytes(), Some(file)),
+        };
+        match (all.and_then(|b| b.get(usize::try_from(at).ok()?..)?.get(..dst.len())), file) {
+            (Some(b), _) => dst.copy_from_slice(b),
+            (None, Some(file)) => file.read_exact_at(at, dst)?,
+            (None, None) => return Err(fail!(Range, "no checksum {first}")),
+        }
+        Ok(())
+    }
+}
+
+/// Refuses a record that its checksum does not fit.
+pub fn check_sum(want: u32, record: &[u8]) -> Result<()> {
+    let got = crc32(record);
+    if want == got {
+        return Ok(());
+    }
+    Err(fail!(Checksum, "its CRC-32 is {got:#010x}, {SUMS_PREFIX}* has {want:#010x}"))
 }
 
 /// Tells of the limits file that lies beside a file that has none at its tail.

@@ -666,7 +666,5 @@ fn encoding(codec: Codec, options: &Options) -> Result<Encoding> {
             return Err(Error::new(Status::Unsupported, format!("HOLDALL_OPT_CHECKSUM: {n} has no place in this bag; {fit} and HOLDALL_SUM_NONE do")));
         }
     };
-    let e = Encoding { codec, level, checksum, dictionary };
-    e.check()?;
-    Ok(e)
+    Ok(Encoding { codec, level, checksum, dictionary })
 }

@@ -129,7 +129,8 @@ pub unsafe extern "C" fn holdall_bag_codec(bag: *const holdall_bag) -> i32 {
 }
 
 /// What protects the records against silent damage: HOLDALL_SUM_CRC32 (`checksums.NAME`), _ZSTD (in the
-/// frames; the first one is looked at), or _NONE: in all shards, or the least of them.
+/// frames; the first one is looked at), or _NONE: in all shards, or the least of them. With
+/// HOLDALL_OPT_VERIFY 0, `checksums.NAME` protects nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_bag_sum(bag: *const holdall_bag) -> i32 {
     value(bag, HOLDALL_SUM_NONE, |b| match b.protection() {

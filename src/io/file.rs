@@ -114,7 +114,7 @@ pub struct LocalFile {
 
 impl File for LocalFile {
     fn size(&self) -> Result<u64> {
-        Ok(self.file.metadata().map_err(|e| Error::os(&self.name, &e))?.len())
+        super::size::of(&self.file).map_err(|e| Error::os(&self.name, &e))
     }
 
     fn read_at(&self, at: u64, dst: &mut [u8]) -> Result<usize> {

@@ -15,6 +15,8 @@ pub mod lock;
 #[allow(unsafe_code)]
 pub mod map;
 pub mod memory;
+#[allow(unsafe_code)]
+mod size;
 #[cfg(test)]
 pub mod sim;
 
