@@ -33,8 +33,9 @@
  *  - No call aborts, prints, reads the environment (but HOLDALL_THREADS, the number of
  *    threads instead of that of processors, once), or installs a signal handler. A bug
  *    inside comes back as HOLDALL_E_PANIC and the handle then refuses work. After
- *    fork() the child may go on reading through handles that it inherited (on the
- *    calling thread only), and must not write or commit through them.
+ *    fork() the child may go on reading through handles that it inherited, on the
+ *    calling thread only; an inherited writer refuses work there (HOLDALL_E_STATE), and
+ *    closing it there changes nothing.
  *  - Callbacks run on the calling thread unless they say otherwise; they must not
  *    unwind (C++ exceptions, longjmp) through the library, nor call it with the handle
  *    they were called for.
@@ -559,6 +560,8 @@ HOLDALL_API void holdall_records_close(holdall_records *records);
 
 /* Opens a bag of one file for writing. mode: HOLDALL_NEW, _REPLACE or _APPEND; whatever it is, nothing that
  * others can see changes before the first commit. What a crash left unfinished is settled first.
+ * A commit to limits at the tail moves them all, 8 bytes a record (and saves them first); one to separate
+ * limits appends: the better choice for many small commits to a large bag.
  * Options: HOLDALL_OPT_THREADS, _DURABILITY, _LOCK, _CODEC, _LEVEL, _CHECKSUM, _DICTIONARY, _BAG_LIMITS. To go on
  * with a bag, give the same _CODEC, _DICTIONARY and _BAG_LIMITS; checksums go on as they are there.
  * HOLDALL_E_EXISTS, HOLDALL_E_MISSING: as the mode says. HOLDALL_E_BUSY: another writer has it open.

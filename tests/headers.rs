@@ -83,3 +83,11 @@ fn the_header_is_current() {
     let have = fs::read_to_string(&path).unwrap_or_default();
     assert!(have == want, "include/holdall.h is out of date; run HOLDALL_BLESS=1 cargo test --test headers");
 }
+
+#[test]
+fn the_readme_shows_the_demo() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = fs::read_to_string(root.join("README.md")).unwrap();
+    let shown = readme.split("```c\n").nth(1).unwrap().split("```").next().unwrap();
+    assert_eq!(shown, fs::read_to_string(root.join("examples/demo.c")).unwrap());
+}

@@ -78,6 +78,8 @@ pub struct Writer {
     waiting: u64,
     /// A commit failed in a way that leaves this writer unsure of the files.
     broken: bool,
+    /// The process that opened it: a forked child may neither write nor tidy up.
+    owner: u32,
     // last, so that the lock outlives what tidies up
     _lock: Lock,
 }
@@ -236,6 +238,7 @@ impl Writer {
             committed: 0,
             waiting: 0,
             broken: false,
+            owner: std::process::id(),
             _lock: lock,
         };
         match mode {
@@ -331,6 +334,9 @@ impl Writer {
     }
 
     fn check(&self) -> Result<()> {
+        if self.owner != std::process::id() {
+            return Err(fail!(State, "{}: this writer belongs to the process that opened it", self.folder.show(&self.name)));
+        }
         if self.broken {
             return Err(fail!(State, "{}: a commit of this writer failed half-way; open it again, what was committed before is whole", self.folder.show(&self.name)));
         }
@@ -594,7 +600,7 @@ fn sync_sink(sink: &mut Sink, durable: bool) -> Result<()> {
 impl Drop for Writer {
     /// What was not committed goes, as far as it can.
     fn drop(&mut self) {
-        if self.broken {
+        if self.broken || self.owner != std::process::id() {
             return;
         }
         if let Some(b) = self.base.as_ref().filter(|_| self.separate && self.records.written > 0) {

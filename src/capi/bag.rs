@@ -306,6 +306,8 @@ fn writer_handle(writer: Writer) -> holdall_bag_writer {
 
 /// Opens a bag of one file for writing. mode: HOLDALL_NEW, _REPLACE or _APPEND; whatever it is, nothing that
 /// others can see changes before the first commit. What a crash left unfinished is settled first.
+/// A commit to limits at the tail moves them all, 8 bytes a record (and saves them first); one to separate
+/// limits appends: the better choice for many small commits to a large bag.
 /// Options: HOLDALL_OPT_THREADS, _DURABILITY, _LOCK, _CODEC, _LEVEL, _CHECKSUM, _DICTIONARY, _BAG_LIMITS. To go on
 /// with a bag, give the same _CODEC, _DICTIONARY and _BAG_LIMITS; checksums go on as they are there.
 /// HOLDALL_E_EXISTS, HOLDALL_E_MISSING: as the mode says. HOLDALL_E_BUSY: another writer has it open.

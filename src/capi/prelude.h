@@ -33,8 +33,9 @@
  *  - No call aborts, prints, reads the environment (but HOLDALL_THREADS, the number of
  *    threads instead of that of processors, once), or installs a signal handler. A bug
  *    inside comes back as HOLDALL_E_PANIC and the handle then refuses work. After
- *    fork() the child may go on reading through handles that it inherited (on the
- *    calling thread only), and must not write or commit through them.
+ *    fork() the child may go on reading through handles that it inherited, on the
+ *    calling thread only; an inherited writer refuses work there (HOLDALL_E_STATE), and
+ *    closing it there changes nothing.
  *  - Callbacks run on the calling thread unless they say otherwise; they must not
  *    unwind (C++ exceptions, longjmp) through the library, nor call it with the handle
  *    they were called for.

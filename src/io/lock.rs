@@ -8,7 +8,14 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 /// A lock that is held until the value is dropped.
-pub struct Lock(Option<(fs::File, PathBuf)>);
+pub struct Lock(Option<Held>);
+
+struct Held {
+    /// Open as long as the lock is held.
+    _file: fs::File,
+    path: PathBuf,
+    owner: u32,
+}
 
 impl Lock {
     /// A lock of storage that has none: the caller sees to it that there is one writer.
@@ -25,7 +32,10 @@ impl Lock {
                 .create(true)
                 .truncate(false)
                 .open(&path)
-                .map_err(|e| Error::os(&shown, &e))?;
+                .map_err(|e| match e.kind() {
+                    std::io::ErrorKind::NotFound => fail!(Missing, "{}: there is no such folder", path.parent().unwrap_or(&path).display()),
+                    _ => Error::os(&shown, &e),
+                })?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
@@ -37,7 +47,7 @@ impl Lock {
             let ours = file.metadata().map_err(|e| Error::os(&shown, &e))?;
             match fs::metadata(&path) {
                 Ok(there) if there.ino() == ours.ino() && there.dev() == ours.dev() => {
-                    return Ok(Lock(Some((file, path))));
+                    return Ok(Lock(Some(Held { _file: file, path, owner: std::process::id() })));
                 }
                 _ => continue,
             }
@@ -47,9 +57,10 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        if let Some((_, path)) = &self.0 {
-            // still locked here, so that nobody can take a lock on a file about to go
-            let _ = fs::remove_file(path);
+        // still locked here, so that nobody can take a lock on a file about to go; a forked child has a copy
+        // of this value, and the lock is its parent's
+        if let Some(held) = self.0.as_ref().filter(|h| h.owner == std::process::id()) {
+            let _ = fs::remove_file(&held.path);
         }
     }
 }
