@@ -109,7 +109,6 @@ struct Task<'a> {
     found: Vec<Found>,
     /// Of uncompressed records, where there are any.
     sums: Vec<u32>,
-    unchecked: u64,
 }
 
 enum Which<'a> {
@@ -134,6 +133,8 @@ struct Found {
     /// Place of its stored bytes in `fetched`.
     at: usize,
     odd: Option<Odd>,
+    /// Does a checksum stand behind it?
+    checked: bool,
     survey: Survey,
     /// Decoded already, because its headers do not tell its size.
     decoded: Option<Vec<u8>>,
@@ -146,7 +147,7 @@ impl Found {
             Ok(n) => (n, None),
             Err(e) => (0, Some(e)),
         };
-        Found { size, at: 0, odd: None, survey: Survey::default(), decoded: None, error }
+        Found { size, at: 0, odd: None, checked: false, survey: Survey::default(), decoded: None, error }
     }
 }
 
@@ -167,7 +168,7 @@ impl Budget {
 
 impl<'a> Task<'a> {
     fn new(shard: &'a Shard, which: Which<'a>) -> Self {
-        Task { shard, which, fetched: Vec::new(), found: Vec::new(), sums: Vec::new(), unchecked: 0 }
+        Task { shard, which, fetched: Vec::new(), found: Vec::new(), sums: Vec::new() }
     }
 
     fn len(&self) -> usize {
@@ -209,8 +210,7 @@ impl<'a> Task<'a> {
             self.found.push(Found::new(checked));
         }
         if self.shard.decoder().codec() == Codec::None {
-            let n = self.found.iter().filter(|f| f.error.is_none()).count() as u64;
-            self.unchecked = if self.shard.has_sums() { 0 } else { n };
+            self.found.iter_mut().for_each(|f| f.checked = self.shard.has_sums());
             return self.fetch_sums();
         }
         self.fetch(budget)?;
@@ -330,14 +330,11 @@ impl<'a> Task<'a> {
         let looked = if a == b { Ok(None) } else { self.look_inside(k, budget).map(Some) };
         let Some(f) = self.found.get_mut(k) else { return };
         match looked {
-            Ok(None) => {
-                f.odd = Some(Odd::Empty);
-                self.unchecked += 1;
-            }
+            Ok(None) => f.odd = Some(Odd::Empty),
             Ok(Some((survey, decoded))) => {
                 f.size = decoded.as_ref().map_or(survey.content.unwrap_or(0), |d| d.len() as u64);
                 f.odd = (survey.data_frames > 1).then_some(Odd::Several);
-                self.unchecked += u64::from(!survey.checksum);
+                f.checked = survey.checksum;
                 f.survey = survey;
                 f.decoded = decoded;
             }
@@ -520,6 +517,7 @@ fn finish(mut tasks: Vec<Task<'_>>, n: usize, rules: Rules) -> std::result::Resu
     parallel::for_each(rules.threads, tasks.iter_mut().collect(), |t: &mut Task<'_>| {
         if let Err(error) = t.prepare(&budget) {
             let out = t.out(0);
+            let error = if t.len() == 1 { t.shard.at_record(t.local(0), error) } else { error };
             let mut r = refused.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             if r.as_ref().is_none_or(|f| f.out > out) {
                 *r = Some(Failure { out, error });
@@ -530,12 +528,15 @@ fn finish(mut tasks: Vec<Task<'_>>, n: usize, rules: Rules) -> std::result::Resu
         return Err(f);
     }
     first_error(&mut tasks, rules)?;
-    let mut records = layout(&tasks, n, rules.memory_limit).map_err(whole)?;
+    let mut records = layout(&tasks, n, rules.memory_limit).map_err(|e| match &tasks[..] {
+        [t] if n == 1 => whole(t.shard.at_record(t.local(0), e)),
+        _ => whole(e),
+    })?;
     let slots = hand_out(&tasks, &mut records.data, &records.offsets);
     let work = tasks.iter_mut().zip(slots).collect();
     parallel::for_each(rules.threads, work, |(t, slots): (&mut Task<'_>, Slots<'_>)| t.finish(slots));
     first_error(&mut tasks, rules)?;
-    records.unchecked = tasks.iter().map(|t| t.unchecked).sum();
+    records.unchecked = tasks.iter().flat_map(|t| &t.found).filter(|f| f.error.is_none() && !f.checked).count() as u64;
     let damaged = collect_damaged(&mut tasks);
     if !damaged.is_empty() {
         empty(&mut records, damaged);

@@ -289,11 +289,14 @@ impl Bag {
     /// comes as the failure.
     fn batches(&self, rules: Rules, f: &mut dyn FnMut(u64, Result<&Records>) -> Result<()>) -> Result<()> {
         const WANTED: u64 = 8 << 20;
+        const MOST: u64 = 4 * WANTED;
         let (mut first, mut n) = (0, 1024);
         while first < self.size {
             self.set.options.progress(first, self.size)?;
             let many = n.min(self.size - first);
-            let read = self.range_with(first, many, rules);
+            // only a record alone may take all that the caller allows
+            let limit = if many > 1 { rules.memory_limit.min(MOST) } else { rules.memory_limit };
+            let read = self.range_with(first, many, Rules { memory_limit: limit, ..rules });
             if many > 1 && matches!(&read, Err(e) if matches!(e.status, Status::Limit | Status::Io | Status::Memory)) {
                 n = (many / 8).max(1);
                 continue;

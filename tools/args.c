@@ -1,0 +1,281 @@
+/*
+ * Parses the command line: one table of flags, one function a kind of value.
+ *
+ * Not getopt_long: it takes abbreviated flags, which break scripts when flags are added, and words its
+ * own errors.
+ */
+#include "args.h"
+#include "report.h"
+#include "tool.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What a flag takes. */
+enum kind { SWITCH, CHOICE, NUMBER, SIZE, TEXT, SLICE, NUMBERS };
+
+struct flag {
+    const char *name;
+    uint32_t bit;
+    enum kind kind;
+    const char *value; /* what help calls the value; the words of a CHOICE; NULL for a SWITCH */
+    size_t place;      /* where in struct args it goes */
+    int64_t low, high; /* of a NUMBER */
+    const char *help;
+};
+
+#define AT(member) offsetof(struct args, member)
+
+static const struct flag flags[] = {
+    {"json", F_JSON, SWITCH, NULL, AT(json), 0, 0, "print one JSON object"},
+    {"records", F_RECORDS, NUMBERS, "I,J,..", AT(records), 0, 0, "only these records, in this order; -1 is the last"},
+    {"slice", F_SLICE, SLICE, "A:B:C", AT(slice), 0, 0, "only this slice, as in Python"},
+    {"lengths", F_LENGTHS, SWITCH, NULL, AT(lengths), 0, 0, "each record behind its length, 8 bytes, little-endian"},
+    {"skip-damaged", F_SKIP_DAMAGED, SWITCH, NULL, AT(skip_damaged), 0, 0,
+     "tell of damaged records and go on (exit code 1)"},
+    {"sum", F_SUM, CHOICE, "sha256|crc32|adler32|md5|sha1|sha224|sha384|sha512", AT(sum), 0, 0,
+     "the kind of digest (default: sha256)"},
+    {"separate", F_SEPARATE, SWITCH, NULL, AT(separate), 0, 0, "write the limits to a file of their own, limits.OUT"},
+    {"level", F_LEVEL, NUMBER, "N", AT(level), -131072, 22, "zstd's level, 1 fast to 22 small (default: 3)"},
+    {"append", F_APPEND, SWITCH, NULL, AT(append), 0, 0, "go on with OUT, which must be there"},
+    {"replace", F_REPLACE, SWITCH, NULL, AT(replace), 0, 0, "put the new bag in OUT's place, whole, at the end"},
+    {"whole", F_WHOLE, SWITCH, NULL, AT(whole), 0, 0, "each input file is one record"},
+    {"no-checksum", F_NO_CHECKSUM, SWITCH, NULL, AT(no_checksum), 0, 0, "write no checksums"},
+    {"no-sync", F_NO_SYNC, SWITCH, NULL, AT(no_sync), 0, 0, "do not wait until the disk has it"},
+    {"no-lock", F_NO_LOCK, SWITCH, NULL, AT(no_lock), 0, 0, "take no lock: nobody else may be writing"},
+    {"limits", F_LIMITS, CHOICE, "tail|separate", AT(limits), 0, 0, "where the limits are (default: tail)"},
+    {"limits-storage", F_LIMITS_STORAGE, CHOICE, "disk|memory", AT(limits_storage), 0, 0,
+     "read limits at need, or once (default: disk)"},
+    {"compression", F_COMPRESSION, CHOICE, "auto|none|zstd", AT(compression), 0, 0,
+     "auto: zstd where the name ends in .bagz"},
+    {"dictionary", F_DICTIONARY, TEXT, "FILE", AT(dictionary), 0, 0, "a zstd dictionary"},
+    {"shards", F_SHARDS, CHOICE, "concatenated|interleaved", AT(shards), 0, 0,
+     "order over several files (default: concatenated)"},
+    {"threads", F_THREADS, NUMBER, "N", AT(threads), 0, 65536, "threads to use (default: 0, all processors)"},
+    {"map", F_MAP, SWITCH, NULL, AT(map), 0, 0, "map files instead of reading them"},
+    {"memory-limit", F_MEMORY_LIMIT, SIZE, "BYTES", AT(memory_limit), 0, 0,
+     "memory that a file may make us take; K, M, G"},
+    {"unchecked", F_UNCHECKED, SWITCH, NULL, AT(unchecked), 0, 0, "do not look at the checksums beside the bag"},
+    {"quiet", F_QUIET, SWITCH, NULL, AT(quiet), 0, 0, "only errors"},
+};
+
+enum { FLAGS = sizeof flags / sizeof *flags };
+
+int usage_error(const struct command *command, const char *format, ...) {
+    char words[512];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(words, sizeof words, format, list);
+    va_end(list);
+    complain("%s: %s (usage: holdall %s [flags] %s; more: holdall %s --help)", command->name, words, command->name,
+             command->operands, command->name);
+    return USAGE;
+}
+
+/* ---- values ---- */
+
+/* A decimal number and nothing behind it but *end. What int64_t cannot hold becomes the nearest it can:
+ * no bag has as many records, so a slice means the same. */
+static bool number(const char *text, const char **end, int64_t *value) {
+    bool minus = *text == '-';
+    if (*text == '-' || *text == '+') text++;
+    if (*text < '0' || *text > '9') return false;
+    int64_t v = 0;
+    for (; *text >= '0' && *text <= '9'; text++) {
+        int digit = *text - '0';
+        v = v > (INT64_MAX - digit) / 10 ? INT64_MAX : v * 10 + digit;
+    }
+    *value = minus ? -v : v;
+    *end = text;
+    return true;
+}
+
+static bool parse_number(const struct flag *flag, const char *text, int64_t *value) {
+    const char *end;
+    return number(text, &end, value) && *end == '\0' && *value >= flag->low && *value <= flag->high;
+}
+
+static bool parse_size(const char *text, int64_t *value) {
+    static const char units[] = "KMG";
+    const char *end;
+    if (!number(text, &end, value) || *value < 0) return false;
+    if (*end == '\0') return *value < INT64_MAX;
+    const char *unit = strchr(units, *end >= 'a' ? *end - ('a' - 'A') : *end);
+    if (!unit || end[1] != '\0') return false;
+    int shift = 10 * (int)(unit - units + 1);
+    if (*value > INT64_MAX >> shift) return false;
+    *value <<= shift;
+    return true;
+}
+
+/* One of the words of a "a|b|c". */
+static bool parse_choice(const char *words, const char *text, int64_t *value) {
+    size_t length = strlen(text);
+    for (*value = 0;; ++*value) {
+        size_t n = strcspn(words, "|");
+        if (n == length && memcmp(words, text, n) == 0) return true;
+        if (words[n] == '\0') return false;
+        words += n + 1;
+    }
+}
+
+/* A:B or A:B:C, each part possibly empty. */
+static bool parse_slice(const char *text, struct slice *slice) {
+    int64_t parts[3] = {NOT_GIVEN, NOT_GIVEN, NOT_GIVEN};
+    int colons = 0;
+    for (;; colons++, text++) {
+        if (*text != ':' && *text != '\0' && !number(text, &text, &parts[colons])) return false;
+        if (*text == '\0') break;
+        if (*text != ':' || colons == 2) return false;
+    }
+    *slice = (struct slice){true, parts[0], parts[1], parts[2]};
+    return colons > 0 && parts[2] != 0;
+}
+
+/* I,J,.. */
+static bool parse_numbers(const char *text, struct numbers *numbers) {
+    size_t most = 1;
+    for (const char *c = text; *c; c++) most += *c == ',';
+    int64_t *items = calloc(most, sizeof *items);
+    if (!items) return false;
+    size_t count = 0;
+    while (number(text, &text, &items[count])) {
+        count++;
+        if (*text == '\0') {
+            free(numbers->items);
+            *numbers = (struct numbers){items, count};
+            return true;
+        }
+        if (*text++ != ',') break;
+    }
+    free(items);
+    return false;
+}
+
+/* ---- flags ---- */
+
+static const struct flag *find_flag(const struct command *command, const char *name, size_t length) {
+    for (size_t i = 0; i < FLAGS; i++) {
+        const struct flag *f = &flags[i];
+        if ((f->bit & command->flags) && strlen(f->name) == length && memcmp(f->name, name, length) == 0) return f;
+    }
+    return NULL;
+}
+
+static bool store(const struct flag *flag, const char *value, struct args *args) {
+    void *place = (char *)args + flag->place;
+    switch (flag->kind) {
+    case SWITCH: *(bool *)place = true; return true;
+    case CHOICE: return parse_choice(flag->value, value, place);
+    case NUMBER: return parse_number(flag, value, place);
+    case SIZE: return parse_size(value, place);
+    case TEXT: *(const char **)place = value; return true;
+    case SLICE: return parse_slice(value, place);
+    case NUMBERS: return parse_numbers(value, place);
+    }
+    return false;
+}
+
+static int bad_value(const struct command *command, const struct flag *flag, const char *value) {
+    switch (flag->kind) {
+    case CHOICE: return usage_error(command, "--%s takes %s, not '%s'", flag->name, flag->value, value);
+    case NUMBER:
+        return usage_error(command, "--%s takes a whole number from %lld to %lld, not '%s'", flag->name,
+                           (long long)flag->low, (long long)flag->high, value);
+    case SIZE: return usage_error(command, "--%s takes bytes, as 4096, 64K, 16M or 2G, not '%s'", flag->name, value);
+    case SLICE: return usage_error(command, "--%s takes A:B or A:B:C with C not 0, not '%s'", flag->name, value);
+    default: return usage_error(command, "--%s takes whole numbers, as 0,5,-1, not '%s'", flag->name, value);
+    }
+}
+
+/* One "--name", "--name=value" or "--name value"; *i is moved beyond a value that it took. */
+static int parse_flag(struct args *args, int argc, char **argv, int *i) {
+    const struct command *command = args->command;
+    const char *name = argv[*i] + 2;
+    size_t length = strcspn(name, "=");
+    const char *value = name[length] == '=' ? name + length + 1 : NULL;
+    const struct flag *flag = find_flag(command, name, length);
+    if (!flag) return usage_error(command, "unknown flag --%.*s", (int)length, name);
+    if (flag->kind == SWITCH && value) return usage_error(command, "--%s takes no value", flag->name);
+    if (flag->kind != SWITCH && !value && *i + 1 < argc) value = argv[++*i];
+    if (flag->kind != SWITCH && (!value || *value == '\0')) {
+        return usage_error(command, "--%s needs a value, %s", flag->name, flag->value);
+    }
+    return store(flag, value, args) ? -1 : bad_value(command, flag, value);
+}
+
+static void print_flag(const struct flag *flag) {
+    char left[96];
+    snprintf(left, sizeof left, "%s--%s%s%s", flag->bit == F_QUIET ? "-q, " : "", flag->name, flag->value ? " " : "",
+             flag->value ? flag->value : "");
+    if (strlen(left) > 36) { /* a long list of words has its line to itself */
+        put_text("  %s\n  %-36s  %s\n", left, "", flag->help);
+    } else {
+        put_text("  %-36s  %s\n", left, flag->help);
+    }
+}
+
+static void print_help(const struct command *command) {
+    put_text("usage: holdall %s [flags] %s\n%s\n\n", command->name, command->operands, command->purpose);
+    for (size_t i = 0; i < FLAGS; i++) {
+        if (flags[i].bit & command->flags) print_flag(&flags[i]);
+    }
+    put_text("  %-36s  %s\n", "-h, --help", "this text");
+}
+
+/* ---- the whole line ---- */
+
+static int parse_word(struct args *args, int argc, char **argv, int *i) {
+    const char *word = argv[*i];
+    if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0) {
+        print_help(args->command);
+        return put_end(DONE);
+    }
+    if (strcmp(word, "-q") == 0) {
+        args->quiet = true;
+        return -1;
+    }
+    if (strncmp(word, "--", 2) == 0) return parse_flag(args, argc, argv, i);
+    if (word[0] == '-' && word[1] != '\0') return usage_error(args->command, "unknown flag %s", word);
+    args->operands[args->operand_count++] = word;
+    return -1;
+}
+
+static int check_operands(const struct args *args) {
+    const struct command *command = args->command;
+    if (args->operand_count < command->least) return usage_error(command, "an operand is missing");
+    if (args->operand_count > command->most) {
+        return usage_error(command, "one operand too many, '%s'", args->operands[command->most]);
+    }
+    for (size_t i = 0; i < args->operand_count; i++) {
+        if (args->operands[i][0] == '\0') return usage_error(command, "an operand is empty");
+    }
+    return -1;
+}
+
+int args_parse(const struct command *command, int argc, char **argv, struct args *args) {
+    *args = (struct args){.command = command, .limits = NOT_GIVEN, .limits_storage = NOT_GIVEN,
+                          .compression = NOT_GIVEN, .shards = NOT_GIVEN, .threads = NOT_GIVEN,
+                          .memory_limit = NOT_GIVEN, .level = NOT_GIVEN, .sum = NOT_GIVEN};
+    args->operands = calloc((size_t)argc + 1, sizeof *args->operands);
+    if (!args->operands) return complain("out of memory"), FAILED;
+    bool only_operands = false;
+    for (int i = 0; i < argc; i++) {
+        if (only_operands) {
+            args->operands[args->operand_count++] = argv[i];
+        } else if (strcmp(argv[i], "--") == 0) {
+            only_operands = true;
+        } else {
+            int code = parse_word(args, argc, argv, &i);
+            if (code >= 0) return code;
+        }
+    }
+    return check_operands(args);
+}
+
+void args_free(struct args *args) {
+    free(args->operands);
+    free(args->records.items);
+}

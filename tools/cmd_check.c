@@ -1,0 +1,161 @@
+/*
+ * holdall verify, holdall repair, holdall sum: is it whole, make it whole, what is in it.
+ */
+#include "bags.h"
+#include "report.h"
+#include "tool.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- verify ---- */
+
+struct verdict {
+    const char *path;
+    bool damaged; /* the container, or something in it */
+    bool failed;  /* it could not be read; that was said on stderr */
+    bool whole;   /* the damage is not that of one record */
+};
+
+static bool is_damage(holdall_status status) {
+    return status == HOLDALL_E_FORMAT || status == HOLDALL_E_CHECKSUM || status == HOLDALL_E_CODEC ||
+           status == HOLDALL_E_VERSION;
+}
+
+/* Prints "part: words"; the part only where the words do not name it. */
+static bool print_fault(const char *part, const holdall_error *fault) {
+    char lead[64];
+    snprintf(lead, sizeof lead, "%s: ", part);
+    progress_clear();
+    if (!strstr(fault->message, lead)) {
+        put_printable(part);
+        put_text(": ");
+    }
+    put_words(fault->message);
+    return put_text("\n");
+}
+
+/* A holdall_fault_fn. Damage is a result and goes to stdout; that something cannot be read at all (it is
+ * not there, the disk fails) is an error. */
+static int tell_fault(void *ctx, const char *part, const holdall_error *fault) {
+    struct verdict *verdict = ctx;
+    if (!is_damage(fault->status)) {
+        complain_error(verdict->path, fault, "");
+        verdict->failed = true;
+        return 0;
+    }
+    verdict->damaged = true;
+    verdict->whole |= fault->position < 0;
+    return print_fault(part, fault) ? 0 : 1;
+}
+
+static struct verdict verify(const struct args *args, const char *path, const holdall_options *options) {
+    struct verdict verdict = {.path = path};
+    uint64_t sound = 0, bad = 0, unchecked = 0;
+    holdall_error error;
+    progress_begin("verify", args->quiet);
+    holdall_status status = holdall_verify(path, options, tell_fault, &verdict, &sound, &bad, &unchecked, &error);
+    progress_clear();
+    if (status < 0 && !verdict.damaged && !verdict.failed) {
+        complain_error(path, &error, "");
+        verdict.failed = true;
+    }
+    bool nothing_seen = verdict.failed && sound + bad + unchecked == 0;
+    if (args->quiet || nothing_seen) return verdict;
+    put_printable(path);
+    put_text(": %" PRIu64 " sound, %" PRIu64 " bad, %" PRIu64 " unchecked%s\n", sound, bad, unchecked,
+             verdict.whole ? "; this is not a sound bag" : "");
+    return verdict;
+}
+
+int cmd_verify(const struct args *args) {
+    size_t damaged = 0, failed = 0;
+    holdall_options *options = reader_options(args);
+    if (!options) return FAILED;
+    holdall_options_on_progress(options, progress_tell, NULL);
+    for (size_t i = 0; i < args->operand_count; i++) {
+        struct verdict verdict = verify(args, args->operands[i], options);
+        damaged += verdict.damaged;
+        failed += verdict.failed;
+    }
+    holdall_options_free(options);
+    int code = put_end(damaged || failed ? FAILED : DONE);
+    if (damaged) complain("verify: damage was found in %zu of %zu", damaged, args->operand_count);
+    return code;
+}
+
+/* ---- repair ---- */
+
+static bool set_repair_options(holdall_options *options, const struct args *args) {
+    return (args->limits == NOT_GIVEN || set_option(options, HOLDALL_OPT_BAG_LIMITS, args->limits)) &&
+           (args->memory_limit == NOT_GIVEN || set_option(options, HOLDALL_OPT_MEMORY_LIMIT, args->memory_limit)) &&
+           (!args->no_sync || set_option(options, HOLDALL_OPT_DURABILITY, 0)) &&
+           (!args->no_lock || set_option(options, HOLDALL_OPT_LOCK, 0)) && set_compression(options, args);
+}
+
+int cmd_repair(const struct args *args) {
+    const char *path = args->operands[0];
+    uint64_t kept = 0, dropped = 0;
+    holdall_error error;
+    holdall_options *options = holdall_options_new();
+    if (!options) return complain("out of memory"), FAILED;
+    bool good = set_repair_options(options, args);
+    if (good && holdall_repair(path, options, &kept, &dropped, &error) < 0) {
+        complain_error(path, &error, "");
+        good = false;
+    }
+    holdall_options_free(options);
+    if (!good) return FAILED;
+    if (!args->quiet) {
+        put_printable(path);
+        put_text(": %" PRIu64 " records kept, %" PRIu64 " dropped\n", kept, dropped);
+    }
+    return put_end(DONE);
+}
+
+/* ---- sum ---- */
+
+/* The library's numbers of the words of --sum, in their order. */
+static const int32_t sums[] = {HOLDALL_SUM_SHA256, HOLDALL_SUM_CRC32,  HOLDALL_SUM_ADLER32, HOLDALL_SUM_MD5,
+                               HOLDALL_SUM_SHA1,   HOLDALL_SUM_SHA224, HOLDALL_SUM_SHA384,  HOLDALL_SUM_SHA512};
+
+/* Digests are printed as their bytes; the two that are numbers as the number, as other tools do. */
+static void print_digest(const unsigned char *digest, size_t n, int32_t sum) {
+    bool number = sum == HOLDALL_SUM_CRC32 || sum == HOLDALL_SUM_ADLER32; /* little-endian */
+    for (size_t i = 0; i < n; i++) put_text("%02x", digest[number ? n - 1 - i : i]);
+}
+
+static int sum_path(const struct args *args, const char *path, const holdall_options *options) {
+    int32_t sum = sums[args->sum == NOT_GIVEN ? 0 : args->sum];
+    unsigned char digest[64];
+    size_t n = 0;
+    holdall_error error;
+    holdall_bag *bag = open_bag(path, args, options);
+    if (!bag) return FAILED;
+    progress_begin("sum", args->quiet);
+    holdall_status status = holdall_bag_checksum(bag, sum, digest, sizeof digest, &n, &error);
+    progress_clear();
+    holdall_bag_close(bag);
+    if (status < 0) {
+        complain_error(path, &error, "");
+        return FAILED;
+    }
+    print_digest(digest, n, sum);
+    put_text("  ");
+    put_printable(path);
+    put_text("\n");
+    return DONE;
+}
+
+int cmd_sum(const struct args *args) {
+    int code = DONE;
+    holdall_options *options = reader_options(args);
+    if (!options) return FAILED;
+    holdall_options_on_progress(options, progress_tell, NULL);
+    for (size_t i = 0; i < args->operand_count; i++) {
+        if (sum_path(args, args->operands[i], options) != DONE) code = FAILED;
+    }
+    holdall_options_free(options);
+    return put_end(code);
+}

@@ -1,0 +1,239 @@
+/*
+ * Errors, results and progress: everything that the tool prints goes through here.
+ */
+#define _POSIX_C_SOURCE 200809L
+
+#include "report.h"
+#include "tool.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- text ---- */
+
+/* Writes text with its control characters escaped. */
+static void escape_to(FILE *to, const char *text) {
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+        if (*c == '\n') {
+            fputs("\\n", to);
+        } else if (*c < 0x20 || *c == 0x7f) {
+            fprintf(to, "\\x%02x", *c);
+        } else {
+            fputc(*c, to);
+        }
+    }
+}
+
+/* The library speaks to programmers; these are its words and those of the command line. Longer ones go
+ * before those they begin with. */
+static const struct {
+    const char *library, *tool;
+} translations[] = {
+    {"HOLDALL_OPT_BAG_LIMITS_CACHE", "--limits-storage"},
+    {"HOLDALL_OPT_BAG_LIMITS 1", "--limits separate"},
+    {"HOLDALL_OPT_BAG_LIMITS", "--limits"},
+    {"HOLDALL_OPT_BAG_SHARDS", "--shards"},
+    {"HOLDALL_OPT_MEMORY_LIMIT", "--memory-limit"},
+    {"HOLDALL_OPT_VERIFY 0", "--unchecked"},
+    {"HOLDALL_OPT_CODEC", "--compression"},
+    {"HOLDALL_OPT_LEVEL", "--level"},
+    {"HOLDALL_OPT_DICTIONARY", "--dictionary"},
+    {"HOLDALL_OPT_CHECKSUM", "--no-checksum"},
+    {"HOLDALL_OPT_THREADS", "--threads"},
+    {"HOLDALL_OPT_LOCK", "--no-lock"},
+    {"HOLDALL_REPLACE", "--replace"},
+    {"HOLDALL_APPEND", "--append"},
+};
+
+/* Copies the library's words, translated, into dst, cut where they do not fit. */
+static void translate(const char *words, char *dst, size_t size) {
+    size_t used = 0;
+    while (*words && used + 1 < size) {
+        const char *put = NULL;
+        size_t taken = 1;
+        for (size_t i = 0; !put && i < sizeof translations / sizeof *translations; i++) {
+            size_t n = strlen(translations[i].library);
+            if (strncmp(words, translations[i].library, n) == 0) put = translations[i].tool, taken = n;
+        }
+        int n = put ? snprintf(dst + used, size - used, "%s", put) : snprintf(dst + used, size - used, "%c", *words);
+        used += (size_t)n;
+        words += taken;
+    }
+    if (used == 0) dst[0] = '\0';
+}
+
+/* ---- errors ---- */
+
+/* Formats one line onto stderr, behind a prefix. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 2, 0)))
+#endif
+static void print_line(const char *prefix, const char *format, va_list list) {
+    char text[8192]; /* room for a long path and words */
+    vsnprintf(text, sizeof text, format, list);
+    progress_clear();
+    fputs(prefix, stderr);
+    escape_to(stderr, text);
+    fputc('\n', stderr);
+}
+
+void complain(const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    print_line("holdall: ", format, list);
+    va_end(list);
+}
+
+void note(const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    print_line("", format, list);
+    va_end(list);
+}
+
+void complain_error(const char *path, const holdall_error *error, const char *more) {
+    char words[2 * sizeof error->message];
+    translate(error->message, words, sizeof words);
+    bool named = path[0] == '\0' || strstr(error->message, path) != NULL;
+    complain("%s%s%s%s", named ? "" : path, named ? "" : ": ", words, more);
+}
+
+void complain_errno(const char *path) {
+    complain("%s: %s", path, strerror(errno));
+}
+
+/* ---- results ---- */
+
+/* errno of the first failed write to stdout. */
+static int output_errno;
+
+static bool output(bool good) {
+    if (!good && output_errno == 0) output_errno = errno ? errno : EIO;
+    return output_errno == 0;
+}
+
+bool put_bytes(const void *bytes, size_t n) {
+    return output(output_errno == 0 && fwrite(bytes, 1, n, stdout) == n);
+}
+
+bool put_text(const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    bool good = output_errno == 0 && vprintf(format, list) >= 0;
+    va_end(list);
+    return output(good);
+}
+
+bool put_printable(const char *text) {
+    if (output_errno == 0) escape_to(stdout, text);
+    return output(!ferror(stdout));
+}
+
+bool put_words(const char *words) {
+    char translated[1024];
+    translate(words, translated, sizeof translated);
+    return put_printable(translated);
+}
+
+/* Bytes of the UTF-8 character that text begins with; 0 where it is none. */
+static size_t character(const unsigned char *text) {
+    static const struct {
+        unsigned char mask, lead, first_low, first_high;
+    } forms[] = {
+        /* no overlong forms, no surrogates, nothing beyond U+10FFFF: the second byte decides */
+        {0x80, 0x00, 0, 0},       {0xe0, 0xc0, 0x80, 0xbf}, {0xff, 0xe0, 0xa0, 0xbf}, {0xff, 0xed, 0x80, 0x9f},
+        {0xf0, 0xe0, 0x80, 0xbf}, {0xff, 0xf0, 0x90, 0xbf}, {0xff, 0xf4, 0x80, 0x8f}, {0xfc, 0xf0, 0x80, 0xbf},
+    };
+    static const size_t lengths[] = {1, 2, 3, 3, 3, 4, 4, 4};
+    if (*text == 0xc0 || *text == 0xc1) return 0;
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        if ((*text & forms[i].mask) != forms[i].lead) continue;
+        if (lengths[i] > 1 && (text[1] < forms[i].first_low || text[1] > forms[i].first_high)) return 0;
+        for (size_t k = 2; k < lengths[i]; k++) {
+            if ((text[k] & 0xc0) != 0x80) return 0;
+        }
+        return lengths[i];
+    }
+    return 0;
+}
+
+bool put_json(const char *text) {
+    const unsigned char *c = (const unsigned char *)text;
+    put_text("\"");
+    while (*c) {
+        size_t n = character(c);
+        if (n == 0) {
+            put_text("\\ufffd");
+            n = 1;
+        } else if (*c == '"' || *c == '\\') {
+            put_text("\\%c", *c);
+        } else if (*c < 0x20 || *c == 0x7f) {
+            put_text("\\u%04x", *c);
+        } else {
+            put_bytes(c, n);
+        }
+        c += n;
+    }
+    return put_text("\"");
+}
+
+int put_end(int code) {
+    errno = 0;
+    output(fflush(stdout) == 0);
+    if (output_errno == 0 || output_errno == EPIPE) return code;
+    complain("standard output: %s", strerror(output_errno));
+    return FAILED;
+}
+
+/* ---- progress ---- */
+
+static struct {
+    const char *what;
+    bool on, shown;
+    double next; /* when to show it again */
+    atomic_flag busy;
+} progress = {.busy = ATOMIC_FLAG_INIT};
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+void progress_begin(const char *what, bool quiet) {
+    progress.what = what;
+    progress.on = !quiet && isatty(STDERR_FILENO);
+    progress.shown = false;
+    progress.next = now() + 1;
+}
+
+int progress_tell(void *ctx, uint64_t done, uint64_t total) {
+    (void)ctx;
+    /* where another thread is just telling, this one need not */
+    if (!progress.on || atomic_flag_test_and_set(&progress.busy)) return 0;
+    double time = now();
+    if (time >= progress.next) {
+        if (total > 0) {
+            fprintf(stderr, "\r%s: %.0f %%\033[K", progress.what, 100.0 * (double)done / (double)total);
+        } else {
+            fprintf(stderr, "\r%s: %llu records\033[K", progress.what, (unsigned long long)done);
+        }
+        fflush(stderr);
+        progress.shown = true;
+        progress.next = time + 0.2;
+    }
+    atomic_flag_clear(&progress.busy);
+    return 0;
+}
+
+void progress_clear(void) {
+    if (!progress.shown) return;
+    fputs("\r\033[K", stderr);
+    fflush(stderr);
+    progress.shown = false;
+}

@@ -1,0 +1,58 @@
+/*
+ * What the tool says: errors on stderr, one line each; results on stdout; progress on a terminal.
+ *
+ * Text from outside (paths, words that hold them) is shown with its control characters escaped: an error
+ * stays one line, and a file name cannot play with the terminal.
+ */
+#ifndef REPORT_H
+#define REPORT_H
+
+#include "holdall.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define LIKE_PRINTF __attribute__((format(printf, 1, 2)))
+#else
+#define LIKE_PRINTF
+#endif
+
+/* ---- errors ---- */
+
+/* One line on stderr: "holdall: ...". */
+void complain(const char *format, ...) LIKE_PRINTF;
+/* The same with the library's words, and the path where these do not name it. `more` is put behind. */
+void complain_error(const char *path, const holdall_error *error, const char *more);
+/* The same with the words of errno. */
+void complain_errno(const char *path);
+
+/* One line on stderr that is no error. */
+void note(const char *format, ...) LIKE_PRINTF;
+
+/* ---- results ---- */
+
+/* These are false once stdout took something no more; there is no point in going on then. */
+bool put_bytes(const void *bytes, size_t n);
+bool put_text(const char *format, ...) LIKE_PRINTF;
+/* As text for people, control characters escaped. */
+bool put_printable(const char *text);
+/* As a JSON string with its quotes; what is not UTF-8 becomes U+FFFD. */
+bool put_json(const char *text);
+/* The library's words for people of the command line: names of options become names of flags. */
+bool put_words(const char *words);
+/* Ends the output; `code`, or FAILED where stdout failed. A reader that has gone is no failure. */
+int put_end(int code);
+
+/* ---- progress ---- */
+
+/* Work begins that may take long. Nothing is shown before a second has passed, without a terminal, or
+ * where `quiet` is set. */
+void progress_begin(const char *what, bool quiet);
+/* How far it is; total 0: unknown, `done` is shown. A holdall_progress_fn, from any thread. */
+int progress_tell(void *ctx, uint64_t done, uint64_t total);
+/* Takes the line from the terminal; to be called before anything else is printed. */
+void progress_clear(void);
+
+#endif

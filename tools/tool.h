@@ -1,0 +1,24 @@
+/*
+ * What every file of the tool knows: exit codes, and one function a command.
+ *
+ * The tool is a plain user of the library: it includes holdall.h and nothing else of it.
+ */
+#ifndef TOOL_H
+#define TOOL_H
+
+#include "args.h"
+#include "holdall.h"
+
+/* Exit codes, as the man page promises them. */
+enum { DONE = 0, FAILED = 1, USAGE = 2 };
+
+/* Each runs one command and returns its exit code. */
+int cmd_info(const struct args *args);
+int cmd_identify(const struct args *args);
+int cmd_cat(const struct args *args);
+int cmd_pack(const struct args *args);
+int cmd_verify(const struct args *args);
+int cmd_repair(const struct args *args);
+int cmd_sum(const struct args *args);
+
+#endif
