@@ -391,8 +391,8 @@ holdall_status holdall_verify(const char *path,
 /* Brings the bag of one file at this path, which a crash, a full disk or another program left torn, back
  * to its last whole state: an unfinished change is undone or finished; what a Bagz writer of a single file
  * leaves when it is cut off (`X` and `limits.X`) becomes a bag; separate limits that are torn or reach
- * beyond the records go; a damaged last limit of a compressed bag is put right; `checksums.X` goes where it
- * is that of another state. A bag that is whole stays as it is. *kept and *dropped (each may be NULL):
+ * beyond the records go; a damaged last limit is put right where frames or checksums prove what it was. A bag
+ * that is whole stays as it is, and so does one of which nothing can be proved. *kept and *dropped (each may be NULL):
  * records that are there now, and limits of records that were not whole.
  * Options: HOLDALL_OPT_BAG_LIMITS, _CODEC, _DICTIONARY, _MEMORY_LIMIT, _DURABILITY, _LOCK.
  * HOLDALL_E_FORMAT: it cannot be repaired, and nothing was changed. HOLDALL_E_BUSY: a writer is at work. */

@@ -34,8 +34,8 @@ pub enum Kind {
 pub fn identify(path: &OsStr) -> Result<(Format, Kind)> {
     let files = spec::expand(path)?;
     let first = files.first().ok_or_else(|| fail!(Argument, "no path"))?;
-    let (folder, name) = file::locate(first)?;
-    let file = folder.open(&name, Access::Read)?;
+    let place = file::locate(first)?;
+    let file = place.folder.open(&place.name, Access::Read)?;
     let mut head = [0; 16];
     let n = file.read_at(0, &mut head)?;
     let head = head.get(..n).unwrap_or_default();

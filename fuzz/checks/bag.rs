@@ -16,7 +16,7 @@ pub fn run(data: &[u8]) {
     if how & 4 != 0 {
         let _ = o.set_bytes(Opt::Dictionary, b"a dictionary of any content, a dictionary");
     }
-    let place: Place = (Arc::new(MemoryFolder::new(bytes.to_vec())), Default::default());
+    let place = Place::new(Arc::new(MemoryFolder::new(bytes.to_vec())), "");
     let Ok(bag) = Bag::open_in(&[place], &o) else { return };
     let n = bag.size().min(64);
     let each: Vec<_> = (0..n).map(|i| bag.read(i)).collect();

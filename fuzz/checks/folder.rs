@@ -65,7 +65,7 @@ impl Functions for Files {
 fn all(folder: &Arc<dyn Folder>, o: &Options) -> Option<Vec<Vec<u8>>> {
     let mut o = o.clone();
     let _ = o.set(Opt::MemoryLimit, 1 << 20);
-    let place: Place = (folder.clone(), "x".into());
+    let place = Place::new(folder.clone(), "x");
     let bag = Bag::open_in(&[place], &o).ok()?;
     Some(bag.read_range(0, bag.size()).ok()?.iter().map(<[u8]>::to_vec).collect())
 }

@@ -527,7 +527,6 @@ fn finish(mut tasks: Vec<Task<'_>>, n: usize, rules: Rules) -> std::result::Resu
     if let Some(f) = refused.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
         return Err(f);
     }
-    first_error(&mut tasks, rules)?;
     let mut records = layout(&tasks, n, rules.memory_limit).map_err(|e| match &tasks[..] {
         [t] if n == 1 => whole(t.shard.at_record(t.local(0), e)),
         _ => whole(e),

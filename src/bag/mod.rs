@@ -77,8 +77,23 @@ struct Set {
     options: Options,
 }
 
-/// One file of a bag: where it is, and its name there.
-pub type Place = (Arc<dyn Folder>, OsString);
+/// One file of a bag.
+pub struct Place {
+    /// Where it is.
+    pub folder: Arc<dyn Folder>,
+    /// Its name there.
+    pub name: OsString,
+    /// The name that tells its codec: that of a symbolic link, where it is reached by one.
+    pub given: OsString,
+}
+
+impl Place {
+    /// A name in a folder.
+    pub fn new(folder: Arc<dyn Folder>, name: impl Into<OsString>) -> Place {
+        let name = name.into();
+        Place { folder, given: name.clone(), name }
+    }
+}
 
 impl Bag {
     /// Opens a spec: a path, or several (see [`spec`]).
@@ -86,7 +101,8 @@ impl Bag {
         if spec.as_bytes().contains(&0) {
             return Err(fail!(Argument, "the path holds a NUL"));
         }
-        let places = spec::expand(spec)?.iter().map(|p| io::file::locate(p)).collect::<Result<Vec<_>>>()?;
+        let place = |p: &OsString| io::file::locate(p).map(|l| Place { folder: l.folder, name: l.name, given: l.given });
+        let places = spec::expand(spec)?.iter().map(place).collect::<Result<Vec<_>>>()?;
         Bag::open_in(&places, options)
     }
 
@@ -105,8 +121,8 @@ impl Bag {
         let [none, zstd] = decoders;
         let (none, zstd) = (none?, zstd?);
         let mut shards = Vec::new();
-        for (folder, name) in places {
-            let decoder = match Codec::choose(options.get(Opt::Codec, CODEC_BY_NAME), name.as_bytes())? {
+        for Place { folder, name, given } in places {
+            let decoder = match Codec::choose(options.get(Opt::Codec, CODEC_BY_NAME), given.as_bytes())? {
                 Codec::None => &none,
                 Codec::Zstd => &zstd,
             };

@@ -4,17 +4,17 @@
 //! - a tail writer of the Bagz library that was cut off leaves `X` and `limits.X`: the limits that fit
 //!   `X` become its tail, as that writer's close would have done;
 //! - with separate limits, limits that are torn or reach beyond the records go;
-//! - a damaged last limit of a compressed file is put right where its frames tell how;
-//! - checksums whose number does not fit are removed: the records can then be read, unchecked.
+//! - a damaged last limit is put right where frames or checksums prove what it was.
 //!
-//! A bag that is whole is left as it is.
+//! A bag that is whole is left as it is, and so is one of which nothing can be proved: a repair must not
+//! make wrong records readable.
 #![forbid(unsafe_code)]
 
-use super::codec::{CODEC_BY_NAME, Codec};
+use super::codec::{CODEC_BY_NAME, Codec, Decoder};
 use super::limits::{LIMIT, Limits};
 use super::shape;
 use super::shard::{LIMITS_PREFIX, SUM, SUMS_PREFIX};
-use crate::error::{Result, Status, fail};
+use crate::error::{Error, Result, Status, fail};
 use crate::io::journal::{self, Change, Undo};
 use crate::io::lock::Lock;
 use crate::io::{Access, File, Folder, beside, file};
@@ -41,13 +41,16 @@ struct Repair<'a> {
     folder: &'a Arc<dyn Folder>,
     name: &'a OsStr,
     limits_name: OsString,
+    sums_name: OsString,
+    decoder: Decoder,
+    memory_limit: u64,
     durable: bool,
 }
 
 /// Repairs the bag of one file at a path.
 pub fn repair(path: &OsStr, options: &Options) -> Result<Repaired> {
-    let (folder, name) = file::locate(path)?;
-    repair_in(&folder, &name, options)
+    let place = file::locate_for_change(path)?;
+    repair_in(&place.folder, &place.name, options)
 }
 
 /// As [`repair`], in a folder.
@@ -57,17 +60,24 @@ pub fn repair_in(folder: &Arc<dyn Folder>, name: &OsStr, options: &Options) -> R
         0 => Lock::none(),
         _ => folder.lock(&beside("", name, ".holdall-lock"))?,
     };
-    let r = Repair { folder, name, limits_name: beside(LIMITS_PREFIX, name, ""), durable: options.get(Opt::Durability, 1) == 1 };
+    let codec = Codec::choose(options.get(Opt::Codec, CODEC_BY_NAME), name.as_bytes())?;
+    let r = Repair {
+        folder,
+        name,
+        limits_name: beside(LIMITS_PREFIX, name, ""),
+        sums_name: beside(SUMS_PREFIX, name, ""),
+        decoder: Decoder::new(codec, options.given_bytes(Opt::Dictionary))?,
+        memory_limit: options.memory_limit(),
+        durable: options.get(Opt::Durability, 1) == 1,
+    };
     journal::settle(&**folder, name, r.durable)?;
     for prefix in ["", LIMITS_PREFIX, SUMS_PREFIX] {
         folder.remove_if_there(&beside(prefix, name, ".holdall-new"))?;
     }
-    let done = match options.get(Opt::BagLimits, 0) {
-        1 => r.separate()?,
-        _ => r.tail(Codec::choose(options.get(Opt::Codec, CODEC_BY_NAME), name.as_bytes())?)?,
-    };
-    r.drop_stale_sums(done.kept)?;
-    Ok(done)
+    match options.get(Opt::BagLimits, 0) {
+        1 => r.separate(),
+        _ => r.tail(),
+    }
 }
 
 impl Repair<'_> {
@@ -77,52 +87,80 @@ impl Repair<'_> {
 
     /// A file with its limits at the tail, or what a writer of one has left. What `limits.NAME` says and
     /// what the tail says may both be there; see the arms for which is believed.
-    fn tail(&self, codec: Codec) -> Result<Repaired> {
+    fn tail(&self) -> Result<Repaired> {
         let records = self.folder.open(self.name, Access::Write)?;
         let size = records.size()?;
-        let tail = self.whole_tail(&records, size, codec)?;
-        let pair = self.pair(&*records, size, codec)?;
+        let tail = self.whole_tail(&records, size)?;
+        let pair = self.pair(&*records, size)?;
         match (tail, pair) {
             (Some(tail), None) => Ok(Repaired { kept: tail.count, dropped: 0 }),
             // a writer that was cut off after it had copied its limits
-            (Some(tail), Some((pair, limits))) if tail.end == pair.end && tail.count == pair.count => {
-                drop(limits);
+            (Some(tail), Some((pair, _))) if tail.end == pair.end && tail.count == pair.count => {
                 self.remove_limits()?;
                 Ok(Repaired { kept: tail.count, dropped: 0 })
             }
             // bytes that are all records according to limits.NAME, and look like limits by chance
-            (Some(_), Some((pair, limits))) if codec == Codec::None && pair.end == size => self.close_for_the_writer(&*records, &*limits, pair),
+            (Some(_), Some((pair, limits))) if self.raw() && pair.end == size => self.close_for_the_writer(&*records, &*limits, pair),
             (Some(tail), Some(_)) => Ok(Repaired { kept: tail.count, dropped: 0 }),
-            (None, pair) => match (self.mendable(&*records, size, codec)?, pair) {
-                // limits behind the frames that all fit but the last: limits.NAME is that of another state
+            (None, pair) => match (self.mendable(&*records, size)?, pair) {
+                // limits that all fit but the last: limits.NAME is that of another state
                 (Some(end), _) => self.mend_last_limit(&*records, end, size),
                 (None, Some((pair, limits))) => self.close_for_the_writer(&*records, &*limits, pair),
-                (None, None) => Err(fail!(
-                    Format,
-                    "{}: its limits are damaged, and there is no {} that fits it: nothing was changed",
-                    records.name(),
-                    self.folder.show(&self.limits_name)
-                )),
+                (None, None) => Err(self.hopeless(&*records)),
             },
         }
     }
 
-    fn mendable(&self, records: &dyn File, size: u64, codec: Codec) -> Result<Option<u64>> {
-        if codec == Codec::Zstd { shape::find_end(records, size) } else { Ok(None) }
+    fn raw(&self) -> bool {
+        self.decoder.codec() == Codec::None
+    }
+
+    fn hopeless(&self, file: &dyn File) -> Error {
+        fail!(
+            Format,
+            "{}: its limits are damaged, and nothing proves what they were (no {} that fits it): nothing was changed",
+            file.name(),
+            self.folder.show(&self.limits_name)
+        )
     }
 
     /// The tail of a file, if nothing speaks against it.
-    fn whole_tail(&self, records: &Arc<dyn File>, size: u64, codec: Codec) -> Result<Option<Whole>> {
+    fn whole_tail(&self, records: &Arc<dyn File>, size: u64) -> Result<Option<Whole>> {
         let Some(end) = tail_end(&**records, size)? else { return Ok(None) };
         let limits = Limits::on_disk(records.clone(), end, (size - end) / LIMIT, true);
-        if codec == Codec::Zstd && shape::last_limit(&**records, &limits, end, size).is_err() {
-            return Ok(None);
+        let whole = Whole { count: limits.count(), end };
+        let fits = if self.raw() {
+            self.sums()?.is_none_or(|s| s.count == Some(whole.count))
+        } else {
+            shape::last_limit(&**records, &limits, end, size, &self.decoder, self.memory_limit).is_ok()
+        };
+        Ok(fits.then_some(whole))
+    }
+
+    /// Where the records really end, if the frames, or the checksums beside them, prove it.
+    fn mendable(&self, records: &dyn File, size: u64) -> Result<Option<u64>> {
+        if !self.raw() {
+            return shape::find_end(records, size, &self.decoder, self.memory_limit);
         }
-        Ok(Some(Whole { count: limits.count(), end }))
+        let Some(Sums { file, count: Some(count) }) = self.sums()? else { return Ok(None) };
+        let Some(end) = count.checked_mul(LIMIT).and_then(|n| size.checked_sub(n)).filter(|_| count > 0) else { return Ok(None) };
+        let proved = shape::sums_fit(records, &*file, end, count, self.memory_limit)?;
+        Ok(proved.then_some(end))
+    }
+
+    /// The checksums beside an uncompressed bag.
+    fn sums(&self) -> Result<Option<Sums>> {
+        let file = match self.folder.open(&self.sums_name, Access::Write) {
+            Ok(f) => f,
+            Err(e) if e.status == Status::Missing => return Ok(None),
+            Err(e) => return Err(e),
+        };
+        let size = file.size()?;
+        Ok(Some(Sums { file, count: size.is_multiple_of(SUM).then_some(size / SUM) }))
     }
 
     /// What `limits.NAME` says, if it can be about this file.
-    fn pair(&self, records: &dyn File, size: u64, codec: Codec) -> Result<Option<(Whole, Arc<dyn File>)>> {
+    fn pair(&self, records: &dyn File, size: u64) -> Result<Option<(Whole, Arc<dyn File>)>> {
         let limits = match self.folder.open(&self.limits_name, Access::Read) {
             Ok(f) => f,
             Err(e) if e.status == Status::Missing => return Ok(None),
@@ -134,7 +172,7 @@ impl Repair<'_> {
         }
         let bounds = Limits::on_disk(limits.clone(), 0, whole.count, false).bounds(whole.count.saturating_sub(1), whole.count.min(1))?;
         let last = bounds.first().copied().unwrap_or(0);
-        let fits = codec == Codec::None || shape::tiled(records, last, whole.end);
+        let fits = self.raw() || shape::tiled(records, last, whole.end);
         Ok(fits.then_some((whole, limits)))
     }
 
@@ -181,33 +219,52 @@ impl Repair<'_> {
             }
             self.sync(records)
         })?;
+        // that writer knows no checksums: where their number does not fit, they are of another state
+        if self.raw() && self.sums()?.is_some_and(|s| s.count != Some(whole.count)) {
+            self.folder.remove(&self.sums_name)?;
+        }
         self.remove_limits()?;
         Ok(Repaired { kept: whole.count, dropped: all - whole.count })
     }
 
+    /// Limits of their own: those that are whole stay, and as many checksums.
     fn separate(&self) -> Result<Repaired> {
         let size = self.folder.open(self.name, Access::Read)?.size()?;
         let limits = self.folder.open(&self.limits_name, Access::Write)?;
-        let whole = sound_limits(&*limits, size)?;
         let bytes = limits.size()?;
-        if whole.count * LIMIT < bytes {
-            let over = whole.count * LIMIT..bytes;
-            self.change(&[Change { name: self.limits_name.clone(), file: Some(&*limits), over }], || {
-                limits.set_size(whole.count * LIMIT)?;
-                self.sync(&*limits)
+        let whole = sound_limits(&*limits, size)?;
+        let (kept, dropped) = (whole.count, bytes.div_ceil(LIMIT) - whole.count);
+        let sums = if self.raw() { self.sums()? } else { None };
+        let fitting = |s: &Sums| s.file.size().map(|n| n >= kept * SUM);
+        if !sums.as_ref().map_or(Ok(true), fitting)? {
+            return Err(fail!(
+                Format,
+                "{}: it has fewer checksums than there are limits: one of the two is damaged, nothing was changed",
+                self.folder.show(&self.sums_name)
+            ));
+        }
+        let mut changes = vec![Change { name: self.limits_name.clone(), file: Some(&*limits), over: kept * LIMIT..bytes }];
+        if let Some(s) = &sums {
+            changes.push(Change { name: self.sums_name.clone(), file: Some(&*s.file), over: kept * SUM..u64::MAX });
+        }
+        let torn_sums = sums.as_ref().is_some_and(|s| s.count != Some(kept));
+        if dropped > 0 || torn_sums {
+            self.change(&changes, || {
+                limits.set_size(kept * LIMIT)?;
+                self.sync(&*limits)?;
+                let Some(s) = &sums else { return Ok(()) };
+                s.file.set_size(kept * SUM)?;
+                self.sync(&*s.file)
             })?;
         }
-        Ok(Repaired { kept: whole.count, dropped: bytes.div_ceil(LIMIT) - whole.count })
+        Ok(Repaired { kept, dropped })
     }
+}
 
-    fn drop_stale_sums(&self, count: u64) -> Result<()> {
-        let name = beside(SUMS_PREFIX, self.name, "");
-        match self.folder.open(&name, Access::Read) {
-            Ok(f) if f.size()? != count.saturating_mul(SUM) => self.folder.remove(&name),
-            Err(e) if e.status != Status::Missing => Err(e),
-            _ => Ok(()),
-        }
-    }
+/// Checksums beside a bag; their number, where it is a whole one.
+struct Sums {
+    file: Arc<dyn File>,
+    count: Option<u64>,
 }
 
 /// Where the records of a file with its limits at the tail end, if the last limit can be true.

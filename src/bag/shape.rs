@@ -8,10 +8,13 @@
 #![forbid(unsafe_code)]
 
 use super::frame::{self, FileSource, Source};
+use super::codec::Decoder;
 use super::limits::{LIMIT, Limits};
-use super::shard::Shard;
+use super::shard::{SUM, Shard};
+use crate::checksum::crc32;
 use crate::error::{Result, fail};
 use crate::io::File;
+use crate::memory;
 
 /// Frames to walk at most when opening: a last record of more is left to the reader.
 const WALK: usize = 1 << 16;
@@ -35,7 +38,7 @@ fn look_like_limits(file: &dyn File, from: u64, size: u64) -> Result<bool> {
     }
     // the last word is the one in doubt
     let n = ((size - from) / LIMIT - 1).min(4096) as usize;
-    let mut bytes = crate::memory::zeroed(n * LIMIT as usize)?;
+    let mut bytes = memory::zeroed(n * LIMIT as usize)?;
     file.read_exact_at(from, &mut bytes)?;
     let mut before = 0;
     Ok(bytes.as_chunks::<8>().0.iter().all(|w| {
@@ -47,10 +50,13 @@ fn look_like_limits(file: &dyn File, from: u64, size: u64) -> Result<bool> {
 }
 
 /// Refuses a compressed file whose last limit is damaged. `end` is what that limit says.
-pub fn last_limit(file: &dyn File, limits: &Limits, end: u64, size: u64) -> Result<()> {
+pub fn last_limit(file: &dyn File, limits: &Limits, end: u64, size: u64, decoder: &Decoder, memory_limit: u64) -> Result<()> {
     let n = limits.count();
     if n == 0 {
         return Ok(());
+    }
+    if end == 0 && limits.bounds(0, 1)?.last().is_some_and(|&first| first > 0) {
+        return Err(fail!(Format, "{}: the last limit says that there are no records, the first that there are: it was cut short, or is damaged", file.name()));
     }
     let source = FileSource { file, end: size };
     let tail = limits.bounds(n.saturating_sub(3), n.min(3))?;
@@ -70,18 +76,53 @@ pub fn last_limit(file: &dyn File, limits: &Limits, end: u64, size: u64) -> Resu
     }
     let Some(&start) = before.iter().rev().find(|&&b| b <= end) else { return Ok(()) };
     let found = frames_end(&source, start);
-    if found != end && found > start && look_like_limits(file, found, size)? {
+    // a damaged frame may seem to end elsewhere; only one that decodes is a proof against a limit
+    if found != end && found > start && look_like_limits(file, found, size)? && decodes(file, start, found, decoder, memory_limit) {
         return told(found);
     }
     Ok(())
 }
 
+/// Do these bytes decode, as one record?
+fn decodes(file: &dyn File, from: u64, to: u64, decoder: &Decoder, memory_limit: u64) -> bool {
+    let decode = || {
+        let mut stored = memory::zeroed(memory::allow(to.saturating_sub(from), memory_limit, "")?)?;
+        file.read_exact_at(from, &mut stored)?;
+        let survey = decoder.survey(&stored)?;
+        decoder.decode_unknown(&stored, &survey, memory_limit)
+    };
+    decode().is_ok()
+}
+
+/// Do `count` limits at `end` and as many checksums fit these records? The last limit may be damaged.
+pub fn sums_fit(file: &dyn File, sums: &dyn File, end: u64, count: u64, memory_limit: u64) -> Result<bool> {
+    let mut from = 0;
+    let mut word = [0; LIMIT as usize];
+    let mut sum = [0; SUM as usize];
+    for i in 0..count {
+        file.read_exact_at(end + i * LIMIT, &mut word)?;
+        let to = if i + 1 == count { end } else { u64::from_le_bytes(word) };
+        if to < from || to > end {
+            return Ok(false);
+        }
+        let mut record = memory::zeroed(memory::allow(to - from, memory_limit, "a record")?)?;
+        file.read_exact_at(from, &mut record)?;
+        sums.read_exact_at(i * SUM, &mut sum)?;
+        if crc32(&record) != u32::from_le_bytes(sum) {
+            return Ok(false);
+        }
+        from = to;
+    }
+    Ok(true)
+}
+
 /// Where the records of a compressed file with a damaged last limit really end, if that can be told: its
-/// frames end there, and all limits behind but the last are ends of frames.
-pub fn find_end(file: &dyn File, size: u64) -> Result<Option<u64>> {
+/// frames end there, the last of them decodes, and all limits behind but the last are ends of frames.
+pub fn find_end(file: &dyn File, size: u64, decoder: &Decoder, memory_limit: u64) -> Result<Option<u64>> {
     let source = FileSource { file, end: size };
-    let (mut end, mut frames) = (0, 0u64);
+    let (mut end, mut last, mut frames) = (0, 0, 0u64);
     while let Ok(f) = frame::frame(&source, end) {
+        last = end;
         end += f.len;
         frames += 1;
     }
@@ -90,7 +131,7 @@ pub fn find_end(file: &dyn File, size: u64) -> Result<Option<u64>> {
     }
     let count = (size - end) / LIMIT;
     let fits = if count == 1 { frames == 1 } else { all_end_frames(file, &source, end, count - 1)? };
-    Ok(fits.then_some(end))
+    Ok((fits && decodes(file, last, end, decoder, memory_limit)).then_some(end))
 }
 
 /// Is each of these limits, which lie at `at`, the end of a frame?

@@ -71,7 +71,7 @@ impl Shard {
             } else {
                 let (limits, end) = Shard::tail(&records, size).map_err(|e| hint(e, &**folder, name))?;
                 if decoder.codec() == Codec::Zstd {
-                    shape::last_limit(&*records, &limits, end, size)?;
+                    shape::last_limit(&*records, &limits, end, size, decoder, how.memory_limit)?;
                 }
                 (limits, end, size)
             };

@@ -199,8 +199,8 @@ impl Writer {
         if spec::is_sharded(path) {
             return Err(fail!(Unsupported, "{}: this version writes one file, not shards (a name with @N)", path.display()));
         }
-        let (folder, name) = file::locate(path)?;
-        Writer::open_in(&folder, &name, mode, options)
+        let place = file::locate_for_change(path)?;
+        Writer::open_in(&place.folder, &place.name, mode, options)
     }
 
     /// Opens a name in a folder for writing.

@@ -5,7 +5,7 @@ use super::guard::*;
 use super::io::holdall_io;
 use super::options::*;
 use crate::bag::codec::Codec;
-use crate::bag::{Bag, Mode, Protection, Records, Writer};
+use crate::bag::{Bag, Mode, Place, Protection, Records, Writer};
 use crate::error::{Result, Status, fail};
 use std::ffi::{OsStr, c_char, c_void};
 use std::sync::atomic::AtomicBool;
@@ -80,7 +80,7 @@ pub unsafe extern "C" fn holdall_bag_open_io(
             let mut places = Vec::new();
             for (i, s) in shards.iter().enumerate() {
                 let io = borrow(*s).ok_or_else(|| fail!(Argument, "shards[{i}] is NULL"))?;
-                places.push((io.folder.clone(), Default::default()));
+                places.push(Place::new(io.folder.clone(), ""));
             }
             if places.is_empty() {
                 return Err(fail!(Argument, "a bag needs at least one shard"));

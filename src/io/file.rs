@@ -6,44 +6,102 @@ use crate::error::{Error, Result, fail};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, OpenOptions};
 use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A folder of the local file system.
 pub struct LocalFolder {
+    /// Absolute: the process may change its folder while a container is open.
     path: PathBuf,
+    /// As it was given, for messages.
+    shown: PathBuf,
+    /// Where a symbolic link is, if the container was found through one.
+    link: Option<Link>,
 }
 
-/// Folder and name of a local path. A symbolic link is followed, so that what replaces the file goes
-/// where the file is.
-pub fn locate(path: &OsStr) -> Result<(Arc<dyn Folder>, OsString)> {
-    let given = Path::new(path);
-    let real = match fs::symlink_metadata(given) {
-        Ok(m) if m.is_symlink() => fs::canonicalize(given).unwrap_or_else(|_| given.to_path_buf()),
-        _ => given.to_path_buf(),
+struct Link {
+    folder: PathBuf,
+    name: OsString,
+    /// The name of the file that it leads to.
+    target: OsString,
+}
+
+/// Where a local path leads.
+pub struct Located {
+    /// The folder.
+    pub folder: Arc<dyn Folder>,
+    /// The name there.
+    pub name: OsString,
+    /// The name that was given: another one where it is that of a symbolic link.
+    pub given: OsString,
+}
+
+/// Folder and name of a local path. A symbolic link is followed: journal and lock lie beside the file,
+/// whatever the name it was reached by; other files that belong to it are looked for beside the link first.
+pub fn locate(path: &OsStr) -> Result<Located> {
+    let given_path = Path::new(path);
+    let (given_folder, given) = split(given_path)?;
+    let linked = fs::symlink_metadata(given_path).is_ok_and(|m| m.is_symlink());
+    let Some(real) = linked.then(|| fs::canonicalize(given_path).ok()).flatten() else {
+        let folder = LocalFolder { path: absolute(&given_folder)?, shown: given_folder, link: None };
+        return Ok(Located { folder: Arc::new(folder), name: given.clone(), given });
     };
-    let name = match real.file_name() {
-        Some(n) if !path.as_encoded_bytes().ends_with(b"/") => n.to_os_string(),
-        _ => return Err(fail!(Argument, "{}: this path names no file", given.display())),
-    };
-    let folder = match real.parent() {
-        Some(p) if !p.as_os_str().is_empty() => p.to_path_buf(),
-        _ => PathBuf::from("."),
-    };
-    Ok((Arc::new(LocalFolder { path: folder }), name))
+    let (real_folder, name) = split(&real)?;
+    let link = Link { folder: absolute(&given_folder)?, name: given.clone(), target: name.clone() };
+    let folder = LocalFolder { path: real_folder.clone(), shown: real_folder, link: Some(link) };
+    Ok(Located { folder: Arc::new(folder), name, given })
+}
+
+/// As [`locate`], for who is going to change the container: its files all lie beside each other, under the
+/// name that the file has.
+pub fn locate_for_change(path: &OsStr) -> Result<Located> {
+    let l = locate(path)?;
+    if l.name != l.given {
+        return Err(fail!(Unsupported, "{}: this is a link to {}; open that for writing", path.display(), l.folder.show(&l.name)));
+    }
+    match fs::canonicalize(path) {
+        Ok(real) if fs::symlink_metadata(path).is_ok_and(|m| m.is_symlink()) => locate(real.as_os_str()),
+        _ => Ok(l),
+    }
+}
+
+fn split(path: &Path) -> Result<(PathBuf, OsString)> {
+    match path.file_name() {
+        Some(name) if !path.as_os_str().as_encoded_bytes().ends_with(b"/") => {
+            let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            Ok((folder.to_path_buf(), name.to_os_string()))
+        }
+        _ => Err(fail!(Argument, "{}: this path names no file", path.display())),
+    }
+}
+
+fn absolute(path: &Path) -> Result<PathBuf> {
+    std::path::absolute(path).map_err(|e| Error::os(path.display(), &e))
+}
+
+impl Link {
+    /// The file beside the link that belongs to it as `name` belongs to its target.
+    fn beside(&self, name: &OsStr) -> Option<PathBuf> {
+        let prefix = name.as_encoded_bytes().strip_suffix(self.target.as_encoded_bytes()).filter(|p| !p.is_empty())?;
+        let mut there = OsStr::from_bytes(prefix).to_os_string();
+        there.push(&self.name);
+        let there = self.folder.join(there);
+        there.exists().then_some(there)
+    }
 }
 
 impl LocalFolder {
     fn path(&self, name: &OsStr) -> PathBuf {
-        if self.path == Path::new(".") { PathBuf::from(name) } else { self.path.join(name) }
+        self.link.as_ref().and_then(|l| l.beside(name)).unwrap_or_else(|| self.path.join(name))
     }
 }
 
 impl Folder for LocalFolder {
     fn open(&self, name: &OsStr, access: Access) -> Result<Arc<dyn File>> {
         let path = self.path(name);
-        let shown = path.display().to_string();
+        let shown = self.show(name);
         let mut o = OpenOptions::new();
         // not to wait for the other end of a pipe: what is no regular file is refused below
         o.read(true).custom_flags(libc::O_NONBLOCK);
@@ -63,17 +121,15 @@ impl Folder for LocalFolder {
     }
 
     fn rename(&self, from: &OsStr, to: &OsStr) -> Result<()> {
-        let to = self.path(to);
-        fs::rename(self.path(from), &to).map_err(|e| Error::os(to.display(), &e))
+        fs::rename(self.path(from), self.path(to)).map_err(|e| Error::os(self.show(to), &e))
     }
 
     fn remove(&self, name: &OsStr) -> Result<()> {
-        let path = self.path(name);
-        fs::remove_file(&path).map_err(|e| Error::os(path.display(), &e))
+        fs::remove_file(self.path(name)).map_err(|e| Error::os(self.show(name), &e))
     }
 
     fn sync(&self) -> Result<()> {
-        let what = |e| Error::os(self.path.display(), &e);
+        let what = |e| Error::os(self.shown.display(), &e);
         let folder = fs::File::open(&self.path).map_err(what)?;
         match folder.sync_all() {
             // some file systems (network ones) cannot sync a folder, and need not
@@ -87,7 +143,7 @@ impl Folder for LocalFolder {
         match fs::metadata(&path) {
             Ok(m) => Ok(Some(identity(&m))),
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
-            Err(e) => Err(Error::os(path.display(), &e)),
+            Err(e) => Err(Error::os(self.show(name), &e)),
         }
     }
 
@@ -96,7 +152,8 @@ impl Folder for LocalFolder {
     }
 
     fn show(&self, name: &OsStr) -> String {
-        self.path(name).display().to_string()
+        let shown = if self.shown == Path::new(".") { PathBuf::from(name) } else { self.shown.join(name) };
+        shown.display().to_string()
     }
 }
 

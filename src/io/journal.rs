@@ -20,8 +20,8 @@
 //! Layout (little-endian): `holdall journal\n`, u32 version 1, u32 kind, u64 that tells one journal from
 //! another, u32 entries, then the entries, then u32 CRC-32 of all before, then saved bytes. Entry: u16 length and bytes of a name;
 //! undo: u64 old length (all ones: no such file), u32 ranges, each u64 place, u64 length, u64 place of
-//! the saved bytes in the journal, u32 their CRC-32; swap: u16 length and bytes of the final name
-//! (0: the file is to be removed).
+//! the saved bytes in the journal, u32 their CRC-32; swap: u16 1 and u16 length and bytes of the final
+//! name, or u16 0: the file is to be removed. The name "" is a name: that of storage with one file.
 #![forbid(unsafe_code)]
 
 use super::{Access, File, Folder, beside};
@@ -90,7 +90,10 @@ fn encode(kind: u32, nonce: u64, entries: &[Entry]) -> Vec<u8> {
             }
             Entry::Swap { name: n, to } => {
                 name(&mut b, n);
-                name(&mut b, to.as_deref().unwrap_or_default());
+                b.extend(u16::from(to.is_some()).to_le_bytes());
+                if let Some(to) = to {
+                    name(&mut b, to);
+                }
             }
         }
     }
@@ -157,7 +160,7 @@ fn decode(bytes: &[u8]) -> Option<(u64, Vec<Entry>)> {
                 }
                 Entry::Undo { name, size, saved }
             }
-            SWAP => Entry::Swap { name, to: Some(c.name()?).filter(|n| !n.is_empty()) },
+            SWAP => Entry::Swap { name, to: if c.u16()? == 1 { Some(c.name()?) } else { None } },
             _ => return None,
         });
     }
