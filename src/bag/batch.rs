@@ -14,6 +14,7 @@ use crate::error::{Error, Result, Status, fail};
 use crate::memory;
 use crate::parallel;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Records of one task at most, and stored bytes of one task of a run.
 const TASK_RECORDS: usize = 512;
@@ -38,9 +39,54 @@ pub struct Records {
     pub damaged: Vec<(u64, Error)>,
     /// Records that had no checksum to be checked by.
     pub unchecked: u64,
+    home: Weak<Spare>,
+}
+
+impl Drop for Records {
+    fn drop(&mut self) {
+        if let Some(home) = self.home.upgrade() {
+            home.keep(std::mem::take(&mut self.data));
+        }
+    }
+}
+
+/// Buffers of batches that were closed, for the next ones: fresh memory costs more than the records that
+/// go into it, a page fault for each 4 KiB.
+#[derive(Debug, Default)]
+pub struct Spare(Mutex<Vec<Vec<u8>>>);
+
+impl Spare {
+    const BUFFERS: usize = 2;
+    const BYTES: usize = 8 << 20;
+
+    fn keep(&self, buffer: Vec<u8>) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() < Spare::BUFFERS && (1..=Spare::BYTES).contains(&buffer.capacity()) {
+            all.push(buffer);
+        }
+    }
+
+    /// A buffer of `n` bytes of any content.
+    fn take(&self, n: usize) -> Result<Vec<u8>> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match all.iter().position(|b| b.capacity() >= n) {
+            Some(i) if n > 0 => {
+                let mut buffer = all.swap_remove(i);
+                buffer.resize(n, 0);
+                Ok(buffer)
+            }
+            _ => memory::zeroed(n),
+        }
+    }
 }
 
 impl Records {
+    /// A batch without a record.
+    pub fn none() -> Records {
+        let mut r = Records::default();
+        r.offsets.push(0);
+        r
+    }
     /// How many.
     pub fn len(&self) -> usize {
         self.offsets.len().saturating_sub(1)
@@ -84,7 +130,9 @@ pub struct Run<'a> {
 
 /// How a batch is read.
 #[derive(Clone, Copy)]
-pub struct Rules {
+pub struct Rules<'a> {
+    /// Where buffers come from.
+    pub spare: &'a Arc<Spare>,
     /// Threads it may use.
     pub threads: usize,
     /// Bytes it may allocate.
@@ -106,9 +154,12 @@ struct Task<'a> {
     which: Which<'a>,
     /// Stored bytes of compressed records, unless the file is mapped.
     fetched: Vec<u8>,
+    /// A value a record; none at all for uncompressed neighbours of which nothing is odd.
     found: Vec<Found>,
     /// Of uncompressed records, where there are any.
     sums: Vec<u32>,
+    /// Records that cannot be read.
+    errors: Vec<(usize, Error)>,
 }
 
 enum Which<'a> {
@@ -128,47 +179,53 @@ enum Slots<'a> {
 }
 
 /// What the first pass found out about a record.
+#[derive(Default)]
 struct Found {
     size: u64,
     /// Place of its stored bytes in `fetched`.
     at: usize,
     odd: Option<Odd>,
-    /// Does a checksum stand behind it?
+    /// Does a checksum in its frames stand behind it?
     checked: bool,
-    survey: Survey,
+    /// It is among the errors.
+    bad: bool,
     /// Decoded already, because its headers do not tell its size.
     decoded: Option<Vec<u8>>,
-    error: Option<Error>,
 }
 
-impl Found {
-    fn new(result: Result<u64>) -> Found {
-        let (size, error) = match result {
-            Ok(n) => (n, None),
-            Err(e) => (0, Some(e)),
-        };
-        Found { size, at: 0, odd: None, checked: false, survey: Survey::default(), decoded: None, error }
-    }
-}
+/// Memory for one record, result not counted: what is found out about it, its place, its offset.
+const PER_RECORD: u64 = (size_of::<Found>() + size_of::<Item>() + 16) as u64;
+/// Memory for the words of one failure, about.
+const PER_ERROR: u64 = 256;
 
-/// Bytes that the first pass may still allocate, over all tasks.
+/// Bytes that a batch may still allocate, over all its tasks.
 struct Budget {
     left: AtomicU64,
     limit: u64,
 }
 
 impl Budget {
+    fn new(limit: u64) -> Budget {
+        Budget { left: AtomicU64::new(limit), limit }
+    }
+
     fn take(&self, n: u64) -> Result<usize> {
         let took = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(n));
-        memory::allow(if took.is_ok() { n } else { u64::MAX }, u64::MAX - 1, "").map_err(|_| {
-            fail!(Limit, "the stored bytes of this batch take more memory than the limit, {} bytes (HOLDALL_OPT_MEMORY_LIMIT)", self.limit)
+        let allowed = if took.is_ok() { self.limit } else { 0 };
+        memory::allow(n, allowed, "a batch").map_err(|_| {
+            let left = self.left.load(Ordering::Relaxed);
+            fail!(Limit, "{n} bytes of memory are needed, {left} of the limit of {} are left (HOLDALL_OPT_MEMORY_LIMIT)", self.limit)
         })
+    }
+
+    fn give_back(&self, n: u64) {
+        self.left.fetch_add(n, Ordering::Relaxed);
     }
 }
 
 impl<'a> Task<'a> {
     fn new(shard: &'a Shard, which: Which<'a>) -> Self {
-        Task { shard, which, fetched: Vec::new(), found: Vec::new(), sums: Vec::new() }
+        Task { shard, which, fetched: Vec::new(), found: Vec::new(), sums: Vec::new(), errors: Vec::new() }
     }
 
     fn len(&self) -> usize {
@@ -200,25 +257,76 @@ impl<'a> Task<'a> {
         found.unwrap_or((1, 0))
     }
 
+    fn raw(&self) -> bool {
+        self.shard.decoder().codec() == Codec::None
+    }
+
+    /// Uncompressed neighbours of which nothing is odd: one copy will do.
+    fn plain(&self) -> bool {
+        self.found.is_empty()
+    }
+
+    fn bad(&self, k: usize) -> bool {
+        self.found.get(k).is_some_and(|f| f.bad)
+    }
+
+    fn size(&self, k: usize) -> u64 {
+        let (a, b) = self.extent(k);
+        if self.plain() { b.saturating_sub(a) } else { self.found.get(k).map_or(0, |f| f.size) }
+    }
+
+    fn checked(&self, k: usize) -> bool {
+        if self.raw() { self.shard.has_sums() } else { self.found.get(k).is_some_and(|f| f.checked) }
+    }
+
+    fn fail(&mut self, k: usize, e: Error, budget: &Budget) -> Result<()> {
+        budget.take(PER_ERROR)?;
+        memory::reserve(&mut self.errors, 1)?;
+        self.errors.push((k, e));
+        if let Some(f) = self.found.get_mut(k) {
+            f.bad = true;
+        }
+        Ok(())
+    }
+
     // ---- first pass
 
     fn prepare(&mut self, budget: &Budget) -> Result<()> {
         self.locate()?;
-        for k in 0..self.len() {
-            let (a, b) = self.extent(k);
-            let checked = self.shard.check_extent((a, b)).map(|()| b - a);
-            self.found.push(Found::new(checked));
+        let rising = |b: &[u64]| b.is_sorted() && b.last().is_some_and(|&end| end <= self.shard.end());
+        if !(self.raw() && matches!(&self.which, Which::Run { bounds, .. } if rising(bounds))) {
+            self.measure(budget)?;
         }
-        if self.shard.decoder().codec() == Codec::None {
-            self.found.iter_mut().for_each(|f| f.checked = self.shard.has_sums());
+        if self.raw() {
             return self.fetch_sums();
         }
         self.fetch(budget)?;
         for k in 0..self.len() {
-            self.look(k, budget);
+            if let Err(e) = self.look(k, budget) {
+                self.fail(k, e, budget)?;
+            }
         }
         for k in 0..self.len() {
-            self.compare_with_neighbours(k);
+            if let Err(e) = self.compare_with_neighbours(k) {
+                if let Some(f) = self.found.get_mut(k) {
+                    f.size = 0;
+                }
+                self.fail(k, e, budget)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes `found`, with the sizes of what is stored.
+    fn measure(&mut self, budget: &Budget) -> Result<()> {
+        self.found = memory::with_room(self.len())?;
+        for k in 0..self.len() {
+            let (a, b) = self.extent(k);
+            let checked = self.shard.check_extent((a, b));
+            self.found.push(Found { size: if checked.is_ok() { b - a } else { 0 }, ..Found::default() });
+            if let Err(e) = checked {
+                self.fail(k, e, budget)?;
+            }
         }
         Ok(())
     }
@@ -227,6 +335,7 @@ impl<'a> Task<'a> {
     fn locate(&mut self) -> Result<()> {
         let Which::Scattered { items, extents } = &mut self.which else { return Ok(()) };
         let limits = self.shard.limits();
+        *extents = memory::with_room(items.len())?;
         for group in items.chunk_by(near(LIMITS_GAP)) {
             let [first, ..] = group else { continue };
             let last = group.last().unwrap_or(first).local;
@@ -286,9 +395,12 @@ impl<'a> Task<'a> {
             let got = self.shard.file().read_exact_at(group.from, self.fetched.get_mut(at..).unwrap_or_default());
             for j in k..group.next {
                 let (a, _) = self.extent(j);
-                let Some(f) = self.found.get_mut(j).filter(|f| f.error.is_none()) else { continue };
-                f.at = at + (a - group.from) as usize;
-                f.error = got.as_ref().err().cloned();
+                if let Some(f) = self.found.get_mut(j) {
+                    f.at = at + (a - group.from) as usize;
+                }
+                if let Err(e) = &got {
+                    self.fail(j, e.clone(), budget)?;
+                }
             }
             k = group.next;
         }
@@ -297,7 +409,7 @@ impl<'a> Task<'a> {
 
     /// The record `k` and those after it that are worth fetching together.
     fn group(&self, k: usize) -> Option<Group> {
-        let sound = |k: usize| self.found.get(k).is_some_and(|f| f.error.is_none()).then(|| self.extent(k));
+        let sound = |k: usize| self.found.get(k).is_some_and(|f| !f.bad).then(|| self.extent(k));
         let (from, mut to) = sound(k)?;
         let mut next = k + 1;
         let run = matches!(self.which, Which::Run { .. });
@@ -322,27 +434,24 @@ impl<'a> Task<'a> {
     }
 
     /// Looks at the frames of one record.
-    fn look(&mut self, k: usize, budget: &Budget) {
-        if self.found.get(k).is_none_or(|f| f.error.is_some()) {
-            return;
+    fn look(&mut self, k: usize, budget: &Budget) -> Result<()> {
+        if self.bad(k) {
+            return Ok(());
         }
         let (a, b) = self.extent(k);
         let looked = if a == b { Ok(None) } else { self.look_inside(k, budget).map(Some) };
-        let Some(f) = self.found.get_mut(k) else { return };
-        match looked {
-            Ok(None) => f.odd = Some(Odd::Empty),
-            Ok(Some((survey, decoded))) => {
+        let Some(f) = self.found.get_mut(k) else { return Ok(()) };
+        f.size = 0;
+        match looked? {
+            None => f.odd = Some(Odd::Empty),
+            Some((survey, decoded)) => {
                 f.size = decoded.as_ref().map_or(survey.content.unwrap_or(0), |d| d.len() as u64);
                 f.odd = (survey.data_frames > 1).then_some(Odd::Several);
                 f.checked = survey.checksum;
-                f.survey = survey;
                 f.decoded = decoded;
             }
-            Err(e) => {
-                f.size = 0;
-                f.error = Some(e);
-            }
         }
+        Ok(())
     }
 
     fn look_inside(&self, k: usize, budget: &Budget) -> Result<(Survey, Option<Vec<u8>>)> {
@@ -351,97 +460,90 @@ impl<'a> Task<'a> {
         if survey.content.is_some() {
             return Ok((survey, None));
         }
-        let decoded = self.shard.decoder().decode_unknown(stored, &survey, budget.limit)?;
-        budget.take(decoded.len() as u64)?;
-        Ok((survey, Some(decoded)))
+        budget.take(survey.most)?;
+        let decoded = self.shard.decoder().decode_unknown(stored, &survey, budget.limit);
+        let kept = decoded.as_ref().map_or(0, |d| d.len() as u64);
+        budget.give_back(survey.most.saturating_sub(kept));
+        Ok((survey, Some(decoded?)))
     }
 
-    fn compare_with_neighbours(&mut self, k: usize) {
-        let Some(odd) = self.found.get(k).and_then(|f| f.odd) else { return };
+    fn compare_with_neighbours(&self, k: usize) -> Result<()> {
+        let Some(odd) = self.found.get(k).filter(|f| !f.bad).and_then(|f| f.odd) else { return Ok(()) };
         // inside a run the neighbours of an empty record have been looked at already
         let here = matches!(self.which, Which::Run { .. }) && odd == Odd::Empty && k > 0 && k + 1 < self.len();
-        let compared = if here {
-            let several = |j: usize| self.found.get(j).is_some_and(|f| f.odd == Some(Odd::Several));
-            if several(k - 1) || several(k + 1) { shape::neighbours(self.shard, self.local(k), odd) } else { Ok(()) }
-        } else {
-            shape::neighbours(self.shard, self.local(k), odd)
-        };
-        if let (Err(e), Some(f)) = (compared, self.found.get_mut(k)) {
-            f.error = Some(e);
-            f.size = 0;
+        let several = |j: usize| self.found.get(j).is_some_and(|f| f.odd == Some(Odd::Several));
+        if here && !several(k - 1) && !several(k + 1) {
+            return Ok(());
         }
+        shape::neighbours(self.shard, self.local(k), odd)
     }
 
     // ---- second pass
 
-    fn finish(&mut self, mut slots: Slots<'_>) {
-        if let (Codec::None, Slots::One(slot)) = (self.shard.decoder().codec(), &mut slots) {
-            if self.finish_raw_run(slot) {
-                return;
+    fn finish(&mut self, mut slots: Slots<'_>, budget: &Budget) -> Result<()> {
+        if let (true, Slots::One(slot)) = (self.plain(), &mut slots) {
+            if self.copy_all(slot).is_ok() {
+                return self.check_all(slot, budget);
             }
+            // one by one, to find out which cannot be read
+            self.measure(budget)?;
         }
         for k in 0..self.len() {
-            let size = self.found.get(k).map_or(0, |f| f.size) as usize;
+            let size = self.size(k) as usize;
             let slot: &mut [u8] = match &mut slots {
                 Slots::One(rest) => rest.split_off_mut(..size).unwrap_or_default(),
                 Slots::Each(each) => each.get_mut(k).map(std::mem::take).unwrap_or_default(),
             };
-            if self.found.get(k).is_none_or(|f| f.error.is_some()) {
+            if self.bad(k) {
                 continue;
             }
-            let done = self.finish_one(k, slot);
-            if let (Err(e), Some(f)) = (done, self.found.get_mut(k)) {
-                f.error = Some(e);
+            if let Err(e) = self.finish_one(k, slot) {
+                self.fail(k, e, budget)?;
             }
-        }
-    }
-
-    fn finish_one(&self, k: usize, slot: &mut [u8]) -> Result<()> {
-        let Some(f) = self.found.get(k) else { return Ok(()) };
-        if self.shard.decoder().codec() == Codec::None {
-            let (a, b) = self.extent(k);
-            match self.shard.mapped((a, b)) {
-                Some(bytes) => slot.copy_from_slice(bytes),
-                None => self.shard.file().read_exact_at(a, slot)?,
-            }
-            return self.check_sum(k, slot);
-        }
-        match &f.decoded {
-            Some(d) => slot.copy_from_slice(d),
-            None if f.odd == Some(Odd::Empty) => {}
-            None => self.shard.decoder().decode(self.stored(k), slot)?,
         }
         Ok(())
     }
 
-    /// Uncompressed neighbours: one copy for all. `false` where that cannot be done.
-    fn finish_raw_run(&mut self, slot: &mut [u8]) -> bool {
-        let n = self.len();
-        let whole = (self.extent(0).0, self.extent(n.saturating_sub(1)).1);
-        let sound = self.found.iter().all(|f| f.error.is_none()) && whole.1.checked_sub(whole.0) == Some(slot.len() as u64);
-        if !sound || n == 0 {
-            return false;
+    fn finish_one(&self, k: usize, slot: &mut [u8]) -> Result<()> {
+        if self.raw() {
+            self.copy(self.extent(k), slot)?;
+            return self.check_sum(k, slot);
         }
-        match self.shard.mapped(whole) {
+        match self.found.get(k) {
+            Some(Found { decoded: Some(d), .. }) => slot.copy_from_slice(d),
+            Some(Found { odd: Some(Odd::Empty), .. }) | None => {}
+            Some(_) => self.shard.decoder().decode(self.stored(k), slot)?,
+        }
+        Ok(())
+    }
+
+    /// Copies stored bytes.
+    fn copy(&self, (from, to): (u64, u64), slot: &mut [u8]) -> Result<()> {
+        match self.shard.mapped((from, to)) {
             Some(bytes) => slot.copy_from_slice(bytes),
-            None => {
-                if self.shard.file().read_exact_at(whole.0, slot).is_err() {
-                    return false;
-                }
-            }
+            None => self.shard.file().read_exact_at(from, slot)?,
         }
-        if !self.shard.has_sums() {
-            return true;
+        Ok(())
+    }
+
+    /// Uncompressed neighbours: one copy for all.
+    fn copy_all(&self, slot: &mut [u8]) -> Result<()> {
+        self.copy((self.extent(0).0, self.extent(self.len().saturating_sub(1)).1), slot)
+    }
+
+    fn check_all(&mut self, slot: &[u8], budget: &Budget) -> Result<()> {
+        if self.sums.is_empty() {
+            return Ok(());
         }
-        for k in 0..n {
+        let (start, _) = self.extent(0);
+        for k in 0..self.len() {
             let (a, b) = self.extent(k);
-            let record = slot.get((a - whole.0) as usize..(b - whole.0) as usize).unwrap_or_default();
-            let checked = self.check_sum(k, record);
-            if let (Err(e), Some(f)) = (checked, self.found.get_mut(k)) {
-                f.error = Some(e);
+            let record = slot.get((a - start) as usize..(b - start) as usize).unwrap_or_default();
+            if let Err(e) = self.check_sum(k, record) {
+                self.fail(k, e, budget)?;
             }
         }
-        true
+        Ok(())
     }
 }
 
@@ -455,7 +557,7 @@ struct Group {
 fn enough(shard: &Shard, records: usize, stored: u64) -> bool {
     match (shard.decoder().codec(), shard.file().bytes().is_some()) {
         (Codec::Zstd, _) => stored >= 128 << 10,
-        (Codec::None, mapped) => stored >= 8 << 20 || records >= if mapped { 8192 } else { 256 },
+        (Codec::None, mapped) => stored >= 8 << 20 || records >= if mapped { 512 } else { 256 },
     }
 }
 
@@ -464,10 +566,12 @@ fn whole(error: Error) -> Failure {
 }
 
 /// Reads runs, one after the other.
-pub fn runs(runs: &[Run<'_>], rules: Rules) -> std::result::Result<Records, Failure> {
+pub fn runs(runs: &[Run<'_>], rules: Rules<'_>) -> std::result::Result<Records, Failure> {
     let mut all_bounds = Vec::new();
-    let total: u64 = runs.iter().map(|r| r.n).sum();
-    memory::allow(total.saturating_mul(16), rules.memory_limit, "the limits of this batch").map_err(whole)?;
+    let budget = Budget::new(rules.memory_limit);
+    let of = |r: &Run<'_>| if r.shard.decoder().codec() == Codec::None { 24 } else { PER_RECORD };
+    let needed = runs.iter().fold(0u64, |n, r| n.saturating_add(r.n.saturating_mul(of(r))));
+    budget.take(needed).map_err(whole)?;
     for r in runs {
         let bounds = r.shard.limits().bounds(r.first, r.n).and_then(|b| r.shard.limits().still().map(|()| b));
         all_bounds.push(bounds.map_err(whole)?);
@@ -489,16 +593,19 @@ pub fn runs(runs: &[Run<'_>], rules: Rules) -> std::result::Result<Records, Fail
             let from = rest.first().copied().unwrap_or(0);
             let fits = rest.iter().skip(1).take(most).take_while(|&&b| b.saturating_sub(from) <= bytes).count().max(1);
             let part = rest.get(..=fits).unwrap_or(rest);
+            memory::reserve(&mut tasks, 1).map_err(whole)?;
             tasks.push(Task::new(r.shard, Which::Run { first: r.first + k as u64, bounds: part, out }));
             out += fits;
             k += fits;
         }
     }
-    finish(tasks, out, if worth { rules } else { Rules { threads: 1, ..rules } })
+    finish(tasks, out, if worth { rules } else { Rules { threads: 1, ..rules } }, &budget)
 }
 
 /// Reads scattered records; `items` must be sorted, and fill places 0 to their number.
-pub fn scattered(shards: &[Shard], items: &[Item], rules: Rules) -> std::result::Result<Records, Failure> {
+pub fn scattered(shards: &[Shard], items: &[Item], rules: Rules<'_>) -> std::result::Result<Records, Failure> {
+    let budget = Budget::new(rules.memory_limit);
+    budget.take((items.len() as u64).saturating_mul(PER_RECORD)).map_err(whole)?;
     let mut tasks = Vec::new();
     let mut worth = false;
     for same in items.chunk_by(|a, b| a.shard == b.shard) {
@@ -506,83 +613,83 @@ pub fn scattered(shards: &[Shard], items: &[Item], rules: Rules) -> std::result:
         let mean = shard.end() / shard.count().max(1);
         worth |= enough(shard, items.len(), mean.saturating_mul(items.len() as u64));
         let piece = if mean > 16 << 10 { 4 } else { TASK_SCATTERED };
-        tasks.extend(same.chunks(piece).map(|items| Task::new(shard, Which::Scattered { items, extents: Vec::with_capacity(items.len()) })));
+        memory::reserve(&mut tasks, same.len().div_ceil(piece)).map_err(whole)?;
+        tasks.extend(same.chunks(piece).map(|items| Task::new(shard, Which::Scattered { items, extents: Vec::new() })));
     }
-    finish(tasks, items.len(), if worth { rules } else { Rules { threads: 1, ..rules } })
+    finish(tasks, items.len(), if worth { rules } else { Rules { threads: 1, ..rules } }, &budget)
 }
 
-fn finish(mut tasks: Vec<Task<'_>>, n: usize, rules: Rules) -> std::result::Result<Records, Failure> {
-    let budget = Budget { left: AtomicU64::new(rules.memory_limit), limit: rules.memory_limit };
-    let refused = std::sync::Mutex::new(None::<Failure>);
-    parallel::for_each(rules.threads, tasks.iter_mut().collect(), |t: &mut Task<'_>| {
-        if let Err(error) = t.prepare(&budget) {
-            let out = t.out(0);
-            let error = if t.len() == 1 { t.shard.at_record(t.local(0), error) } else { error };
-            let mut r = refused.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            if r.as_ref().is_none_or(|f| f.out > out) {
-                *r = Some(Failure { out, error });
-            }
-        }
-    });
-    if let Some(f) = refused.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
-        return Err(f);
-    }
-    let mut records = layout(&tasks, n, rules.memory_limit).map_err(|e| match &tasks[..] {
+fn finish(mut tasks: Vec<Task<'_>>, n: usize, rules: Rules<'_>, budget: &Budget) -> std::result::Result<Records, Failure> {
+    each(rules.threads, tasks.iter_mut().map(|t| (t, ())).collect(), |t, ()| t.prepare(budget))?;
+    let mut records = layout(&tasks, n, rules.spare, budget).map_err(|e| match &tasks[..] {
         [t] if n == 1 => whole(t.shard.at_record(t.local(0), e)),
         _ => whole(e),
     })?;
-    let slots = hand_out(&tasks, &mut records.data, &records.offsets);
-    let work = tasks.iter_mut().zip(slots).collect();
-    parallel::for_each(rules.threads, work, |(t, slots): (&mut Task<'_>, Slots<'_>)| t.finish(slots));
+    let slots = hand_out(&tasks, &mut records.data, &records.offsets).map_err(whole)?;
+    each(rules.threads, tasks.iter_mut().zip(slots).collect(), |t, slots| t.finish(slots, budget))?;
     first_error(&mut tasks, rules)?;
-    records.unchecked = tasks.iter().flat_map(|t| &t.found).filter(|f| f.error.is_none() && !f.checked).count() as u64;
-    let damaged = collect_damaged(&mut tasks);
+    let unchecked = |t: &Task<'_>| (0..t.len()).filter(|&k| !t.checked(k)).count().saturating_sub(t.errors.iter().filter(|(k, _)| !t.checked(*k)).count());
+    records.unchecked = tasks.iter().map(|t| unchecked(t) as u64).sum();
+    let damaged = collect_damaged(&mut tasks).map_err(whole)?;
+    drop(tasks);
     if !damaged.is_empty() {
         empty(&mut records, damaged);
     }
     Ok(records)
 }
 
+/// Does one pass over all tasks; of the failures that are not about one record, the first counts.
+fn each<'a, 't: 'a, S: Send>(
+    threads: usize,
+    work: Vec<(&'a mut Task<'t>, S)>,
+    pass: impl Fn(&mut Task<'t>, S) -> Result<()> + Sync,
+) -> std::result::Result<(), Failure> {
+    let refused = Mutex::new(None::<Failure>);
+    parallel::for_each(threads, work, |(t, s): (&mut Task<'t>, S)| {
+        let Err(error) = pass(t, s) else { return };
+        let out = t.out(0);
+        let error = if t.len() == 1 { t.shard.at_record(t.local(0), error) } else { error };
+        let mut r = refused.lock().unwrap_or_else(PoisonError::into_inner);
+        if r.as_ref().is_none_or(|f| f.out > out) {
+            *r = Some(Failure { out, error });
+        }
+    });
+    refused.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+}
+
 /// The failure at the lowest place, if there is one that may not be skipped.
-fn first_error(tasks: &mut [Task<'_>], rules: Rules) -> std::result::Result<(), Failure> {
+fn first_error(tasks: &mut [Task<'_>], rules: Rules<'_>) -> std::result::Result<(), Failure> {
+    let fatal = |e: &Error| !rules.skip_damaged || !super::damage(e.status);
     let mut first: Option<Failure> = None;
-    for t in tasks.iter_mut() {
-        for k in 0..t.len() {
-            let (out, local) = (t.out(k), t.local(k));
-            if first.as_ref().is_some_and(|f| f.out <= out) {
-                continue;
-            }
-            let fatal = |e: &mut Error| !rules.skip_damaged || !super::damage(e.status);
-            if let Some(error) = t.found.get_mut(k).and_then(|f| f.error.take_if(fatal)) {
-                first = Some(Failure { out, error: t.shard.at_record(local, error) });
+    for t in tasks {
+        for (k, e) in t.errors.iter().filter(|(_, e)| fatal(e)) {
+            if first.as_ref().is_none_or(|f| t.out(*k) < f.out) {
+                first = Some(Failure { out: t.out(*k), error: t.shard.at_record(t.local(*k), e.clone()) });
             }
         }
     }
     first.map_or(Ok(()), Err)
 }
 
-fn collect_damaged(tasks: &mut [Task<'_>]) -> Vec<(u64, Error)> {
-    let mut damaged = Vec::new();
-    for t in tasks.iter_mut() {
-        for k in 0..t.len() {
-            let (out, local) = (t.out(k), t.local(k));
-            if let Some(e) = t.found.get_mut(k).and_then(|f| f.error.take()) {
-                damaged.push((out as u64, t.shard.at_record(local, e)));
-            }
+fn collect_damaged(tasks: &mut [Task<'_>]) -> Result<Vec<(u64, Error)>> {
+    let mut damaged = memory::with_room(tasks.iter().map(|t| t.errors.len()).sum())?;
+    for t in tasks {
+        for (k, e) in std::mem::take(&mut t.errors) {
+            damaged.push((t.out(k) as u64, t.shard.at_record(t.local(k), e)));
         }
     }
     damaged.sort_by_key(|(out, _)| *out);
-    damaged
+    Ok(damaged)
 }
 
 /// Sizes to offsets, and the buffer.
-fn layout(tasks: &[Task<'_>], n: usize, limit: u64) -> Result<Records> {
+fn layout(tasks: &[Task<'_>], n: usize, spare: &Arc<Spare>, budget: &Budget) -> Result<Records> {
     let mut offsets: Vec<u64> = memory::with_room(n + 1)?;
     offsets.resize(n + 1, 0);
     for t in tasks {
-        for (k, f) in t.found.iter().enumerate() {
+        for k in 0..t.len() {
             if let Some(o) = offsets.get_mut(t.out(k) + 1) {
-                *o = f.size;
+                *o = t.size(k);
             }
         }
     }
@@ -591,38 +698,44 @@ fn layout(tasks: &[Task<'_>], n: usize, limit: u64) -> Result<Records> {
         end = end.checked_add(*o).ok_or_else(|| Error::new(Status::Limit, "the records of this batch have more than 2^64 bytes"))?;
         *o = end;
     }
-    let bytes = memory::allow(end, limit, format_args!("{n} records"))?;
-    Ok(Records { data: memory::zeroed(bytes)?, offsets, damaged: Vec::new(), unchecked: 0 })
+    let data = spare.take(budget.take(end)?)?;
+    Ok(Records { data, offsets, damaged: Vec::new(), unchecked: 0, home: Arc::downgrade(spare) })
 }
 
 /// The parts of the buffer that each task's records go to.
-fn hand_out<'b>(tasks: &[Task<'_>], data: &'b mut [u8], offsets: &[u64]) -> Vec<Slots<'b>> {
+fn hand_out<'b>(tasks: &[Task<'_>], data: &'b mut [u8], offsets: &[u64]) -> Result<Vec<Slots<'b>>> {
     let offset = |i: usize| offsets.get(i).copied().unwrap_or(0);
     let mut rest = data;
     let mut cut = |from: usize, to: usize| rest.split_off_mut(..offset(to).saturating_sub(offset(from)) as usize).unwrap_or_default();
+    let mut out = memory::with_room(tasks.len())?;
     if tasks.iter().all(|t| matches!(t.which, Which::Run { .. })) {
-        return tasks.iter().map(|t| Slots::One(cut(t.out(0), t.out(0) + t.len()))).collect();
+        out.extend(tasks.iter().map(|t| Slots::One(cut(t.out(0), t.out(0) + t.len()))));
+        return Ok(out);
     }
     let n = offsets.len().saturating_sub(1);
-    let mut slots: Vec<&mut [u8]> = (0..n).map(|i| cut(i, i + 1)).collect();
-    let mut own = |t: &Task<'_>, k: usize| slots.get_mut(t.out(k)).map(std::mem::take).unwrap_or_default();
-    tasks.iter().map(|t| Slots::Each((0..t.len()).map(|k| own(t, k)).collect())).collect()
+    let mut slots: Vec<&mut [u8]> = memory::with_room(n)?;
+    slots.extend((0..n).map(|i| cut(i, i + 1)));
+    for t in tasks {
+        let mut own = memory::with_room(t.len())?;
+        own.extend((0..t.len()).map(|k| slots.get_mut(t.out(k)).map(std::mem::take).unwrap_or_default()));
+        out.push(Slots::Each(own));
+    }
+    Ok(out)
 }
 
 /// Takes what was written of damaged records out of the buffer.
 fn empty(records: &mut Records, damaged: Vec<(u64, Error)>) {
     let mut bad = damaged.iter().map(|(out, _)| *out as usize).peekable();
-    let old = records.offsets.clone();
-    let mut end = 0usize;
-    for (i, pair) in old.windows(2).enumerate() {
-        let &[a, b] = pair else { continue };
+    let (mut from, mut end) = (0usize, 0usize);
+    for i in 0..records.len() {
+        let Some(o) = records.offsets.get_mut(i + 1) else { continue };
+        let to = std::mem::replace(o, 0) as usize;
         if bad.next_if_eq(&i).is_none() {
-            records.data.copy_within(a as usize..b as usize, end);
-            end += (b - a) as usize;
+            records.data.copy_within(from..to, end);
+            end += to - from;
         }
-        if let Some(o) = records.offsets.get_mut(i + 1) {
-            *o = end as u64;
-        }
+        *o = end as u64;
+        from = to;
     }
     records.data.truncate(end);
     records.damaged = damaged;

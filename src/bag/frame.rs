@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 use crate::error::{Result, fail};
+use std::cell::{Cell, RefCell};
 
 const MAGIC: u32 = 0xFD2F_B528;
 const SKIPPABLE: u32 = 0x184D_2A50;
@@ -165,12 +166,39 @@ pub fn survey(record: &[u8]) -> Result<Survey> {
     Ok(s)
 }
 
-/// A part of a file, up to `end`.
+/// A part of a file, up to `end`, read ahead a little; a file of millions of tiny blocks is given up after
+/// some, so that looking at a record costs no more than a fixed time.
 pub struct FileSource<'a> {
-    /// The file.
-    pub file: &'a dyn crate::io::File,
-    /// Where the part ends.
-    pub end: u64,
+    file: &'a dyn crate::io::File,
+    end: u64,
+    steps: Cell<u32>,
+    /// Bytes that were read, and where they begin.
+    ahead: RefCell<(u64, Vec<u8>)>,
+}
+
+impl<'a> FileSource<'a> {
+    /// The bytes before `end`, looked at some hundred thousand times at most.
+    pub fn new(file: &'a dyn crate::io::File, end: u64) -> Self {
+        FileSource { file, end, steps: Cell::new(1 << 17), ahead: RefCell::default() }
+    }
+
+    /// The same, to the end however long it takes.
+    pub fn patient(file: &'a dyn crate::io::File, end: u64) -> Self {
+        let s = FileSource::new(file, end);
+        s.steps.set(u32::MAX);
+        s
+    }
+
+    fn fill(&self, at: u64, n: usize) -> Result<Vec<u8>> {
+        // frames in order are read in pieces that grow; a look at one place costs one small piece
+        let (from, old) = self.ahead.take();
+        let near = at >= from && at <= from + old.len() as u64 * 2;
+        let piece = if near { (old.len() * 2).clamp(512, 64 << 10) } else { 512 };
+        let size = (piece.max(n) as u64).min(self.end - at) as usize;
+        let mut bytes = crate::memory::zeroed(size)?;
+        self.file.read_exact_at(at, &mut bytes)?;
+        Ok(bytes)
+    }
 }
 
 impl Source for FileSource<'_> {
@@ -178,7 +206,27 @@ impl Source for FileSource<'_> {
         if at.saturating_add(dst.len() as u64) > self.end {
             return Ok(false);
         }
-        self.file.read_exact_at(at, dst)?;
+        match self.steps.get() {
+            0 => return Err(fail!(Limit, "too many blocks to look at")),
+            u32::MAX => {}
+            n => self.steps.set(n - 1),
+        }
+        let copy = |from: u64, bytes: &[u8], dst: &mut [u8]| {
+            let at = at.checked_sub(from).and_then(|n| usize::try_from(n).ok());
+            at.and_then(|at| bytes.get(at..)?.get(..dst.len())).map(|b| dst.copy_from_slice(b)).is_some()
+        };
+        if self.file.bytes().is_some_and(|b| copy(0, b, dst)) {
+            return Ok(true);
+        }
+        let have = {
+            let ahead = self.ahead.borrow();
+            copy(ahead.0, &ahead.1, dst)
+        };
+        if !have {
+            let bytes = self.fill(at, dst.len())?;
+            copy(at, &bytes, dst);
+            self.ahead.replace((at, bytes));
+        }
         Ok(true)
     }
     fn end(&self) -> u64 {

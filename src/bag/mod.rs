@@ -28,7 +28,7 @@ use crate::checksum::{Hasher, Sum};
 use crate::error::{Result, Status, fail};
 use crate::io::{self, Access, Folder};
 use crate::options::{Opt, Options};
-use batch::{Failure, Item, Rules, Run};
+use batch::{Failure, Item, Rules, Run, Spare};
 use codec::{CODEC_BY_NAME, Codec, Decoder};
 use shard::{How, Shard};
 use std::ffi::{OsStr, OsString};
@@ -75,6 +75,7 @@ struct Set {
     firsts: Vec<u64>,
     interleaved: bool,
     options: Options,
+    spare: Arc<Spare>,
 }
 
 /// One file of a bag.
@@ -126,7 +127,7 @@ impl Bag {
                 Codec::None => &none,
                 Codec::Zstd => &zstd,
             };
-            shards.push(Shard::open(folder, name, decoder, how)?);
+            shards.push(Shard::open(&shard::container(folder, name), decoder, how)?);
         }
         let bag = Bag::over(shards, options.clone())?;
         if options.get(Opt::Verify, 1) == 2 {
@@ -150,7 +151,7 @@ impl Bag {
             firsts.push(size);
             size = size.checked_add(s.count()).ok_or_else(|| fail!(Format, "the shards hold more than 2^64 records"))?;
         }
-        Ok(Bag { set: Arc::new(Set { shards, firsts, interleaved, options }), start: 0, step: 1, size })
+        Ok(Bag { set: Arc::new(Set { shards, firsts, interleaved, options, spare: Arc::default() }), start: 0, step: 1, size })
     }
 
     fn verify_all(&self) -> Result<()> {
@@ -233,9 +234,9 @@ impl Bag {
         Ok(record)
     }
 
-    fn rules(&self) -> Rules {
+    fn rules(&self) -> Rules<'_> {
         let o = &self.set.options;
-        Rules { threads: o.threads(), memory_limit: o.memory_limit(), skip_damaged: o.get(Opt::SkipDamaged, 0) == 1 }
+        Rules { spare: &self.set.spare, threads: o.threads(), memory_limit: o.memory_limit(), skip_damaged: o.get(Opt::SkipDamaged, 0) == 1 }
     }
 
     /// Records `first` to `first + n`.
@@ -243,18 +244,18 @@ impl Bag {
         self.range_with(first, n, self.rules())
     }
 
-    fn range_with(&self, first: u64, n: u64, rules: Rules) -> Result<Records> {
+    fn range_with(&self, first: u64, n: u64, rules: Rules<'_>) -> Result<Records> {
         if first.checked_add(n).is_none_or(|end| end > self.size) {
             return Err(fail!(Range, "records {first} and {n} from there on: there are {}", self.size).at(first));
         }
         if n == 0 {
-            return Ok(Records { offsets: vec![0], ..Records::default() });
+            return Ok(Records::none());
         }
         let position = |f: Failure| positioned(f.error, first + f.out as u64);
         if self.step == 1 && !self.set.interleaved {
             return batch::runs(&self.cut(self.physical(first), n), rules).map_err(position);
         }
-        crate::memory::allow(n.saturating_mul(64), rules.memory_limit, "the numbers of the records of this batch")?;
+        crate::memory::allow(n.saturating_mul(size_of::<Item>() as u64), rules.memory_limit, "the numbers of the records of this batch")?;
         let mut items = crate::memory::with_room(n as usize)?;
         items.extend((0..n).map(|k| self.item(first + k, k as usize)));
         items.sort_unstable();
@@ -286,7 +287,6 @@ impl Bag {
             return Err(fail!(Range, "indices[{k}] is {i}, there are {} records", self.size).at(i));
         }
         let rules = self.rules();
-        crate::memory::allow((indices.len() as u64).saturating_mul(64), rules.memory_limit, "the numbers of the records of this batch")?;
         let mut items = crate::memory::with_room(indices.len())?;
         items.extend(indices.iter().enumerate().map(|(out, &i)| self.item(i, out)));
         items.sort_unstable();
@@ -303,7 +303,7 @@ impl Bag {
 
     /// As above; a record that alone cannot be had (too large for the memory limit, on a bad sector)
     /// comes as the failure.
-    fn batches(&self, rules: Rules, f: &mut dyn FnMut(u64, Result<&Records>) -> Result<()>) -> Result<()> {
+    fn batches(&self, rules: Rules<'_>, f: &mut dyn FnMut(u64, Result<&Records>) -> Result<()>) -> Result<()> {
         const WANTED: u64 = 8 << 20;
         const MOST: u64 = 4 * WANTED;
         let (mut first, mut n) = (0, 1024);

@@ -13,9 +13,9 @@
 use super::codec::{CODEC_BY_NAME, Codec, Decoder};
 use super::limits::{LIMIT, Limits};
 use super::shape;
-use super::shard::{LIMITS_PREFIX, SUM, SUMS_PREFIX};
+use super::shard::{LIMITS_PREFIX, SUM, SUMS_PREFIX, container};
 use crate::error::{Error, Result, Status, fail};
-use crate::io::journal::{self, Change, Undo};
+use crate::io::journal::{self, Change, Container, Undo};
 use crate::io::lock::Lock;
 use crate::io::{Access, File, Folder, beside, file};
 use crate::memory;
@@ -33,13 +33,13 @@ const PIECE: u64 = 1 << 20;
 pub struct Repaired {
     /// Records that are there now.
     pub kept: u64,
-    /// Records of which there was a limit but that are not whole, and are gone.
+    /// Records of which there was a limit, or a frame behind the last limit, and that are gone.
     pub dropped: u64,
 }
 
 struct Repair<'a> {
     folder: &'a Arc<dyn Folder>,
-    name: &'a OsStr,
+    container: Container,
     limits_name: OsString,
     sums_name: OsString,
     decoder: Decoder,
@@ -61,19 +61,17 @@ pub fn repair_in(folder: &Arc<dyn Folder>, name: &OsStr, options: &Options) -> R
         _ => folder.lock(&beside("", name, ".holdall-lock"))?,
     };
     let codec = Codec::choose(options.get(Opt::Codec, CODEC_BY_NAME), name.as_bytes())?;
+    let container = container(folder, name);
     let r = Repair {
         folder,
-        name,
-        limits_name: beside(LIMITS_PREFIX, name, ""),
-        sums_name: beside(SUMS_PREFIX, name, ""),
+        limits_name: container.name(LIMITS_PREFIX),
+        sums_name: container.name(SUMS_PREFIX),
+        container,
         decoder: Decoder::new(codec, options.given_bytes(Opt::Dictionary))?,
         memory_limit: options.memory_limit(),
         durable: options.get(Opt::Durability, 1) == 1,
     };
-    journal::settle(&**folder, name, r.durable)?;
-    for prefix in ["", LIMITS_PREFIX, SUMS_PREFIX] {
-        folder.remove_if_there(&beside(prefix, name, ".holdall-new"))?;
-    }
+    journal::tidy(&r.container, r.durable)?;
     match options.get(Opt::BagLimits, 0) {
         1 => r.separate(),
         _ => r.tail(),
@@ -88,7 +86,7 @@ impl Repair<'_> {
     /// A file with its limits at the tail, or what a writer of one has left. What `limits.NAME` says and
     /// what the tail says may both be there; see the arms for which is believed.
     fn tail(&self) -> Result<Repaired> {
-        let records = self.folder.open(self.name, Access::Write)?;
+        let records = self.folder.open(&self.container.main, Access::Write)?;
         let size = records.size()?;
         let tail = self.whole_tail(&records, size)?;
         let pair = self.pair(&*records, size)?;
@@ -161,19 +159,30 @@ impl Repair<'_> {
 
     /// What `limits.NAME` says, if it can be about this file.
     fn pair(&self, records: &dyn File, size: u64) -> Result<Option<(Whole, Arc<dyn File>)>> {
-        let limits = match self.folder.open(&self.limits_name, Access::Read) {
+        let limits = match self.folder.open(&self.limits_name, Access::Write) {
             Ok(f) => f,
             Err(e) if e.status == Status::Missing => return Ok(None),
             Err(e) => return Err(e),
         };
         let whole = sound_limits(&*limits, size)?;
-        if whole.count == 0 && limits.size()? >= LIMIT {
+        // no limits say nothing about records that are there: they may wait in a buffer that was lost
+        if whole.count == 0 && size > 0 {
             return Ok(None);
         }
         let bounds = Limits::on_disk(limits.clone(), 0, whole.count, false).bounds(whole.count.saturating_sub(1), whole.count.min(1))?;
         let last = bounds.first().copied().unwrap_or(0);
         let fits = self.raw() || shape::tiled(records, last, whole.end);
         Ok(fits.then_some((whole, limits)))
+    }
+
+    /// Records behind the last limit: frames, whole or not; of uncompressed ones nobody knows the number.
+    fn records_behind(&self, records: &dyn File, end: u64) -> Result<u64> {
+        let size = records.size()?;
+        if self.raw() || end >= size {
+            return Ok(u64::from(end < size));
+        }
+        let (frames, stop) = shape::count_frames(records, end, size);
+        Ok(frames + u64::from(stop < size))
     }
 
     fn remove_limits(&self) -> Result<()> {
@@ -183,7 +192,7 @@ impl Repair<'_> {
 
     /// Writes the one limit that the frames contradict.
     fn mend_last_limit(&self, records: &dyn File, end: u64, size: u64) -> Result<Repaired> {
-        let change = Change { name: self.name.into(), file: Some(records), over: size - LIMIT..size };
+        let change = Change { name: self.container.main.clone(), file: Some(records), over: size - LIMIT..size };
         self.change(&[change], || {
             records.write_at(size - LIMIT, &end.to_le_bytes())?;
             self.sync(records)
@@ -192,7 +201,7 @@ impl Repair<'_> {
     }
 
     fn change(&self, changes: &[Change<'_>], act: impl FnOnce() -> Result<()>) -> Result<()> {
-        let undo = Undo::begin(self.folder, self.name, self.durable, changes)?;
+        let undo = Undo::begin(&self.container, self.durable, changes)?;
         match act() {
             Ok(()) => undo.commit(),
             Err(e) => {
@@ -205,8 +214,16 @@ impl Repair<'_> {
     /// Does what closing would have done for a writer that keeps limits in a second file till then.
     fn close_for_the_writer(&self, records: &dyn File, limits: &dyn File, whole: Whole) -> Result<Repaired> {
         let all = limits.size()?.div_ceil(LIMIT);
-        let change = Change { name: self.name.into(), file: Some(records), over: whole.end..u64::MAX };
-        self.change(&[change], || {
+        let behind = self.records_behind(records, whole.end)?;
+        // limits.NAME is cut to what counts in the same change: cut off between it and the removal, the two
+        // can be told to say the same
+        let changes = [
+            Change { name: self.container.main.clone(), file: Some(records), over: whole.end..u64::MAX },
+            Change { name: self.limits_name.clone(), file: Some(limits), over: whole.count * LIMIT..u64::MAX },
+        ];
+        self.change(&changes, || {
+            limits.set_size(whole.count * LIMIT)?;
+            self.sync(limits)?;
             records.set_size(whole.end + whole.count * LIMIT)?;
             let mut done = 0;
             let mut piece = memory::zeroed(PIECE.min(whole.count * LIMIT) as usize)?;
@@ -224,12 +241,12 @@ impl Repair<'_> {
             self.folder.remove(&self.sums_name)?;
         }
         self.remove_limits()?;
-        Ok(Repaired { kept: whole.count, dropped: all - whole.count })
+        Ok(Repaired { kept: whole.count, dropped: (all - whole.count).max(behind) })
     }
 
     /// Limits of their own: those that are whole stay, and as many checksums.
     fn separate(&self) -> Result<Repaired> {
-        let size = self.folder.open(self.name, Access::Read)?.size()?;
+        let size = self.folder.open(&self.container.main, Access::Read)?.size()?;
         let limits = self.folder.open(&self.limits_name, Access::Write)?;
         let bytes = limits.size()?;
         let whole = sound_limits(&*limits, size)?;

@@ -16,17 +16,11 @@ use crate::error::{Result, fail};
 use crate::io::File;
 use crate::memory;
 
-/// Frames to walk at most when opening: a last record of more is left to the reader.
-const WALK: usize = 1 << 16;
-
 /// Where the frames that begin at `from` end: the first place that no sound frame follows.
 fn frames_end(src: &impl Source, from: u64) -> u64 {
     let mut at = from;
-    for _ in 0..WALK {
-        match frame::frame(src, at) {
-            Ok(f) => at += f.len,
-            Err(_) => break,
-        }
+    while let Ok(f) = frame::frame(src, at) {
+        at += f.len;
     }
     at
 }
@@ -58,7 +52,7 @@ pub fn last_limit(file: &dyn File, limits: &Limits, end: u64, size: u64, decoder
     if end == 0 && limits.bounds(0, 1)?.last().is_some_and(|&first| first > 0) {
         return Err(fail!(Format, "{}: the last limit says that there are no records, the first that there are: it was cut short, or is damaged", file.name()));
     }
-    let source = FileSource { file, end: size };
+    let source = FileSource::new(file, size);
     let tail = limits.bounds(n.saturating_sub(3), n.min(3))?;
     limits.still()?;
     let (_, before) = tail.split_last().unwrap_or((&0, &[]));
@@ -119,7 +113,7 @@ pub fn sums_fit(file: &dyn File, sums: &dyn File, end: u64, count: u64, memory_l
 /// Where the records of a compressed file with a damaged last limit really end, if that can be told: its
 /// frames end there, the last of them decodes, and all limits behind but the last are ends of frames.
 pub fn find_end(file: &dyn File, size: u64, decoder: &Decoder, memory_limit: u64) -> Result<Option<u64>> {
-    let source = FileSource { file, end: size };
+    let source = FileSource::patient(file, size);
     let (mut end, mut last, mut frames) = (0, 0, 0u64);
     while let Ok(f) = frame::frame(&source, end) {
         last = end;
@@ -154,14 +148,20 @@ fn all_end_frames(file: &dyn File, source: &FileSource<'_>, at: u64, count: u64)
     Ok(true)
 }
 
-/// Are these bytes frames from end to end?
-pub fn tiled(file: &dyn File, from: u64, to: u64) -> bool {
-    let source = FileSource { file, end: to };
-    let mut at = from;
+/// How many frames there are from `from` on, and where no sound frame follows.
+pub fn count_frames(file: &dyn File, from: u64, to: u64) -> (u64, u64) {
+    let source = FileSource::patient(file, to);
+    let (mut at, mut frames) = (from, 0);
     while let (true, Ok(f)) = (at < to, frame::frame(&source, at)) {
         at += f.len;
+        frames += 1;
     }
-    at == to
+    (frames, at)
+}
+
+/// Are these bytes frames from end to end?
+pub fn tiled(file: &dyn File, from: u64, to: u64) -> bool {
+    count_frames(file, from, to).1 == to
 }
 
 /// What about a record makes its neighbours worth a look.
@@ -193,7 +193,7 @@ pub fn neighbours(shard: &Shard, i: u64, odd: Odd) -> Result<()> {
     // behind the last record of a file without limits there may be frames that do not count yet; but who
     // writes frames with checksums leaves no record without a frame
     let at = bounds.get((i - first + 1) as usize).copied().unwrap_or(0);
-    let source = FileSource { file: shard.file(), end: shard.end() };
+    let source = FileSource::new(shard.file(), shard.end());
     if odd == Odd::Empty && last == i + 1 && at < shard.end() && frame::frame(&source, at).is_ok_and(|f| f.checksum) {
         return Err(fail!(Format, "it is empty, and a frame lies behind its limit, {at}: the limit is damaged"));
     }
@@ -202,7 +202,7 @@ pub fn neighbours(shard: &Shard, i: u64, odd: Odd) -> Result<()> {
 
 /// Do these bytes hold more than one frame of data? Bytes that are no frames do not.
 fn several(file: &dyn File, from: u64, to: u64) -> bool {
-    let source = FileSource { file, end: to };
+    let source = FileSource::new(file, to);
     let (mut at, mut data) = (from, 0);
     while at < to && data < 2 {
         let Ok(f) = frame::frame(&source, at) else { return false };

@@ -11,8 +11,8 @@ use super::limits::{LIMIT, Limits};
 use super::shape;
 use crate::checksum::crc32;
 use crate::error::{Error, Result, Status, fail};
-use crate::io::journal::Snapshot;
-use crate::io::{Access, File, Folder, beside};
+use crate::io::journal::{Container, Snapshot};
+use crate::io::{Access, File, Folder};
 use crate::memory;
 use std::cell::RefCell;
 use std::ffi::OsStr;
@@ -22,6 +22,8 @@ use std::sync::Arc;
 pub const LIMITS_PREFIX: &str = "limits.";
 /// Name of the file with the checksums of `name`.
 pub const SUMS_PREFIX: &str = "checksums.";
+/// The files of a bag: records, limits, checksums.
+pub const PREFIXES: &[&str] = &["", LIMITS_PREFIX, SUMS_PREFIX];
 /// Bytes of one checksum.
 pub const SUM: u64 = 4;
 /// Scratch memory that a thread keeps.
@@ -40,6 +42,11 @@ pub struct How {
     pub verify: bool,
     /// What the file may make us allocate.
     pub memory_limit: u64,
+}
+
+/// The files of the bag of this name.
+pub fn container(folder: &Arc<dyn Folder>, name: &OsStr) -> Container {
+    Container { folder: folder.clone(), main: name.into(), prefixes: PREFIXES }
 }
 
 /// One file of a bag.
@@ -61,15 +68,15 @@ enum Sums {
 
 impl Shard {
     /// Opens the last commit.
-    pub fn open(folder: &Arc<dyn Folder>, name: &OsStr, decoder: &Arc<Decoder>, how: How) -> Result<Shard> {
-        Snapshot::read(folder, name, |snap| {
-            let records = snap.open(name, how.access)?;
+    pub fn open(c: &Container, decoder: &Arc<Decoder>, how: How) -> Result<Shard> {
+        Snapshot::read(c, |snap| {
+            let records = snap.open(&c.main, how.access)?;
             let size = records.size()?;
             let (limits, end, mut bytes) = if how.separate {
-                let (limits, bytes) = Shard::separate(snap, name, how.access)?;
+                let (limits, bytes) = Shard::separate(snap, c, how.access)?;
                 (limits, size, size.saturating_add(bytes))
             } else {
-                let (limits, end) = Shard::tail(&records, size).map_err(|e| hint(e, &**folder, name))?;
+                let (limits, end) = Shard::tail(&records, size).map_err(|e| hint(e, c))?;
                 if decoder.codec() == Codec::Zstd {
                     shape::last_limit(&*records, &limits, end, size, decoder, how.memory_limit)?;
                 }
@@ -77,7 +84,7 @@ impl Shard {
             };
             let mut sums = None;
             if decoder.codec() == Codec::None {
-                let (found, size) = Sums::open(snap, name, limits.count(), how)?;
+                let (found, size) = Sums::open(snap, c, limits.count(), how)?;
                 sums = found;
                 bytes = bytes.saturating_add(size);
             }
@@ -86,7 +93,8 @@ impl Shard {
         })
     }
 
-    fn tail(file: &Arc<dyn File>, size: u64) -> Result<(Limits, u64)> {
+    /// Limits at the tail of a file, and where its records end.
+    pub fn tail(file: &Arc<dyn File>, size: u64) -> Result<(Limits, u64)> {
         let name = file.name();
         if size == 0 {
             return Ok((Limits::on_disk(file.clone(), 0, 0, true), 0));
@@ -106,8 +114,8 @@ impl Shard {
         Ok((Limits::on_disk(file.clone(), end, (size - end) / LIMIT, true), end))
     }
 
-    fn separate(snap: &Snapshot, name: &OsStr, access: Access) -> Result<(Limits, u64)> {
-        let file = snap.open(&beside(LIMITS_PREFIX, name, ""), access)?;
+    fn separate(snap: &Snapshot<'_>, c: &Container, access: Access) -> Result<(Limits, u64)> {
+        let file = snap.open(&c.name(LIMITS_PREFIX), access)?;
         let size = file.size()?;
         if !size.is_multiple_of(LIMIT) {
             return Err(fail!(Format, "{}: {size} bytes are not a whole number of limits of 8 bytes (repair keeps the whole ones)", file.name()));
@@ -157,7 +165,7 @@ impl Shard {
         }) else {
             return Ok(false);
         };
-        let source = super::frame::FileSource { file: self.file(), end: self.end };
+        let source = super::frame::FileSource::new(self.file(), self.end);
         Ok(super::frame::frame(&source, at).is_ok_and(|f| f.checksum))
     }
 
@@ -272,8 +280,8 @@ fn fitting(dst: Option<&mut [u8]>, n: usize) -> Result<Option<&mut [u8]>> {
 
 impl Sums {
     /// The checksums, if they are there and wanted, and how many bytes they have.
-    fn open(snap: &Snapshot, name: &OsStr, count: u64, how: How) -> Result<(Option<Sums>, u64)> {
-        let file = match snap.open(&beside(SUMS_PREFIX, name, ""), how.access) {
+    fn open(snap: &Snapshot<'_>, c: &Container, count: u64, how: How) -> Result<(Option<Sums>, u64)> {
+        let file = match snap.open(&c.name(SUMS_PREFIX), how.access) {
             Ok(f) => f,
             Err(e) if e.status == Status::Missing => return Ok((None, 0)),
             Err(e) => return Err(e),
@@ -335,12 +343,12 @@ pub fn check_sum(want: u32, record: &[u8]) -> Result<()> {
 }
 
 /// Tells of the limits file that lies beside a file that has none at its tail.
-fn hint(mut e: Error, folder: &dyn Folder, name: &OsStr) -> Error {
-    let limits = beside(LIMITS_PREFIX, name, "");
-    if e.status == Status::Format && folder.exists(&limits).unwrap_or(false) {
+fn hint(mut e: Error, c: &Container) -> Error {
+    let limits = c.name(LIMITS_PREFIX);
+    if e.status == Status::Format && c.folder.exists(&limits).unwrap_or(false) {
         e.message.push_str(&format!(
             "; {} lies beside it: open with HOLDALL_OPT_BAG_LIMITS 1, or repair if a writer of a single file was cut off",
-            folder.show(&limits)
+            c.folder.show(&limits)
         ));
     }
     e

@@ -13,11 +13,11 @@
 
 use super::codec::{CODEC_BY_NAME, Codec, Decoder, Encoder, Encoding};
 use super::limits::LIMIT;
-use super::shard::{How, LIMITS_PREFIX, SUM, SUMS_PREFIX, Shard};
+use super::shard::{How, LIMITS_PREFIX, SUM, SUMS_PREFIX, Shard, container};
 use super::spec;
 use crate::checksum::crc32;
 use crate::error::{Error, Result, Status, fail};
-use crate::io::journal::{self, Change, Undo};
+use crate::io::journal::{self, Change, Container, Undo};
 use crate::io::lock::Lock;
 use crate::io::{Access, File, Folder, beside, file};
 use crate::memory;
@@ -58,8 +58,7 @@ pub enum Mode {
 
 /// A writer of one bag.
 pub struct Writer {
-    folder: Arc<dyn Folder>,
-    name: OsString,
+    container: Container,
     separate: bool,
     with_sums: bool,
     durable: bool,
@@ -91,6 +90,8 @@ struct Base {
     sums: Option<Arc<dyn File>>,
     /// Where the committed records end.
     end: u64,
+    /// Length of the file with the records when it was opened, or at the last commit.
+    size: u64,
 }
 
 /// Bytes on their way: the last ones in memory, those before in a file.
@@ -186,10 +187,6 @@ impl Sink {
     }
 }
 
-fn temporary(prefix: &str, name: &OsStr) -> OsString {
-    beside(prefix, name, ".holdall-new")
-}
-
 impl Writer {
     /// Opens a path for writing.
     pub fn open(path: &OsStr, mode: Mode, options: &Options) -> Result<Writer> {
@@ -215,14 +212,12 @@ impl Writer {
         let durable = options.get(Opt::Durability, 1) == 1;
         let separate = options.get(Opt::BagLimits, 0) == 1;
         let with_sums = codec == Codec::None && encoding.checksum;
-        journal::settle(&**folder, name, durable)?;
-        for prefix in ["", LIMITS_PREFIX, SUMS_PREFIX] {
-            folder.remove_if_there(&temporary(prefix, name))?;
-        }
-        let sink = |prefix| Sink::new(folder, temporary(prefix, name));
+        let container = container(folder, name);
+        journal::tidy(&container, durable)?;
+        let sink = |prefix| Sink::new(folder, container.new_name(prefix));
+        let (records, limits, sums) = (sink(""), sink(LIMITS_PREFIX), sink(SUMS_PREFIX));
         let mut w = Writer {
-            folder: folder.clone(),
-            name: name.into(),
+            container,
             separate,
             with_sums,
             durable,
@@ -230,9 +225,9 @@ impl Writer {
             encoder: encoding.encoder()?,
             encoding,
             spare: Mutex::new(Vec::new()),
-            records: sink(""),
-            limits: sink(LIMITS_PREFIX),
-            sums: sink(SUMS_PREFIX),
+            records,
+            limits,
+            sums,
             base: None,
             mode,
             committed: 0,
@@ -249,83 +244,114 @@ impl Writer {
         Ok(w)
     }
 
+    /// A new bag needs its names free; that of its limits, too, where it has them at its tail: they would
+    /// be taken for those of this bag.
     fn refuse_existing(&self) -> Result<()> {
-        for n in self.names() {
-            if self.folder.exists(&n)? {
-                return Err(fail!(Exists, "{}: it is there already (HOLDALL_REPLACE and HOLDALL_APPEND take it)", self.folder.show(&n)));
+        for prefix in ["", LIMITS_PREFIX, if self.with_sums { SUMS_PREFIX } else { "" }] {
+            let n = self.container.name(prefix);
+            if self.container.folder.exists(&n)? {
+                return Err(fail!(Exists, "{}: it is there already (HOLDALL_REPLACE and HOLDALL_APPEND take it)", self.container.folder.show(&n)));
             }
         }
         Ok(())
     }
 
-    /// Names of the files of the bag.
-    fn names(&self) -> Vec<OsString> {
-        let mut names = vec![self.name.clone()];
-        if self.separate {
-            names.push(beside(LIMITS_PREFIX, &self.name, ""));
-        }
-        if self.with_sums {
-            names.push(beside(SUMS_PREFIX, &self.name, ""));
-        }
-        names
-    }
-
     /// Opens the last commit to go on from it.
     fn open_committed(&mut self, options: &Options) -> Result<()> {
-        let how = How { access: Access::Read, separate: self.separate, cache: false, verify: true, memory_limit: u64::MAX };
-        let decoder = Arc::new(Decoder::new(self.encoding.codec, None)?);
-        let shard = Shard::open(&self.folder, &self.name, &decoder, how)?;
+        let how = How { access: Access::Read, separate: self.separate, cache: false, verify: true, memory_limit: memory::DEFAULT_LIMIT };
+        let decoder = Arc::new(Decoder::new(self.encoding.codec, options.given_bytes(Opt::Dictionary))?);
+        let shard = Shard::open(&self.container, &decoder, how)?;
+        self.refuse_the_other_kind(&shard)?;
         self.committed = shard.count();
-        let end = match shard.count() {
-            0 => 0,
-            n => {
-                // what lies behind the last limit will be written over: it must not be the last record
-                shard.read(n - 1, None)?;
-                shard.extent(n - 1)?.1
-            }
-        };
-        if shard.count() > 0 && self.encoding.codec == Codec::None {
-            if !shard.has_sums() && options.given(Opt::Checksum).is_some_and(|s| s != 0) {
-                return Err(fail!(
-                    State,
-                    "{}: its {} records have no checksums, so those appended cannot have any (write it anew for that)",
-                    self.folder.show(&self.name),
-                    shard.count()
-                ));
-            }
-            self.with_sums = shard.has_sums();
+        let mut end = 0;
+        if let Some(last) = shard.count().checked_sub(1) {
+            // what lies behind the last limit will be written over: it must not be the last record
+            shard.read(last, None)?;
+            end = shard.extent(last)?.1;
+            self.go_on_with_checksums(&shard, options.given(Opt::Checksum))?;
         }
         drop(shard);
         self.base = Some(self.open_base(end)?);
-        self.aim()
+        self.aim();
+        Ok(())
+    }
+
+    /// Refuses a bag that is there with its limits at the other place: what is taken for free room would be
+    /// its records.
+    fn refuse_the_other_kind(&self, shard: &Shard) -> Result<()> {
+        let folder = &self.container.folder;
+        let (name, limits) = (&self.container.main, self.container.name(LIMITS_PREFIX));
+        if !self.separate {
+            return match folder.exists(&limits)? {
+                true => Err(fail!(
+                    State,
+                    "{}: {} lies beside it; give HOLDALL_OPT_BAG_LIMITS 1 to go on with separate limits, or repair first",
+                    folder.show(name),
+                    folder.show(&limits)
+                )),
+                false => Ok(()),
+            };
+        }
+        let records = folder.open(name, Access::Read)?;
+        let size = records.size()?;
+        let end = match shard.count() {
+            0 => 0,
+            n => shard.extent(n - 1)?.1,
+        };
+        // bytes behind the last limit are what a writer that was cut off has left, unless they have limits
+        let sure = self.encoding.codec == Codec::Zstd || end == 0;
+        match Shard::tail(&records, size) {
+            Ok((l, tail_end)) if sure && size > end && l.count() > 0 && tail_end >= end => Err(fail!(
+                State,
+                "{}: it has limits at its tail, and {} says otherwise; repair first, or remove the one that is wrong",
+                folder.show(name),
+                folder.show(&limits)
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checksums go on as they are.
+    fn go_on_with_checksums(&mut self, shard: &Shard, asked: Option<i64>) -> Result<()> {
+        let there = match self.encoding.codec {
+            Codec::None => shard.has_sums(),
+            Codec::Zstd => shard.has_frame_checksum()?,
+        };
+        if !there && asked.is_some_and(|s| s != 0) {
+            return Err(fail!(
+                State,
+                "{}: its {} records have no checksums, so those appended cannot have any (write it anew for that)",
+                self.container.folder.show(&self.container.main),
+                shard.count()
+            ));
+        }
+        match self.encoding.codec {
+            Codec::None => self.with_sums = there,
+            Codec::Zstd => {
+                self.encoding.checksum = there;
+                self.encoder = self.encoding.encoder()?;
+            }
+        }
+        Ok(())
     }
 
     fn open_base(&self, end: u64) -> Result<Base> {
-        let open = |prefix| self.folder.open(&beside(prefix, &self.name, ""), Access::Write);
+        let open = |prefix| self.container.folder.open(&self.container.name(prefix), Access::Write);
         let sums = match open(SUMS_PREFIX) {
             Ok(f) if self.with_sums => Some(f),
             Err(e) if e.status != Status::Missing => return Err(e),
             _ => None,
         };
-        Ok(Base {
-            records: self.folder.open(&self.name, Access::Write)?,
-            limits: if self.separate { Some(open(LIMITS_PREFIX)?) } else { None },
-            sums,
-            end,
-        })
+        let records = self.container.folder.open(&self.container.main, Access::Write)?;
+        let size = records.size()?;
+        Ok(Base { records, limits: if self.separate { Some(open(LIMITS_PREFIX)?) } else { None }, sums, end, size })
     }
 
-    /// Points the sinks at where the next records wait.
-    fn aim(&mut self) -> Result<()> {
-        let Some(base) = &self.base else { return Ok(()) };
-        if self.separate {
-            // what a writer that was cut off left behind the last limit goes
-            if base.records.size()? > base.end {
-                base.records.set_size(base.end)?;
-            }
-            self.records = Sink::onto(&self.folder, self.name.clone(), base.records.clone(), base.end);
+    /// Points the sink of the records at where the next ones wait.
+    fn aim(&mut self) {
+        if let Some(base) = self.base.as_ref().filter(|_| self.separate) {
+            self.records = Sink::onto(&self.container.folder, self.container.main.clone(), base.records.clone(), base.end);
         }
-        Ok(())
     }
 
     /// Records of the last commit and those appended since.
@@ -335,10 +361,10 @@ impl Writer {
 
     fn check(&self) -> Result<()> {
         if self.owner != std::process::id() {
-            return Err(fail!(State, "{}: this writer belongs to the process that opened it", self.folder.show(&self.name)));
+            return Err(fail!(State, "{}: this writer belongs to the process that opened it", self.container.folder.show(&self.container.main)));
         }
         if self.broken {
-            return Err(fail!(State, "{}: a commit of this writer failed half-way; open it again, what was committed before is whole", self.folder.show(&self.name)));
+            return Err(fail!(State, "{}: a commit of this writer failed half-way; open it again, what was committed before is whole", self.container.folder.show(&self.container.main)));
         }
         Ok(())
     }
@@ -456,15 +482,16 @@ impl Writer {
         match self.base.take() {
             None => {
                 // the temporary files are the bag now
-                let sink = |prefix| Sink::new(&self.folder, temporary(prefix, &self.name));
+                let sink = |prefix| Sink::new(&self.container.folder, self.container.new_name(prefix));
                 let (r, l, s) = (sink(""), sink(LIMITS_PREFIX), sink(SUMS_PREFIX));
                 (self.records, self.limits, self.sums) = (r, l, s);
                 self.base = Some(self.open_base(end)?);
             }
             Some(mut b) => {
                 b.end = end;
+                b.size = b.records.size()?;
                 if b.sums.is_none() && self.with_sums {
-                    b.sums = Some(self.folder.open(&beside(SUMS_PREFIX, &self.name, ""), Access::Write)?);
+                    b.sums = Some(self.container.folder.open(&self.container.name(SUMS_PREFIX), Access::Write)?);
                 }
                 self.base = Some(b);
                 self.records.clear();
@@ -472,7 +499,8 @@ impl Writer {
                 self.sums.clear();
             }
         }
-        self.aim()
+        self.aim();
+        Ok(())
     }
 
     /// The first commit of a new bag, or of one that replaces another.
@@ -482,35 +510,30 @@ impl Writer {
         }
         self.records.flush()?;
         let records = self.records.file()?;
-        let mut renames = vec![(self.records.name.clone(), self.name.clone())];
-        let mut gone = Vec::new();
-        let limits_name = beside(LIMITS_PREFIX, &self.name, "");
+        let (mut renames, mut gone) = (vec![""], vec![]);
         if self.separate {
             sync_sink(&mut self.limits, self.durable)?;
-            renames.push((self.limits.name.clone(), limits_name.clone()));
+            renames.push(LIMITS_PREFIX);
         } else {
             // a commit that failed may have left its limits there
             records.set_size(self.records.len())?;
             self.limits.copy_to(&*records, self.records.len())?;
+            gone.push(LIMITS_PREFIX);
         }
-        let sums_name = beside(SUMS_PREFIX, &self.name, "");
         if self.with_sums {
             sync_sink(&mut self.sums, self.durable)?;
-            renames.push((self.sums.name.clone(), sums_name));
+            renames.push(SUMS_PREFIX);
         } else {
-            gone.push(sums_name);
-        }
-        if self.mode == Mode::Replace && !self.separate {
-            gone.push(limits_name.clone());
+            gone.push(SUMS_PREFIX);
         }
         if self.durable {
             records.sync()?;
         }
-        let swapped = journal::swap(&*self.folder, &self.name, self.durable, &renames, &gone);
+        let swapped = journal::swap(&self.container, self.durable, &renames, &gone);
         if swapped.is_err() {
             self.broken = true;
         } else if !self.separate {
-            let _ = self.folder.remove_if_there(&self.limits.name);
+            let _ = self.container.folder.remove_if_there(&self.limits.name);
         }
         swapped
     }
@@ -518,6 +541,7 @@ impl Writer {
     /// A commit in place.
     fn commit_append(&mut self) -> Result<()> {
         let Some(base) = &self.base else { return Ok(()) };
+        self.still_ours(base)?;
         let new_end = base.end + self.records.len();
         if self.separate {
             self.records.flush()?;
@@ -525,15 +549,15 @@ impl Writer {
                 base.records.sync()?;
             }
         }
-        let sums_name = beside(SUMS_PREFIX, &self.name, "");
+        let sums_name = self.container.name(SUMS_PREFIX);
         let mut changes = vec![match &base.limits {
-            Some(l) => Change { name: beside(LIMITS_PREFIX, &self.name, ""), file: Some(&**l), over: 0..0 },
-            None => Change { name: self.name.clone(), file: Some(&*base.records), over: base.end..u64::MAX },
+            Some(l) => Change { name: self.container.name(LIMITS_PREFIX), file: Some(&**l), over: 0..0 },
+            None => Change { name: self.container.main.clone(), file: Some(&*base.records), over: base.end..u64::MAX },
         }];
         if self.with_sums {
             changes.push(Change { name: sums_name.clone(), file: base.sums.as_deref(), over: 0..0 });
         }
-        let undo = Undo::begin(&self.folder, &self.name, self.durable, &changes)?;
+        let undo = Undo::begin(&self.container, self.durable, &changes)?;
         match self.write_append(base, new_end) {
             Ok(()) => {
                 let done = undo.commit();
@@ -545,6 +569,22 @@ impl Writer {
                 Err(e)
             }
         }
+    }
+
+    /// Refuses to write where somebody else has written, who cannot have had the lock.
+    fn still_ours(&self, base: &Base) -> Result<()> {
+        let mut files = vec![("", Some(&base.records), if self.separate { None } else { Some(base.size) })];
+        files.push((LIMITS_PREFIX, base.limits.as_ref(), Some(self.committed * LIMIT)));
+        files.push((SUMS_PREFIX, base.sums.as_ref(), Some(self.committed * SUM)));
+        for (prefix, file, size) in files {
+            let Some(file) = file else { continue };
+            let name = self.container.name(prefix);
+            let there = self.container.folder.identity(&name)? == Some(file.identity());
+            if !there || size.is_some_and(|s| file.size().is_ok_and(|now| now != s)) {
+                return Err(fail!(State, "{}: another writer has changed it since it was opened here", self.container.folder.show(&name)));
+            }
+        }
+        Ok(())
     }
 
     fn write_append(&self, base: &Base, new_end: u64) -> Result<()> {
@@ -565,12 +605,12 @@ impl Writer {
         if self.with_sums {
             let sums = match &base.sums {
                 Some(s) => s.clone(),
-                None => self.folder.open(&beside(SUMS_PREFIX, &self.name, ""), Access::Create)?,
+                None => self.container.folder.open(&self.container.name(SUMS_PREFIX), Access::Create)?,
             };
             self.sums.copy_to(&*sums, old * SUM)?;
             sync(&*sums)?;
             if base.sums.is_none() && self.durable {
-                self.folder.sync()?;
+                self.container.folder.sync()?;
             }
         }
         Ok(())
@@ -604,7 +644,7 @@ impl Drop for Writer {
             return;
         }
         if let Some(b) = self.base.as_ref().filter(|_| self.separate && self.records.written > 0) {
-            let _ = b.records.set_size(b.end);
+            let _ = b.records.set_size(b.size.max(b.end));
         }
         self.records.clear();
         self.limits.clear();

@@ -19,8 +19,9 @@
 //!
 //! Layout (little-endian): `holdall journal\n`, u32 version 1, u32 kind, u64 that tells one journal from
 //! another, u32 entries, then the entries, then u32 CRC-32 of all before, then saved bytes. Entry: u16 length and bytes of a name;
-//! undo: u64 old length (all ones: no such file), u32 ranges, each u64 place, u64 length, u64 place of
-//! the saved bytes in the journal, u32 their CRC-32; swap: u16 1 and u16 length and bytes of the final
+//! undo: u64 old length (all ones: no such file), u32 CRC-32 of up to 4 KiB before the place (they tell
+//! that this is still the same file), u64 place, u64 length, u64 place of the saved bytes in the journal,
+//! u32 their CRC-32; swap: u16 1 and u16 length and bytes of the final
 //! name, or u16 0: the file is to be removed. The name "" is a name: that of storage with one file.
 #![forbid(unsafe_code)]
 
@@ -42,9 +43,46 @@ const ABSENT: u64 = u64::MAX;
 /// The index of a journal (not the saved bytes) is small: a few files.
 const INDEX_LIMIT: usize = 1 << 20;
 const PIECE: usize = 1 << 20;
+/// A container has a few files.
+const MOST_ENTRIES: u32 = 16;
+const WITNESS: u64 = 4 << 10;
 
-fn journal_name(main: &OsStr) -> OsString {
-    beside("", main, ".holdall-journal")
+/// A container: the files that belong together, and the folder they are in. A journal may name these
+/// files and no others, whatever its bytes say.
+#[derive(Clone)]
+pub struct Container {
+    /// The folder.
+    pub folder: Arc<dyn Folder>,
+    /// Name of the main file.
+    pub main: OsString,
+    /// What the names of the other files have before that of the main one; "" for itself.
+    pub prefixes: &'static [&'static str],
+}
+
+/// What a new file has behind its name until it takes its place.
+pub const NEW: &str = ".holdall-new";
+
+impl Container {
+    /// The file with this prefix.
+    pub fn name(&self, prefix: &str) -> OsString {
+        beside(prefix, &self.main, "")
+    }
+    /// The same while it is new.
+    pub fn new_name(&self, prefix: &str) -> OsString {
+        beside(prefix, &self.main, NEW)
+    }
+    fn journal(&self) -> OsString {
+        beside("", &self.main, ".holdall-journal")
+    }
+    fn has(&self, name: &OsStr) -> bool {
+        self.prefixes.iter().any(|p| self.name(p) == name)
+    }
+    fn has_new(&self, name: &OsStr) -> bool {
+        self.prefixes.iter().any(|p| self.new_name(p) == name)
+    }
+    fn sync(&self, durable: bool) -> Result<()> {
+        if durable { self.folder.sync() } else { Ok(()) }
+    }
 }
 
 /// Bytes of a file that are going to be written over.
@@ -59,7 +97,7 @@ struct Saved {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Entry {
-    Undo { name: OsString, size: Option<u64>, saved: Vec<Saved> },
+    Undo { name: OsString, size: Option<u64>, witness: u32, saved: Saved },
     Swap { name: OsString, to: Option<OsString> },
 }
 
@@ -77,16 +115,14 @@ fn encode(kind: u32, nonce: u64, entries: &[Entry]) -> Vec<u8> {
     b.extend((entries.len() as u32).to_le_bytes());
     for e in entries {
         match e {
-            Entry::Undo { name: n, size, saved } => {
+            Entry::Undo { name: n, size, witness, saved: s } => {
                 name(&mut b, n);
                 b.extend(size.unwrap_or(ABSENT).to_le_bytes());
-                b.extend((saved.len() as u32).to_le_bytes());
-                for s in saved {
-                    for v in [s.at, s.len, s.from] {
-                        b.extend(v.to_le_bytes());
-                    }
-                    b.extend(s.crc.to_le_bytes());
+                b.extend(witness.to_le_bytes());
+                for v in [s.at, s.len, s.from] {
+                    b.extend(v.to_le_bytes());
                 }
+                b.extend(s.crc.to_le_bytes());
             }
             Entry::Swap { name: n, to } => {
                 name(&mut b, n);
@@ -122,9 +158,7 @@ impl<'a> Cursor<'a> {
     fn name(&mut self) -> Option<OsString> {
         let n = self.u16()?;
         let b = self.take(n.into())?;
-        // names are siblings: nothing that a journal says may reach out of its folder
-        let fine = !b.contains(&b'/') && !b.contains(&0) && b != b"." && b != b"..";
-        fine.then(|| OsString::from_vec(b.to_vec()))
+        Some(OsString::from_vec(b.to_vec()))
     }
 }
 
@@ -133,11 +167,6 @@ fn nonce() -> u64 {
     static MADE: AtomicU64 = AtomicU64::new(0);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as u64);
     now ^ u64::from(std::process::id()).rotate_left(40) ^ MADE.fetch_add(1, Ordering::Relaxed).rotate_left(20)
-}
-
-/// May a journal of this container name that file? Only what bears the container's own name.
-fn ours(name: &OsStr, main: &OsStr) -> bool {
-    main.is_empty() || name.as_bytes().windows(main.len()).any(|w| w == main.as_bytes())
 }
 
 /// Reads the index; `None` where the bytes are no journal of ours.
@@ -149,16 +178,14 @@ fn decode(bytes: &[u8]) -> Option<(u64, Vec<Entry>)> {
     let kind = c.u32()?;
     let nonce = c.u64()?;
     let mut entries = Vec::new();
-    for _ in 0..c.u32()? {
+    for _ in 0..c.u32()?.min(MOST_ENTRIES) {
         let name = c.name()?;
         entries.push(match kind {
             UNDO => {
                 let size = Some(c.u64()?).filter(|&s| s != ABSENT);
-                let mut saved = Vec::new();
-                for _ in 0..c.u32()? {
-                    saved.push(Saved { at: c.u64()?, len: c.u64()?, from: c.u64()?, crc: c.u32()? });
-                }
-                Entry::Undo { name, size, saved }
+                let witness = c.u32()?;
+                let saved = Saved { at: c.u64()?, len: c.u64()?, from: c.u64()?, crc: c.u32()? };
+                Entry::Undo { name, size, witness, saved }
             }
             SWAP => Entry::Swap { name, to: if c.u16()? == 1 { Some(c.name()?) } else { None } },
             _ => return None,
@@ -175,20 +202,17 @@ struct Hot {
     entries: Vec<Entry>,
 }
 
-fn load(folder: &dyn Folder, main: &OsStr) -> Result<Option<Hot>> {
-    let file = match folder.open(&journal_name(main), Access::Read) {
+fn load(c: &Container) -> Result<Option<Hot>> {
+    let file = match c.folder.open(&c.journal(), Access::Read) {
         Ok(f) => f,
         Err(e) if e.status == Status::Missing => return Ok(None),
         Err(e) => return Err(e),
     };
-    let mut head = memory::zeroed(usize::try_from(file.size()?).unwrap_or(INDEX_LIMIT).min(INDEX_LIMIT))?;
+    let size = file.size()?;
+    let mut head = memory::zeroed(usize::try_from(size).unwrap_or(INDEX_LIMIT).min(INDEX_LIMIT))?;
     let n = file.read_at(0, &mut head)?;
     head.truncate(n);
-    let named = |e: &Entry| match e {
-        Entry::Undo { name, .. } => ours(name, main),
-        Entry::Swap { name, to } => ours(name, main) && to.as_ref().is_none_or(|to| ours(to, main)),
-    };
-    let Some((nonce, entries)) = decode(&head).filter(|(_, entries)| entries.iter().all(named)) else {
+    let Some((nonce, entries)) = decode(&head).filter(|(_, entries)| sound(c, entries, size)) else {
         return Err(fail!(
             Format,
             "{}: this journal of an unfinished change is damaged, so the container beside it may be half changed",
@@ -196,6 +220,51 @@ fn load(folder: &dyn Folder, main: &OsStr) -> Result<Option<Hot>> {
         ));
     };
     Ok(Some(Hot { file, nonce, entries }))
+}
+
+/// Can these entries be ours: each about another file of the container, and within its bounds?
+fn sound(c: &Container, entries: &[Entry], journal: u64) -> bool {
+    let mut names: Vec<&OsStr> = Vec::new();
+    let fits = entries.iter().all(|e| match e {
+        Entry::Undo { name, size, saved, .. } => {
+            names.push(name);
+            let within = saved.at.checked_add(saved.len).is_some_and(|end| end <= size.unwrap_or(0));
+            c.has(name) && within && saved.from.checked_add(saved.len).is_some_and(|end| end <= journal)
+        }
+        Entry::Swap { name, to: Some(to) } => {
+            names.push(to);
+            c.has_new(name) && c.has(to)
+        }
+        Entry::Swap { name, to: None } => {
+            names.push(name);
+            c.has(name)
+        }
+    });
+    names.sort_unstable();
+    fits && names.windows(2).all(|w| matches!(w, [a, b] if a != b))
+}
+
+/// CRC-32 of the last bytes before `at`, which a change does not touch.
+fn witness(file: &dyn File, at: u64) -> Result<u32> {
+    let n = at.min(WITNESS);
+    let mut bytes = memory::zeroed(n as usize)?;
+    let got = file.read_at(at - n, &mut bytes)?;
+    Ok(crc32(bytes.get(..got).unwrap_or_default()))
+}
+
+/// Refuses a journal that is not about this file: one that was left behind by another of the same name.
+fn same_file(file: &dyn File, size: u64, want: u32, saved: &Saved) -> Result<()> {
+    let now = file.size()?;
+    let whole = now >= size || (saved.at <= now && saved.at + saved.len == size);
+    let before = if saved.len == 0 { size } else { saved.at };
+    if whole && witness(file, before)? == want {
+        return Ok(());
+    }
+    Err(fail!(
+        Format,
+        "{}: a journal beside it tells of an unfinished change, but of another file of this name; if this one was made anew, remove the journal",
+        file.name()
+    ))
 }
 
 impl Hot {
@@ -219,17 +288,21 @@ impl Hot {
         Ok(())
     }
 
-    fn undo(&self, folder: &dyn Folder) -> Result<()> {
+    fn undo(&self, c: &Container) -> Result<()> {
         for e in &self.entries {
-            let Entry::Undo { name, size, saved } = e else { continue };
+            let Entry::Undo { name, size, witness, saved } = e else { continue };
             let Some(size) = *size else {
-                folder.remove_if_there(name)?;
+                c.folder.remove_if_there(name)?;
                 continue;
             };
-            let file = folder.open(name, Access::Write)?;
-            for s in saved {
-                self.replay(s, |at, piece| file.write_at(at, piece))?;
-            }
+            let file = match c.folder.open(name, Access::Write) {
+                Ok(f) => f,
+                // somebody has removed it meanwhile: there is nothing to put back
+                Err(e) if e.status == Status::Missing => continue,
+                Err(e) => return Err(e),
+            };
+            same_file(&*file, size, *witness, saved)?;
+            self.replay(saved, |at, piece| file.write_at(at, piece))?;
             file.set_size(size)?;
             file.sync()?;
         }
@@ -251,30 +324,36 @@ impl Hot {
 // ---- writers
 
 /// Finishes or undoes what a writer that was cut off has left. To be called under the lock, before
-/// anything else is done with the container. Says whether there was something.
-pub fn settle(folder: &dyn Folder, main: &OsStr, durable: bool) -> Result<bool> {
-    let sync = || if durable { folder.sync() } else { Ok(()) };
-    let name = journal_name(main);
-    folder.remove_if_there(&beside("", &name, "-new"))?;
-    let Some(hot) = load(folder, main)? else { return Ok(false) };
-    hot.undo(folder)?;
-    hot.finish_swap(folder)?;
-    sync()?;
-    folder.remove(&name)?;
-    sync()?;
-    Ok(true)
+/// anything else is done with the container.
+pub fn settle(c: &Container, durable: bool) -> Result<()> {
+    let name = c.journal();
+    c.folder.remove_if_there(&beside("", &name, "-new"))?;
+    if let Some(hot) = load(c)? {
+        hot.undo(c)?;
+        hot.finish_swap(&*c.folder)?;
+        c.sync(durable)?;
+        c.folder.remove(&name)?;
+        c.sync(durable)?;
+    }
+    Ok(())
 }
 
-fn publish(folder: &dyn Folder, main: &OsStr, durable: bool, write: impl FnOnce(&dyn File) -> Result<()>) -> Result<()> {
-    let name = journal_name(main);
+/// [`settle`], and removes the temporary files that are left then.
+pub fn tidy(c: &Container, durable: bool) -> Result<()> {
+    settle(c, durable)?;
+    c.prefixes.iter().try_for_each(|p| c.folder.remove_if_there(&c.new_name(p)))
+}
+
+fn publish(c: &Container, durable: bool, write: impl FnOnce(&dyn File) -> Result<()>) -> Result<()> {
+    let name = c.journal();
     let new = beside("", &name, "-new");
-    let file = folder.open(&new, Access::Create)?;
-    let done = write(&*file).and_then(|()| if durable { file.sync() } else { Ok(()) }).and_then(|()| folder.rename(&new, &name));
+    let file = c.folder.open(&new, Access::Create)?;
+    let done = write(&*file).and_then(|()| if durable { file.sync() } else { Ok(()) }).and_then(|()| c.folder.rename(&new, &name));
     if let Err(e) = done {
-        let _ = folder.remove_if_there(&new);
+        let _ = c.folder.remove_if_there(&new);
         return Err(e);
     }
-    if durable { folder.sync() } else { Ok(()) }
+    c.sync(durable)
 }
 
 /// One file that is going to be changed in place.
@@ -289,48 +368,53 @@ pub struct Change<'a> {
 
 /// A change under way. Dropping it without [`Undo::commit`] leaves the journal for the next writer.
 pub struct Undo {
-    folder: Arc<dyn Folder>,
-    main: OsString,
+    container: Container,
     durable: bool,
 }
 
 impl Undo {
     /// Saves what is going to be changed. Nothing may be changed before this has returned.
-    pub fn begin(folder: &Arc<dyn Folder>, main: &OsStr, durable: bool, changes: &[Change<'_>]) -> Result<Undo> {
+    pub fn begin(c: &Container, durable: bool, changes: &[Change<'_>]) -> Result<Undo> {
         let mut entries = Vec::new();
-        for c in changes {
-            let size = c.file.map(|f| f.size()).transpose()?;
-            let over = c.over.start..c.over.end.min(size.unwrap_or(0));
-            let saved = if over.is_empty() { vec![] } else { vec![Saved { at: over.start, len: over.end - over.start, from: 0, crc: 0 }] };
-            entries.push(Entry::Undo { name: c.name.clone(), size, saved });
+        for change in changes {
+            entries.push(change.entry()?);
         }
         // the index has its length before the places and sums in it are known
         let nonce = nonce();
         let index = encode(UNDO, nonce, &entries).len() as u64;
-        publish(&**folder, main, durable, |journal| {
+        publish(c, durable, |journal| {
             let mut end = index;
-            for (c, e) in changes.iter().zip(&mut entries) {
+            for (change, e) in changes.iter().zip(&mut entries) {
                 let Entry::Undo { saved, .. } = e else { continue };
-                for s in saved {
-                    s.from = end;
-                    s.crc = copy(c.file, s, journal, end)?;
-                    end = end.saturating_add(s.len);
-                }
+                saved.from = end;
+                saved.crc = copy(change.file, saved, journal, end)?;
+                end = end.saturating_add(saved.len);
             }
             journal.write_at(0, &encode(UNDO, nonce, &entries))
         })?;
-        Ok(Undo { folder: folder.clone(), main: main.into(), durable })
+        Ok(Undo { container: c.clone(), durable })
     }
 
     /// Makes the change count. The changed files must have been synced.
     pub fn commit(self) -> Result<()> {
-        self.folder.remove(&journal_name(&self.main))?;
-        if self.durable { self.folder.sync() } else { Ok(()) }
+        self.container.folder.remove(&self.container.journal())?;
+        self.container.sync(self.durable)
     }
 
     /// Puts everything back.
     pub fn rollback(self) -> Result<()> {
-        settle(&*self.folder, &self.main, self.durable).map(|_| ())
+        settle(&self.container, self.durable)
+    }
+}
+
+impl Change<'_> {
+    fn entry(&self) -> Result<Entry> {
+        let size = self.file.map(|f| f.size()).transpose()?;
+        let end = self.over.end.min(size.unwrap_or(0));
+        let at = self.over.start.min(end);
+        let before = if at == end { size.unwrap_or(0) } else { at };
+        let witness = self.file.map_or(Ok(0), |f| witness(f, before))?;
+        Ok(Entry::Undo { name: self.name.clone(), size, witness, saved: Saved { at, len: end - at, from: 0, crc: 0 } })
     }
 }
 
@@ -351,50 +435,46 @@ fn copy(file: Option<&dyn File>, s: &Saved, journal: &dyn File, to: u64) -> Resu
     Ok(crc.finalize())
 }
 
-/// Puts new files, written and synced under other names, in the place of the container's, and removes
-/// `gone`, all together. What is renamed must be there.
-pub fn swap(folder: &dyn Folder, main: &OsStr, durable: bool, renames: &[(OsString, OsString)], gone: &[OsString]) -> Result<()> {
-    let mut removes = Vec::new();
-    for g in gone {
-        if folder.exists(g)? {
-            removes.push(Entry::Swap { name: g.clone(), to: None });
+/// Puts new files, written and synced under their new names, in the place of the container's, and removes
+/// others, all together: `renames` and `gone` are prefixes.
+pub fn swap(c: &Container, durable: bool, renames: &[&str], gone: &[&str]) -> Result<()> {
+    let mut entries: Vec<Entry> = renames.iter().map(|p| Entry::Swap { name: c.new_name(p), to: Some(c.name(p)) }).collect();
+    for p in gone {
+        if c.folder.exists(&c.name(p))? {
+            entries.push(Entry::Swap { name: c.name(p), to: None });
         }
     }
-    let sync = || if durable { folder.sync() } else { Ok(()) };
-    if let ([(from, to)], []) = (renames, &*removes) {
-        folder.rename(from, to)?;
-        return sync();
+    if let [Entry::Swap { name, to: Some(to) }] = &entries[..] {
+        c.folder.rename(name, to)?;
+        return c.sync(durable);
     }
-    let mut entries: Vec<Entry> = renames.iter().map(|(f, t)| Entry::Swap { name: f.clone(), to: Some(t.clone()) }).collect();
-    entries.append(&mut removes);
     let bytes = encode(SWAP, nonce(), &entries);
-    publish(folder, main, durable, |journal| journal.write_at(0, &bytes))?;
+    publish(c, durable, |journal| journal.write_at(0, &bytes))?;
     // from here on the change counts: what fails now is finished by whoever writes next
-    settle(folder, main, durable).map(|_| ())
+    settle(c, durable)
 }
 
 // ---- readers
 
 /// The last commit of a container, as a reader may see it.
-pub struct Snapshot {
-    folder: Arc<dyn Folder>,
-    main: OsString,
+pub struct Snapshot<'a> {
+    container: &'a Container,
     hot: Option<Hot>,
     opened: Mutex<Vec<(OsString, u64, u64, Arc<dyn File>)>>,
 }
 
-impl Snapshot {
+impl Snapshot<'_> {
     /// Opens a container's files by `read`, which may be called again where a writer came in between.
-    pub fn read<T>(folder: &Arc<dyn Folder>, main: &OsStr, read: impl Fn(&Snapshot) -> Result<T>) -> Result<T> {
+    pub fn read<T>(c: &Container, read: impl Fn(&Snapshot<'_>) -> Result<T>) -> Result<T> {
         let mut waited = Duration::ZERO;
         loop {
-            let snap = Snapshot::take(folder, main)?;
+            let snap = Snapshot { container: c, hot: load(c)?, opened: Mutex::new(Vec::new()) };
             let result = read(&snap);
             if snap.still()? {
                 return result;
             }
             if waited.as_secs() >= 5 {
-                return Err(fail!(Busy, "{}: it changed each time it was being opened, for 5 seconds", folder.show(main)));
+                return Err(fail!(Busy, "{}: it changed each time it was being opened, for 5 seconds", c.folder.show(&c.main)));
             }
             let pause = Duration::from_millis(1);
             waited += pause;
@@ -402,51 +482,46 @@ impl Snapshot {
         }
     }
 
-    fn take(folder: &Arc<dyn Folder>, main: &OsStr) -> Result<Snapshot> {
-        let hot = load(&**folder, main)?;
-        Ok(Snapshot { folder: folder.clone(), main: main.into(), hot, opened: Mutex::new(Vec::new()) })
-    }
-
     /// Opens one file of the container as the last commit left it; `Missing` where it had none.
     pub fn open(&self, name: &OsStr, access: Access) -> Result<Arc<dyn File>> {
-        let missing = || fail!(Missing, "{}: there is no such file in the last commit", self.folder.show(name));
+        let folder = &self.container.folder;
+        let missing = || fail!(Missing, "{}: there is no such file in the last commit", folder.show(name));
         for e in self.hot.iter().flat_map(|h| &h.entries) {
             match e {
                 Entry::Undo { name: n, size: None, .. } if n == name => return Err(missing()),
-                Entry::Undo { name: n, size: Some(size), saved } if n == name => return self.before(name, *size, saved),
+                Entry::Undo { name: n, size: Some(size), witness, saved } if n == name => return self.before(name, *size, *witness, saved),
                 Entry::Swap { name: n, to: None } if n == name => return Err(missing()),
-                Entry::Swap { name: new, to: Some(to) } if to == name => match self.folder.open(new, access) {
+                Entry::Swap { name: new, to: Some(to) } if to == name => match folder.open(new, access) {
                     Err(e) if e.status == Status::Missing => {}
                     r => return r,
                 },
                 _ => {}
             }
         }
-        let file = self.folder.open(name, access)?;
+        let file = folder.open(name, access)?;
         let seen = (name.to_os_string(), file.identity(), file.size()?, file.clone());
         self.opened.lock().unwrap_or_else(PoisonError::into_inner).push(seen);
         Ok(file)
     }
 
     /// A file that is being changed, as it was.
-    fn before(&self, name: &OsStr, size: u64, saved: &[Saved]) -> Result<Arc<dyn File>> {
+    fn before(&self, name: &OsStr, size: u64, witness: u32, saved: &Saved) -> Result<Arc<dyn File>> {
         let hot = self.hot.as_ref().ok_or_else(|| fail!(State, "no journal"))?;
-        for s in saved {
-            hot.replay(s, |_, _| Ok(()))?;
-        }
-        let file = self.folder.open(name, Access::Read)?;
-        Ok(Arc::new(Before { file, journal: hot.file.clone(), size, saved: saved.to_vec() }))
+        hot.replay(saved, |_, _| Ok(()))?;
+        let file = self.container.folder.open(name, Access::Read)?;
+        same_file(&*file, size, witness, saved)?;
+        Ok(Arc::new(Before { file, journal: hot.file.clone(), size, saved: saved.clone() }))
     }
 
     /// Has nobody written since: the same journal (or none), the same files, of the same lengths?
     fn still(&self) -> Result<bool> {
-        let now = load(&*self.folder, &self.main)?.map(|h| h.nonce);
+        let now = load(self.container)?.map(|h| h.nonce);
         if now != self.hot.as_ref().map(|h| h.nonce) {
             return Ok(false);
         }
         let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         for (name, identity, size, file) in opened.iter() {
-            if self.folder.identity(name)? != Some(*identity) || file.size()? != *size {
+            if self.container.folder.identity(name)? != Some(*identity) || file.size()? != *size {
                 return Ok(false);
             }
         }
@@ -459,7 +534,7 @@ struct Before {
     file: Arc<dyn File>,
     journal: Arc<dyn File>,
     size: u64,
-    saved: Vec<Saved>,
+    saved: Saved,
 }
 
 impl File for Before {
@@ -471,16 +546,16 @@ impl File for Before {
         let end = self.size.min(at.saturating_add(dst.len() as u64));
         let n = usize::try_from(end.saturating_sub(at)).unwrap_or(0);
         let Some(dst) = dst.get_mut(..n) else { return Ok(0) };
-        self.file.read_at(at, dst)?;
-        for s in &self.saved {
-            let (from, to) = (s.at.max(at), s.at.saturating_add(s.len).min(end));
-            if from >= to {
-                continue;
-            }
-            let part = dst.get_mut((from - at) as usize..(to - at) as usize).unwrap_or_default();
-            self.journal.read_exact_at(s.from.saturating_add(from - s.at), part)?;
+        let got = self.file.read_at(at, dst)?;
+        let s = &self.saved;
+        let (from, to) = (s.at.max(at), (s.at + s.len).min(end));
+        if from >= to {
+            return Ok(got);
         }
-        Ok(n)
+        let part = dst.get_mut((from - at) as usize..(to - at) as usize).unwrap_or_default();
+        self.journal.read_exact_at(s.from + (from - s.at), part)?;
+        // what was saved reaches to the old end, so only bytes before it can be missing
+        Ok(if at + got as u64 >= from { n } else { got })
     }
 
     fn write_at(&self, _: u64, _: &[u8]) -> Result<()> {

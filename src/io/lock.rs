@@ -4,7 +4,7 @@
 
 use crate::error::{Error, Result, fail};
 use std::fs::{self, OpenOptions, TryLockError};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::PathBuf;
 
 /// A lock that is held until the value is dropped.
@@ -31,11 +31,16 @@ impl Lock {
                 .write(true)
                 .create(true)
                 .truncate(false)
+                // neither to wait for the other end of a pipe, nor to lock a file that is elsewhere
+                .custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW)
                 .open(&path)
                 .map_err(|e| match e.kind() {
                     std::io::ErrorKind::NotFound => fail!(Missing, "{}: there is no such folder", path.parent().unwrap_or(&path).display()),
                     _ => Error::os(&shown, &e),
                 })?;
+            if !file.metadata().map_err(|e| Error::os(&shown, &e))?.is_file() {
+                return Err(fail!(Format, "{shown}: this is no regular file, it cannot be the lock"));
+            }
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {

@@ -15,8 +15,6 @@ pub mod lock;
 #[allow(unsafe_code)]
 pub mod map;
 pub mod memory;
-#[allow(unsafe_code)]
-mod size;
 #[cfg(test)]
 pub mod sim;
 
