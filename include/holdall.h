@@ -35,7 +35,7 @@
  *    inside comes back as HOLDALL_E_PANIC and the handle then refuses work. After
  *    fork() the child may go on reading through handles that it inherited, on the
  *    calling thread only; an inherited writer refuses work there (HOLDALL_E_STATE), and
- *    closing it there changes nothing.
+ *    closing it there changes nothing (but its lock lasts until both have ended).
  *  - Callbacks run on the calling thread unless they say otherwise; they must not
  *    unwind (C++ exceptions, longjmp) through the library, nor call it with the handle
  *    they were called for.
@@ -264,12 +264,14 @@ void holdall_options_on_progress(holdall_options *options,
  * name "" there, and the files beside it names such as "limits.". May be used from many threads. */
 typedef struct holdall_io holdall_io;
 
-/* The caller's storage, as functions. Each may be called from several threads at once, on any thread.
+/* The caller's storage, as functions. Each may be called by several threads at once if several use the handles.
  * Each returns 0 or more where it is done, and -errno (such as -ENOENT: no such file) where it failed.
  * Only `size` and `read_at` are required; where one of the others is NULL, the storage is read-only.
  * 
  * Everything that commits promise rests on three of them: what `sync`, `rename` and `remove` have done
- * when they return must survive a failing power supply. */
+ * when they return must survive a failing power supply. Files are known by name alone: do not replace a bag
+ * that is open for reading.
+ * Other threads than the caller's use them only where HOLDALL_OPT_THREADS was set. */
 typedef struct holdall_io_functions {
     /* sizeof(holdall_io_functions): set it. */
     size_t struct_size;
@@ -493,7 +495,8 @@ HOLDALL_API uint32_t holdall_bag_shards(const holdall_bag *bag);
  * HOLDALL_E_FORMAT, _CHECKSUM: the record is damaged; the others can still be read. HOLDALL_E_LIMIT: it takes
  * more memory than HOLDALL_OPT_MEMORY_LIMIT. HOLDALL_E_STATE: the bag has grown since it was opened and its
  * limits are not kept in memory: open it again.
- * HOLDALL_NOT_FOUND (> 0) and *n 0: damaged, and HOLDALL_OPT_SKIP_DAMAGED is set. */
+ * HOLDALL_NOT_FOUND (> 0) and *n 0: damaged, and HOLDALL_OPT_SKIP_DAMAGED is set. Whenever a record cannot be
+ * read, dst may have been written to. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_bag_read(const holdall_bag *bag,
@@ -608,8 +611,10 @@ holdall_status holdall_bag_writer_append_many(holdall_bag_writer *writer,
 /* Records of the last commit and those appended since. */
 HOLDALL_API uint64_t holdall_bag_writer_size(const holdall_bag_writer *writer);
 
-/* Makes everything appended so far visible and durable, all of it or, on failure, nothing. A commit that
- * failed may be tried again (after room was made on a full disk, say), unless it is HOLDALL_E_STATE.
+/* Makes everything appended so far visible and durable: all of it or, on failure, nothing. A commit that
+ * failed may be tried again (after room was made on a full disk, say), until that gives HOLDALL_E_STATE: after
+ * a sync that failed this writer refuses work, and only opening the bag again tells whether the commit
+ * counts; it is whole in either case.
  * HOLDALL_E_EXISTS: the bag was to be new and another program has made one meanwhile. */
 HOLDALL_API
 HOLDALL_USE

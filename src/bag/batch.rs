@@ -8,6 +8,7 @@
 
 use super::codec::Codec;
 use super::frame::Survey;
+use super::limits::Around;
 use super::shape::{self, Odd};
 use super::shard::{self, Shard};
 use crate::error::{Error, Result, Status, fail};
@@ -163,8 +164,9 @@ struct Task<'a> {
 }
 
 enum Which<'a> {
-    Run { first: u64, bounds: &'a [u64], out: usize },
-    Scattered { items: &'a [Item], extents: Vec<(u64, u64)> },
+    /// The bounds of all, and those before the first and after the last.
+    Run { first: u64, bounds: &'a [u64], edges: (u64, u64), out: usize },
+    Scattered { items: &'a [Item], extents: Vec<Around> },
 }
 
 /// Are two wanted records at most this far apart?
@@ -249,12 +251,28 @@ impl<'a> Task<'a> {
         }
     }
 
+    fn around(&self, k: usize) -> Around {
+        let none = Around { before: 0, from: 1, to: 0, after: 0 };
+        match &self.which {
+            Which::Run { bounds, edges, .. } => {
+                let Some(&[from, to]) = bounds.get(k..k + 2) else { return none };
+                let before = k.checked_sub(1).and_then(|j| bounds.get(j)).unwrap_or(&edges.0);
+                Around { before: *before, from, to, after: *bounds.get(k + 2).unwrap_or(&edges.1) }
+            }
+            Which::Scattered { extents, .. } => extents.get(k).copied().unwrap_or(none),
+        }
+    }
+
     fn extent(&self, k: usize) -> (u64, u64) {
-        let found = match &self.which {
-            Which::Run { bounds, .. } => bounds.get(k).copied().zip(bounds.get(k + 1).copied()),
-            Which::Scattered { extents, .. } => extents.get(k).copied(),
-        };
-        found.unwrap_or((1, 0))
+        let a = self.around(k);
+        (a.from, a.to)
+    }
+
+    /// May all be copied as one?
+    fn rising(&self) -> bool {
+        let Which::Run { bounds, edges, .. } = &self.which else { return false };
+        let ends = bounds.first().zip(bounds.last());
+        bounds.is_sorted() && ends.is_some_and(|(&a, &b)| edges.0 <= a && b <= edges.1 && b <= self.shard.end())
     }
 
     fn raw(&self) -> bool {
@@ -293,8 +311,7 @@ impl<'a> Task<'a> {
 
     fn prepare(&mut self, budget: &Budget) -> Result<()> {
         self.locate()?;
-        let rising = |b: &[u64]| b.is_sorted() && b.last().is_some_and(|&end| end <= self.shard.end());
-        if !(self.raw() && matches!(&self.which, Which::Run { bounds, .. } if rising(bounds))) {
+        if !(self.raw() && self.rising()) {
             self.measure(budget)?;
         }
         if self.raw() {
@@ -321,9 +338,9 @@ impl<'a> Task<'a> {
     fn measure(&mut self, budget: &Budget) -> Result<()> {
         self.found = memory::with_room(self.len())?;
         for k in 0..self.len() {
-            let (a, b) = self.extent(k);
-            let checked = self.shard.check_extent((a, b));
-            self.found.push(Found { size: if checked.is_ok() { b - a } else { 0 }, ..Found::default() });
+            let a = self.around(k);
+            let checked = self.shard.check_extent(a);
+            self.found.push(Found { size: if checked.is_ok() { a.to - a.from } else { 0 }, ..Found::default() });
             if let Err(e) = checked {
                 self.fail(k, e, budget)?;
             }
@@ -340,13 +357,17 @@ impl<'a> Task<'a> {
             let [first, ..] = group else { continue };
             let last = group.last().unwrap_or(first).local;
             if first.local == last {
-                let pair = limits.pair(last)?;
-                extents.extend(group.iter().map(|_| pair));
+                let around = limits.around(last)?;
+                extents.extend(group.iter().map(|_| around));
                 continue;
             }
-            let bounds = limits.bounds(first.local, last - first.local + 1)?;
-            let bound = |i: u64| bounds.get((i - first.local) as usize).copied().unwrap_or(0);
-            extents.extend(group.iter().map(|i| (bound(i.local), bound(i.local + 1))));
+            let from = first.local.saturating_sub(1);
+            let bounds = limits.bounds(from, (last + 2).min(limits.count()) - from)?;
+            let bound = |i: u64| bounds.get((i - from) as usize).copied();
+            extents.extend(group.iter().map(|i| {
+                let (a, b) = (bound(i.local).unwrap_or(1), bound(i.local + 1).unwrap_or(0));
+                Around { before: bound(i.local.max(1) - 1).unwrap_or(0), from: a, to: b, after: bound(i.local + 2).unwrap_or(b) }
+            }));
         }
         limits.still()
     }
@@ -567,39 +588,49 @@ fn whole(error: Error) -> Failure {
 
 /// Reads runs, one after the other.
 pub fn runs(runs: &[Run<'_>], rules: Rules<'_>) -> std::result::Result<Records, Failure> {
-    let mut all_bounds = Vec::new();
+    let mut all_bounds: Vec<Vec<u64>> = Vec::new();
     let budget = Budget::new(rules.memory_limit);
     let of = |r: &Run<'_>| if r.shard.decoder().codec() == Codec::None { 24 } else { PER_RECORD };
     let needed = runs.iter().fold(0u64, |n, r| n.saturating_add(r.n.saturating_mul(of(r))));
     budget.take(needed).map_err(whole)?;
     for r in runs {
-        let bounds = r.shard.limits().bounds(r.first, r.n).and_then(|b| r.shard.limits().still().map(|()| b));
+        // one more on each side, where there is one
+        let (first, last) = (r.first.saturating_sub(1), (r.first + r.n + 1).min(r.shard.count()));
+        let bounds = r.shard.limits().bounds(first, last - first).and_then(|b| r.shard.limits().still().map(|()| b));
         all_bounds.push(bounds.map_err(whole)?);
     }
     let mut tasks = Vec::new();
-    let mut out = 0;
-    let mut worth = false;
-    for (r, bounds) in runs.iter().zip(&all_bounds) {
+    let (mut out, mut worth) = (0, false);
+    for (r, all) in runs.iter().zip(&all_bounds) {
+        let skip = r.first.min(1) as usize;
+        let bounds = all.get(skip..skip + r.n as usize + 1).unwrap_or_default();
         let stored = bounds.last().zip(bounds.first()).map_or(0, |(b, a)| b.saturating_sub(*a));
-        // one system call should fetch something: raw runs are copied in larger pieces
-        let (most, bytes) = match r.shard.decoder().codec() {
-            Codec::Zstd => (TASK_RECORDS, TASK_BYTES),
-            Codec::None => (TASK_RECORDS * 32, TASK_BYTES * 8),
-        };
         worth |= enough(r.shard, 0, stored);
         let mut k = 0;
         while k + 1 < bounds.len() {
-            let rest = bounds.get(k..).unwrap_or_default();
-            let from = rest.first().copied().unwrap_or(0);
-            let fits = rest.iter().skip(1).take(most).take_while(|&&b| b.saturating_sub(from) <= bytes).count().max(1);
-            let part = rest.get(..=fits).unwrap_or(rest);
+            let part = piece(r.shard, bounds.get(k..).unwrap_or_default());
+            let n = part.len().saturating_sub(1).max(1);
+            let (before, end) = ((skip + k).checked_sub(1).and_then(|j| all.get(j)), part.last().copied().unwrap_or(0));
+            let edges = (before.copied().unwrap_or(0), all.get(skip + k + n + 1).copied().unwrap_or(end));
             memory::reserve(&mut tasks, 1).map_err(whole)?;
-            tasks.push(Task::new(r.shard, Which::Run { first: r.first + k as u64, bounds: part, out }));
-            out += fits;
-            k += fits;
+            tasks.push(Task::new(r.shard, Which::Run { first: r.first + k as u64, bounds: part, edges, out }));
+            out += n;
+            k += n;
         }
     }
     finish(tasks, out, if worth { rules } else { Rules { threads: 1, ..rules } }, &budget)
+}
+
+/// The bounds of as many records as are worth a task.
+fn piece<'b>(shard: &Shard, bounds: &'b [u64]) -> &'b [u64] {
+    // one system call should fetch something: uncompressed runs are copied in larger pieces
+    let (most, bytes) = match shard.decoder().codec() {
+        Codec::Zstd => (TASK_RECORDS, TASK_BYTES),
+        Codec::None => (TASK_RECORDS * 32, TASK_BYTES * 8),
+    };
+    let from = bounds.first().copied().unwrap_or(0);
+    let fits = bounds.iter().skip(1).take(most).take_while(|&&b| b.saturating_sub(from) <= bytes).count().max(1);
+    bounds.get(..=fits).unwrap_or(bounds)
 }
 
 /// Reads scattered records; `items` must be sorted, and fill places 0 to their number.

@@ -19,6 +19,19 @@ pub struct Limits {
     place: Place,
 }
 
+/// A record, `from..to`, where the one before it begins, and where the one after it ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Around {
+    /// Where the record before begins; at the first one, 0.
+    pub before: u64,
+    /// Where it begins.
+    pub from: u64,
+    /// Where it ends.
+    pub to: u64,
+    /// Where the record after ends; at the last one, `to`.
+    pub after: u64,
+}
+
 enum Place {
     Disk {
         file: Arc<dyn File>,
@@ -58,22 +71,23 @@ impl Limits {
         self.count
     }
 
-    /// `bound(i)` and `bound(i + 1)`, for one record. See [`Limits::still`].
-    pub fn pair(&self, i: u64) -> Result<(u64, u64)> {
+    /// The bounds of one record and of its neighbours. See [`Limits::still`].
+    pub fn around(&self, i: u64) -> Result<Around> {
+        let (first, last) = (i.saturating_sub(2), i.saturating_add(2).min(self.count));
+        let mut words = [0; 4];
+        let (skip, n) = ((first + 2).saturating_sub(i) as usize, last.saturating_sub(first) as usize);
+        let wanted = words.get_mut(skip..skip + n).ok_or_else(|| fail!(Range, "no limit {i}"))?;
         match &self.place {
-            Place::Memory(all) => {
-                let i = usize::try_from(i).unwrap_or(usize::MAX);
-                let end = all.get(i).copied().ok_or_else(|| fail!(Range, "no limit {i}"))?;
-                Ok((i.checked_sub(1).and_then(|j| all.get(j)).copied().unwrap_or(0), end))
-            }
+            Place::Memory(all) => wanted.copy_from_slice(all.get(first as usize..last as usize).unwrap_or_default()),
             Place::Disk { .. } => {
-                let mut b = [0; 16];
-                let (skip, from) = if i == 0 { (8, 0) } else { (0, i - 1) };
-                self.fetch(from, b.get_mut(skip..).unwrap_or_default())?;
-                let [a, b] = [b.first_chunk::<8>(), b.last_chunk::<8>()].map(|c| c.map_or(0, |c| u64::from_le_bytes(*c)));
-                Ok((a, b))
+                let mut bytes = [0; 32];
+                let bytes = bytes.get_mut(..n * LIMIT as usize).unwrap_or_default();
+                self.fetch(first, bytes)?;
+                wanted.iter_mut().zip(bytes.as_chunks::<8>().0).for_each(|(w, b)| *w = u64::from_le_bytes(*b));
             }
         }
+        let [before, from, to, after] = words;
+        Ok(Around { before, from, to, after: if last == i + 2 { after } else { to } })
     }
 
     /// `bound(first)` to `bound(first + n)`: `n + 1` values. See [`Limits::still`].

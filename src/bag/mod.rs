@@ -236,7 +236,9 @@ impl Bag {
 
     fn rules(&self) -> Rules<'_> {
         let o = &self.set.options;
-        Rules { spare: &self.set.spare, threads: o.threads(), memory_limit: o.memory_limit(), skip_damaged: o.get(Opt::SkipDamaged, 0) == 1 }
+        // a caller's function may wait for what the caller holds: other threads call it only on demand
+        let foreign = o.given(Opt::Threads).is_none() && self.set.shards.iter().any(Shard::is_foreign);
+        Rules { spare: &self.set.spare, threads: if foreign { 1 } else { o.threads() }, memory_limit: o.memory_limit(), skip_damaged: o.get(Opt::SkipDamaged, 0) == 1 }
     }
 
     /// Records `first` to `first + n`.
@@ -345,7 +347,7 @@ impl Bag {
 
     /// Bytes on disk of all files, limits and checksums included.
     pub fn bytes(&self) -> u64 {
-        self.set.shards.iter().map(Shard::bytes).sum()
+        self.set.shards.iter().map(Shard::bytes).fold(0, u64::saturating_add)
     }
 
     /// Are the limits in files of their own?

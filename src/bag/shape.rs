@@ -16,11 +16,15 @@ use crate::error::{Result, fail};
 use crate::io::File;
 use crate::memory;
 
-/// Where the frames that begin at `from` end: the first place that no sound frame follows.
-fn frames_end(src: &impl Source, from: u64) -> u64 {
+/// Where the frames that begin at `from` end: at `expected`, if one of them ends there, or at the first place
+/// that no sound frame follows. (Limits may look like a skippable frame.)
+fn frames_end(src: &impl Source, from: u64, expected: u64) -> u64 {
     let mut at = from;
     while let Ok(f) = frame::frame(src, at) {
         at += f.len;
+        if at == expected {
+            break;
+        }
     }
     at
 }
@@ -69,7 +73,7 @@ pub fn last_limit(file: &dyn File, limits: &Limits, end: u64, size: u64, decoder
         return Err(fail!(Format, "{}: the last limit, {end}, is smaller than those before it: it is damaged", file.name()));
     }
     let Some(&start) = before.iter().rev().find(|&&b| b <= end) else { return Ok(()) };
-    let found = frames_end(&source, start);
+    let found = frames_end(&source, start, end);
     // a damaged frame may seem to end elsewhere; only one that decodes is a proof against a limit
     if found != end && found > start && look_like_limits(file, found, size)? && decodes(file, start, found, decoder, memory_limit) {
         return told(found);

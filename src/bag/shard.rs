@@ -7,7 +7,7 @@
 #![forbid(unsafe_code)]
 
 use super::codec::{Codec, Decoder};
-use super::limits::{LIMIT, Limits};
+use super::limits::{Around, LIMIT, Limits};
 use super::shape;
 use crate::checksum::crc32;
 use crate::error::{Error, Result, Status, fail};
@@ -70,7 +70,8 @@ impl Shard {
     /// Opens the last commit.
     pub fn open(c: &Container, decoder: &Arc<Decoder>, how: How) -> Result<Shard> {
         Snapshot::read(c, |snap| {
-            let records = snap.open(&c.main, how.access)?;
+            // with separate limits a writer lets the records grow at any time: what counts is in the limits
+            let records = if how.separate { snap.open_growing(&c.main, how.access)? } else { snap.open(&c.main, how.access)? };
             let size = records.size()?;
             let (limits, end, mut bytes) = if how.separate {
                 let (limits, bytes) = Shard::separate(snap, c, how.access)?;
@@ -147,6 +148,10 @@ impl Shard {
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
+    /// Does it live behind functions of the caller's?
+    pub fn is_foreign(&self) -> bool {
+        self.records.is_foreign()
+    }
     /// Does it have a checksum file?
     pub fn has_sums(&self) -> bool {
         self.sums.is_some()
@@ -174,20 +179,24 @@ impl Shard {
         e.within(format_args!("{}: record {i}", self.records.name()))
     }
 
-    /// Refuses limits that no record can have.
-    pub fn check_extent(&self, (from, to): (u64, u64)) -> Result<()> {
-        if from <= to && to <= self.end {
-            return Ok(());
+    /// Refuses limits that no record can have. Where they do not rise, the records on both sides are in
+    /// doubt: one of their limits is not theirs.
+    pub fn check_extent(&self, a: Around) -> Result<()> {
+        if a.from > a.to || a.to > self.end {
+            return Err(fail!(Format, "its limits say bytes {} to {}, the records end at {}", a.from, a.to, self.end));
         }
-        Err(fail!(Format, "its limits say bytes {from} to {to}, the records end at {}", self.end))
+        if a.before > a.from || a.to > a.after {
+            return Err(fail!(Format, "the limits around it do not rise: {}, {}, {}, {}", a.before, a.from, a.to, a.after));
+        }
+        Ok(())
     }
 
     /// Where a record is.
     pub fn extent(&self, i: u64) -> Result<(u64, u64)> {
-        let extent = self.limits.pair(i)?;
+        let around = self.limits.around(i)?;
         self.limits.still()?;
-        self.check_extent(extent)?;
-        Ok(extent)
+        self.check_extent(around)?;
+        Ok((around.from, around.to))
     }
 
     /// Calls `f` with the stored bytes of an extent.

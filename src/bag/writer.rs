@@ -25,6 +25,7 @@ use crate::options::{Opt, Options};
 use crate::parallel;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Options that opening a writer knows.
@@ -77,6 +78,7 @@ pub struct Writer {
     waiting: u64,
     /// A commit failed in a way that leaves this writer unsure of the files.
     broken: bool,
+    sync_failed: AtomicBool,
     /// The process that opened it: a forked child may neither write nor tidy up.
     owner: u32,
     // last, so that the lock outlives what tidies up
@@ -233,6 +235,7 @@ impl Writer {
             committed: 0,
             waiting: 0,
             broken: false,
+            sync_failed: AtomicBool::new(false),
             owner: std::process::id(),
             _lock: lock,
         };
@@ -247,7 +250,7 @@ impl Writer {
     /// A new bag needs its names free; that of its limits, too, where it has them at its tail: they would
     /// be taken for those of this bag.
     fn refuse_existing(&self) -> Result<()> {
-        for prefix in ["", LIMITS_PREFIX, if self.with_sums { SUMS_PREFIX } else { "" }] {
+        for prefix in ["", LIMITS_PREFIX, if self.encoding.codec == Codec::None { SUMS_PREFIX } else { "" }] {
             let n = self.container.name(prefix);
             if self.container.folder.exists(&n)? {
                 return Err(fail!(Exists, "{}: it is there already (HOLDALL_REPLACE and HOLDALL_APPEND take it)", self.container.folder.show(&n)));
@@ -468,12 +471,21 @@ impl Writer {
         if !fresh && self.waiting == 0 {
             return Ok(());
         }
-        if fresh { self.commit_new()? } else { self.commit_append()? }
+        let done = if fresh { self.commit_new() } else { self.commit_append() };
+        // after a sync that failed, the system may have thrown away what it could not write, and says so once
+        self.broken |= self.sync_failed.load(Ordering::Relaxed);
+        done?;
         self.committed += self.waiting;
         self.waiting = 0;
         // from here on the commit stands; what fails now only ends this writer
-        let done = self.go_on();
-        self.broken = done.is_err();
+        self.broken |= self.go_on().is_err();
+        Ok(())
+    }
+
+    /// Makes what was written to a file durable, if that is wished.
+    fn sync(&self, file: &dyn File) -> Result<()> {
+        let done = if self.durable { file.sync() } else { Ok(()) };
+        self.sync_failed.fetch_or(done.is_err(), Ordering::Relaxed);
         done
     }
 
@@ -512,7 +524,9 @@ impl Writer {
         let records = self.records.file()?;
         let (mut renames, mut gone) = (vec![""], vec![]);
         if self.separate {
-            sync_sink(&mut self.limits, self.durable)?;
+            self.limits.flush()?;
+            let limits = self.limits.file()?;
+            self.sync(&*limits)?;
             renames.push(LIMITS_PREFIX);
         } else {
             // a commit that failed may have left its limits there
@@ -521,14 +535,14 @@ impl Writer {
             gone.push(LIMITS_PREFIX);
         }
         if self.with_sums {
-            sync_sink(&mut self.sums, self.durable)?;
+            self.sums.flush()?;
+            let sums = self.sums.file()?;
+            self.sync(&*sums)?;
             renames.push(SUMS_PREFIX);
-        } else {
+        } else if self.encoding.codec == Codec::None {
             gone.push(SUMS_PREFIX);
         }
-        if self.durable {
-            records.sync()?;
-        }
+        self.sync(&*records)?;
         let swapped = journal::swap(&self.container, self.durable, &renames, &gone);
         if swapped.is_err() {
             self.broken = true;
@@ -545,9 +559,7 @@ impl Writer {
         let new_end = base.end + self.records.len();
         if self.separate {
             self.records.flush()?;
-            if self.durable {
-                base.records.sync()?;
-            }
+            self.sync(&*base.records)?;
         }
         let sums_name = self.container.name(SUMS_PREFIX);
         let mut changes = vec![match &base.limits {
@@ -589,10 +601,9 @@ impl Writer {
 
     fn write_append(&self, base: &Base, new_end: u64) -> Result<()> {
         let old = self.committed;
-        let sync = |f: &dyn File| if self.durable { f.sync() } else { Ok(()) };
         if let Some(limits) = &base.limits {
             self.limits.copy_to(&**limits, old * LIMIT)?;
-            sync(&**limits)?;
+            self.sync(&**limits)?;
         } else {
             // first the length: readers tell by it that limits are about to be written over
             let records = &*base.records;
@@ -600,7 +611,7 @@ impl Writer {
             move_limits(records, base.end, new_end, old * LIMIT)?;
             self.records.copy_to(records, base.end)?;
             self.limits.copy_to(records, new_end + old * LIMIT)?;
-            sync(records)?;
+            self.sync(records)?;
         }
         if self.with_sums {
             let sums = match &base.sums {
@@ -608,7 +619,7 @@ impl Writer {
                 None => self.container.folder.open(&self.container.name(SUMS_PREFIX), Access::Create)?,
             };
             self.sums.copy_to(&*sums, old * SUM)?;
-            sync(&*sums)?;
+            self.sync(&*sums)?;
             if base.sums.is_none() && self.durable {
                 self.container.folder.sync()?;
             }
@@ -629,12 +640,6 @@ fn move_limits(file: &dyn File, from: u64, to: u64, bytes: u64) -> Result<()> {
         file.write_at(to + left, part)?;
     }
     Ok(())
-}
-
-fn sync_sink(sink: &mut Sink, durable: bool) -> Result<()> {
-    sink.flush()?;
-    let file = sink.file()?;
-    if durable { file.sync() } else { Ok(()) }
 }
 
 impl Drop for Writer {

@@ -163,7 +163,8 @@ pub unsafe extern "C" fn holdall_bag_shards(bag: *const holdall_bag) -> u32 {
 /// HOLDALL_E_FORMAT, _CHECKSUM: the record is damaged; the others can still be read. HOLDALL_E_LIMIT: it takes
 /// more memory than HOLDALL_OPT_MEMORY_LIMIT. HOLDALL_E_STATE: the bag has grown since it was opened and its
 /// limits are not kept in memory: open it again.
-/// HOLDALL_NOT_FOUND (> 0) and *n 0: damaged, and HOLDALL_OPT_SKIP_DAMAGED is set.
+/// HOLDALL_NOT_FOUND (> 0) and *n 0: damaged, and HOLDALL_OPT_SKIP_DAMAGED is set. Whenever a record cannot be
+/// read, dst may have been written to.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_read(
@@ -391,8 +392,10 @@ pub unsafe extern "C" fn holdall_bag_writer_size(writer: *const holdall_bag_writ
     guard_value(0, || borrow(writer).map_or(0, |w| w.writer.size()))
 }
 
-/// Makes everything appended so far visible and durable, all of it or, on failure, nothing. A commit that
-/// failed may be tried again (after room was made on a full disk, say), unless it is HOLDALL_E_STATE.
+/// Makes everything appended so far visible and durable: all of it or, on failure, nothing. A commit that
+/// failed may be tried again (after room was made on a full disk, say), until that gives HOLDALL_E_STATE: after
+/// a sync that failed this writer refuses work, and only opening the bag again tells whether the commit
+/// counts; it is whole in either case.
 /// HOLDALL_E_EXISTS: the bag was to be new and another program has made one meanwhile.
 #[unsafe(no_mangle)]
 #[must_use]

@@ -15,12 +15,14 @@ pub struct holdall_io {
     pub(super) folder: Arc<dyn Folder>,
 }
 
-/// The caller's storage, as functions. Each may be called from several threads at once, on any thread.
+/// The caller's storage, as functions. Each may be called by several threads at once if several use the handles.
 /// Each returns 0 or more where it is done, and -errno (such as -ENOENT: no such file) where it failed.
 /// Only `size` and `read_at` are required; where one of the others is NULL, the storage is read-only.
 ///
 /// Everything that commits promise rests on three of them: what `sync`, `rename` and `remove` have done
-/// when they return must survive a failing power supply.
+/// when they return must survive a failing power supply. Files are known by name alone: do not replace a bag
+/// that is open for reading.
+/// Other threads than the caller's use them only where HOLDALL_OPT_THREADS was set.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct holdall_io_functions {

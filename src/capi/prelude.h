@@ -35,7 +35,7 @@
  *    inside comes back as HOLDALL_E_PANIC and the handle then refuses work. After
  *    fork() the child may go on reading through handles that it inherited, on the
  *    calling thread only; an inherited writer refuses work there (HOLDALL_E_STATE), and
- *    closing it there changes nothing.
+ *    closing it there changes nothing (but its lock lasts until both have ended).
  *  - Callbacks run on the calling thread unless they say otherwise; they must not
  *    unwind (C++ exceptions, longjmp) through the library, nor call it with the handle
  *    they were called for.

@@ -208,4 +208,9 @@ impl File for LocalFile {
     fn identity(&self) -> u64 {
         self.identity
     }
+
+    fn stamp(&self) -> Result<u64> {
+        let m = self.file.metadata().map_err(|e| Error::os(&self.name, &e))?;
+        Ok((m.ctime() as u64).wrapping_mul(1_000_000_000).wrapping_add(m.ctime_nsec() as u64))
+    }
 }

@@ -139,4 +139,8 @@ impl File for FunctionsFile {
     fn name(&self) -> &str {
         &self.shown
     }
+
+    fn is_foreign(&self) -> bool {
+        true
+    }
 }

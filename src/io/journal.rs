@@ -46,6 +46,9 @@ const PIECE: usize = 1 << 20;
 /// A container has a few files.
 const MOST_ENTRIES: u32 = 16;
 const WITNESS: u64 = 4 << 10;
+/// Longer than a reader takes from reading a limit to asking for the length, and than the clock of a file
+/// system stands still.
+const UNDO_PAUSE: Duration = Duration::from_millis(if cfg!(test) { 0 } else { 20 });
 
 /// A container: the files that belong together, and the folder they are in. A journal may name these
 /// files and no others, whatever its bytes say.
@@ -303,6 +306,11 @@ impl Hot {
             };
             same_file(&*file, size, *witness, saved)?;
             self.replay(saved, |at, piece| file.write_at(at, piece))?;
+            if saved.len > 0 && file.size()? != size {
+                // a reader that has just read what is gone now must still find another length, and one that
+                // opens it another time of change
+                std::thread::sleep(UNDO_PAUSE);
+            }
             file.set_size(size)?;
             file.sync()?;
         }
@@ -460,7 +468,15 @@ pub fn swap(c: &Container, durable: bool, renames: &[&str], gone: &[&str]) -> Re
 pub struct Snapshot<'a> {
     container: &'a Container,
     hot: Option<Hot>,
-    opened: Mutex<Vec<(OsString, u64, u64, Arc<dyn File>)>>,
+    opened: Mutex<Vec<Opened>>,
+}
+
+/// A file that a snapshot has opened.
+struct Opened {
+    name: OsString,
+    file: Arc<dyn File>,
+    /// Length and stamp; none of a file that may grow while it is open.
+    seen: Option<(u64, u64)>,
 }
 
 impl Snapshot<'_> {
@@ -470,7 +486,7 @@ impl Snapshot<'_> {
         loop {
             let snap = Snapshot { container: c, hot: load(c)?, opened: Mutex::new(Vec::new()) };
             let result = read(&snap);
-            if snap.still()? {
+            if snap.still()? && !matches!(&result, Err(e) if e.status == Status::Busy) {
                 return result;
             }
             if waited.as_secs() >= 5 {
@@ -484,6 +500,15 @@ impl Snapshot<'_> {
 
     /// Opens one file of the container as the last commit left it; `Missing` where it had none.
     pub fn open(&self, name: &OsStr, access: Access) -> Result<Arc<dyn File>> {
+        self.open_as(name, access, false)
+    }
+
+    /// As [`Snapshot::open`], a file that a writer may let grow outside of commits.
+    pub fn open_growing(&self, name: &OsStr, access: Access) -> Result<Arc<dyn File>> {
+        self.open_as(name, access, true)
+    }
+
+    fn open_as(&self, name: &OsStr, access: Access, growing: bool) -> Result<Arc<dyn File>> {
         let folder = &self.container.folder;
         let missing = || fail!(Missing, "{}: there is no such file in the last commit", folder.show(name));
         for e in self.hot.iter().flat_map(|h| &h.entries) {
@@ -499,9 +524,11 @@ impl Snapshot<'_> {
             }
         }
         let file = folder.open(name, access)?;
-        let seen = (name.to_os_string(), file.identity(), file.size()?, file.clone());
-        self.opened.lock().unwrap_or_else(PoisonError::into_inner).push(seen);
-        Ok(file)
+        let seen = if growing { None } else { Some((file.size()?, file.stamp()?)) };
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner).push(Opened { name: name.into(), file: file.clone(), seen });
+        // what is read from here on is whole if no change was under way now and the length stays: a change
+        // that came in between has left its journal, or is over
+        if self.same_journal()? { Ok(file) } else { Err(fail!(Busy, "{}: it is being changed", folder.show(name))) }
     }
 
     /// A file that is being changed, as it was.
@@ -513,15 +540,18 @@ impl Snapshot<'_> {
         Ok(Arc::new(Before { file, journal: hot.file.clone(), size, saved: saved.clone() }))
     }
 
+    fn same_journal(&self) -> Result<bool> {
+        Ok(load(self.container)?.map(|h| h.nonce) == self.hot.as_ref().map(|h| h.nonce))
+    }
+
     /// Has nobody written since: the same journal (or none), the same files, of the same lengths?
     fn still(&self) -> Result<bool> {
-        let now = load(self.container)?.map(|h| h.nonce);
-        if now != self.hot.as_ref().map(|h| h.nonce) {
+        if !self.same_journal()? {
             return Ok(false);
         }
-        let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        for (name, identity, size, file) in opened.iter() {
-            if self.container.folder.identity(name)? != Some(*identity) || file.size()? != *size {
+        for o in self.opened.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            let same = self.container.folder.identity(&o.name)? == Some(o.file.identity());
+            if !same || o.seen.map_or(Ok(false), |seen| Ok((o.file.size()?, o.file.stamp()?) != seen))? {
                 return Ok(false);
             }
         }

@@ -86,4 +86,8 @@ impl File for MappedFile {
     fn identity(&self) -> u64 {
         self.file.identity()
     }
+
+    fn stamp(&self) -> Result<u64> {
+        self.file.stamp()
+    }
 }

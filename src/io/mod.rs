@@ -58,6 +58,16 @@ pub trait File: Send + Sync {
         0
     }
 
+    /// What tells that the file was changed, together with its length: changes at each write and cut, where
+    /// the system says when that was.
+    fn stamp(&self) -> Result<u64> {
+        Ok(0)
+    }
+    /// Does it live behind functions of the caller's?
+    fn is_foreign(&self) -> bool {
+        false
+    }
+
     /// Fills all of `dst`, or says that the file is too short.
     fn read_exact_at(&self, at: u64, dst: &mut [u8]) -> Result<()> {
         let n = self.read_at(at, dst)?;
