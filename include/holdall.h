@@ -266,7 +266,8 @@ typedef struct holdall_io holdall_io;
 
 /* The caller's storage, as functions. Each may be called by several threads at once if several use the handles.
  * Each returns 0 or more where it is done, and -errno (such as -ENOENT: no such file) where it failed.
- * Only `size` and `read_at` are required; where one of the others is NULL, the storage is read-only.
+ * Only `size` and `read_at` are required; where `write_at`, `truncate`, `sync`, `rename` or `remove` is NULL,
+ * the storage is read-only.
  * 
  * Everything that commits promise rests on three of them: what `sync`, `rename` and `remove` have done
  * when they return must survive a failing power supply. Files are known by name alone: do not replace a bag

@@ -652,10 +652,18 @@ pub fn scattered(shards: &[Shard], items: &[Item], rules: Rules<'_>) -> std::res
 
 fn finish(mut tasks: Vec<Task<'_>>, n: usize, rules: Rules<'_>, budget: &Budget) -> std::result::Result<Records, Failure> {
     each(rules.threads, tasks.iter_mut().map(|t| (t, ())).collect(), |t, ()| t.prepare(budget))?;
-    let mut records = layout(&tasks, n, rules.spare, budget).map_err(|e| match &tasks[..] {
-        [t] if n == 1 => whole(t.shard.at_record(t.local(0), e)),
-        _ => whole(e),
+    let offsets = offsets(&tasks, n).map_err(whole)?;
+    let bytes = offsets.last().copied().unwrap_or(0);
+    let data = budget.take(bytes).and_then(|bytes| rules.spare.take(bytes)).map_err(|error| {
+        // the record with which it became too much
+        let left = budget.left.load(Ordering::Relaxed);
+        let out = offsets.partition_point(|&end| end <= left).saturating_sub(1);
+        match &tasks[..] {
+            [t] if n == 1 => whole(t.shard.at_record(t.local(0), error)),
+            _ => Failure { out, error },
+        }
     })?;
+    let mut records = Records { data, offsets, damaged: Vec::new(), unchecked: 0, home: Arc::downgrade(rules.spare) };
     let slots = hand_out(&tasks, &mut records.data, &records.offsets).map_err(whole)?;
     each(rules.threads, tasks.iter_mut().zip(slots).collect(), |t, slots| t.finish(slots, budget))?;
     first_error(&mut tasks, rules)?;
@@ -713,8 +721,8 @@ fn collect_damaged(tasks: &mut [Task<'_>]) -> Result<Vec<(u64, Error)>> {
     Ok(damaged)
 }
 
-/// Sizes to offsets, and the buffer.
-fn layout(tasks: &[Task<'_>], n: usize, spare: &Arc<Spare>, budget: &Budget) -> Result<Records> {
+/// Sizes to offsets.
+fn offsets(tasks: &[Task<'_>], n: usize) -> Result<Vec<u64>> {
     let mut offsets: Vec<u64> = memory::with_room(n + 1)?;
     offsets.resize(n + 1, 0);
     for t in tasks {
@@ -729,8 +737,7 @@ fn layout(tasks: &[Task<'_>], n: usize, spare: &Arc<Spare>, budget: &Budget) -> 
         end = end.checked_add(*o).ok_or_else(|| Error::new(Status::Limit, "the records of this batch have more than 2^64 bytes"))?;
         *o = end;
     }
-    let data = spare.take(budget.take(end)?)?;
-    Ok(Records { data, offsets, damaged: Vec::new(), unchecked: 0, home: Arc::downgrade(spare) })
+    Ok(offsets)
 }
 
 /// The parts of the buffer that each task's records go to.

@@ -56,6 +56,7 @@ pub fn repair(path: &OsStr, options: &Options) -> Result<Repaired> {
 /// As [`repair`], in a folder.
 pub fn repair_in(folder: &Arc<dyn Folder>, name: &OsStr, options: &Options) -> Result<Repaired> {
     options.only("holdall_repair", REPAIR_OPTIONS)?;
+    folder.writable()?;
     let _lock = match options.get(Opt::Lock, 1) {
         0 => Lock::none(),
         _ => folder.lock(&beside("", name, ".holdall-lock"))?,
@@ -164,7 +165,7 @@ impl Repair<'_> {
             Err(e) if e.status == Status::Missing => return Ok(None),
             Err(e) => return Err(e),
         };
-        let whole = sound_limits(&*limits, size)?;
+        let Some(whole) = sound_limits(&*limits, size)? else { return Ok(None) };
         // no limits say nothing about records that are there: they may wait in a buffer that was lost
         if whole.count == 0 && size > 0 {
             return Ok(None);
@@ -249,7 +250,13 @@ impl Repair<'_> {
         let size = self.folder.open(&self.container.main, Access::Read)?.size()?;
         let limits = self.folder.open(&self.limits_name, Access::Write)?;
         let bytes = limits.size()?;
-        let whole = sound_limits(&*limits, size)?;
+        let Some(whole) = sound_limits(&*limits, size)? else {
+            return Err(fail!(
+                Format,
+                "{}: a limit amid sound ones is damaged, and nothing proves what it was: nothing was changed; the records behind it can be read",
+                limits.name()
+            ));
+        };
         let (kept, dropped) = (whole.count, bytes.div_ceil(LIMIT) - whole.count);
         let sums = if self.raw() { self.sums()? } else { None };
         let fitting = |s: &Sums| s.file.size().map(|n| n >= kept * SUM);
@@ -303,10 +310,12 @@ struct Whole {
     end: u64,
 }
 
-/// The limits from the first on that rise and stay within the records.
-fn sound_limits(limits: &dyn File, records: u64) -> Result<Whole> {
+/// The limits from the first on that rise and stay within the records, where all others are beyond them: such
+/// are of records that were lost. Nothing, where one amid sound ones is damaged.
+fn sound_limits(limits: &dyn File, records: u64) -> Result<Option<Whole>> {
     let total = limits.size()? / LIMIT * LIMIT;
     let mut whole = Whole { count: 0, end: 0 };
+    let mut torn = false;
     let mut buf = memory::zeroed(PIECE.min(total) as usize)?;
     let mut at = 0;
     while at < total {
@@ -314,12 +323,15 @@ fn sound_limits(limits: &dyn File, records: u64) -> Result<Whole> {
         limits.read_exact_at(at, part)?;
         for w in part.as_chunks::<8>().0 {
             let v = u64::from_le_bytes(*w);
-            if v < whole.end || v > records {
-                return Ok(whole);
+            if v < whole.end || (torn && v <= records) {
+                return Ok(None);
             }
-            whole = Whole { count: whole.count + 1, end: v };
+            torn |= v > records;
+            if !torn {
+                whole = Whole { count: whole.count + 1, end: v };
+            }
         }
         at += part.len() as u64;
     }
-    Ok(whole)
+    Ok(Some(whole))
 }

@@ -205,6 +205,7 @@ impl Writer {
     /// Opens a name in a folder for writing.
     pub fn open_in(folder: &Arc<dyn Folder>, name: &OsStr, mode: Mode, options: &Options) -> Result<Writer> {
         options.only("opening a bag for writing", WRITE_OPTIONS)?;
+        folder.writable()?;
         let lock = match options.get(Opt::Lock, 1) {
             0 => Lock::none(),
             _ => folder.lock(&beside("", name, ".holdall-lock"))?,
@@ -543,13 +544,20 @@ impl Writer {
             gone.push(SUMS_PREFIX);
         }
         self.sync(&*records)?;
-        let swapped = journal::swap(&self.container, self.durable, &renames, &gone);
-        if swapped.is_err() {
-            self.broken = true;
-        } else if !self.separate {
-            let _ = self.container.folder.remove_if_there(&self.limits.name);
+        match journal::swap(&self.container, self.durable, &renames, &gone) {
+            Ok(settled) => {
+                // what could not be renamed yet is renamed by whoever writes next: the commit stands
+                self.broken = !settled;
+                if !self.separate {
+                    let _ = self.container.folder.remove_if_there(&self.limits.name);
+                }
+                Ok(())
+            }
+            Err(e) => {
+                self.broken = true;
+                Err(e)
+            }
         }
-        swapped
     }
 
     /// A commit in place.

@@ -17,7 +17,8 @@ pub struct holdall_io {
 
 /// The caller's storage, as functions. Each may be called by several threads at once if several use the handles.
 /// Each returns 0 or more where it is done, and -errno (such as -ENOENT: no such file) where it failed.
-/// Only `size` and `read_at` are required; where one of the others is NULL, the storage is read-only.
+/// Only `size` and `read_at` are required; where `write_at`, `truncate`, `sync`, `rename` or `remove` is NULL,
+/// the storage is read-only.
 ///
 /// Everything that commits promise rests on three of them: what `sync`, `rename` and `remove` have done
 /// when they return must survive a failing power supply. Files are known by name alone: do not replace a bag
@@ -118,6 +119,10 @@ impl Functions for Table {
         let (f, from, to) = (there(self.0.rename)?, c_name(from)?, c_name(to)?);
         // SAFETY: see above.
         answer(unsafe { f(self.0.ctx, from.as_ptr(), to.as_ptr()) }).map(|_| ())
+    }
+    fn writable(&self) -> bool {
+        let t = &self.0;
+        t.write_at.is_some() && t.truncate.is_some() && t.sync.is_some() && t.rename.is_some() && t.remove.is_some()
     }
     fn remove(&self, name: &OsStr) -> Answer<()> {
         let (f, name) = (there(self.0.remove)?, c_name(name)?);

@@ -22,6 +22,10 @@ pub trait Functions: Send + Sync {
     fn rename(&self, from: &OsStr, to: &OsStr) -> Answer<()>;
     /// Removes, durably.
     fn remove(&self, name: &OsStr) -> Answer<()>;
+    /// Are all functions there that writing needs?
+    fn writable(&self) -> bool {
+        true
+    }
 }
 
 /// What a caller's function says.
@@ -96,6 +100,10 @@ impl Folder for FunctionsFolder {
 
     fn lock(&self, _: &OsStr) -> Result<Lock> {
         Ok(Lock::none())
+    }
+
+    fn writable(&self) -> Result<()> {
+        if self.0.writable() { Ok(()) } else { Err(super::read_only(&shown(OsStr::new("")))) }
     }
 
     fn show(&self, name: &OsStr) -> String {

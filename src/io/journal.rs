@@ -27,7 +27,7 @@
 
 use super::{Access, File, Folder, beside};
 use crate::checksum::crc32;
-use crate::error::{Result, Status, fail};
+use crate::error::{Error, Result, Status, fail};
 use crate::memory;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -206,11 +206,19 @@ struct Hot {
 }
 
 fn load(c: &Container) -> Result<Option<Hot>> {
-    let file = match c.folder.open(&c.journal(), Access::Read) {
-        Ok(f) => f,
-        Err(e) if e.status == Status::Missing => return Ok(None),
-        Err(e) => return Err(e),
-    };
+    // storage that knows files by name alone may have another journal under it by the time it is read
+    for _ in 0..3 {
+        match load_once(c) {
+            Err(e) if e.status == Status::Missing => return Ok(None),
+            Err(e) if e.status == Status::Format => std::thread::sleep(Duration::from_millis(1)),
+            r => return r.map(Some),
+        }
+    }
+    load_once(c).map(Some)
+}
+
+fn load_once(c: &Container) -> Result<Hot> {
+    let file = c.folder.open(&c.journal(), Access::Read)?;
     let size = file.size()?;
     let mut head = memory::zeroed(usize::try_from(size).unwrap_or(INDEX_LIMIT).min(INDEX_LIMIT))?;
     let n = file.read_at(0, &mut head)?;
@@ -222,7 +230,7 @@ fn load(c: &Container) -> Result<Option<Hot>> {
             file.name()
         ));
     };
-    Ok(Some(Hot { file, nonce, entries }))
+    Ok(Hot { file, nonce, entries })
 }
 
 /// Can these entries be ours: each about another file of the container, and within its bounds?
@@ -444,8 +452,9 @@ fn copy(file: Option<&dyn File>, s: &Saved, journal: &dyn File, to: u64) -> Resu
 }
 
 /// Puts new files, written and synced under their new names, in the place of the container's, and removes
-/// others, all together: `renames` and `gone` are prefixes.
-pub fn swap(c: &Container, durable: bool, renames: &[&str], gone: &[&str]) -> Result<()> {
+/// others, all together: `renames` and `gone` are prefixes. `false`: it counts, but some of it is left for
+/// who writes next.
+pub fn swap(c: &Container, durable: bool, renames: &[&str], gone: &[&str]) -> Result<bool> {
     let mut entries: Vec<Entry> = renames.iter().map(|p| Entry::Swap { name: c.new_name(p), to: Some(c.name(p)) }).collect();
     for p in gone {
         if c.folder.exists(&c.name(p))? {
@@ -454,12 +463,11 @@ pub fn swap(c: &Container, durable: bool, renames: &[&str], gone: &[&str]) -> Re
     }
     if let [Entry::Swap { name, to: Some(to) }] = &entries[..] {
         c.folder.rename(name, to)?;
-        return c.sync(durable);
+        return c.sync(durable).map(|()| true);
     }
     let bytes = encode(SWAP, nonce(), &entries);
     publish(c, durable, |journal| journal.write_at(0, &bytes))?;
-    // from here on the change counts: what fails now is finished by whoever writes next
-    settle(c, durable)
+    Ok(settle(c, durable).is_ok())
 }
 
 // ---- readers
@@ -486,8 +494,13 @@ impl Snapshot<'_> {
         loop {
             let snap = Snapshot { container: c, hot: load(c)?, opened: Mutex::new(Vec::new()) };
             let result = read(&snap);
-            if snap.still()? && !matches!(&result, Err(e) if e.status == Status::Busy) {
-                return result;
+            // a file that was there and is gone, or a journal: somebody writes
+            let gone = |e: &Error| e.status == Status::Missing && snap.hot.is_some();
+            let again = |e: &Error| e.status == Status::Busy || gone(e);
+            match snap.still() {
+                Ok(true) if !result.as_ref().is_err_and(again) => return result,
+                Err(e) if e.status != Status::Missing => return Err(e),
+                _ => {}
             }
             if waited.as_secs() >= 5 {
                 return Err(fail!(Busy, "{}: it changed each time it was being opened, for 5 seconds", c.folder.show(&c.main)));

@@ -51,6 +51,10 @@ impl<B: AsRef<[u8]> + Send + Sync + 'static> Folder for MemoryFolder<B> {
         Ok(Lock::none())
     }
 
+    fn writable(&self) -> Result<()> {
+        Err(read_only(NAME))
+    }
+
     fn show(&self, name: &OsStr) -> String {
         format!("{NAME}{}", name.display())
     }

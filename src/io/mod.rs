@@ -100,6 +100,10 @@ pub trait Folder: Send + Sync {
     /// Name for messages.
     fn show(&self, name: &OsStr) -> String;
 
+    /// Refuses storage that cannot be written.
+    fn writable(&self) -> Result<()> {
+        Ok(())
+    }
     /// Is there a file of this name?
     fn exists(&self, name: &OsStr) -> Result<bool> {
         Ok(self.identity(name)?.is_some())
