@@ -44,6 +44,8 @@ fn pool() -> Option<&'static rayon_core::ThreadPool> {
             let made = rayon_core::ThreadPoolBuilder::new()
                 .num_threads(processors().saturating_sub(1).max(1))
                 .thread_name(|i| format!("holdall-{i}"))
+                // given, so that the environment is not asked for it
+                .stack_size(2 << 20)
                 .start_handler(|_| WORKER.set(true))
                 .build()
                 .ok();

@@ -271,8 +271,9 @@ impl<'a> Task<'a> {
     /// May all be copied as one?
     fn rising(&self) -> bool {
         let Which::Run { bounds, edges, .. } = &self.which else { return false };
-        let ends = bounds.first().zip(bounds.last());
-        bounds.is_sorted() && ends.is_some_and(|(&a, &b)| edges.0 <= a && b <= edges.1 && b <= self.shard.end())
+        let Some((&from, &to)) = bounds.first().zip(bounds.last()) else { return false };
+        let around = Around { before: edges.0, from, to, after: edges.1 };
+        bounds.is_sorted() && to <= self.shard.end() && !self.shard.doubtful(around)
     }
 
     fn raw(&self) -> bool {

@@ -70,19 +70,23 @@ impl Shard {
     /// Opens the last commit.
     pub fn open(c: &Container, decoder: &Arc<Decoder>, how: How) -> Result<Shard> {
         Snapshot::read(c, |snap| {
-            // with separate limits a writer lets the records grow at any time: what counts is in the limits
-            let records = if how.separate { snap.open_growing(&c.main, how.access)? } else { snap.open(&c.main, how.access)? };
-            let size = records.size()?;
-            let (limits, end, mut bytes) = if how.separate {
-                let (limits, bytes) = Shard::separate(snap, c, how.access)?;
-                (limits, size, size.saturating_add(bytes))
+            let (records, limits, end, mut bytes);
+            if how.separate {
+                // a writer lets the records grow at any time, and before their limits: what counts is in
+                // those, and the length is asked for after them
+                records = snap.open_growing(&c.main, how.access)?;
+                let size;
+                (limits, size) = Shard::separate(snap, c, how.access)?;
+                end = records.size()?;
+                bytes = end.saturating_add(size);
             } else {
-                let (limits, end) = Shard::tail(&records, size).map_err(|e| hint(e, c))?;
+                records = snap.open(&c.main, how.access)?;
+                bytes = records.size()?;
+                (limits, end) = Shard::tail(&records, bytes).map_err(|e| hint(e, c))?;
                 if decoder.codec() == Codec::Zstd {
-                    shape::last_limit(&*records, &limits, end, size, decoder, how.memory_limit)?;
+                    shape::last_limit(&*records, &limits, end, bytes, decoder, how.memory_limit)?;
                 }
-                (limits, end, size)
-            };
+            }
             let mut sums = None;
             if decoder.codec() == Codec::None {
                 let (found, size) = Sums::open(snap, c, limits.count(), how)?;
@@ -179,13 +183,19 @@ impl Shard {
         e.within(format_args!("{}: record {i}", self.records.name()))
     }
 
-    /// Refuses limits that no record can have. Where they do not rise, the records on both sides are in
-    /// doubt: one of their limits is not theirs.
+    /// Do the limits around a record not rise, so that one of its own may be another record's? Where frames or
+    /// checksums show which, they are asked instead.
+    pub fn doubtful(&self, a: Around) -> bool {
+        let protected = self.sums.is_some() || self.decoder.codec() == Codec::Zstd;
+        !protected && (a.before > a.from || a.to > a.after)
+    }
+
+    /// Refuses limits that no record can have.
     pub fn check_extent(&self, a: Around) -> Result<()> {
         if a.from > a.to || a.to > self.end {
             return Err(fail!(Format, "its limits say bytes {} to {}, the records end at {}", a.from, a.to, self.end));
         }
-        if a.before > a.from || a.to > a.after {
+        if self.doubtful(a) {
             return Err(fail!(Format, "the limits around it do not rise: {}, {}, {}, {}", a.before, a.from, a.to, a.after));
         }
         Ok(())
