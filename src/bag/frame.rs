@@ -14,6 +14,11 @@ const BLOCK_MAX: u64 = 128 << 10;
 /// What a frame header and a block header take at most.
 const HEADER_MAX: usize = 18;
 
+/// Do these eight bytes, as a little-endian number, begin as a frame does?
+pub fn begins(word: u64) -> bool {
+    word as u32 == MAGIC
+}
+
 /// Bytes that frames are read from: a slice, or a file of which only headers are fetched.
 pub trait Source {
     /// Fills `dst` from `at` on; `false` where the source ends before.

@@ -53,8 +53,13 @@ pub fn last_limit(file: &dyn File, limits: &Limits, end: u64, size: u64, decoder
     if n == 0 {
         return Ok(());
     }
-    if end == 0 && limits.bounds(0, 1)?.last().is_some_and(|&first| first > 0) {
-        return Err(fail!(Format, "{}: the last limit says that there are no records, the first that there are: it was cut short, or is damaged", file.name()));
+    let first = limits.bounds(0, 1)?.last().copied().unwrap_or(0);
+    if first > end && (end == 0 || frame::begins(first)) {
+        return Err(fail!(
+            Format,
+            "{}: the last limit says that the limits begin at {end}, where there are records: the file was cut short, or that limit is damaged",
+            file.name()
+        ));
     }
     let source = FileSource::new(file, size);
     let tail = limits.bounds(n.saturating_sub(3), n.min(3))?;

@@ -540,7 +540,7 @@ impl Writer {
             let sums = self.sums.file()?;
             self.sync(&*sums)?;
             renames.push(SUMS_PREFIX);
-        } else if self.encoding.codec == Codec::None {
+        } else if self.encoding.codec == Codec::None || self.replaces_sums() {
             gone.push(SUMS_PREFIX);
         }
         self.sync(&*records)?;
@@ -558,6 +558,17 @@ impl Writer {
                 Err(e)
             }
         }
+    }
+
+    /// Are there checksums of the bag that a compressed one replaces? A file of that name that does not fit
+    /// it is somebody else's.
+    fn replaces_sums(&self) -> bool {
+        let fits = || {
+            let how = How { access: Access::Read, separate: self.separate, cache: false, verify: true, memory_limit: memory::DEFAULT_LIMIT };
+            let decoder = Arc::new(Decoder::new(Codec::None, None)?);
+            Shard::open(&self.container, &decoder, how).map(|old| old.has_sums())
+        };
+        fits().unwrap_or(false)
     }
 
     /// A commit in place.

@@ -1,0 +1,105 @@
+# `make demo` shows the library at work, `make check` runs every test there is; both install what
+# they need on Debian and Ubuntu, and say what is missing elsewhere. `make help` lists the rest.
+#
+# CMakeLists.txt builds and installs, Cargo.toml is the Rust side. All that is made goes to target/.
+PREFIX ?= /usr/local
+DESTDIR ?=
+CARGO ?= cargo
+PYTHON ?= python3
+CMAKE_FLAGS ?=
+JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
+
+BUILD := target/cmake
+STAGE := $(CURDIR)/target/prefix
+VENV := target/venv
+
+# Files that the real tools made, for the tests.
+HOLDALL_FIXTURES ?= $(abspath $(firstword $(wildcard ../shared/fixtures) tests/fixtures))
+export HOLDALL_FIXTURES
+# What the tests in other languages use, as installed by the target `stage`.
+export HOLDALL_TOOL := $(STAGE)/bin/holdall
+export HOLDALL_LIB := $(CURDIR)/$(BUILD)/lib/libholdall.$(if $(filter Darwin,$(shell uname)),dylib,so)
+
+# The steps below are in their order: one fails, and those after it do not run.
+.NOTPARALLEL:
+MAKEFLAGS += --no-print-directory
+.PHONY: help build install demo check check-rust check-c check-consumers check-tool check-peers \
+    bench clean stage venv need-demo need-check need-bench
+
+help:
+	@echo 'make demo      build, install below target/, compile examples/demo.c against it, run it on real data'
+	@echo 'make check     every test; its parts: check-rust check-c check-consumers check-tool check-peers'
+	@echo 'make build     the libraries and the tool, in $(BUILD)'
+	@echo 'make install   what make build made (builds first where nothing is built): PREFIX=$(PREFIX) DESTDIR='
+	@echo 'make bench     side by side with the peers'
+	@echo 'make clean     remove target/'
+	@echo 'CMAKE_FLAGS goes to cmake; CARGO, PYTHON and JOBS choose those.'
+
+build:
+	cmake -S . -B $(BUILD) -DHOLDALL_TESTS=OFF $(CMAKE_FLAGS)
+	cmake --build $(BUILD) --parallel $(JOBS)
+
+# Not after `build`: under sudo there often is no Rust.
+install:
+	@test -f $(BUILD)/cmake_install.cmake || $(MAKE) build
+	DESTDIR='$(DESTDIR)' cmake --install $(BUILD) --prefix '$(PREFIX)'
+
+# A fresh installation below target/.
+stage:
+	@rm -rf $(STAGE)
+	@cmake --install $(BUILD) --prefix $(STAGE) >$(BUILD)/install.log || { cat $(BUILD)/install.log; exit 1; }
+
+need-demo:
+	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc cmake
+
+need-check:
+	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc c++ clang cmake pkg-config valgrind venv
+
+need-bench:
+	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc cmake venv
+
+demo: need-demo build stage
+	@sh examples/demo.sh $(STAGE) target/demo
+
+check: need-check check-rust check-c stage check-consumers check-tool check-peers
+	@echo '== make check: all passed'
+
+# cargo-nextest where it is installed; it does not run the examples in the documentation.
+check-rust:
+	@echo '== Rust tests'
+	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
+	    $(CARGO) nextest run --locked && $(CARGO) test --locked --doc; \
+	else \
+	    $(CARGO) test --locked; \
+	fi
+
+check-c:
+	@echo '== C tests'
+	cmake -S . -B $(BUILD) -DHOLDALL_TESTS=ON -DHOLDALL_FIXTURES=$(HOLDALL_FIXTURES) $(CMAKE_FLAGS)
+	cmake --build $(BUILD) --parallel $(JOBS)
+	cd $(BUILD) && ctest --output-on-failure --parallel $(JOBS)
+
+check-consumers: stage
+	@echo '== Consumers'
+	@sh c-tests/consumers/run.sh $(STAGE) target/consumers
+
+check-tool: stage
+	@echo '== Command-line tool'
+	@$(PYTHON) tools/tests/test_cli.py
+
+# The tools whose files we read and write, against ours, both ways.
+check-peers: stage venv
+	@set -e; for test in tests/peer/test_*.py; do \
+	    [ -e "$$test" ] || continue; \
+	    echo "== Peers: $$test"; \
+	    $(VENV)/bin/python "$$test"; \
+	done
+
+venv:
+	@PYTHON=$(PYTHON) sh cmake/venv.sh $(VENV) bagz==0.3.8 numpy
+
+bench: need-bench build stage venv
+	@$(VENV)/bin/python tests/bench/bench.py
+
+clean:
+	rm -rf target

@@ -1,0 +1,133 @@
+#!/bin/sh
+# usage: run.sh PREFIX SCRATCH
+# Uses the library in every way that a project may, each in a fresh folder below SCRATCH (which is
+# emptied first), with a program that is built and run: from the installation in PREFIX, again after
+# PREFIX was moved, and from the source by add_subdirectory. PREFIX is moved back at the end.
+#
+# A mode that fails is named with what it printed, and the others still run.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+source=$(cd "$here/../.." && pwd)
+prefix=$(cd "$1" && pwd) || exit 2
+rm -rf "$2" && mkdir -p "$2" || exit 2
+scratch=$(cd "$2" && pwd)
+moved=$scratch/moved/elsewhere
+cc=${CC:-cc}
+version=$(find "$prefix" -name holdall.pc -exec sed -n 's/^Version: \([0-9]*\.[0-9]*\).*/\1/p' {} +)
+other=${version%.*}.$((${version#*.} + 1))   # another minor version: another ABI
+passed=0 failed=0
+
+# PREFIX is wanted back whatever happens.
+trap '[ ! -d "$moved" ] || mv "$moved" "$prefix"' EXIT
+trap 'exit 1' HUP INT TERM
+
+# mode NAME FUNCTION ARGUMENT...: runs the function in a fresh folder, as `set -e` scripts do
+mode() {
+    name=$1
+    shift
+    folder=$scratch/$(echo "$name" | tr -d , | tr ' ' -)
+    mkdir "$folder"
+    ( set -eu; cd "$folder"; "$@" ) >"$folder/log" 2>&1
+    # Not `if ( … )`: the shell ignores set -e in a condition.
+    if [ $? -eq 0 ]; then
+        passed=$((passed + 1))
+        echo "ok    $name: $(tail -n 1 "$folder/log")"
+    else
+        failed=$((failed + 1))
+        echo "FAIL  $name"
+        sed 's/^/      /' "$folder/log"
+    fi
+}
+
+# linked PROGRAM shared|static: is the program linked as it was asked to be?
+linked() {
+    if [ "$(uname)" = Darwin ]; then
+        needs=$(otool -L "$1")
+    else
+        needs=$(readelf -d "$1")
+    fi
+    case $2-$needs in
+    shared-*libholdall.*) ;;
+    shared-*) echo "$1 is not linked to the shared library" && return 1 ;;
+    static-*libholdall.*) echo "$1 is linked to the shared library" && return 1 ;;
+    esac
+}
+
+find_package() { # PREFIX shared|static C|CXX
+    cmake -S "$here/find" -B build -DCMAKE_PREFIX_PATH="$1" -DKIND="$2" -DLANGUAGE="$3" -DWANT="$version"
+    cmake --build build
+    linked build/consumer "$2"
+    if [ "$3" = C ]; then
+        build/own_zstd own.bagz
+    fi
+    build/consumer made.bagz
+}
+
+refused() { # PREFIX VERSION
+    if cmake -S "$here/find" -B build -DCMAKE_PREFIX_PATH="$1" -DKIND=shared -DLANGUAGE=C -DWANT="$2"; then
+        echo "find_package accepts version $2"
+        return 1
+    fi
+    grep -q "considered but not accepted" log   # refused for its version, not for want of a file
+    echo "refused, as it must be"
+}
+
+subdirectory() { # shared|static
+    shared=ON
+    [ "$1" = shared ] || shared=OFF
+    cmake -S "$here/subdirectory" -B build -DHOLDALL_SOURCE="$source" -DBUILD_SHARED_LIBS=$shared
+    cmake --build build
+    linked build/consumer "$1"
+    build/own_zstd own.bagz
+    build/consumer made.bagz
+}
+
+pkg_config() { # PREFIX shared|static
+    pc=$(find "$1" -name holdall.pc)
+    PKG_CONFIG_PATH=$(dirname "$pc")
+    export PKG_CONFIG_PATH
+    pkg-config --validate holdall
+    libdir=$(dirname "$PKG_CONFIG_PATH")
+    # eval, because pkg-config quotes what a shell would split.
+    if [ "$2" = shared ]; then
+        eval "$cc -o consumer \"\$here/consumer.c\" $(pkg-config --cflags --libs holdall)"
+        LD_LIBRARY_PATH=$libdir DYLD_LIBRARY_PATH=$libdir
+        export LD_LIBRARY_PATH DYLD_LIBRARY_PATH
+    elif [ "$(uname)" = Darwin ]; then # which has no -static
+        eval "$cc -o consumer \"\$here/consumer.c\" $(pkg-config --cflags holdall) \"\$libdir/libholdall.a\"" \
+            "$(sed -n 's/^Libs.private: //p' "$pc")"
+    else
+        eval "$cc -static -o consumer \"\$here/consumer.c\" $(pkg-config --static --cflags --libs holdall)"
+    fi
+    linked consumer "$2"
+    ./consumer made.bagz
+}
+
+tool() { # PREFIX
+    program=$1/bin/holdall
+    [ -x "$program" ] || { echo "$program is not installed"; return 1; }
+    linked "$program" static
+    "$program" --version
+}
+
+installed() { # PREFIX, and what to add to the names
+    mode "find_package shared$2" find_package "$1" shared C
+    mode "find_package static$2" find_package "$1" static C
+    mode "find_package C++ shared$2" find_package "$1" shared CXX
+    mode "find_package C++ static$2" find_package "$1" static CXX
+    mode "pkg-config shared$2" pkg_config "$1" shared
+    mode "pkg-config static$2" pkg_config "$1" static
+    mode "tool$2" tool "$1"
+}
+
+mode "find_package $other" refused "$prefix" "$other"
+installed "$prefix" ""
+mode "add_subdirectory shared" subdirectory shared
+mode "add_subdirectory static" subdirectory static
+
+mkdir -p "$(dirname "$moved")"
+mv "$prefix" "$moved" || exit 2
+installed "$moved" ", prefix moved"
+
+echo "consumers: $passed modes passed, $failed failed"
+[ $failed -eq 0 ]

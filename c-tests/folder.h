@@ -1,0 +1,254 @@
+/* A folder of named files in memory, behind holdall_io_functions: counts what is asked of it, and fails
+ * where a test wants it to. May be used from many threads. */
+#ifndef FOLDER_H
+#define FOLDER_H
+
+#include "check.h"
+
+#include <pthread.h>
+
+enum { FILES_MOST = 8, NAME_MOST = 64 };
+
+typedef enum { SIZE, READ, WRITE, TRUNCATE, SYNC, RENAME, REMOVE, OPERATIONS } operation;
+
+typedef struct {
+    char name[NAME_MOST];
+    uint8_t *bytes;
+    size_t size;
+} folder_file;
+
+typedef struct folder {
+    pthread_mutex_t lock;
+    folder_file files[FILES_MOST];
+    int n;
+    /* What was asked for. */
+    long calls[OPERATIONS];
+    long all_calls;
+    uint64_t bytes_read;
+    int destroyed;
+    /* To fail: the call with this number (from 1 on; 0: none does), and those after it if `dead`; with
+     * `too_late`, what it should do was done all the same. */
+    long fail_at;
+    bool dead, too_late;
+    long failures;
+    operation failed;
+    /* Called before each call does its work, if set; it may look at the files and change them. */
+    void (*before)(struct folder *f, operation o);
+} folder;
+
+#define FOLDER {.lock = PTHREAD_MUTEX_INITIALIZER}
+
+static inline folder_file *folder_find(folder *f, const char *name)
+{
+    for (int i = 0; i < f->n; i++)
+        if (strcmp(f->files[i].name, name) == 0)
+            return &f->files[i];
+    return NULL;
+}
+
+static inline void folder_drop(folder *f, folder_file *file)
+{
+    free(file->bytes);
+    *file = f->files[--f->n];
+    f->files[f->n].bytes = NULL;
+}
+
+static inline void folder_resize(folder_file *file, size_t size)
+{
+    if (size > file->size) {
+        file->bytes = realloc(file->bytes, size);
+        CHECK(file->bytes != NULL);
+        memset(file->bytes + file->size, 0, size - file->size);
+    }
+    file->size = size;
+}
+
+static inline folder_file *folder_make(folder *f, const char *name)
+{
+    folder_file *file = folder_find(f, name);
+    if (file == NULL) {
+        CHECK(f->n < FILES_MOST && strlen(name) < NAME_MOST);
+        file = &f->files[f->n++];
+        *file = (folder_file){.bytes = NULL};
+        strcpy(file->name, name);
+    }
+    return file;
+}
+
+/* Puts a file there, from outside. */
+static inline void folder_put(folder *f, const char *name, const void *bytes, size_t n)
+{
+    folder_file *file = folder_make(f, name);
+    folder_resize(file, 0);
+    folder_resize(file, n);
+    if (n > 0)
+        memcpy(file->bytes, bytes, n);
+}
+
+static inline void folder_copy(folder *to, const folder *from)
+{
+    for (int i = 0; i < from->n; i++)
+        folder_put(to, from->files[i].name, from->files[i].bytes, from->files[i].size);
+}
+
+/* Removes all files, from outside. */
+static inline void folder_clear(folder *f)
+{
+    while (f->n > 0)
+        folder_drop(f, &f->files[0]);
+}
+
+/* Counts a call; says whether it is one that must fail, before or after its work. */
+static inline bool folder_enter(folder *f, operation o)
+{
+    pthread_mutex_lock(&f->lock);
+    f->calls[o]++;
+    f->all_calls++;
+    bool fails = f->fail_at > 0 && (f->all_calls == f->fail_at || (f->dead && f->all_calls > f->fail_at));
+    f->failures += fails;
+    if (fails)
+        f->failed = o;
+    if (f->before != NULL)
+        f->before(f, o);
+    return fails;
+}
+
+static inline int64_t folder_leave(folder *f, bool fails, int64_t result)
+{
+    pthread_mutex_unlock(&f->lock);
+    return fails ? -EIO : result;
+}
+
+#define FOLDER_CALL(o)                         \
+    folder *f = ctx;                           \
+    bool fails = folder_enter(f, o);           \
+    if (fails && !f->too_late)                 \
+        return folder_leave(f, true, 0)
+
+static int64_t folder_size(void *ctx, const char *name)
+{
+    FOLDER_CALL(SIZE);
+    folder_file *file = folder_find(f, name);
+    return folder_leave(f, fails, file ? (int64_t)file->size : -ENOENT);
+}
+
+static int64_t folder_read_at(void *ctx, const char *name, uint64_t at, void *dst, size_t n)
+{
+    FOLDER_CALL(READ);
+    folder_file *file = folder_find(f, name);
+    if (file == NULL)
+        return folder_leave(f, fails, -ENOENT);
+    size_t rest = at < file->size ? file->size - (size_t)at : 0;
+    n = n < rest ? n : rest;
+    if (n > 0)
+        memcpy(dst, file->bytes + at, n);
+    f->bytes_read += n;
+    return folder_leave(f, fails, (int64_t)n);
+}
+
+static int64_t folder_write_at(void *ctx, const char *name, uint64_t at, const void *src, size_t n)
+{
+    FOLDER_CALL(WRITE);
+    folder_file *file = folder_find(f, name);
+    if (file == NULL)
+        return folder_leave(f, fails, -ENOENT);
+    if (n > 0) {
+        if (at + n > file->size)
+            folder_resize(file, (size_t)at + n);
+        memcpy(file->bytes + at, src, n);
+    }
+    return folder_leave(f, fails, (int64_t)n);
+}
+
+static int64_t folder_truncate(void *ctx, const char *name, uint64_t size)
+{
+    FOLDER_CALL(TRUNCATE);
+    folder_resize(folder_make(f, name), (size_t)size);
+    return folder_leave(f, fails, 0);
+}
+
+static int64_t folder_sync(void *ctx, const char *name)
+{
+    FOLDER_CALL(SYNC);
+    return folder_leave(f, fails, folder_find(f, name) ? 0 : -ENOENT);
+}
+
+static int64_t folder_rename(void *ctx, const char *from, const char *to)
+{
+    FOLDER_CALL(RENAME);
+    folder_file *file = folder_find(f, from);
+    if (file == NULL)
+        return folder_leave(f, fails, -ENOENT);
+    folder_file *old = folder_find(f, to);
+    if (old != NULL && old != file) {
+        folder_drop(f, old);
+        file = folder_find(f, from);
+    }
+    CHECK(strlen(to) < NAME_MOST);
+    strcpy(file->name, to);
+    return folder_leave(f, fails, 0);
+}
+
+static int64_t folder_remove(void *ctx, const char *name)
+{
+    FOLDER_CALL(REMOVE);
+    folder_file *file = folder_find(f, name);
+    if (file == NULL)
+        return folder_leave(f, fails, -ENOENT);
+    folder_drop(f, file);
+    return folder_leave(f, fails, 0);
+}
+
+static void folder_destroy(void *ctx)
+{
+    folder *f = ctx;
+    pthread_mutex_lock(&f->lock);
+    f->destroyed++;
+    pthread_mutex_unlock(&f->lock);
+}
+
+static inline holdall_io_functions folder_functions(folder *f)
+{
+    return (holdall_io_functions){
+        .struct_size = sizeof(holdall_io_functions),
+        .ctx = f,
+        .size = folder_size,
+        .read_at = folder_read_at,
+        .write_at = folder_write_at,
+        .truncate = folder_truncate,
+        .sync = folder_sync,
+        .rename = folder_rename,
+        .remove = folder_remove,
+        .destroy = folder_destroy,
+    };
+}
+
+static inline holdall_io *folder_io(folder *f)
+{
+    holdall_io_functions table = folder_functions(f);
+    holdall_io *io;
+    OK(holdall_io_from_functions(&table, &io, &err));
+    return io;
+}
+
+static inline holdall_status try_folder_bag(folder *f, const int64_t *pairs, holdall_bag **bag)
+{
+    holdall_options *options = options_of(pairs);
+    holdall_io *io = folder_io(f);
+    holdall_status status = holdall_bag_open_io(&io, 1, options, bag, &err);
+    holdall_io_close(io);
+    holdall_options_free(options);
+    return status;
+}
+
+static inline holdall_status try_folder_writer(folder *f, holdall_mode mode, const int64_t *pairs, holdall_bag_writer **writer)
+{
+    holdall_options *options = options_of(pairs);
+    holdall_io *io = folder_io(f);
+    holdall_status status = holdall_bag_writer_open_io(io, mode, options, writer, &err);
+    holdall_io_close(io);
+    holdall_options_free(options);
+    return status;
+}
+
+#endif

@@ -1,0 +1,462 @@
+/* Writers: what each mode asks for, one writer at a time, and what a commit makes visible, and when. */
+#include "check.h"
+
+/* The forms a bag can have; each test runs over all. */
+static const struct {
+    const char *name;
+    int64_t limits, sum;
+} forms[] = {
+    {"tail.bag", HOLDALL_BAG_LIMITS_TAIL, HOLDALL_SUM_CRC32},      {"tail.bagz", HOLDALL_BAG_LIMITS_TAIL, HOLDALL_SUM_CRC32},
+    {"apart.bag", HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_SUM_CRC32}, {"apart.bagz", HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_SUM_NONE},
+    {"bare.bag", HOLDALL_BAG_LIMITS_TAIL, HOLDALL_SUM_NONE},
+};
+enum { FORMS = sizeof forms / sizeof forms[0] };
+
+static const char *path;
+static const int64_t *writing, *reading;
+
+static void use_form(int f)
+{
+    static char saved[1024];
+    static int64_t pairs[2][16];
+    now("%s", forms[f].name);
+    snprintf(saved, sizeof saved, "%s", in_tmp(forms[f].name));
+    path = saved;
+    memcpy(pairs[0], WITH(HOLDALL_OPT_BAG_LIMITS, forms[f].limits, HOLDALL_OPT_CHECKSUM, forms[f].sum, HOLDALL_OPT_DURABILITY, 0), 8 * sizeof(int64_t));
+    memcpy(pairs[1], WITH(HOLDALL_OPT_BAG_LIMITS, forms[f].limits), 4 * sizeof(int64_t));
+    writing = pairs[0];
+    reading = pairs[1];
+}
+
+static void remove_bag(void)
+{
+    const char *base = strrchr(path, '/') + 1;
+    char name[256];
+    remove(path);
+    snprintf(name, sizeof name, "limits.%s", base);
+    remove(in_tmp(name));
+    snprintf(name, sizeof name, "checksums.%s", base);
+    remove(in_tmp(name));
+    EQUAL(files_with(base), 0);
+}
+
+static void commit_and_close(holdall_bag_writer *w)
+{
+    OK(holdall_bag_writer_commit(w, &err));
+    holdall_bag_writer_close(w);
+}
+
+static void modes_ask_for_what_they_say(void)
+{
+    holdall_bag_writer *w;
+    GIVES(HOLDALL_E_MISSING, try_writer(path, HOLDALL_APPEND, writing, &w));
+    /* NEW: no file before the commit, then one */
+    w = open_writer(path, HOLDALL_NEW, writing);
+    EQUAL(holdall_bag_writer_size(w), 0);
+    append_records(w, 0, 7);
+    EQUAL(holdall_bag_writer_size(w), 7);
+    CHECK(!there(path));
+    commit_and_close(w);
+    check_bag(path, reading, 7);
+    GIVES(HOLDALL_E_EXISTS, try_writer(path, HOLDALL_NEW, writing, &w));
+    /* APPEND goes on */
+    w = open_writer(path, HOLDALL_APPEND, writing);
+    EQUAL(holdall_bag_writer_size(w), 7);
+    append_records(w, 7, 6);
+    EQUAL(holdall_bag_writer_size(w), 13);
+    commit_and_close(w);
+    check_bag(path, reading, 13);
+    /* REPLACE begins anew, also where nothing is */
+    w = open_writer(path, HOLDALL_REPLACE, writing);
+    EQUAL(holdall_bag_writer_size(w), 0);
+    append_records(w, 0, 3);
+    check_bag(path, reading, 13);
+    commit_and_close(w);
+    check_bag(path, reading, 3);
+    remove_bag();
+    write_bag(path, HOLDALL_REPLACE, writing, 4);
+    check_bag(path, reading, 4);
+    TIDY();
+    remove_bag();
+}
+
+static void nothing_counts_before_the_commit(void)
+{
+    /* a new bag that is closed without */
+    holdall_bag_writer *w = open_writer(path, HOLDALL_NEW, writing);
+    append_records(w, 0, 50);
+    holdall_bag_writer_close(w);
+    EQUAL(files_with(strrchr(path, '/') + 1), 0);
+
+    write_bag(path, HOLDALL_NEW, writing, 10);
+    size_t size = 0, size2 = 0;
+    uint8_t *before = load(path, &size);
+    /* appended or replaced, closed without: the same bytes; with much appended, too */
+    for (int k = 0; k < 4; k++) {
+        w = open_writer(path, k % 2 ? HOLDALL_REPLACE : HOLDALL_APPEND, writing);
+        append_records(w, 10, k < 2 ? 10 : 4000);
+        check_bag(path, reading, 10);
+        holdall_bag_writer_close(w);
+        check_bag(path, reading, 10);
+        uint8_t *after = load(path, &size2);
+        EQUAL(size2, size);
+        CHECK(memcmp(before, after, size) == 0);
+        free(after);
+        TIDY();
+    }
+    free(before);
+    /* opened and closed at once */
+    for (int k = 0; k < 2; k++) {
+        w = open_writer(path, k ? HOLDALL_REPLACE : HOLDALL_APPEND, writing);
+        holdall_bag_writer_close(w);
+        check_bag(path, reading, 10);
+    }
+    TIDY();
+    remove_bag();
+}
+
+static void one_writer_commits_many_times(void)
+{
+    holdall_bag_writer *w = open_writer(path, HOLDALL_NEW, writing);
+    uint64_t n = 0;
+    for (int round = 0; round < 12; round++) {
+        uint64_t more = (uint64_t)(round * round % 7);
+        append_records(w, n, more);
+        if (n > 0)
+            check_bag(path, reading, n);
+        n += more;
+        OK(holdall_bag_writer_commit(w, &err));
+        EQUAL(holdall_bag_writer_size(w), n);
+        check_bag(path, reading, n);
+        /* again, with nothing new */
+        OK(holdall_bag_writer_commit(w, &err));
+        check_bag(path, reading, n);
+    }
+    append_records(w, n, 5);
+    holdall_bag_writer_close(w);
+    check_bag(path, reading, n);
+    TIDY();
+    remove_bag();
+}
+
+/* More than fits the writer's memory: a MiB and beyond waits in files. */
+static void large_commits(void)
+{
+    static uint8_t big[300000];
+    uint32_t x = 7;
+    for (size_t i = 0; i < sizeof big; i++)
+        big[i] = (uint8_t)((x = x * 1664525 + 1013904223) >> 24);
+    holdall_bag_writer *w = open_writer(path, HOLDALL_NEW, writing);
+    const uint64_t rounds = slow() ? 2 : 3, each = 6;
+    for (uint64_t r = 0; r < rounds; r++) {
+        for (uint64_t i = 0; i < each; i++) {
+            big[0] = (uint8_t)(r * each + i);
+            OK(holdall_bag_writer_append(w, big, sizeof big - (size_t)i, &err));
+        }
+        if (r > 0) {
+            holdall_bag *bag = open_bag(path, reading);
+            EQUAL(holdall_bag_size(bag), r * each);
+            holdall_bag_close(bag);
+        }
+        OK(holdall_bag_writer_commit(w, &err));
+    }
+    holdall_bag_writer_close(w);
+    holdall_bag *bag = open_bag(path, reading);
+    EQUAL(holdall_bag_size(bag), rounds * each);
+    static uint8_t got[sizeof big];
+    for (uint64_t i = 0; i < rounds * each; i++) {
+        size_t n = 0;
+        big[0] = (uint8_t)i;
+        OK(holdall_bag_read(bag, i, got, sizeof got, &n, &err));
+        CHECK(n == sizeof big - i % each && memcmp(got, big, n) == 0);
+    }
+    holdall_bag_close(bag);
+    TIDY();
+    remove_bag();
+}
+
+static void readers_that_are_open(void)
+{
+    write_bag(path, HOLDALL_NEW, writing, 20);
+    /* one that was there before an append reads on, or is told to open again; with its limits in memory it reads on */
+    const int64_t *cached = WITH(HOLDALL_OPT_BAG_LIMITS, reading[1], HOLDALL_OPT_BAG_LIMITS_CACHE, 1);
+    holdall_bag *disk = open_bag(path, reading), *memory = open_bag(path, cached);
+    holdall_bag_writer *w = open_writer(path, HOLDALL_APPEND, writing);
+    for (uint64_t n = 20; n < 60; n += 10) {
+        append_records(w, n, 10);
+        OK(holdall_bag_writer_commit(w, &err));
+        EQUAL(holdall_bag_size(disk), 20);
+        EQUAL(holdall_bag_size(memory), 20);
+        check_range(memory, 0, 20, 0);
+        for (uint64_t i = 0; i < 20; i++) {
+            check_record(memory, i, i);
+            uint8_t got[RECORD_MOST], want[RECORD_MOST];
+            size_t size = 0, size2 = make_record(i, want);
+            holdall_status s = holdall_bag_read(disk, i, got, sizeof got, &size, &err);
+            CHECK(s == HOLDALL_E_STATE || (s == HOLDALL_OK && size == size2 && memcmp(got, want, size) == 0));
+            CHECK(s == HOLDALL_OK || forms[0].limits == reading[1]);
+        }
+    }
+    holdall_bag_writer_close(w);
+    check_range(memory, 0, 20, 0);
+    holdall_bag_close(disk);
+    holdall_bag_close(memory);
+
+    /* one that was there before a replacement goes on with the old, however its limits are kept */
+    disk = open_bag(path, reading), memory = open_bag(path, cached);
+    holdall_bag *mapped = open_bag(path, WITH(HOLDALL_OPT_BAG_LIMITS, reading[1], HOLDALL_OPT_IO, HOLDALL_IO_MAP));
+    w = open_writer(path, HOLDALL_REPLACE, writing);
+    append_records(w, 3, 2);
+    check_bag(path, reading, 60);
+    OK(holdall_bag_writer_commit(w, &err));
+    append_records(w, 5, 2);
+    OK(holdall_bag_writer_commit(w, &err));
+    holdall_bag_writer_close(w);
+    check_range(disk, 0, 60, 0);
+    check_range(memory, 0, 60, 0);
+    check_range(mapped, 0, 60, 0);
+    holdall_bag *new_one = open_bag(path, reading);
+    EQUAL(holdall_bag_size(new_one), 4);
+    check_range(new_one, 0, 4, 3);
+    holdall_bag_close(disk), holdall_bag_close(memory), holdall_bag_close(mapped), holdall_bag_close(new_one);
+    TIDY();
+    remove_bag();
+}
+
+static void one_writer_at_a_time(void)
+{
+    static const holdall_mode modes[] = {HOLDALL_NEW, HOLDALL_REPLACE, HOLDALL_APPEND};
+    holdall_bag_writer *first = open_writer(path, HOLDALL_NEW, writing), *second;
+    append_records(first, 0, 5);
+    for (int round = 0; round < 2; round++) {
+        for (int m = 0; m < 3; m++)
+            GIVES(HOLDALL_E_BUSY, try_writer(path, modes[m], writing, &second));
+        holdall_options *o = options_of(reading);
+        GIVES(HOLDALL_E_BUSY, holdall_repair(path, o, NULL, NULL, &err));
+        holdall_options_free(o);
+        /* another process */
+        fflush(NULL);
+        pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0) {
+            for (int m = 0; m < 3; m++)
+                GIVES(HOLDALL_E_BUSY, try_writer(path, modes[m], writing, &second));
+            _exit(0);
+        }
+        check_child(child, 0);
+        OK(holdall_bag_writer_commit(first, &err));
+    }
+    holdall_bag_writer_close(first);
+    check_bag(path, reading, 5);
+    TIDY();
+
+    /* the lock ends with its process, however that ends */
+    fflush(NULL);
+    int ready[2], go[2];
+    CHECK(pipe(ready) == 0 && pipe(go) == 0);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    char c;
+    if (child == 0) {
+        holdall_bag_writer *w = open_writer(path, HOLDALL_APPEND, writing);
+        append_records(w, 5, 3);
+        CHECK(write(ready[1], "x", 1) == 1 && read(go[0], &c, 1) == 1);
+        _exit(7); /* w is not closed */
+    }
+    CHECK(read(ready[0], &c, 1) == 1);
+    GIVES(HOLDALL_E_BUSY, try_writer(path, HOLDALL_APPEND, writing, &second));
+    CHECK(write(go[1], "x", 1) == 1);
+    check_child(child, 7);
+    close(ready[0]), close(ready[1]), close(go[0]), close(go[1]);
+    check_bag(path, reading, 5);
+    second = open_writer(path, HOLDALL_APPEND, writing);
+    EQUAL(holdall_bag_writer_size(second), 5);
+    append_records(second, 5, 1);
+    commit_and_close(second);
+    check_bag(path, reading, 6);
+    TIDY();
+
+    /* on the caller's own word there is no lock */
+    const int64_t *unlocked = WITH(HOLDALL_OPT_BAG_LIMITS, reading[1], HOLDALL_OPT_LOCK, 0);
+    first = open_writer(path, HOLDALL_APPEND, writing);
+    second = open_writer(path, HOLDALL_APPEND, unlocked);
+    holdall_bag_writer_close(second);
+    holdall_bag_writer_close(first);
+    check_bag(path, reading, 6);
+    TIDY();
+    remove_bag();
+}
+
+/* After fork() a writer stays the parent's: in the child it refuses work, and closing it there changes nothing. */
+static void an_inherited_writer_refuses_work(void)
+{
+    char both[1024];
+    snprintf(both, sizeof both, "%s", in_tmp("inherited.bag"));
+    write_bag(both, HOLDALL_NEW, NULL, 4);
+    for (int round = 0; round < 2; round++) {
+        holdall_bag_writer *w = open_writer(both, round ? HOLDALL_REPLACE : HOLDALL_APPEND, NULL), *second;
+        uint64_t from = round ? 0 : 4, some[] = {0, 1};
+        append_records(w, from, 3);
+        fflush(NULL);
+        pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0) {
+            GIVES(HOLDALL_E_STATE, holdall_bag_writer_append(w, "x", 1, &err));
+            GIVES(HOLDALL_E_STATE, holdall_bag_writer_append_many(w, "x", some, 1, &err));
+            GIVES(HOLDALL_E_STATE, holdall_bag_writer_commit(w, &err));
+            holdall_bag_writer_close(w);
+            /* nor is the lock gone with it */
+            GIVES(HOLDALL_E_BUSY, try_writer(both, HOLDALL_APPEND, NULL, &second));
+            _exit(0);
+        }
+        check_child(child, 0);
+        GIVES(HOLDALL_E_BUSY, try_writer(both, HOLDALL_APPEND, NULL, &second));
+        append_records(w, from + 3, 3);
+        commit_and_close(w);
+        check_bag(both, WITH(HOLDALL_OPT_VERIFY, 2), from + 6);
+    }
+    TIDY();
+}
+
+/* A bag that was to be new, and another has made one meanwhile. */
+static void a_new_one_meanwhile(void)
+{
+    holdall_bag_writer *w = open_writer(path, HOLDALL_NEW, writing);
+    append_records(w, 0, 3);
+    save(path, "", 0);
+    GIVES(HOLDALL_E_EXISTS, holdall_bag_writer_commit(w, &err));
+    EQUAL(file_size(path), 0);
+    /* tried again when it is gone */
+    remove(path);
+    OK(holdall_bag_writer_commit(w, &err));
+    holdall_bag_writer_close(w);
+    check_bag(path, reading, 3);
+    TIDY();
+    remove_bag();
+}
+
+/* Limits and checksums of a bag that was replaced by one of another form go with it. */
+static void replacing_by_another_form(void)
+{
+    for (int from = 0; from < FORMS; from++)
+        for (int to = 0; to < FORMS; to++) {
+            now("from %d to %d", from, to);
+            char one[1024];
+            snprintf(one, sizeof one, "%s", in_tmp("one.bag"));
+            write_bag(one, HOLDALL_REPLACE, WITH(HOLDALL_OPT_BAG_LIMITS, forms[from].limits, HOLDALL_OPT_CHECKSUM, forms[from].sum, HOLDALL_OPT_DURABILITY, 0), 9);
+            write_bag(one, HOLDALL_REPLACE, WITH(HOLDALL_OPT_BAG_LIMITS, forms[to].limits, HOLDALL_OPT_CHECKSUM, forms[to].sum, HOLDALL_OPT_DURABILITY, 0), 4);
+            check_bag(one, WITH(HOLDALL_OPT_BAG_LIMITS, forms[to].limits, HOLDALL_OPT_VERIFY, 2), 4);
+            EQUAL(files_with("limits.one"), forms[to].limits == HOLDALL_BAG_LIMITS_SEPARATE);
+            EQUAL(files_with("checksums.one"), forms[to].sum == HOLDALL_SUM_CRC32);
+        }
+    TIDY();
+}
+
+/* Checksums go on as they are there. */
+static void appending_keeps_checksums_as_they_are(void)
+{
+    const char *bare = in_tmp("sums.bag");
+    holdall_bag_writer *w;
+    write_bag(bare, HOLDALL_NEW, WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_NONE), 5);
+    GIVES(HOLDALL_E_STATE, try_writer(bare, HOLDALL_APPEND, WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_CRC32), &w));
+    w = open_writer(bare, HOLDALL_APPEND, NULL);
+    append_records(w, 5, 5);
+    commit_and_close(w);
+    EQUAL(files_with("checksums.sums.bag"), 0);
+    check_bag(bare, NULL, 10);
+
+    write_bag(bare, HOLDALL_REPLACE, NULL, 5);
+    EQUAL(file_size(in_tmp("checksums.sums.bag")), 5 * 4);
+    w = open_writer(bare, HOLDALL_APPEND, WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_NONE));
+    append_records(w, 5, 5);
+    commit_and_close(w);
+    EQUAL(file_size(in_tmp("checksums.sums.bag")), 10 * 4);
+    check_bag(bare, WITH(HOLDALL_OPT_VERIFY, 2), 10);
+
+    /* an empty bag has none yet: they begin with its first records */
+    write_bag(bare, HOLDALL_REPLACE, WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_NONE), 0);
+    w = open_writer(bare, HOLDALL_APPEND, WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_CRC32));
+    append_records(w, 0, 5);
+    commit_and_close(w);
+    EQUAL(file_size(in_tmp("checksums.sums.bag")), 5 * 4);
+    check_bag(bare, WITH(HOLDALL_OPT_VERIFY, 2), 5);
+    TIDY();
+}
+
+/* A link to a file of another name is read as the file it names, and not written through. */
+static void links_are_read(void)
+{
+    const char *real = in_tmp("real"), *link = in_tmp("link.bagz");
+    write_bag(real, HOLDALL_NEW, WITH(HOLDALL_OPT_CODEC, HOLDALL_CODEC_ZSTD), 8);
+    CHECK(symlink("real", link) == 0);
+    check_bag(link, NULL, 8);
+    static const holdall_mode modes[] = {HOLDALL_NEW, HOLDALL_REPLACE, HOLDALL_APPEND};
+    for (int m = 0; m < 3; m++) {
+        holdall_bag_writer *w;
+        holdall_status s = try_writer(link, modes[m], NULL, &w);
+        CHECK(s == HOLDALL_E_UNSUPPORTED || (m == 0 && s == HOLDALL_E_EXISTS));
+    }
+    struct stat s;
+    CHECK(lstat(link, &s) == 0 && S_ISLNK(s.st_mode));
+    check_bag(link, NULL, 8);
+    TIDY();
+}
+
+/* A writer stays with its folder, wherever the process goes. */
+static void relative_paths(void)
+{
+    char here[1024];
+    CHECK(getcwd(here, sizeof here) != NULL && mkdir(in_tmp("a"), 0700) == 0 && mkdir(in_tmp("b"), 0700) == 0 && chdir(in_tmp("a")) == 0);
+    for (int round = 0; round < 2; round++) {
+        CHECK(chdir("../a") == 0);
+        holdall_bag_writer *w = open_writer("moved.bag", round ? HOLDALL_APPEND : HOLDALL_NEW, NULL);
+        append_records(w, 5 * (uint64_t)round, 5);
+        CHECK(chdir("../b") == 0);
+        OK(holdall_bag_writer_commit(w, &err));
+        holdall_bag_writer_close(w);
+        CHECK(!there("moved.bag") && !there("checksums.moved.bag"));
+        check_bag("../a/moved.bag", NULL, 5 * (uint64_t)round + 5);
+    }
+    CHECK(chdir("../a") == 0);
+    holdall_bag *bag = open_bag("moved.bag", NULL);
+    CHECK(chdir(here) == 0);
+    check_range(bag, 0, 10, 0);
+    holdall_bag_close(bag);
+}
+
+static void writers_write_one_file(void)
+{
+    holdall_bag_writer *w;
+    GIVES(HOLDALL_E_UNSUPPORTED, try_writer(in_tmp("shards@3.bag"), HOLDALL_NEW, NULL, &w));
+    GIVES(HOLDALL_E_ARGUMENT, try_writer("", HOLDALL_NEW, NULL, &w));
+    GIVES(HOLDALL_E_ARGUMENT, try_writer(in_tmp(""), HOLDALL_NEW, NULL, &w));
+    GIVES(HOLDALL_E_MISSING, try_writer(in_tmp("no/such/folder.bag"), HOLDALL_NEW, NULL, &w));
+    /* a folder, a file that is no bag */
+    CHECK(mkdir(in_tmp("folder.bag"), 0700) == 0);
+    GIVES(HOLDALL_E_FORMAT, try_writer(in_tmp("folder.bag"), HOLDALL_APPEND, NULL, &w));
+    GIVES(HOLDALL_E_EXISTS, try_writer(in_tmp("folder.bag"), HOLDALL_NEW, NULL, &w));
+    save(in_tmp("text.bag"), "this is no bag, is it?", 22);
+    GIVES(HOLDALL_E_FORMAT, try_writer(in_tmp("text.bag"), HOLDALL_APPEND, NULL, &w));
+    EQUAL(file_size(in_tmp("text.bag")), 22);
+    TIDY();
+}
+
+int main(void)
+{
+    static void (*const over_forms[])(void) = {
+        modes_ask_for_what_they_say, nothing_counts_before_the_commit, one_writer_commits_many_times, large_commits,
+        readers_that_are_open,       one_writer_at_a_time,             a_new_one_meanwhile,
+    };
+    for (size_t t = 0; t < sizeof over_forms / sizeof over_forms[0]; t++)
+        for (int f = 0; f < FORMS; f++) {
+            use_form(f);
+            over_forms[t]();
+        }
+    RUN(replacing_by_another_form);
+    RUN(appending_keeps_checksums_as_they_are);
+    RUN(links_are_read);
+    RUN(relative_paths);
+    RUN(an_inherited_writer_refuses_work);
+    RUN(writers_write_one_file);
+    return 0;
+}

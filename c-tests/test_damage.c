@@ -1,0 +1,501 @@
+/* Damage: bytes of small bags are changed, each in turn, and files are cut at each length. Whatever is hit,
+ * a record is the one that was written or an error, never another; the number of records is right or the
+ * bag does not open; errors name the record, and the others can be read. */
+#include "folder.h"
+
+enum { MOST = 8, LONGEST = 64 };
+
+/* The records of a bag: what must come back. */
+typedef struct {
+    const char *name;
+    uint64_t n;
+    size_t sizes[MOST];
+    /* Like limits themselves: rising 64-bit numbers. */
+    bool numbers;
+    uint8_t bytes[MOST][LONGEST];
+} model;
+
+/* With checksums a frame has 13 bytes more than its record: with 3 and 11, multiples of 8. */
+static model models[] = {
+    {.name = "mixed", .n = 6, .sizes = {13, 1, 30, 7, 22, 5}},
+    {.name = "with empty ones", .n = 7, .sizes = {0, 13, 0, 0, 9, 21, 0}},
+    {.name = "one", .n = 1, .sizes = {20}},
+    {.name = "one empty", .n = 1, .sizes = {0}},
+    {.name = "all empty", .n = 4, .sizes = {0, 0, 0, 0}},
+    {.name = "multiples of 8", .n = 7, .sizes = {11, 3, 11, 11, 3, 3, 11}},
+    {.name = "all alike in size", .n = 6, .sizes = {3, 3, 3, 3, 3, 3}},
+    {.name = "like limits", .n = 5, .sizes = {16, 8, 24, 16, 8}, .numbers = true},
+    {.name = "like limits, framed", .n = 4, .sizes = {19, 27, 19, 19}, .numbers = true},
+};
+enum { MODELS = sizeof models / sizeof models[0] };
+
+static void make_models(void)
+{
+    for (int m = 0; m < MODELS; m++)
+        for (uint64_t i = 0; i < models[m].n; i++)
+            for (size_t k = 0; k < models[m].sizes[i]; k++)
+                models[m].bytes[i][k] = models[m].numbers ? (uint8_t)(k % 8 == 0 ? 10 * i + k : 0) : (uint8_t)(17 * i + 29 * k + 5);
+}
+
+typedef struct {
+    const char *name;
+    int64_t codec, limits;
+} form;
+
+static const form forms[] = {
+    {"raw, tail", HOLDALL_CODEC_NONE, HOLDALL_BAG_LIMITS_TAIL},
+    {"zstd, tail", HOLDALL_CODEC_ZSTD, HOLDALL_BAG_LIMITS_TAIL},
+    {"raw, separate", HOLDALL_CODEC_NONE, HOLDALL_BAG_LIMITS_SEPARATE},
+    {"zstd, separate", HOLDALL_CODEC_ZSTD, HOLDALL_BAG_LIMITS_SEPARATE},
+};
+enum { FORMS = sizeof forms / sizeof forms[0] };
+
+/* The files of a bag on disk, by what their names begin with. */
+static const char *const prefixes[] = {"", "limits.", "checksums."};
+
+static const char *file_of(const char *bag, const char *prefix)
+{
+    char name[128];
+    snprintf(name, sizeof name, "%s%s", prefix, bag);
+    return in_tmp(name);
+}
+
+static void load_folder(folder *f, const char *bag)
+{
+    for (int k = 0; k < 3; k++)
+        if (there(file_of(bag, prefixes[k]))) {
+            size_t n;
+            uint8_t *bytes = load(file_of(bag, prefixes[k]), &n);
+            folder_put(f, prefixes[k], bytes, n);
+            free(bytes);
+        }
+}
+
+static void save_folder(const folder *f, const char *bag)
+{
+    for (int k = 0; k < f->n; k++)
+        save(file_of(bag, f->files[k].name), f->files[k].bytes, f->files[k].size);
+}
+
+static void remove_files(const char *bag)
+{
+    for (int k = 0; k < 3; k++)
+        remove(file_of(bag, prefixes[k]));
+}
+
+/* A bag of these records, as files of a folder. */
+static void write_model(folder *f, const form *form, const model *m)
+{
+    holdall_bag_writer *w = open_writer(in_tmp("model"), HOLDALL_REPLACE, WITH(HOLDALL_OPT_CODEC, form->codec, HOLDALL_OPT_BAG_LIMITS, form->limits, HOLDALL_OPT_DURABILITY, 0));
+    for (uint64_t i = 0; i < m->n; i++)
+        OK(holdall_bag_writer_append(w, m->bytes[i], m->sizes[i], &err));
+    OK(holdall_bag_writer_commit(w, &err));
+    holdall_bag_writer_close(w);
+    load_folder(f, "model");
+    EQUAL(f->n, 1 + (form->limits == HOLDALL_BAG_LIMITS_SEPARATE) + (form->codec == HOLDALL_CODEC_NONE));
+}
+
+/* ---- what a damaged bag may say -----------------------------------------------------------------*/
+
+/* What the damage may have done. */
+typedef struct {
+    /* The open may fail. */
+    bool closed;
+    /* These records may be errors; all others must be sound. */
+    bool lost[MOST];
+    /* Records from this number on may be gone without a word: the format cannot tell. */
+    uint64_t gone_from;
+} allowed;
+
+static bool same(const model *m, uint64_t i, const void *bytes, size_t n)
+{
+    return n == m->sizes[i] && memcmp(bytes, m->bytes[i], n) == 0;
+}
+
+static bool same_in_batch(const model *m, uint64_t i, const holdall_records *records, size_t k)
+{
+    const uint64_t *at = holdall_records_offsets(records);
+    return same(m, i, holdall_records_data(records) + at[k], (size_t)(at[k + 1] - at[k]));
+}
+
+/* A batch read ended so: all of it is right, or the error names a record that is bad. numbers: what was asked for. */
+static void check_batch(const model *m, holdall_status s, holdall_records *records, const uint64_t *numbers, size_t n, const bool *bad, bool by_place)
+{
+    if (s == HOLDALL_OK) {
+        EQUAL(holdall_records_count(records), n);
+        for (size_t k = 0; k < n; k++)
+            CHECK(!bad[numbers[k]] && same_in_batch(m, numbers[k], records, k));
+        EQUAL(holdall_records_damaged(records), 0);
+        holdall_records_close(records);
+        return;
+    }
+    CHECK(s < 0 && records == NULL);
+    CHECK(err.position >= 0);
+    if (by_place) {
+        /* the first one that cannot be read */
+        CHECK((uint64_t)err.position < n && bad[numbers[err.position]]);
+        for (int64_t k = 0; k < err.position; k++)
+            CHECK(!bad[numbers[k]]);
+    } else {
+        CHECK((uint64_t)err.position < m->n && bad[err.position]);
+    }
+}
+
+static void check_skipping(folder *f, const int64_t *pairs, const model *m, uint64_t n, const bool *bad)
+{
+    holdall_bag *bag;
+    holdall_records *records;
+    uint8_t got[256];
+    OK(try_folder_bag(f, WITH(HOLDALL_OPT_CODEC, pairs[1], HOLDALL_OPT_BAG_LIMITS, pairs[3], HOLDALL_OPT_SKIP_DAMAGED, 1), &bag));
+    OK(holdall_bag_read_range(bag, 0, n, &records, &err));
+    EQUAL(holdall_records_count(records), n);
+    const uint64_t *at = holdall_records_offsets(records), *damaged = holdall_records_damaged_at(records);
+    size_t listed = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        size_t size = 99;
+        holdall_status s = holdall_bag_read(bag, i, got, sizeof got, &size, &err);
+        if (bad[i]) {
+            CHECK(listed < holdall_records_damaged(records) && damaged[listed] == i);
+            EQUAL(at[i + 1] - at[i], 0);
+            CHECK(s == HOLDALL_NOT_FOUND && size == 0);
+            listed++;
+        } else {
+            CHECK(same_in_batch(m, i, records, (size_t)i));
+            CHECK(s == HOLDALL_OK && same(m, i, got, size));
+        }
+    }
+    EQUAL(holdall_records_damaged(records), listed);
+    holdall_records_close(records);
+    holdall_bag_close(bag);
+}
+
+/* Reads a bag that may be damaged in every way there is. Says whether every record was right. */
+static bool check_damaged(folder *f, const form *form, const model *m, const allowed *may)
+{
+    const int64_t *pairs = WITH(HOLDALL_OPT_CODEC, form->codec, HOLDALL_OPT_BAG_LIMITS, form->limits);
+    holdall_bag *bag;
+    if (try_folder_bag(f, pairs, &bag) < 0) {
+        CHECK(may->closed);
+        CHECK(bag == NULL);
+        return false;
+    }
+    uint64_t n = holdall_bag_size(bag);
+    CHECK(n <= m->n && n >= may->gone_from);
+
+    bool bad[MOST] = {false}, any = false;
+    uint8_t got[256];
+    for (uint64_t i = 0; i < n; i++) {
+        size_t size = 0;
+        memset(got, 0xA5, sizeof got);
+        holdall_status s = holdall_bag_read(bag, i, got, sizeof got, &size, &err);
+        CHECK(s <= 0);
+        bad[i] = s < 0;
+        any = any || bad[i];
+        if (s == HOLDALL_OK)
+            CHECK(same(m, i, got, size));
+        else {
+            EQUAL(err.position, i);
+            CHECK(may->lost[i]);
+        }
+    }
+
+    holdall_records *records;
+    uint64_t up[2 * MOST], down[MOST];
+    for (uint64_t i = 0; i < n; i++) {
+        up[i] = up[2 * n - 1 - i] = i;
+        down[i] = n - 1 - i;
+    }
+    holdall_status s = holdall_bag_read_range(bag, 0, n, &records, &err);
+    check_batch(m, s, records, up, (size_t)n, bad, true);
+    s = holdall_bag_read_indices(bag, up, (size_t)(2 * n), &records, &err);
+    check_batch(m, s, records, up, (size_t)(2 * n), bad, false);
+    for (uint64_t i = 0; i < n; i++) {
+        s = holdall_bag_read_range(bag, i, 1, &records, &err);
+        CHECK((s == HOLDALL_OK) == !bad[i]);
+        if (s == HOLDALL_OK)
+            check_batch(m, s, records, &up[i], 1, bad, true);
+        else
+            EQUAL(err.position, i);
+    }
+    holdall_bag *slice;
+    if (n > 0) {
+        OK(holdall_bag_slice(bag, n - 1, -1, n, &slice, &err));
+        s = holdall_bag_read_range(slice, 0, n, &records, &err);
+        check_batch(m, s, records, down, (size_t)n, bad, true);
+        s = holdall_bag_read(slice, n - 1, got, sizeof got, &(size_t){0}, &err);
+        CHECK((s == HOLDALL_OK) == !bad[0] && (s == HOLDALL_OK || err.position == (int64_t)n - 1));
+        holdall_bag_close(slice);
+    }
+    holdall_bag_close(bag);
+    check_skipping(f, pairs, m, n, bad);
+    return !any && n == m->n;
+}
+
+/* ---- where the bytes of a bag are ----------------------------------------------------------------*/
+
+static uint64_t word_at(const uint8_t *p)
+{
+    uint64_t w = 0;
+    for (int k = 7; k >= 0; k--)
+        w = w << 8 | p[k];
+    return w;
+}
+
+/* What a change of byte `at` of a file may do to a sound bag. *limit: is it the lowest byte of a limit? */
+static allowed allow(const folder *sound, const form *form, const model *m, const folder_file *file, size_t at, bool *limit)
+{
+    allowed may = {.gone_from = m->n};
+    bool tail = form->limits == HOLDALL_BAG_LIMITS_TAIL;
+    const folder_file *limits = folder_find((folder *)(uintptr_t)sound, tail ? "" : "limits.");
+    size_t first = limits->size - 8 * (size_t)m->n;
+    *limit = false;
+    if (strcmp(file->name, "checksums.") == 0) {
+        may.lost[at / 4] = true;
+    } else if (file == limits && at >= first) {
+        uint64_t i = (at - first) / 8;
+        *limit = (at - first) % 8 == 0;
+        may.lost[i] = true;
+        if (i + 1 < m->n)
+            may.lost[i + 1] = true;
+        else
+            may.closed = tail;
+    } else {
+        for (uint64_t i = 0, from = 0; i < m->n; i++) {
+            uint64_t to = word_at(limits->bytes + first + 8 * i);
+            may.lost[i] = at >= from && at < to;
+            from = to;
+        }
+    }
+    return may;
+}
+
+static const char *shown(const folder_file *file)
+{
+    return file->name[0] ? file->name : "records";
+}
+
+/* Each byte of each file is changed to several others. */
+static void flip(const form *form, const model *m)
+{
+    folder sound = FOLDER, f = FOLDER;
+    write_model(&sound, form, m);
+    allowed nothing = {.gone_from = m->n};
+    CHECK(check_damaged(&sound, form, m, &nothing));
+    folder_copy(&f, &sound);
+    for (int k = 0; k < sound.n; k++) {
+        const folder_file *file = &sound.files[k];
+        for (size_t at = 0; at < file->size; at++) {
+            bool limit;
+            allowed may = allow(&sound, form, m, file, at, &limit);
+            uint8_t *byte = &folder_find(&f, file->name)->bytes[at], old = *byte;
+            /* the lowest byte of a limit takes every third value, another one three bits in turn and the ends */
+            for (int v = 0; v < 256; v++) {
+                int x = v ^ old;
+                bool one_of_three = x == 1 << at % 8 || x == 1 << (at + 3) % 8 || x == 1 << (at + 6) % 8;
+                if (x == 0 || !(limit || one_of_three || v == 0 || v == 255) || (v + (int)at) % (slow() ? 11 : 3) != 0)
+                    continue;
+                now("%s, %s: %s at %zu becomes %d", form->name, m->name, shown(file), at, v);
+                *byte = (uint8_t)v;
+                bool right = check_damaged(&f, form, m, &may);
+                /* CRC-32s see every changed byte of what they are of */
+                if (form->codec == HOLDALL_CODEC_NONE)
+                    CHECK(!right);
+            }
+            *byte = old;
+        }
+    }
+    folder_clear(&f);
+    folder_clear(&sound);
+}
+
+/* One limit takes the value of another, or of any place in the file: what a byte can be changed to in a small
+ * file only by chance. */
+static void move_limits(const form *form, const model *m)
+{
+    folder sound = FOLDER, f = FOLDER;
+    write_model(&sound, form, m);
+    folder_copy(&f, &sound);
+    bool tail = form->limits == HOLDALL_BAG_LIMITS_TAIL;
+    const folder_file *file = folder_find(&sound, tail ? "" : "limits.");
+    size_t first = file->size - 8 * (size_t)m->n;
+    for (uint64_t i = 0; i < m->n; i++) {
+        size_t at = first + 8 * (size_t)i;
+        uint8_t *limit = folder_find(&f, file->name)->bytes + at, old[8];
+        memcpy(old, limit, 8);
+        bool lowest;
+        allowed may = allow(&sound, form, m, file, at, &lowest);
+        for (uint64_t to = (uint64_t)i % 2; to < 240; to += slow() ? 13 : 2) {
+            now("%s, %s: limit %" PRIu64 " becomes %" PRIu64, form->name, m->name, i, to);
+            for (int k = 0; k < 8; k++)
+                limit[k] = (uint8_t)(to >> 8 * k);
+            if (memcmp(limit, old, 8) != 0)
+                check_damaged(&f, form, m, &may);
+        }
+        memcpy(limit, old, 8);
+    }
+    folder_clear(&f);
+    folder_clear(&sound);
+}
+
+/* Each file is cut at each length. */
+static void truncate_files(const form *form, const model *m)
+{
+    folder sound = FOLDER, f = FOLDER;
+    write_model(&sound, form, m);
+    bool raw = form->codec == HOLDALL_CODEC_NONE, tail = form->limits == HOLDALL_BAG_LIMITS_TAIL;
+    for (int k = 0; k < sound.n; k++) {
+        const folder_file *file = &sound.files[k];
+        for (size_t size = 0; size < file->size; size++) {
+            now("%s, %s: %s cut to %zu of %zu", form->name, m->name, shown(file), size, file->size);
+            folder_copy(&f, &sound);
+            folder_resize(folder_find(&f, file->name), size);
+            allowed may = {.closed = true, .gone_from = m->n};
+            for (uint64_t i = 0; i < m->n; i++)
+                may.lost[i] = true;
+            /* What the format takes for a bag: no bytes at all, and limits of fewer records. Only a file of
+             * checksums tells. */
+            if (!raw && tail && size == 0)
+                may.gone_from = 0;
+            if (!raw && strcmp(file->name, "limits.") == 0 && size % 8 == 0)
+                may.gone_from = size / 8;
+            CHECK(!check_damaged(&f, form, m, &may));
+            folder_clear(&f);
+        }
+    }
+    folder_clear(&sound);
+}
+
+/* ---- holdall_verify ------------------------------------------------------------------------------*/
+
+typedef struct {
+    uint64_t told, records;
+    bool bad[MOST];
+    holdall_error first;
+} faults;
+
+static int note(void *ctx, const char *part, const holdall_error *fault)
+{
+    faults *all = ctx;
+    CHECK(fault->status < 0 && fault->message[0] && is_text(fault->message, sizeof fault->message));
+    if (all->told++ == 0)
+        all->first = *fault;
+    uint64_t i;
+    if (sscanf(part, "record %" SCNu64, &i) == 1) {
+        EQUAL(fault->position, i);
+        CHECK(i < MOST && !all->bad[i]);
+        all->bad[i] = true;
+        all->records++;
+    } else {
+        CHECK(strstr(part, "damaged") != NULL);
+        EQUAL(fault->position, -1);
+    }
+    return 0;
+}
+
+/* Verifying finds what reading finds, and says so of each record. */
+static void verify_finds_all(const form *form, const model *m)
+{
+    folder sound = FOLDER, f = FOLDER;
+    write_model(&sound, form, m);
+    folder_copy(&f, &sound);
+    holdall_options *o = options_of(WITH(HOLDALL_OPT_CODEC, form->codec, HOLDALL_OPT_BAG_LIMITS, form->limits));
+    uint64_t n = 0, bad = 0, unchecked = 0;
+    save_folder(&f, "damaged");
+    OK(holdall_verify(in_tmp("damaged"), o, NULL, NULL, &n, &bad, &unchecked, &err));
+    EQUAL(n, m->n);
+    EQUAL(bad + unchecked, 0);
+    for (int k = 0; k < sound.n; k++)
+        for (size_t at = 0; at < sound.files[k].size; at += slow() ? 9 : 1) {
+            now("verify %s, %s: %s at %zu", form->name, m->name, shown(&sound.files[k]), at);
+            uint8_t *byte = &folder_find(&f, sound.files[k].name)->bytes[at];
+            *byte ^= (uint8_t)(1 << at % 8);
+            save_folder(&f, "damaged");
+            faults all = {0};
+            n = bad = unchecked = 99;
+            preset_error();
+            holdall_status s = holdall_verify(in_tmp("damaged"), o, note, &all, &n, &bad, &unchecked, &err);
+            CHECK(s <= 0 && (s < 0) == (all.told > 0));
+            if (s < 0) {
+                CHECK(s == err.status && s == all.first.status && err.position == all.first.position);
+                CHECK(strcmp(err.message, all.first.message) == 0);
+            }
+            holdall_bag *bag;
+            if (try_folder_bag(&f, WITH(HOLDALL_OPT_CODEC, form->codec, HOLDALL_OPT_BAG_LIMITS, form->limits), &bag) < 0) {
+                CHECK(s < 0 && all.told == 1 && all.records == 0 && n + bad + unchecked == 0);
+            } else {
+                EQUAL(bad, all.records);
+                EQUAL(n + bad + unchecked, m->n);
+                EQUAL(unchecked, 0);
+                for (uint64_t i = 0; i < m->n; i++) {
+                    uint8_t got[256];
+                    size_t size;
+                    CHECK((holdall_bag_read(bag, i, got, sizeof got, &size, &err) < 0) == all.bad[i]);
+                }
+                holdall_bag_close(bag);
+            }
+            *byte ^= (uint8_t)(1 << at % 8);
+        }
+    holdall_options_free(o);
+    folder_clear(&f);
+    folder_clear(&sound);
+    remove_files("damaged");
+}
+
+/* ---- holdall_repair ------------------------------------------------------------------------------*/
+
+/* Whatever was hit, repairing makes no record silently wrong. */
+static void repair_does_no_harm(const form *form, const model *m)
+{
+    folder sound = FOLDER, f = FOLDER;
+    write_model(&sound, form, m);
+    folder_copy(&f, &sound);
+    holdall_options *o = options_of(WITH(HOLDALL_OPT_CODEC, form->codec, HOLDALL_OPT_BAG_LIMITS, form->limits, HOLDALL_OPT_DURABILITY, 0));
+    for (int k = 0; k < sound.n; k++)
+        for (size_t at = 0; at < sound.files[k].size; at++) {
+            if (slow() && at % 9 != 0)
+                continue;
+            uint8_t *byte = &folder_find(&f, sound.files[k].name)->bytes[at], old = *byte;
+            bool limit;
+            allow(&sound, form, m, &sound.files[k], at, &limit);
+            for (int bit = 0; bit < 8; bit++) {
+                if (!limit && (size_t)bit != at % 8)
+                    continue;
+                *byte = (uint8_t)(old ^ 1 << bit);
+                now("repair %s, %s: %s at %zu becomes %d", form->name, m->name, shown(&sound.files[k]), at, *byte);
+                save_folder(&f, "damaged");
+                uint64_t kept = 99, dropped = 99;
+                preset_error();
+                holdall_status s = holdall_repair(in_tmp("damaged"), o, &kept, &dropped, &err);
+                CHECK(s == HOLDALL_OK || (s < 0 && err.status == s && kept == 99 && dropped == 99));
+                folder after = FOLDER;
+                load_folder(&after, "damaged");
+                allowed may = {.closed = s < 0, .gone_from = s == HOLDALL_OK ? kept : 0};
+                for (uint64_t i = 0; i < m->n; i++)
+                    may.lost[i] = true;
+                check_damaged(&after, form, m, &may);
+                folder_clear(&after);
+            }
+            *byte = old;
+        }
+    holdall_options_free(o);
+    folder_clear(&f);
+    folder_clear(&sound);
+    remove_files("damaged");
+    TIDY();
+}
+
+int main(void)
+{
+    make_models();
+    for (int f = 0; f < FORMS; f++)
+        for (int m = 0; m < MODELS; m++) {
+            flip(&forms[f], &models[m]);
+            move_limits(&forms[f], &models[m]);
+            truncate_files(&forms[f], &models[m]);
+            if (m < 3)
+                verify_finds_all(&forms[f], &models[m]);
+            if (m == 1 || m == 5)
+                repair_does_no_harm(&forms[f], &models[m]);
+        }
+    return 0;
+}

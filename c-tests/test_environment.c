@@ -1,0 +1,65 @@
+/* No call reads the environment but HOLDALL_THREADS, and that once. This program brings a getenv() of its own,
+ * which the library then calls. */
+#include "check.h"
+
+#include <pthread.h>
+
+extern char **environ;
+
+static int asked_for_threads, asked_for_others;
+static bool watching;
+
+char *getenv(const char *name)
+{
+    if (watching && strcmp(name, "HOLDALL_THREADS") == 0)
+        asked_for_threads++;
+    else if (watching && strncmp(name, "VALGRIND", 8) != 0)
+        asked_for_others++;
+    size_t n = strlen(name);
+    for (char **e = environ; *e != NULL; e++)
+        if (strncmp(*e, name, n) == 0 && (*e)[n] == '=')
+            return *e + n + 1;
+    return NULL;
+}
+
+#ifdef __linux__
+static int threads_of_this_process(void)
+{
+    int n = 0;
+    DIR *d = opendir("/proc/self/task");
+    CHECK(d != NULL);
+    for (struct dirent *e = readdir(d); e != NULL; e = readdir(d))
+        n += e->d_name[0] != '.';
+    closedir(d);
+    return n;
+}
+#endif
+
+int main(void)
+{
+    const uint64_t many = 700;
+    char path[1024];
+    snprintf(path, sizeof path, "%s", in_tmp("environment.bagz"));
+    setenv("HOLDALL_THREADS", "3", 1);
+#ifdef __linux__
+    int before = threads_of_this_process();
+#endif
+    watching = true;
+    write_bag(path, HOLDALL_NEW, NULL, many);
+    check_bag(path, NULL, many);
+    check_bag(path, WITH(HOLDALL_OPT_THREADS, 2, HOLDALL_OPT_IO, HOLDALL_IO_MAP), many);
+    holdall_bag *bag;
+    CHECK(holdall_bag_open("no such bag", NULL, &bag, NULL) == HOLDALL_E_MISSING);
+    CHECK(holdall_repair(path, NULL, NULL, NULL, NULL) == HOLDALL_OK);
+    CHECK(holdall_verify(path, NULL, NULL, NULL, NULL, NULL, NULL, NULL) == HOLDALL_OK);
+    watching = false;
+    /* where the library's calls come here at all: sanitizers may stand in between */
+    if (asked_for_threads > 0 || !slow())
+        EQUAL(asked_for_threads, 1);
+    EQUAL(asked_for_others, 0);
+#ifdef __linux__
+    /* the calling thread is one of the three */
+    EQUAL(threads_of_this_process() - before, 2);
+#endif
+    return 0;
+}

@@ -1,0 +1,280 @@
+/* Options: ranges, bytes and numbers, those that mean nothing to a call, their life, progress. */
+#include "check.h"
+#include "folder.h"
+
+/* What a call can be given options for. */
+typedef enum { OPEN = 1, WRITE_ = 2, VERIFY_ = 4, REPAIR = 8 } calls;
+
+static const struct {
+    holdall_option option;
+    int number;
+    const char *name;
+    int64_t low, high;
+    int known_to;
+} all[] = {
+#define OPTION(name, number, low, high, known) {name, number, #name, low, high, known}
+    OPTION(HOLDALL_OPT_THREADS, 1, 0, 1024, OPEN | WRITE_ | VERIFY_),
+    OPTION(HOLDALL_OPT_MEMORY_LIMIT, 2, 0, INT64_MAX, OPEN | VERIFY_ | REPAIR),
+    OPTION(HOLDALL_OPT_IO, 3, HOLDALL_IO_READ, HOLDALL_IO_MAP, OPEN | VERIFY_),
+    OPTION(HOLDALL_OPT_VERIFY, 4, 0, 2, OPEN),
+    OPTION(HOLDALL_OPT_SKIP_DAMAGED, 5, 0, 1, OPEN),
+    OPTION(HOLDALL_OPT_DURABILITY, 6, 0, 1, WRITE_ | REPAIR),
+    OPTION(HOLDALL_OPT_LOCK, 7, 0, 1, WRITE_ | REPAIR),
+    OPTION(HOLDALL_OPT_CODEC, 8, HOLDALL_CODEC_NONE, HOLDALL_CODEC_BY_NAME, OPEN | WRITE_ | VERIFY_ | REPAIR),
+    OPTION(HOLDALL_OPT_LEVEL, 9, -131072, 22, WRITE_),
+    OPTION(HOLDALL_OPT_CHECKSUM, 13, HOLDALL_SUM_NONE, HOLDALL_SUM_ZSTD, WRITE_),
+    OPTION(HOLDALL_OPT_DICTIONARY, 14, 0, 0, OPEN | WRITE_ | VERIFY_ | REPAIR),
+    OPTION(HOLDALL_OPT_BAG_LIMITS, 23, HOLDALL_BAG_LIMITS_TAIL, HOLDALL_BAG_LIMITS_SEPARATE, OPEN | WRITE_ | VERIFY_ | REPAIR),
+    OPTION(HOLDALL_OPT_BAG_LIMITS_CACHE, 24, 0, 1, OPEN | VERIFY_),
+    OPTION(HOLDALL_OPT_BAG_SHARDS, 25, HOLDALL_BAG_SHARDS_CONCATENATED, HOLDALL_BAG_SHARDS_INTERLEAVED, OPEN | VERIFY_),
+};
+enum { OPTIONS = sizeof all / sizeof all[0] };
+
+static void numbers_and_ranges(void)
+{
+    for (int i = 0; i < OPTIONS; i++) {
+        now("%s", all[i].name);
+        EQUAL(all[i].option, all[i].number);
+        holdall_options *o = holdall_options_new();
+        CHECK(o != NULL);
+        if (all[i].option == HOLDALL_OPT_DICTIONARY) {
+            GIVES(HOLDALL_E_ARGUMENT, holdall_options_set(o, all[i].option, 0, &err));
+            CHECK(says(all[i].name));
+            OK(holdall_options_set_bytes(o, all[i].option, "abc", 3, &err));
+            OK(holdall_options_set_bytes(o, all[i].option, NULL, 0, &err));
+        } else {
+            OK(holdall_options_set(o, all[i].option, all[i].low, &err));
+            OK(holdall_options_set(o, all[i].option, all[i].high, &err));
+            GIVES(HOLDALL_E_ARGUMENT, holdall_options_set(o, all[i].option, all[i].low - 1, &err));
+            CHECK(says(all[i].name));
+            GIVES(HOLDALL_E_ARGUMENT, holdall_options_set(o, all[i].option, INT64_MIN, &err));
+            if (all[i].high < INT64_MAX && all[i].option != HOLDALL_OPT_THREADS) {
+                GIVES(HOLDALL_E_ARGUMENT, holdall_options_set(o, all[i].option, all[i].high + 1, &err));
+                CHECK(says(all[i].name));
+                GIVES(HOLDALL_E_ARGUMENT, holdall_options_set(o, all[i].option, INT64_MAX, &err));
+            }
+            GIVES(HOLDALL_E_ARGUMENT, holdall_options_set_bytes(o, all[i].option, "abc", 3, &err));
+            CHECK(says(all[i].name));
+        }
+        holdall_options_free(o);
+    }
+}
+
+static void unknown_options(void)
+{
+    holdall_options *o = holdall_options_new();
+    static const holdall_option none[] = {0, -1, 10, 12, 15, 22, 26, 1000, INT32_MAX, INT32_MIN};
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
+        GIVES(HOLDALL_E_ARGUMENT, holdall_options_set(o, none[i], 1, &err));
+        GIVES(HOLDALL_E_ARGUMENT, holdall_options_set_bytes(o, none[i], "x", 1, &err));
+    }
+    /* codecs between the known ones */
+    static const int64_t codecs[] = {1, 5, 7, 254};
+    for (size_t i = 0; i < sizeof codecs / sizeof codecs[0]; i++) {
+        GIVES(HOLDALL_E_ARGUMENT, holdall_options_set(o, HOLDALL_OPT_CODEC, codecs[i], &err));
+        CHECK(says("HOLDALL_OPT_CODEC"));
+    }
+    holdall_options_free(o);
+}
+
+/* An option that means nothing to a call is refused by it, by name. */
+static void options_that_mean_nothing(void)
+{
+    const char *path = in_tmp("meaning.bagz");
+    write_bag(path, HOLDALL_NEW, NULL, 3);
+    for (int i = 0; i < OPTIONS; i++) {
+        holdall_options *o = holdall_options_new();
+        if (all[i].option == HOLDALL_OPT_DICTIONARY)
+            OK(holdall_options_set_bytes(o, all[i].option, NULL, 0, &err));
+        else if (all[i].option == HOLDALL_OPT_CODEC)
+            OK(holdall_options_set(o, all[i].option, HOLDALL_CODEC_ZSTD, &err));
+        else
+            OK(holdall_options_set(o, all[i].option, all[i].option == HOLDALL_OPT_MEMORY_LIMIT ? 1 << 20 : all[i].low, &err));
+        for (int call = OPEN; call <= REPAIR; call *= 2) {
+            now("%s, call %d", all[i].name, call);
+            bool known = all[i].known_to & call;
+            holdall_status want = known ? HOLDALL_OK : HOLDALL_E_ARGUMENT;
+            const char *name = all[i].name;
+            holdall_bag *bag;
+            holdall_bag_writer *writer;
+            folder f = FOLDER;
+            holdall_io *io;
+            size_t size;
+            uint8_t *bytes = load(path, &size);
+            folder_put(&f, "", bytes, size);
+            free(bytes);
+            switch (call) {
+            case OPEN:
+                GIVES(want, holdall_bag_open(path, o, &bag, &err));
+                CHECK(known || says(name));
+                holdall_bag_close(bag);
+                io = folder_io(&f);
+                if (all[i].option != HOLDALL_OPT_BAG_LIMITS) {
+                    GIVES(want, holdall_bag_open_io(&io, 1, o, &bag, &err));
+                    CHECK(known || says(name));
+                    holdall_bag_close(bag);
+                }
+                holdall_io_close(io);
+                break;
+            case WRITE_:
+                GIVES(want, holdall_bag_writer_open(path, HOLDALL_REPLACE, o, &writer, &err));
+                CHECK(known || says(name));
+                holdall_bag_writer_close(writer);
+                io = folder_io(&f);
+                /* without a name it is not compressed */
+                if (all[i].option != HOLDALL_OPT_LEVEL && all[i].option != HOLDALL_OPT_DICTIONARY) {
+                    GIVES(want, holdall_bag_writer_open_io(io, HOLDALL_REPLACE, o, &writer, &err));
+                    CHECK(known || says(name));
+                    holdall_bag_writer_close(writer);
+                }
+                holdall_io_close(io);
+                break;
+            case VERIFY_:
+                GIVES(want, holdall_verify(path, o, NULL, NULL, NULL, NULL, NULL, &err));
+                CHECK(known || says(name));
+                break;
+            default:
+                GIVES(want, holdall_repair(path, o, NULL, NULL, &err));
+                CHECK(known || says(name));
+                break;
+            }
+            folder_clear(&f);
+        }
+        holdall_options_free(o);
+    }
+    TIDY();
+}
+
+/* Options whose values do not fit the container. */
+static void options_that_do_not_fit(void)
+{
+    holdall_bag_writer *w;
+    GIVES(HOLDALL_E_ARGUMENT, try_writer(in_tmp("raw.bag"), HOLDALL_NEW, WITH(HOLDALL_OPT_LEVEL, 3), &w));
+    CHECK(says("HOLDALL_OPT_LEVEL"));
+    for (int sum = HOLDALL_SUM_NONE; sum <= HOLDALL_SUM_ZSTD; sum++) {
+        now("sum %d", sum);
+        bool raw = sum == HOLDALL_SUM_NONE || sum == HOLDALL_SUM_CRC32, zstd = raw || sum == HOLDALL_SUM_ZSTD;
+        GIVES(raw ? HOLDALL_OK : HOLDALL_E_UNSUPPORTED, try_writer(in_tmp("raw.bag"), HOLDALL_NEW, WITH(HOLDALL_OPT_CHECKSUM, sum), &w));
+        CHECK(raw || says("HOLDALL_OPT_CHECKSUM"));
+        holdall_bag_writer_close(w);
+        GIVES(zstd ? HOLDALL_OK : HOLDALL_E_UNSUPPORTED, try_writer(in_tmp("z.bagz"), HOLDALL_NEW, WITH(HOLDALL_OPT_CHECKSUM, sum), &w));
+        CHECK(zstd || says("HOLDALL_OPT_CHECKSUM"));
+        holdall_bag_writer_close(w);
+    }
+    EQUAL(files_with("raw.bag"), 0);
+    EQUAL(files_with("z.bagz"), 0);
+}
+
+/* One set serves many calls, and may go right after them; bytes are copied. */
+static void life_of_options(void)
+{
+    const char *path = in_tmp("life.bagz");
+    char dictionary[64];
+    memset(dictionary, 'd', sizeof dictionary);
+    holdall_options *o = holdall_options_new();
+    OK(holdall_options_set_bytes(o, HOLDALL_OPT_DICTIONARY, dictionary, sizeof dictionary, &err));
+    memset(dictionary, 0, sizeof dictionary);
+    holdall_bag_writer *w;
+    holdall_bag *bag1, *bag2;
+    OK(holdall_bag_writer_open(path, HOLDALL_NEW, o, &w, &err));
+    append_records(w, 0, 20);
+    OK(holdall_bag_writer_commit(w, &err));
+    OK(holdall_bag_open(path, o, &bag1, &err));
+    OK(holdall_bag_open(path, o, &bag2, &err));
+    holdall_options_free(o);
+    check_range(bag1, 0, 20, 0);
+    check_range(bag2, 0, 20, 0);
+    append_records(w, 20, 5);
+    OK(holdall_bag_writer_commit(w, &err));
+    holdall_bag_writer_close(w);
+    holdall_bag_close(bag1);
+    holdall_bag_close(bag2);
+
+    memset(dictionary, 'd', sizeof dictionary);
+    o = holdall_options_new();
+    OK(holdall_options_set_bytes(o, HOLDALL_OPT_DICTIONARY, dictionary, sizeof dictionary, &err));
+    OK(holdall_bag_open(path, o, &bag1, &err));
+    EQUAL(holdall_bag_size(bag1), 25);
+    check_range(bag1, 0, 25, 0);
+    holdall_bag_close(bag1);
+    OK(holdall_verify(path, o, NULL, NULL, NULL, NULL, NULL, &err));
+    holdall_options_free(o);
+
+    /* Without it, or with another: errors, not other bytes. */
+    for (int other = 0; other < 2; other++) {
+        o = holdall_options_new();
+        if (other)
+            OK(holdall_options_set_bytes(o, HOLDALL_OPT_DICTIONARY, "another one of some length, just as good", 40, &err));
+        OK(holdall_bag_open(path, o, &bag1, &err));
+        uint8_t got[RECORD_MOST], want[RECORD_MOST];
+        for (uint64_t i = 0; i < 25; i++) {
+            size_t n = 0, size = make_record(i, want);
+            holdall_status s = holdall_bag_read(bag1, i, got, sizeof got, &n, &err);
+            CHECK(s < 0 || (n == size && memcmp(got, want, n) == 0));
+        }
+        holdall_bag_close(bag1);
+        holdall_options_free(o);
+    }
+}
+
+typedef struct {
+    uint64_t calls, last, total, stop_at;
+} told;
+
+static int progress(void *ctx, uint64_t done, uint64_t total)
+{
+    told *t = ctx;
+    CHECK(done <= total && (t->calls == 0 || done >= t->last));
+    t->calls++;
+    t->last = done;
+    t->total = total;
+    return t->calls == t->stop_at;
+}
+
+static void progress_is_told_and_stops(void)
+{
+    const char *path = in_tmp("progress.bag");
+    write_bag(path, HOLDALL_NEW, NULL, 3000);
+    told t = {0};
+    holdall_options *o = holdall_options_new();
+    holdall_options_on_progress(o, progress, &t);
+    OK(holdall_options_set(o, HOLDALL_OPT_VERIFY, 2, &err));
+    holdall_bag *bag;
+    OK(holdall_bag_open(path, o, &bag, &err));
+    CHECK(t.calls > 1 && t.last == t.total);
+    uint8_t digest[64], same[64];
+    size_t n;
+    t = (told){0};
+    OK(holdall_bag_checksum(bag, HOLDALL_SUM_MD5, digest, sizeof digest, &n, &err));
+    CHECK(t.calls > 1 && t.last == t.total);
+    /* stopped at each of its calls; the handle goes on */
+    uint64_t calls = t.calls;
+    for (uint64_t stop = 1; stop <= calls; stop++) {
+        t = (told){.stop_at = stop};
+        GIVES(HOLDALL_E_CANCELLED, holdall_bag_checksum(bag, HOLDALL_SUM_MD5, same, sizeof same, &n, &err));
+        EQUAL(t.calls, stop);
+    }
+    t = (told){0};
+    OK(holdall_bag_checksum(bag, HOLDALL_SUM_MD5, same, sizeof same, &n, &err));
+    CHECK(memcmp(digest, same, n) == 0);
+    holdall_bag_close(bag);
+    t = (told){.stop_at = 1};
+    GIVES(HOLDALL_E_CANCELLED, holdall_bag_open(path, o, &bag, &err));
+    holdall_options_on_progress(o, NULL, NULL);
+    t = (told){0};
+    OK(holdall_bag_open(path, o, &bag, &err));
+    EQUAL(t.calls, 0);
+    holdall_bag_close(bag);
+    holdall_options_free(o);
+}
+
+int main(void)
+{
+    RUN(numbers_and_ranges);
+    RUN(unknown_options);
+    RUN(options_that_mean_nothing);
+    RUN(options_that_do_not_fit);
+    RUN(life_of_options);
+    RUN(progress_is_told_and_stops);
+    return 0;
+}

@@ -1,0 +1,229 @@
+/* holdall_repair(): what is whole stays as it is; what was left torn becomes its last whole state; what cannot be
+ * proved is left alone. (test_crash.c repairs what crashes leave, test_damage.c what single bytes do.) */
+#include "check.h"
+
+enum { N = 25 };
+
+static char path[1024];
+
+static const char *beside(const char *prefix)
+{
+    char name[256];
+    snprintf(name, sizeof name, "%s%s", prefix, strrchr(path, '/') + 1);
+    return in_tmp(name);
+}
+
+static void use(const char *name)
+{
+    now("%s", name);
+    snprintf(path, sizeof path, "%s", in_tmp(name));
+}
+
+static holdall_status repair(const int64_t *pairs, uint64_t *kept, uint64_t *dropped)
+{
+    holdall_options *o = options_of(pairs);
+    preset_error();
+    holdall_status s = holdall_repair(path, o, kept, dropped, &err);
+    holdall_options_free(o);
+    return s;
+}
+
+static void check_repair(const int64_t *pairs, uint64_t kept, uint64_t dropped)
+{
+    uint64_t k = 999, d = 999;
+    GAVE(HOLDALL_OK, repair(pairs, &k, &d));
+    EQUAL(k, kept);
+    EQUAL(d, dropped);
+    TIDY();
+    check_bag(path, pairs, kept);
+    /* once is enough */
+    GAVE(HOLDALL_OK, repair(pairs, &k, NULL));
+    EQUAL(k, kept);
+}
+
+/* It cannot be repaired, and no file has changed. */
+static void check_left_alone(const int64_t *pairs, holdall_status want)
+{
+    static const char *const prefixes[] = {"", "limits.", "checksums."};
+    uint8_t *before[3] = {NULL};
+    size_t sizes[3], n;
+    for (int p = 0; p < 3; p++)
+        if (there(beside(prefixes[p])))
+            before[p] = load(beside(prefixes[p]), &sizes[p]);
+    int files = files_with("");
+    uint64_t kept = 77, dropped = 78;
+    GAVE(want, repair(pairs, &kept, &dropped));
+    if (want < 0) {
+        EQUAL(kept, 77);
+        EQUAL(dropped, 78);
+    }
+    EQUAL(files_with(""), files);
+    TIDY();
+    for (int p = 0; p < 3; p++)
+        if (before[p] != NULL) {
+            uint8_t *after = load(beside(prefixes[p]), &n);
+            CHECK(n == sizes[p] && memcmp(before[p], after, n) == 0);
+            free(after);
+            free(before[p]);
+        }
+}
+
+static void what_is_whole_stays_as_it_is(void)
+{
+    static const char *const names[] = {"whole.bag", "whole.bagz"};
+    for (int k = 0; k < 12; k++) {
+        use(names[k % 2]);
+        const int64_t *pairs = WITH(HOLDALL_OPT_BAG_LIMITS, k / 2 % 2);
+        write_bag(path, HOLDALL_REPLACE, WITH(HOLDALL_OPT_BAG_LIMITS, k / 2 % 2, HOLDALL_OPT_CHECKSUM, k / 4 % 2 ? HOLDALL_SUM_NONE : HOLDALL_SUM_CRC32), k / 8 ? 0 : N);
+        check_left_alone(pairs, HOLDALL_OK);
+        check_repair(pairs, k / 8 ? 0 : N, 0);
+    }
+    GIVES(HOLDALL_E_MISSING, holdall_repair(in_tmp("no-such.bag"), NULL, NULL, NULL, &err));
+    /* the results may be left out */
+    OK(holdall_repair(path, options_of(NULL), NULL, NULL, &err));
+    EQUAL(files_with("no-such"), 0);
+}
+
+/* X and limits.X, which a Bagz writer of one file leaves when it is cut off, become one file. */
+static void a_bagz_writer_that_was_cut_off(void)
+{
+    static const char *const names[] = {"cut-off.bag", "cut-off.bagz"};
+    for (int k = 0; k < 2; k++) {
+        use(names[k]);
+        write_bag(path, HOLDALL_REPLACE, WITH(HOLDALL_OPT_BAG_LIMITS, 1, HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_NONE), N);
+        holdall_bag *bag;
+        CHECK(try_open(path, NULL, &bag) < 0);
+        CHECK(says("limits."));
+        check_repair(NULL, N, 0);
+        CHECK(!there(beside("limits.")));
+    }
+    const char *folder = fixtures("bagz");
+    if (folder == NULL)
+        return;
+    static const char *const prefixes[] = {"", "limits."};
+    use("unclosed.bagz");
+    for (int p = 0; p < 2; p++) {
+        char from[2048];
+        snprintf(from, sizeof from, "%s/%sunclosed.bagz", folder, prefixes[p]);
+        size_t n;
+        uint8_t *bytes = load(from, &n);
+        save(beside(prefixes[p]), bytes, n);
+        free(bytes);
+    }
+    uint64_t kept = 0, dropped = 9;
+    GAVE(HOLDALL_OK, repair(NULL, &kept, &dropped));
+    EQUAL(kept, 11);
+    EQUAL(dropped, 0);
+    uint64_t bad = 9;
+    OK(holdall_verify(path, NULL, NULL, NULL, NULL, &bad, NULL, &err));
+    EQUAL(bad, 0);
+}
+
+/* Separate limits that are torn, or reach beyond the records, go. */
+static void separate_limits_that_are_torn(void)
+{
+    static const char *const names[] = {"torn.bag", "torn.bagz"};
+    const int64_t *pairs = WITH(HOLDALL_OPT_BAG_LIMITS, 1);
+    for (int k = 0; k < 2; k++) {
+        const int64_t *bare = WITH(HOLDALL_OPT_BAG_LIMITS, 1, HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_NONE);
+        use(names[k]);
+        write_bag(path, HOLDALL_REPLACE, bare, N);
+        CHECK(truncate(beside("limits."), 8 * (N - 1) + 3) == 0);
+        check_repair(pairs, N - 1, 1);
+        /* records cut: five bytes of record 24 (2,900 bytes, or fewer compressed) are missing, then all behind record 9 */
+        write_bag(path, HOLDALL_REPLACE, bare, N);
+        CHECK(truncate(path, (off_t)file_size(path) - 5) == 0);
+        check_repair(pairs, N - 1, 1);
+        write_bag(path, HOLDALL_REPLACE, bare, 10);
+        size_t ten = file_size(path);
+        write_bag(path, HOLDALL_REPLACE, bare, N);
+        CHECK(truncate(path, (off_t)ten) == 0);
+        check_repair(pairs, 10, N - 10);
+    }
+}
+
+static void overwrite_end(uint64_t value)
+{
+    size_t n;
+    uint8_t *bytes = load(path, &n);
+    for (int b = 0; b < 8; b++)
+        bytes[n - 8 + (size_t)b] = (uint8_t)(value >> 8 * b);
+    save(path, bytes, n);
+    free(bytes);
+}
+
+/* The last limit, where frames or checksums prove what it was. */
+static void a_damaged_last_limit(void)
+{
+    static const char *const names[] = {"last.bag", "last.bagz"};
+    for (int k = 0; k < 2; k++) {
+        use(names[k]);
+        write_bag(path, HOLDALL_REPLACE, NULL, N);
+        size_t records = file_size(path) - 8 * N;
+        const uint64_t wrong[] = {0, UINT64_MAX, UINT64_MAX - 7, 8, records + 8, records - 8, records + 1, records + 8 * N, records ^ 0x100};
+        for (size_t w = 0; w < sizeof wrong / sizeof wrong[0]; w++) {
+            now("%s, last limit %" PRIu64 " for %zu", names[k], wrong[w], records);
+            overwrite_end(wrong[w]);
+            check_repair(NULL, N, 0);
+            check_bag(path, WITH(HOLDALL_OPT_VERIFY, 2), N);
+        }
+    }
+}
+
+static void what_cannot_be_proved_is_left_alone(void)
+{
+    use("bare.bag");
+    write_bag(path, HOLDALL_REPLACE, WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_NONE), N);
+    overwrite_end(UINT64_MAX);
+    check_left_alone(NULL, HOLDALL_E_FORMAT);
+    use("text.bag");
+    save(path, "words, and not a bag", 20);
+    check_left_alone(NULL, HOLDALL_E_FORMAT);
+    use("text.bagz");
+    save(path, "words, and not a bag", 20);
+    check_left_alone(NULL, HOLDALL_E_FORMAT);
+    use("short.bag");
+    save(path, "abc", 3);
+    check_left_alone(NULL, HOLDALL_E_FORMAT);
+    /* limits that a writer cut off before they were written at all: the records are not thrown away */
+    use("early.bag");
+    save(path, "the records of a writer that was cut off early", 46);
+    save(beside("limits."), "", 0);
+    check_left_alone(NULL, HOLDALL_E_FORMAT);
+    use("holdall.bag");
+    CHECK(mkdir(path, 0700) == 0);
+    CHECK(repair(NULL, NULL, NULL) < 0 && there(path));
+}
+
+/* Another program has written the bag anew: the checksums beside it are those of another state. */
+static void checksums_of_another_state(void)
+{
+    use("other.bag");
+    write_bag(in_tmp("longer.bag"), HOLDALL_NEW, WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_NONE), N + 5);
+    write_bag(path, HOLDALL_NEW, NULL, N);
+    CHECK(rename(in_tmp("longer.bag"), path) == 0);
+    holdall_bag *bag;
+    GIVES(HOLDALL_E_CHECKSUM, try_open(path, NULL, &bag));
+    CHECK(says("checksums.other.bag"));
+    /* it can be read, unchecked, on the caller's word */
+    check_bag(path, WITH(HOLDALL_OPT_VERIFY, 0), N + 5);
+    uint64_t kept = 0;
+    holdall_status s = repair(NULL, &kept, NULL);
+    if (s == HOLDALL_OK) {
+        EQUAL(kept, N + 5);
+        check_bag(path, NULL, N + 5);
+    } else {
+        GAVE(HOLDALL_E_FORMAT, s);
+    }
+}
+
+int main(void)
+{
+    RUN(what_is_whole_stays_as_it_is);
+    RUN(a_bagz_writer_that_was_cut_off);
+    RUN(separate_limits_that_are_torn);
+    RUN(a_damaged_last_limit);
+    RUN(what_cannot_be_proved_is_left_alone);
+    RUN(checksums_of_another_state);
+    return 0;
+}

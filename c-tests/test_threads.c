@@ -1,0 +1,239 @@
+/* Threads: one bag read by many at once, batches that do not depend on the number of threads, handles that
+ * move between threads, and children that read on after fork(). */
+#include "check.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+enum { THREADS = 8, MANY = 3000 };
+
+static uint64_t many = MANY;
+
+static const char *const names[] = {"threads.bag", "threads.bagz"};
+
+typedef struct {
+    const holdall_bag *bag, *slice;
+    unsigned seed;
+    int rounds;
+} reader;
+
+/* Reads here and there, in every way; the slice holds all records backwards. */
+static void *read_on(void *arg)
+{
+    const reader *r = arg;
+    uint64_t x = r->seed * UINT64_C(0x9E3779B97F4A7C15) + 1;
+    for (int round = 0; round < r->rounds; round++) {
+        x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+        uint64_t i = x % many, n = 1 + (x >> 20) % 300;
+        n = n < many - i ? n : many - i;
+        switch ((x >> 40) % 6) {
+        case 0: check_record(r->bag, i, i); break;
+        case 1: check_range(r->bag, i, n, i); break;
+        case 2: check_record(r->slice, i, many - 1 - i); break;
+        case 3: {
+            holdall_bag *own;
+            OK(holdall_bag_slice(r->slice, many - 1 - i, -1, n < many - i ? n : many - i, &own, &err));
+            check_record(own, n - 1, i + n - 1);
+            holdall_bag_close(own);
+            break;
+        }
+        default: {
+            uint64_t numbers[50];
+            for (int k = 0; k < 50; k++)
+                numbers[k] = (i + (uint64_t)k * k * 7) % many;
+            holdall_records *records;
+            OK(holdall_bag_read_indices(r->bag, numbers, 50, &records, &err));
+            for (size_t k = 0; k < 50; k++)
+                check_in_batch(records, k, numbers[k]);
+            holdall_records_close(records);
+            size_t size;
+            GIVES(HOLDALL_E_RANGE, holdall_bag_read(r->bag, many, NULL, 0, &size, &err));
+            EQUAL(err.position, many);
+        }
+        }
+    }
+    return NULL;
+}
+
+static holdall_bag *reversed(const holdall_bag *bag)
+{
+    holdall_bag *slice;
+    OK(holdall_bag_slice(bag, many - 1, -1, many, &slice, &err));
+    return slice;
+}
+
+static void run_threads(const holdall_bag *bag, const holdall_bag *slice, int rounds)
+{
+    pthread_t threads[THREADS];
+    reader readers[THREADS];
+    for (unsigned t = 0; t < THREADS; t++) {
+        readers[t] = (reader){bag, slice, t + 1, rounds};
+        CHECK(pthread_create(&threads[t], NULL, read_on, &readers[t]) == 0);
+    }
+    for (int t = 0; t < THREADS; t++)
+        CHECK(pthread_join(threads[t], NULL) == 0);
+}
+
+static void many_threads_read_one_bag(void)
+{
+    static const int64_t ios[] = {HOLDALL_IO_READ, HOLDALL_IO_MAP};
+    for (int k = 0; k < 4; k++) {
+        holdall_bag *bag = open_bag(in_tmp(names[k % 2]), WITH(HOLDALL_OPT_IO, ios[k / 2])), *slice = reversed(bag);
+        run_threads(bag, slice, slow() ? 5 : 60);
+        holdall_bag_close(bag);
+        holdall_bag_close(slice);
+    }
+}
+
+/* A batch is the same bytes whatever number of threads made it. */
+static void batches_do_not_depend_on_threads(void)
+{
+    for (int k = 0; k < 2; k++) {
+        holdall_records *first = NULL;
+        for (int threads = 0; threads < 5; threads++) {
+            now("%s, %d threads", names[k], threads);
+            holdall_bag *bag = open_bag(in_tmp(names[k]), WITH(HOLDALL_OPT_THREADS, threads)), *slice = reversed(bag);
+            holdall_records *records;
+            check_range(bag, 0, many, 0);
+            OK(holdall_bag_read_range(slice, 0, many, &records, &err));
+            if (first != NULL) {
+                const uint64_t *a = holdall_records_offsets(first), *b = holdall_records_offsets(records);
+                CHECK(memcmp(a, b, ((size_t)many + 1) * sizeof *a) == 0);
+                CHECK(memcmp(holdall_records_data(first), holdall_records_data(records), (size_t)a[many]) == 0);
+                holdall_records_close(records);
+            } else {
+                first = records;
+            }
+            holdall_bag_close(bag);
+            holdall_bag_close(slice);
+        }
+        holdall_records_close(first);
+    }
+}
+
+/* Writers with one and more threads write the same file. */
+static void files_do_not_depend_on_threads(void)
+{
+    uint8_t *data = malloc((size_t)many * RECORD_MOST);
+    uint64_t *offsets = malloc(((size_t)many + 1) * sizeof *offsets);
+    CHECK(data != NULL && offsets != NULL);
+    offsets[0] = 0;
+    for (uint64_t i = 0; i < many; i++)
+        offsets[i + 1] = offsets[i] + make_record(i, data + offsets[i]);
+    uint8_t *first = NULL;
+    size_t size = 0, size2 = 0;
+    for (int threads = 1; threads < 4; threads++) {
+        holdall_bag_writer *w = open_writer(in_tmp("written.bagz"), HOLDALL_REPLACE, WITH(HOLDALL_OPT_THREADS, threads));
+        OK(holdall_bag_writer_append_many(w, data, offsets, (size_t)many, &err));
+        OK(holdall_bag_writer_commit(w, &err));
+        holdall_bag_writer_close(w);
+        uint8_t *bytes = load(in_tmp("written.bagz"), &size2);
+        if (first == NULL)
+            first = bytes, size = size2;
+        else {
+            CHECK(size == size2 && memcmp(first, bytes, size) == 0);
+            free(bytes);
+        }
+    }
+    free(first);
+    free(data);
+    free(offsets);
+}
+
+/* A writer may be used by any thread, one at a time. */
+static void *append_and_close(void *arg)
+{
+    holdall_bag_writer *w = arg;
+    append_records(w, 10, 10);
+    OK(holdall_bag_writer_commit(w, &err));
+    holdall_bag_writer_close(w);
+    return NULL;
+}
+
+static void handles_move_between_threads(void)
+{
+    pthread_t thread[4];
+    char path[4][1024];
+    for (int t = 0; t < 4; t++) {
+        snprintf(path[t], sizeof path[t], "%s%d.bagz", in_tmp("moved"), t);
+        holdall_bag_writer *w = open_writer(path[t], HOLDALL_NEW, NULL);
+        append_records(w, 0, 10);
+        CHECK(pthread_create(&thread[t], NULL, append_and_close, w) == 0);
+    }
+    for (int t = 0; t < 4; t++) {
+        CHECK(pthread_join(thread[t], NULL) == 0);
+        check_bag(path[t], NULL, 20);
+    }
+    TIDY();
+}
+
+/* A child that reads on through what it inherited; a hang ends with SIGALRM. It is killed when it is done:
+ * what other threads of the parent held at that moment is nobody's in the child, and a leak checker would say so. */
+static void child_reads(const holdall_bag *bag, const holdall_bag *slice)
+{
+    int done[2];
+    CHECK(pipe(done) == 0);
+    fflush(NULL);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        alarm(60);
+        check_range(bag, 0, many, 0);
+        reader r = {bag, slice, 99, 20};
+        read_on(&r);
+        CHECK(write(done[1], "x", 1) == 1);
+        for (;;)
+            pause();
+    }
+    close(done[1]);
+    char c;
+    CHECK(read(done[0], &c, 1) == 1);
+    close(done[0]);
+    CHECK(kill(child, SIGKILL) == 0);
+    CHECK(waitpid(child, NULL, 0) == child);
+}
+
+static void children_read_on_after_fork(void)
+{
+    for (int k = 0; k < 2; k++) {
+        holdall_bag *bag = open_bag(in_tmp(names[k]), NULL), *slice = reversed(bag);
+        now("%s, before", names[k]);
+        child_reads(bag, slice);
+        /* now the parent has its threads, and the child not */
+        check_range(bag, 0, many, 0);
+        now("%s, after the threads were used", names[k]);
+        child_reads(bag, slice);
+        check_range(bag, 0, many, 0);
+
+        /* in the middle of what other threads read */
+        now("%s, while others read", names[k]);
+        pthread_t threads[3];
+        reader readers[3];
+        for (unsigned t = 0; t < 3; t++) {
+            readers[t] = (reader){bag, slice, t + 50, slow() ? 4 : 100};
+            CHECK(pthread_create(&threads[t], NULL, read_on, &readers[t]) == 0);
+        }
+        for (int n = 0; n < (slow() ? 1 : 5); n++)
+            child_reads(bag, slice);
+        for (int t = 0; t < 3; t++)
+            CHECK(pthread_join(threads[t], NULL) == 0);
+        holdall_bag_close(bag);
+        holdall_bag_close(slice);
+    }
+}
+
+int main(void)
+{
+    /* threads also where there is but one processor; read once, at first use */
+    setenv("HOLDALL_THREADS", "4", 1);
+    many = slow() ? 700 : MANY;
+    for (int k = 0; k < 2; k++)
+        write_bag(in_tmp(names[k]), HOLDALL_NEW, NULL, many);
+    /* first, as long as no thread was started */
+    RUN(children_read_on_after_fork);
+    RUN(many_threads_read_one_bag);
+    RUN(batches_do_not_depend_on_threads);
+    RUN(files_do_not_depend_on_threads);
+    RUN(handles_move_between_threads);
+    return 0;
+}

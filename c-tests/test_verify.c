@@ -1,0 +1,205 @@
+/* What is it, is it sound: holdall_identify(), holdall_verify(), holdall_checksum(), and what each tells. */
+#include "check.h"
+
+#include <pthread.h>
+
+static void identify(const char *path, holdall_format want_format, holdall_kind want_kind)
+{
+    holdall_format format = 91;
+    holdall_kind kind = 92;
+    OK(holdall_identify(path, &format, &kind, &err));
+    EQUAL(format, want_format);
+    EQUAL(kind, want_kind);
+    OK(holdall_identify(path, NULL, &kind, &err));
+    OK(holdall_identify(path, &format, NULL, &err));
+    OK(holdall_identify(path, NULL, NULL, &err));
+}
+
+static void what_is_it(void)
+{
+    write_bag(in_tmp("i.bag"), HOLDALL_NEW, NULL, 5);
+    write_bag(in_tmp("i.bagz"), HOLDALL_NEW, NULL, 5);
+    write_bag(in_tmp("i"), HOLDALL_NEW, NULL, 5);
+    write_bag(in_tmp("apart.bag"), HOLDALL_NEW, WITH(HOLDALL_OPT_BAG_LIMITS, 1), 5);
+    write_bag(in_tmp("empty.bag"), HOLDALL_NEW, NULL, 0);
+    static const char *const bags[] = {"i.bag", "i.bagz", "i", "apart.bag", "empty.bag"};
+    for (int k = 0; k < 5; k++) {
+        now("%s", bags[k]);
+        identify(in_tmp(bags[k]), HOLDALL_FORMAT_BAGZ, HOLDALL_KIND_BAG);
+    }
+    char spec[2200];
+    snprintf(spec, sizeof spec, "%s,%s", in_tmp("i.bag"), in_tmp("i.bagz"));
+    identify(spec, HOLDALL_FORMAT_BAGZ, HOLDALL_KIND_BAG);
+
+    /* by their first bytes, whatever they are called */
+    uint8_t blosc2[64] = {0x9e, 0xa8, 'b', '2', 'f', 'r', 'a', 'm', 'e', 0}, bloscpack[64] = "blpk\1";
+    save(in_tmp("frame.bag"), blosc2, sizeof blosc2);
+    identify(in_tmp("frame.bag"), HOLDALL_FORMAT_B2FRAME, HOLDALL_KIND_SCHUNK);
+    save(in_tmp("x.blp"), bloscpack, sizeof bloscpack);
+    identify(in_tmp("x.blp"), HOLDALL_FORMAT_BLOSCPACK, HOLDALL_KIND_SCHUNK);
+
+    holdall_format format = 91;
+    holdall_kind kind = 92;
+    save(in_tmp("text"), "nothing that is known here, only words", 38);
+    GIVES(HOLDALL_E_FORMAT, holdall_identify(in_tmp("text"), &format, &kind, &err));
+    save(in_tmp("nothing"), "", 0);
+    GIVES(HOLDALL_E_FORMAT, holdall_identify(in_tmp("nothing"), &format, &kind, &err));
+    GIVES(HOLDALL_E_MISSING, holdall_identify(in_tmp("no-such"), &format, &kind, &err));
+    CHECK(holdall_identify(in_tmp("."), &format, &kind, &err) < 0);
+    EQUAL(format, 91);
+    EQUAL(kind, 92);
+}
+
+typedef struct {
+    int told, stop_at;
+    pthread_t thread;
+    char parts[8][64];
+    holdall_error last;
+} faults;
+
+static int note(void *ctx, const char *part, const holdall_error *fault)
+{
+    faults *f = ctx;
+    CHECK(pthread_equal(f->thread, pthread_self()));
+    CHECK(fault->status < 0 && fault->message[0] && is_text(fault->message, sizeof fault->message));
+    size_t n = strlen(part);
+    snprintf(f->parts[f->told % 8], sizeof f->parts[0], "%s", n < 60 ? part : part + n - 60);
+    f->last = *fault;
+    f->told++;
+    return f->told == f->stop_at;
+}
+
+static void is_it_sound(void)
+{
+    static const char *const names[] = {"v.bag", "v.bagz"};
+    for (int k = 0; k < 2; k++) {
+        const char *path = in_tmp(names[k]);
+        write_bag(path, HOLDALL_NEW, NULL, 3000);
+        faults f = {.thread = pthread_self()};
+        uint64_t sound = 0, bad = 9, unchecked = 9;
+        now("%s, sound", names[k]);
+        OK(holdall_verify(path, NULL, note, &f, &sound, &bad, &unchecked, &err));
+        CHECK(f.told == 0 && sound == 3000 && bad == 0 && unchecked == 0);
+
+        now("%s, three faults", names[k]);
+        size_t n, size = 0;
+        uint8_t *bytes = load(path, &n);
+        uint64_t hit[3] = {2, 1505, 2999}, limits_at = 0;
+        for (int b = 7; b >= 0; b--)
+            limits_at = limits_at << 8 | bytes[n - 8 + (size_t)b];
+        for (int h = 0; h < 3; h++) {
+            uint64_t end = 0;
+            for (int b = 7; b >= 0; b--)
+                end = end << 8 | bytes[limits_at + 8 * hit[h] + (uint64_t)b];
+            bytes[end - 1] ^= 0x10;
+        }
+        save(path, bytes, n);
+        for (int threads = 1; threads < 3; threads++) {
+            holdall_options *o = options_of(WITH(HOLDALL_OPT_THREADS, threads, HOLDALL_OPT_IO, threads - 1));
+            f = (faults){.thread = pthread_self()};
+            preset_error();
+            GIVES(HOLDALL_E_CHECKSUM, holdall_verify(path, o, note, &f, &sound, &bad, &unchecked, &err));
+            CHECK(f.told == 3 && sound == 2997 && bad == 3 && unchecked == 0);
+            CHECK(strcmp(f.parts[0], "record 2") == 0 && strcmp(f.parts[1], "record 1505") == 0 && strcmp(f.parts[2], "record 2999") == 0);
+            EQUAL(err.position, 2);
+            EQUAL(f.last.position, 2999);
+            holdall_options_free(o);
+        }
+        /* told to stop */
+        f = (faults){.thread = pthread_self(), .stop_at = 2};
+        GIVES(HOLDALL_E_CHECKSUM, holdall_verify(path, NULL, note, &f, NULL, NULL, NULL, &err));
+        EQUAL(f.told, 2);
+        EQUAL(err.position, 2);
+        /* nobody listens */
+        GIVES(HOLDALL_E_CHECKSUM, holdall_verify(path, NULL, NULL, NULL, NULL, &bad, NULL, &err));
+        EQUAL(bad, 3);
+        /* at open, if it is asked for */
+        holdall_bag *none;
+        GIVES(HOLDALL_E_CHECKSUM, try_open(path, WITH(HOLDALL_OPT_VERIFY, 2), &none));
+        EQUAL(err.position, 2);
+        /* checksums beside the data are not looked at, those in frames always are */
+        holdall_bag *bag = open_bag(path, WITH(HOLDALL_OPT_VERIFY, 0));
+        uint8_t got[RECORD_MOST];
+        GIVES(k ? HOLDALL_E_CHECKSUM : HOLDALL_OK, holdall_bag_read(bag, 2, got, sizeof got, &size, &err));
+        holdall_bag_close(bag);
+        free(bytes);
+    }
+}
+
+static void what_has_no_checksum_is_unchecked(void)
+{
+    static const char *const names[] = {"u.bag", "u.bagz"};
+    for (int k = 0; k < 2; k++) {
+        const char *path = in_tmp(names[k]);
+        write_bag(path, HOLDALL_NEW, WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_NONE), 50);
+        uint64_t sound = 9, bad = 9, unchecked = 9;
+        OK(holdall_verify(path, NULL, NULL, NULL, &sound, &bad, &unchecked, &err));
+        EQUAL(bad, 0);
+        EQUAL(sound + unchecked, 50);
+        /* an empty record has nothing to check */
+        CHECK(unchecked >= 40);
+    }
+}
+
+static void a_bag_that_cannot_be_opened_is_one_fault(void)
+{
+    faults f = {.thread = pthread_self()};
+    uint64_t sound = 9, bad = 9, unchecked = 9;
+    GIVES(HOLDALL_E_MISSING, holdall_verify(in_tmp("no-such.bag"), NULL, note, &f, &sound, &bad, &unchecked, &err));
+    EQUAL(f.told, 1);
+    CHECK(strstr(f.parts[0], "no-such.bag") != NULL);
+    EQUAL(f.last.position, -1);
+    EQUAL(f.last.status, HOLDALL_E_MISSING);
+    save(in_tmp("short.bag"), "abc", 3);
+    f = (faults){.thread = pthread_self()};
+    GIVES(HOLDALL_E_FORMAT, holdall_verify(in_tmp("short.bag"), NULL, note, &f, &sound, &bad, &unchecked, &err));
+    EQUAL(f.told, 1);
+}
+
+/* Digests of "abc", as the standards print them; 32-bit sums little-endian. */
+static void checksums_are_what_they_are_called(void)
+{
+    static const struct {
+        int sum;
+        const char *hex;
+    } all[] = {
+        {HOLDALL_SUM_NONE, ""},
+        {HOLDALL_SUM_ADLER32, "27014d02"},
+        {HOLDALL_SUM_CRC32, "c2412435"},
+        {HOLDALL_SUM_MD5, "900150983cd24fb0d6963f7d28e17f72"},
+        {HOLDALL_SUM_SHA1, "a9993e364706816aba3e25717850c26c9cd0d89d"},
+        {HOLDALL_SUM_SHA224, "23097d223405d8228642a477bda255b32aadbce4bda0b3f7e36c9da7"},
+        {HOLDALL_SUM_SHA256, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
+        {HOLDALL_SUM_SHA384, "cb00753f45a35e8bb5a03d699ac65007272c32ab0eded1631a8b605a43ff5bed8086072ba1e7cc2358baeca134c825a7"},
+        {HOLDALL_SUM_SHA512, "ddaf35a193617abacc417349ae20413112e6fa4e89a97ea20a9eeee64b55d39a2192992a274fc1a836ba3c23a3feebbd454d4423643ce80e2a9ac94fa54ca49f"},
+    };
+    for (size_t k = 0; k < sizeof all / sizeof all[0]; k++) {
+        now("sum %d", all[k].sum);
+        uint8_t digest[65];
+        char hex[2 * sizeof digest] = "";
+        size_t n = 99, want = strlen(all[k].hex) / 2;
+        OK(holdall_checksum(all[k].sum, "abc", 3, NULL, 0, &n, &err));
+        EQUAL(n, want);
+        digest[want] = 0xEE;
+        n = 99;
+        OK(holdall_checksum(all[k].sum, "abc", 3, digest, want, &n, &err));
+        EQUAL(n, want);
+        EQUAL(digest[want], 0xEE);
+        for (size_t i = 0; i < n; i++)
+            snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+        CHECK(strcmp(hex, all[k].hex) == 0);
+        if (want > 0)
+            GIVES(HOLDALL_E_BUFFER, holdall_checksum(all[k].sum, "abc", 3, digest, want - 1, &n, &err));
+        EQUAL(n, want);
+    }
+}
+
+int main(void)
+{
+    RUN(what_is_it);
+    RUN(is_it_sound);
+    RUN(what_has_no_checksum_is_unchecked);
+    RUN(a_bag_that_cannot_be_opened_is_one_fault);
+    RUN(checksums_are_what_they_are_called);
+    return 0;
+}

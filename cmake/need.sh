@@ -1,0 +1,64 @@
+#!/bin/sh
+# usage: need.sh THING...     of: make cc c++ clang cmake pkg-config valgrind venv cargo
+# Sees to it that the tools a make target uses are there. What is missing is installed on Debian and
+# Ubuntu, where one command gives it; elsewhere it is named, and the exit status is 1.
+set -eu
+
+have() {
+    case $1 in
+    cmake) command -v cmake >/dev/null &&      # 3.16 is what CMakeLists.txt asks for
+        cmake --version | awk 'NR == 1 { split($3, v, "."); exit !(v[1] > 3 || (v[1] == 3 && v[2] >= 16)) }' ;;
+    venv) "${PYTHON:-python3}" -c 'import ensurepip, venv' 2>/dev/null ;;
+    *) command -v "$1" >/dev/null ;;
+    esac
+}
+
+package() {
+    case $1 in
+    cc) echo gcc libc6-dev ;;
+    c++) echo g++ ;;
+    venv) echo python3 python3-venv ;;
+    *) echo "$1" ;;
+    esac
+}
+
+missing=
+for thing; do
+    have "$thing" || missing="$missing $thing"
+done
+[ -n "$missing" ] || exit 0
+
+if command -v apt-get >/dev/null; then
+    packages=
+    for thing in $missing; do
+        # Debian's cargo may be older than the library asks for: named below, not installed.
+        [ "$thing" = cargo ] || packages="$packages $(package "$thing")"
+    done
+    root=
+    [ "$(id -u)" = 0 ] || root=sudo
+    if [ -n "$packages" ] && { [ -z "$root" ] || command -v sudo >/dev/null; }; then
+        echo "need.sh: installing$packages"
+        # Whether it worked is asked below, by thing: a dead mirror may not matter.
+        $root apt-get update -qq || true
+        # shellcheck disable=SC2086 # a list of words
+        $root env DEBIAN_FRONTEND=noninteractive \
+            apt-get install -y -qq --no-install-recommends $packages || true
+    fi
+fi
+
+status=0
+for thing in $missing; do
+    have "$thing" && continue
+    case $thing in
+    cmake) say="CMake 3.16 or later" ;;
+    cc) say="a C compiler with its address and undefined-behaviour sanitizers (gcc, libasan, libubsan)" ;;
+    c++) say="a C++ compiler (g++, gcc-c++)" ;;
+    venv) say="Python 3 with its modules venv and ensurepip (python3-venv)" ;;
+    cargo) say="Rust, from https://rustup.rs" ;;
+    pkg-config) say="pkg-config (or pkgconf)" ;;
+    *) say=$thing ;;
+    esac
+    echo "need.sh: please install $say" >&2
+    status=1
+done
+exit $status

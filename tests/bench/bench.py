@@ -1,0 +1,436 @@
+"""holdall beside the Bagz package, on the same files in one run; prints a Markdown table and whether the goals are met.
+
+The package is called from Python, as its users do; holdall from C (bench.c). HOLDALL_LIB is the library,
+HOLDALL_BENCH_RECORDS how many records (default 1,000,000).
+"""
+
+import collections
+import dataclasses
+import hashlib
+import os
+import pathlib
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import bagz
+import numpy as np
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "peer"))
+
+RECORDS = int(os.environ.get("HOLDALL_BENCH_RECORDS", 1_000_000))
+ROUNDS = 5
+RANDOM = 100_000  # single random reads, and records of all batches
+BATCH = 1_000  # random records of a batch
+SEQUENTIAL = 10_000  # records of a batch in order
+OPENS = 1_000
+PARALLELISM = (100, 1, 2)  # the first is the package's default
+NONE, ZSTD, READ, MAP = 0, 6, 0, 1
+
+
+# ---- the records
+
+
+def make_data(folder):
+    """About 200 bytes of text a record; the same every time."""
+    rng = np.random.default_rng(200)
+    syllables = [a + b for a in "b d f g k l m n p r s t v st tr ch th".split() for b in "a e i o u ai ea ou an er in on".split()]
+    vocabulary = ["".join(rng.choice(syllables, size=n)) for n in rng.integers(1, 5, size=20_000)]
+    rank = np.arange(1, len(vocabulary) + 1)
+    weights = 1 / (rank + 2.7)
+    words = rng.choice(len(vocabulary), size=5_000_000, p=weights / weights.sum())
+    book = " ".join(map(vocabulary.__getitem__, words.tolist())).encode()
+    sizes = np.clip(rng.normal(200, 50, size=RECORDS), 20, 400).astype(np.int64)
+    starts = rng.integers(0, len(book) - 400, size=RECORDS)
+    records = [book[a : a + n] for a, n in zip(starts.tolist(), sizes.tolist())]
+    offsets = np.zeros(RECORDS + 1, dtype="<u8")
+    np.cumsum(sizes, out=offsets[1:])
+    (folder / "data").write_bytes(b"".join(records))
+    offsets.tofile(folder / "offsets")
+    rng.integers(0, RECORDS, size=RANDOM).astype("<u8").tofile(folder / "indices")
+    return records
+
+
+def digest(records):
+    sha = hashlib.sha256()
+    for r in records:
+        sha.update(len(r).to_bytes(8, "little"))
+        sha.update(r)
+    return sha.hexdigest()
+
+
+# ---- the two
+
+
+class Ours:
+    def __init__(self, folder):
+        import holdall_c
+
+        self.version = holdall_c.version()
+        self.program = holdall_c.compile_c(HERE / "bench.c", folder)
+        self.inputs = [folder / "data", folder / "offsets", folder / "indices"]
+        self.process = subprocess.Popen([self.program, *self.inputs], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(self, *command):
+        print(*command, file=self.process.stdin, flush=True)
+        answer = self.process.stdout.readline()
+        if not answer:
+            sys.exit("holdall failed")
+        return answer.strip()
+
+    def time(self, *command):
+        if command[0] == "write":
+            remove(command[1])
+        return float(self.ask(*command))
+
+    def peak(self, *command):
+        if command[0] == "write":
+            remove(command[1])
+        out = subprocess.run([self.program, *self.inputs, *map(str, command)], capture_output=True, text=True, check=True).stdout
+        return int(out.split("VmHWM:")[1].split()[0]) / 1024
+
+
+class Theirs:
+    """The package's calls. Each gives the seconds it took."""
+
+    def __init__(self, folder, records=None):
+        self.folder, self.records = folder, records
+        self.indices = np.fromfile(folder / "indices", dtype="<u8").astype(np.int64)
+
+    def reader(self, path, parallelism=PARALLELISM[0]):
+        return bagz.Reader(str(path), bagz.Reader.Options(max_parallelism=parallelism))
+
+    def write(self, path):
+        remove(path)
+        start = time.perf_counter()
+        with bagz.Writer(str(path)) as w:
+            write = w.write
+            for r in self.records:
+                write(r)
+        return time.perf_counter() - start
+
+    def open(self, path):
+        path = str(path)
+        start = time.perf_counter()
+        for _ in range(OPENS):
+            bagz.Reader(path)
+        return time.perf_counter() - start
+
+    def single(self, path):
+        reader, indices = self.reader(path), self.indices.tolist()
+        start = time.perf_counter()
+        for i in indices:
+            reader[i]
+        return time.perf_counter() - start
+
+    def read_indices(self, path, parallelism):
+        reader = self.reader(path, parallelism)
+        batches = [self.indices[k : k + BATCH] for k in range(0, RANDOM, BATCH)]
+        start = time.perf_counter()
+        for batch in batches:
+            reader.read_indices(batch)
+        return time.perf_counter() - start
+
+    def iterate(self, path, parallelism):
+        reader = self.reader(path, parallelism)
+        start = time.perf_counter()
+        collections.deque(reader, maxlen=0)
+        return time.perf_counter() - start
+
+    def read_range(self, path, parallelism):
+        reader = self.reader(path, parallelism)
+        n = len(reader)
+        start = time.perf_counter()
+        for k in range(0, n, SEQUENTIAL):
+            reader.read_range(k, min(SEQUENTIAL, n - k))
+        return time.perf_counter() - start
+
+    def read(self, path, parallelism):
+        reader = self.reader(path, parallelism)
+        start = time.perf_counter()
+        records = reader.read()
+        took = time.perf_counter() - start
+        assert len(records) == len(reader)
+        return took
+
+    def peak(self, *command):
+        words = [sys.executable, __file__, "peak", self.folder, *command]
+        out = subprocess.run(list(map(str, words)), capture_output=True, text=True, check=True).stdout
+        return int(out) / 1024
+
+
+class Stream:
+    """The records, read from the file piece by piece: for the memory that writing takes."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __iter__(self):
+        offsets = np.memmap(self.folder / "offsets", dtype="<u8", mode="r")
+        with open(self.folder / "data", "rb") as f:
+            for k in range(0, len(offsets) - 1, SEQUENTIAL):
+                for n in np.diff(offsets[k : k + SEQUENTIAL + 1].astype(np.int64)).tolist():
+                    yield f.read(n)
+
+
+def print_peak(folder, what="", path=None, parallelism=None):
+    """Does one thing in this process, and prints the most memory it had, in KiB."""
+    theirs = Theirs(pathlib.Path(folder))
+    theirs.records = Stream(theirs.folder)
+    if what:
+        getattr(theirs, what)(path, *([int(parallelism)] if parallelism else []))
+    status = pathlib.Path("/proc/self/status").read_text()
+    print(status.split("VmHWM:")[1].split()[0])
+
+
+def remove(path):
+    path = pathlib.Path(path)
+    for prefix in ("", "limits.", "checksums."):
+        path.with_name(prefix + path.name).unlink(missing_ok=True)
+
+
+# ---- rows
+
+
+@dataclasses.dataclass
+class Row:
+    """One thing that both do; `theirs` and `ours` are ways to do it, by name, as functions giving seconds."""
+
+    file: str
+    what: str
+    each: int  # what the time is divided by
+    theirs: dict
+    ours: dict
+    goals: dict = dataclasses.field(default_factory=dict)  # of a way of ours, where it is not 1
+    shown: tuple = ()  # ways of ours that are not like for like, and not held to a goal
+    times: dict = dataclasses.field(default_factory=dict)
+
+    def measure(self):
+        ways = {("theirs", k): f for k, f in self.theirs.items()} | {("ours", k): f for k, f in self.ours.items()}
+        # theirs and ours by turns
+        order = sorted(ways, key=lambda w: ([k for k in ways if k[0] == w[0]].index(w), w[0] == "ours"))
+        names = f"{self.what} of {self.file}"
+        print(f"\r{names:78}", end="", file=sys.stderr, flush=True)
+        for done in range(ROUNDS + 1):
+            for w in order:
+                took = ways[w]()
+                if done:
+                    self.times.setdefault(w, []).append(took)
+
+    def median(self, whose, way):
+        return statistics.median(self.times[whose, way]) / self.each * 1e6
+
+    def best(self):
+        """Their fastest way."""
+        return min(self.theirs, key=lambda way: self.median("theirs", way))
+
+    def ratio(self, their_way, our_way):
+        pairs = zip(self.times["theirs", their_way], self.times["ours", our_way])
+        return statistics.median(a / b for a, b in pairs)
+
+    def met(self):
+        """Whether each way of ours that is held to it meets the goal."""
+        best = self.best()
+        for way in self.ours:
+            if way not in self.shown:
+                ratio, goal = self.ratio(best, way), self.goals.get(way, 1)
+                yield ratio >= goal, f"{self.file}, {self.what}, {way}: {ratio:.2f} times as fast (goal {goal})"
+
+    def lines(self):
+        best, default = self.best(), next(iter(self.theirs))
+        for k, way in enumerate(self.ours):
+            theirs = [f"{self.median('theirs', best):.3f} ({best})", f"{self.median('theirs', default):.3f}"] if k == 0 else ["", ""]
+            note = " *" if way in self.shown else ""
+            what = f"{self.file}: {self.what}" if k == 0 else ""
+            speed = [f"{self.median('ours', way):.3f}", f"**{self.ratio(best, way):.2f}**{note}", f"{self.ratio(default, way):.2f}"]
+            yield "| " + " | ".join([what, *theirs, way, *speed]) + " |"
+
+
+def write_rows(ours, theirs, folder):
+    for name, codec, sum in (("bagz", ZSTD, 9), ("bag", NONE, 2)):
+
+        def write(checksum, durability, threads, batch, path=folder / f"ours.{name}", codec=codec):
+            return lambda: ours.time("write", path, codec, checksum, durability, threads, batch)
+
+        yield Row(
+            f".{name}",
+            "write",
+            RECORDS,
+            {"write()": lambda path=folder / f"theirs.{name}": theirs.write(path)},
+            {
+                "one by one, checksums": write(sum, 0, 0, 1),
+                "one by one": write(0, 0, 0, 1),
+                "10,000 at once, checksums": write(sum, 0, 0, SEQUENTIAL),
+                "10,000 at once": write(0, 0, 0, SEQUENTIAL),
+                "10,000 at once, checksums, 1 thread": write(sum, 0, 1, SEQUENTIAL),
+                # last: its file is the one that is read below
+                "10,000 at once, checksums, durable": write(sum, 1, 0, SEQUENTIAL),
+            },
+            shown=("10,000 at once, checksums, durable",),
+        )
+
+
+def read_rows(ours, theirs, folder):
+    for whose in ("theirs", "ours"):
+        for name in ("bagz", "bag"):
+            path = folder / f"{whose}.{name}"
+            raw = name == "bag"
+            file = f".{name} of {'bagz' if whose == 'theirs' else 'holdall, with checksums'}"
+
+            def row(what, each, their_ways, our_ways, file=file, **more):
+                return Row(file, what, each, their_ways, our_ways, **more)
+
+            yield row("open and close", OPENS, {"mapped": lambda path=path: theirs.open(path)}, {
+                "read": bind(ours, "open", path, READ, OPENS),
+                "mapped": bind(ours, "open", path, MAP, OPENS),
+            })  # fmt: skip
+            yield row("one at random", RANDOM, {"r[i], mapped": lambda path=path: theirs.single(path)}, {
+                "mapped": bind(ours, "single", path, MAP, 0),
+                "mapped, limits in memory": bind(ours, "single", path, MAP, 1),
+                "read": bind(ours, "single", path, READ, 0),
+                "read, limits in memory": bind(ours, "single", path, READ, 1),
+            }, shown=("read", "read, limits in memory") if raw else ())  # fmt: skip
+            yield row("1,000 at random", RANDOM, parallel(theirs.read_indices, path), {
+                "mapped": bind(ours, "indices", path, MAP, 0, BATCH),
+                "read": bind(ours, "indices", path, READ, 0, BATCH),
+                "mapped, 1 thread": bind(ours, "indices", path, MAP, 1, BATCH),
+                "read, 1 thread": bind(ours, "indices", path, READ, 1, BATCH),
+            }, goals={"mapped": 3, "read": 3})  # fmt: skip
+            yield row("in order, piece by piece", RECORDS,
+                parallel(theirs.iterate, path, "iteration, ") | parallel(theirs.read_range, path, "read_range, "), {
+                "10,000 a call, read": bind(ours, "range", path, READ, 0, SEQUENTIAL),
+                "10,000 a call, mapped": bind(ours, "range", path, MAP, 0, SEQUENTIAL),
+                "10,000 a call, read, 1 thread": bind(ours, "range", path, READ, 1, SEQUENTIAL),
+                "10,000 a call, mapped, 1 thread": bind(ours, "range", path, MAP, 1, SEQUENTIAL),
+            })  # fmt: skip
+            yield row("all in one call", RECORDS, parallel(theirs.read, path), {
+                "read": bind(ours, "range", path, READ, 0, 0),
+                "mapped": bind(ours, "range", path, MAP, 0, 0),
+                "read, 1 thread": bind(ours, "range", path, READ, 1, 0),
+                "mapped, 1 thread": bind(ours, "range", path, MAP, 1, 0),
+            })  # fmt: skip
+
+
+def bind(ours, *command):
+    return lambda: ours.time(*command)
+
+
+def parallel(function, path, label=""):
+    return {f"{label}{p} thread{'s' * (p > 1)}": lambda p=p: function(path, p) for p in PARALLELISM}
+
+
+def memory_lines(ours, theirs, folder):
+    yield "| peak memory (VmHWM, MiB) | bagz | holdall |"
+    yield "| --- | --: | --: |"
+    yield f"| nothing (Python and the package; C) | {theirs.peak():.0f} | {ours.peak('nothing'):.0f} |"
+    for name, codec, sum in (("bagz", ZSTD, 9), ("bag", NONE, 2)):
+        t, o = folder / f"theirs.{name}", folder / f"scratch.{name}"
+        file = f".{name}"
+        one = ours.peak("write", o, codec, sum, 0, 0, 1)
+        many = ours.peak("write", o, codec, sum, 0, 0, SEQUENTIAL)
+        yield f"| {file}: write | {theirs.peak('write', folder / f'scratch.{name}'):.0f} | {one:.0f}; 10,000 at once {many:.0f} |"
+        for what, they, we in (
+            ("open and close", ["open", t], [("open", t, io, OPENS) for io in (READ, MAP)]),
+            ("one at random", ["single", t], [("single", t, io, 0) for io in (READ, MAP)]),
+            ("1,000 at random", ["read_indices", t, 100], [("indices", t, io, 0, BATCH) for io in (READ, MAP)]),
+            ("in order, piece by piece", ["iterate", t, 100], [("range", t, io, 0, SEQUENTIAL) for io in (READ, MAP)]),
+            ("all in one call", ["read", t, 100], [("range", t, io, 0, 0) for io in (READ, MAP)]),
+        ):
+            read, mapped = (ours.peak(*c) for c in we)
+            yield f"| {file}: {what} | {theirs.peak(*they):.0f} | read {read:.0f}, mapped {mapped:.0f} |"
+
+
+# ---- the machine
+
+
+def processor():
+    try:
+        lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+        return next(x.split(":")[1].strip() for x in lines if x.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
+
+
+def ticks(pid="self"):
+    words = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, words[11:15]))  # with children that have ended
+
+
+def busy(ours):
+    """Ticks of all processors that were not idle, and those of ours and this process."""
+    all = list(map(int, pathlib.Path("/proc/stat").read_text().split("\n")[0].split()[1:9]))
+    return sum(all), sum(all) - all[3] - all[4], ticks() + ticks(ours.process.pid)
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="holdall-bench-") as folder:
+        folder = pathlib.Path(folder)
+        records = make_data(folder)
+        ours, theirs = Ours(folder), Theirs(folder, records)
+        lines = compare(ours, theirs, folder, digest(records))
+    text = "\n".join(lines)
+    print(text)
+    out = HERE.parents[1] / "target" / "bench.md"
+    out.parent.mkdir(exist_ok=True)
+    out.write_text(text + "\n")
+    return any(line.startswith("FAIL") for line in lines)
+
+
+def compare(ours, theirs, folder, content):
+    load = os.getloadavg()[0]
+    before = busy(ours)
+    copy = float(ours.ask("memcpy")) / 1e9
+    rows = list(write_rows(ours, theirs, folder))
+    for row in rows:
+        row.measure()
+    sizes = {}
+    for whose in ("theirs", "ours"):
+        for name in ("bagz", "bag"):
+            path = folder / f"{whose}.{name}"
+            sizes[whose, name] = path.stat().st_size / 1e6
+            assert ours.ask("digest", path) == content, f"holdall reads something else from {path}"
+            assert digest(bagz.Reader(str(path)).read()) == content, f"bagz reads something else from {path}"
+    for row in (reading := list(read_rows(ours, theirs, folder))):
+        row.measure()
+    after = busy(ours)
+    print("\r" + " " * 78 + "\r", end="", file=sys.stderr)
+    total, used, own = (b - a for a, b in zip(before, after))
+    rows += reading
+    mean = (folder / "data").stat().st_size / RECORDS
+    return [
+        "# holdall and bagz",
+        "",
+        f"- {processor()}, {len(os.sched_getaffinity(0))} processors; memcpy {copy:.1f} GB/s; {platform.system()} {platform.release()}",
+        f"- load when it began {load:.2f}; meanwhile other processes used {max(0, used - own) / total:.0%} of the processors",
+        f"- holdall {ours.version} from C; bagz {version('bagz')} from Python {platform.python_version()}",
+        f"- {RECORDS:,} records of text, {mean:.0f} bytes on average; files "
+        + ", ".join(f".{name} {sizes['theirs', name]:.0f} MB (holdall {sizes['ours', name]:.0f})" for name in ("bagz", "bag")),
+        f"- µs a record (an open): median of {ROUNDS} rounds after a warm-up, in turns; ratio: median of the rounds' ratios, above 1 holdall is faster",
+        "- both read the same file; bagz maps files; its best of the ways in this run counts, its default is 100 threads",
+        "- *: shown, not like for like: bagz does not sync its files when it writes, and maps them when it reads",
+        "",
+        "| | bagz, best | bagz, default | holdall | µs | ratio to best | ratio to default |",
+        "| --- | --: | --: | --- | --: | --: | --: |",
+        *(line for row in rows for line in row.lines()),
+        "",
+        *memory_lines(ours, theirs, folder),
+        "",
+        *(f"{'PASS' if met else 'FAIL'} {words}" for row in rows for met, words in row.met()),
+    ]
+
+
+def version(package):
+    from importlib.metadata import version
+
+    return version(package)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["peak"]:
+        print_peak(*sys.argv[2:])
+    else:
+        sys.exit(main())

@@ -1,0 +1,301 @@
+"""The C library through ctypes, as much of it as the tests here need.
+
+HOLDALL_LIB is the path of the shared library. Every call that fails raises `Error`.
+"""
+
+import ctypes as c
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+OK, NOT_FOUND = 0, 1
+E_ARGUMENT, E_PANIC, E_MEMORY, E_BUFFER, E_IO, E_MISSING, E_EXISTS = range(-1, -8, -1)
+E_FORMAT, E_CHECKSUM, E_VERSION, E_CODEC, E_TYPE, E_RANGE, E_STATE = range(-8, -15, -1)
+E_LIMIT, E_CANCELLED, E_CALLBACK, E_BUSY, E_UNSUPPORTED = range(-15, -20, -1)
+READ, APPEND, NEW, REPLACE = range(4)
+CODEC_NONE, CODEC_ZSTD = 0, 6
+SUM_NONE, SUM_CRC32, SUM_SHA256, SUM_ZSTD = 0, 2, 6, 9
+TAIL, SEPARATE = 0, 1
+IO_READ, IO_MAP = 0, 1
+OPTIONS = dict(
+    threads=1, memory_limit=2, io=3, verify=4, skip_damaged=5, durability=6, lock=7, codec=8, level=9,
+    checksum=13, dictionary=14, limits=23, limits_cache=24, shards=25,
+)  # fmt: skip
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+class CError(c.Structure):
+    _fields_ = [("status", c.c_int32), ("os_code", c.c_int32), ("position", c.c_int64), ("message", c.c_char * 496)]
+
+
+class Error(Exception):
+    """What a call that failed said."""
+
+    def __init__(self, status, err):
+        self.status, self.os_code, self.position = status, err.os_code, err.position
+        self.message = err.message.decode(errors="replace")
+        super().__init__(f"{status_name(status)}: {self.message} (position {self.position})")
+
+
+P, U64, SIZE, STATUS = c.c_void_p, c.c_uint64, c.c_size_t, c.c_int32
+FAULT = c.CFUNCTYPE(c.c_int, P, c.c_char_p, c.POINTER(CError))
+ERR = c.POINTER(CError)
+# name: result, arguments; calls that give a STATUS take the error last
+CALLS = {
+    "version_text": (c.c_char_p,),
+    "status_name": (c.c_char_p, STATUS),
+    "options_new": (P,),
+    "options_free": (None, P),
+    "options_set": (STATUS, P, c.c_int32, c.c_int64, ERR),
+    "options_set_bytes": (STATUS, P, c.c_int32, c.c_char_p, SIZE, ERR),
+    "verify": (STATUS, c.c_char_p, P, FAULT, P, c.POINTER(U64), c.POINTER(U64), c.POINTER(U64), ERR),
+    "repair": (STATUS, c.c_char_p, P, c.POINTER(U64), c.POINTER(U64), ERR),
+    "bag_open": (STATUS, c.c_char_p, P, c.POINTER(P), ERR),
+    "bag_slice": (STATUS, P, U64, c.c_int64, U64, c.POINTER(P), ERR),
+    "bag_close": (None, P),
+    "bag_size": (U64, P),
+    "bag_codec": (c.c_int32, P),
+    "bag_sum": (c.c_int32, P),
+    "bag_limits": (c.c_int32, P),
+    "bag_read": (STATUS, P, U64, c.c_char_p, SIZE, c.POINTER(SIZE), ERR),
+    "bag_read_range": (STATUS, P, U64, U64, c.POINTER(P), ERR),
+    "bag_read_indices": (STATUS, P, c.POINTER(U64), SIZE, c.POINTER(P), ERR),
+    "bag_checksum": (STATUS, P, c.c_int32, c.c_char_p, SIZE, c.POINTER(SIZE), ERR),
+    "records_count": (SIZE, P),
+    "records_data": (P, P),
+    "records_offsets": (c.POINTER(U64), P),
+    "records_damaged": (SIZE, P),
+    "records_damaged_at": (c.POINTER(U64), P),
+    "records_close": (None, P),
+    "bag_writer_open": (STATUS, c.c_char_p, c.c_int32, P, c.POINTER(P), ERR),
+    "bag_writer_append": (STATUS, P, c.c_char_p, SIZE, ERR),
+    "bag_writer_append_many": (STATUS, P, c.c_char_p, c.POINTER(U64), SIZE, ERR),
+    "bag_writer_size": (U64, P),
+    "bag_writer_commit": (STATUS, P, ERR),
+    "bag_writer_close": (None, P),
+}
+
+
+def library():
+    """Path of the shared library."""
+    path = os.environ.get("HOLDALL_LIB")
+    if not path:
+        sys.exit("HOLDALL_LIB must be the path of the shared library")
+    return pathlib.Path(path).resolve()
+
+
+_lib = c.CDLL(str(library()))
+for _name, (_result, *_arguments) in CALLS.items():
+    _function = getattr(_lib, "holdall_" + _name)
+    _function.restype, _function.argtypes = _result, _arguments
+
+
+def status_name(status):
+    return _lib.holdall_status_name(status).decode()
+
+
+def version():
+    return _lib.holdall_version_text().decode()
+
+
+def call(name, *arguments):
+    """Calls a function that can fail; gives its status."""
+    err = CError()
+    status = getattr(_lib, "holdall_" + name)(*arguments, c.byref(err))
+    if status < 0:
+        if err.status != status or not err.message:
+            raise AssertionError(f"{name} returned {status}, its error says {err.status}: {err.message!r}")
+        raise Error(status, err)
+    return status
+
+
+class Options:
+    """A set of options, for one call: `with Options(level=3) as o`."""
+
+    def __init__(self, **values):
+        self._values = values
+
+    def __enter__(self):
+        self._handle = _lib.holdall_options_new()
+        for name, value in self._values.items():
+            if isinstance(value, bytes):
+                call("options_set_bytes", self._handle, OPTIONS[name], value, len(value))
+            elif value is not None:
+                call("options_set", self._handle, OPTIONS[name], value)
+        return self._handle
+
+    def __exit__(self, *_):
+        _lib.holdall_options_free(self._handle)
+
+
+class Handle:
+    """What is closed at the end of a `with`."""
+
+    close_name = ""
+
+    def __init__(self, handle):
+        self._handle = handle
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        getattr(_lib, self.close_name)(self._handle)
+        self._handle = None
+
+
+class Bag(Handle):
+    close_name = "holdall_bag_close"
+    _room = c.create_string_buffer(1 << 16)
+
+    def __init__(self, path, **options):
+        out = P()
+        with Options(**options) as o:
+            call("bag_open", os.fsencode(path), o, c.byref(out))
+        super().__init__(out)
+
+    def __len__(self):
+        return _lib.holdall_bag_size(self._handle)
+
+    codec = property(lambda self: _lib.holdall_bag_codec(self._handle))
+    sum = property(lambda self: _lib.holdall_bag_sum(self._handle))
+    limits = property(lambda self: _lib.holdall_bag_limits(self._handle))
+
+    def read(self, i):
+        n = SIZE()
+        try:
+            call("bag_read", self._handle, i, self._room, len(self._room), c.byref(n))
+        except Error as e:
+            if e.status != E_BUFFER:
+                raise
+            Bag._room = c.create_string_buffer(n.value)
+            call("bag_read", self._handle, i, self._room, len(self._room), c.byref(n))
+        return c.string_at(self._room, n.value)
+
+    def size_of(self, i):
+        n = SIZE()
+        call("bag_read", self._handle, i, None, 0, c.byref(n))
+        return n.value
+
+    def read_range(self, first=0, n=None):
+        out = P()
+        call("bag_read_range", self._handle, first, len(self) - first if n is None else n, c.byref(out))
+        return _records(out)
+
+    def read_indices(self, indices):
+        out = P()
+        array = (U64 * len(indices))(*indices)
+        call("bag_read_indices", self._handle, array, len(indices), c.byref(out))
+        return _records(out)
+
+    def slice(self, start, step, n):
+        out = P()
+        call("bag_slice", self._handle, start, step, n, c.byref(out))
+        slice = Bag.__new__(Bag)
+        Handle.__init__(slice, out)
+        return slice
+
+    def checksum(self, sum):
+        n = SIZE()
+        call("bag_checksum", self._handle, sum, self._room, len(self._room), c.byref(n))
+        return c.string_at(self._room, n.value)
+
+
+class Records(list):
+    """The records of a batch; `damaged` are the places of those that were skipped."""
+
+    damaged = ()
+
+
+def _records(handle):
+    try:
+        n = _lib.holdall_records_count(handle)
+        offsets = _lib.holdall_records_offsets(handle)[: n + 1]
+        data = c.string_at(_lib.holdall_records_data(handle), offsets[-1])
+        records = Records(data[a:b] for a, b in zip(offsets, offsets[1:]))
+        bad = _lib.holdall_records_damaged(handle)
+        records.damaged = tuple(_lib.holdall_records_damaged_at(handle)[:bad]) if bad else ()
+        return records
+    finally:
+        _lib.holdall_records_close(handle)
+
+
+class Writer(Handle):
+    close_name = "holdall_bag_writer_close"
+
+    def __init__(self, path, mode, **options):
+        out = P()
+        with Options(**options) as o:
+            call("bag_writer_open", os.fsencode(path), mode, o, c.byref(out))
+        super().__init__(out)
+
+    def __len__(self):
+        return _lib.holdall_bag_writer_size(self._handle)
+
+    def append(self, record):
+        call("bag_writer_append", self._handle, record, len(record))
+
+    def append_many(self, records):
+        offsets = (U64 * (len(records) + 1))()
+        at = 0
+        for i, r in enumerate(records, 1):
+            at += len(r)
+            offsets[i] = at
+        call("bag_writer_append_many", self._handle, b"".join(records), offsets, len(records))
+
+    def commit(self):
+        call("bag_writer_commit", self._handle)
+
+
+class Verified:
+    """What verifying found; `error` is None for a bag that is sound."""
+
+    def __init__(self, path, **options):
+        self.faults = []
+        self.error = None
+        counts = [U64() for _ in range(3)]
+
+        def fault(_ctx, part, err):
+            self.faults.append((part.decode(), err.contents.status, err.contents.message.decode()))
+            return 0
+
+        with Options(**options) as o:
+            try:
+                call("verify", os.fsencode(path), o, FAULT(fault), None, *map(c.byref, counts))
+            except Error as e:
+                self.error = e
+        self.sound, self.bad, self.unchecked = (n.value for n in counts)
+
+
+def repair(path, **options):
+    """Gives how many records were kept, and dropped."""
+    kept, dropped = U64(), U64()
+    with Options(**options) as o:
+        call("repair", os.fsencode(path), o, c.byref(kept), c.byref(dropped))
+    return kept.value, dropped.value
+
+
+def compile_c(source, folder, *flags):
+    """Compiles a C program against the library; gives its path, in `folder`."""
+    lib = library()
+    named = subprocess.run(["readelf", "-d", lib], capture_output=True, text=True, check=True).stdout
+    soname = re.search(r"SONAME.*\[(.+)\]", named)
+    at = pathlib.Path(folder) / (soname[1] if soname else lib.name)
+    shutil.copyfile(lib, at)  # a build meanwhile changes nothing
+    out = pathlib.Path(folder) / pathlib.Path(source).stem
+    cc = os.environ.get("CC", "gcc").split()
+    warnings = ["-std=gnu11", "-Wall", "-Wextra", "-Werror"]
+    command = [*cc, *warnings, "-O2", *flags, f"-I{ROOT / 'include'}", source, "-o", out, at, f"-Wl,-rpath,{at.parent}"]
+    subprocess.run(list(map(str, command)), check=True)
+    return out
+
+
+if __name__ == "__main__":
+    print(version())

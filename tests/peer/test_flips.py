@@ -1,0 +1,205 @@
+"""One byte changed at random in a bag with checksums: nothing that is read may be wrong without a word.
+
+Prints the numbers beside those of the Bagz package on the very same files.
+"""
+
+import collections
+import os
+import pathlib
+import pickle
+import random
+import resource
+import shutil
+import sys
+import tempfile
+import unittest
+
+import bagz
+
+import holdall_c as h
+
+SEED = int(os.environ.get("HOLDALL_SEED", 0)) or random.SystemRandom().randrange(1, 1 << 30)
+FLIPS = int(os.environ.get("HOLDALL_FLIPS", 300))
+RECORDS = 1000
+WORDS = "the of and sea wind stone river light hold carry open close north water seven paper".split()
+
+
+def make_records():
+    rng = random.Random(1)
+    text = (" ".join(rng.choices(WORDS, k=60)).encode() for _ in range(RECORDS))
+    return [t[: rng.randrange(150, 250)] for t in text]
+
+
+WANT = make_records()
+SOME = random.Random(2).sample(range(RECORDS), 300) + [7, 7]
+
+
+class Found:
+    """What came of one way of reading one changed file: records that were wrong, and refused."""
+
+    def __init__(self):
+        self.wrong, self.refused, self.size_wrong = 0, 0, False
+
+    def records(self, places, got):
+        self.wrong += sum(g != WANT[i] for i, g in zip(places, got, strict=True))
+
+    def verdict(self):
+        if self.wrong or self.size_wrong:
+            return "silently wrong"
+        return "error" if self.refused else "right"
+
+
+def each(found, size, read, error):
+    found.size_wrong = size != RECORDS
+    for i in range(min(size, RECORDS)):
+        try:
+            got = read(i)
+        except error:
+            found.refused += 1
+        else:
+            found.wrong += got != WANT[i]
+
+
+def many(found, size, read, places, error):
+    found.size_wrong = size != RECORDS
+    if found.size_wrong:
+        return
+    try:
+        found.records(places, read())
+    except error:
+        found.refused += len(places)
+
+
+def by_ours(path, io):
+    """Gives a `Found` for each way."""
+    ways = {name: Found() for name in ("read", "read_range", "read_indices", "skipping damage", "verify")}
+    try:
+        with h.Bag(path, io=io) as bag:
+            n = len(bag)
+            each(ways["read"], n, bag.read, h.Error)
+            many(ways["read_range"], n, bag.read_range, range(RECORDS), h.Error)
+            many(ways["read_indices"], n, lambda: bag.read_indices(SOME), SOME, h.Error)
+        with h.Bag(path, io=io, skip_damaged=1) as bag:
+            found = ways["skipping damage"]
+            got = bag.read_range()
+            found.size_wrong = len(got) != RECORDS
+            found.refused = len(got.damaged)
+            sound = [i for i in range(len(got)) if i not in got.damaged]
+            found.wrong = sum(got[i] != WANT[i] for i in sound) + sum(got[i] != b"" for i in got.damaged)
+    except h.Error:
+        for found in ways.values():
+            found.refused = RECORDS
+    v = h.Verified(path, io=io)
+    found = ways["verify"]
+    if v.error:
+        found.refused = max(v.bad, 1)
+    else:
+        # all sound, it says: so it must be
+        found.wrong = any(ways[w].verdict() != "right" for w in ("read", "read_range", "read_indices"))
+        found.size_wrong = (v.sound, v.bad, v.unchecked) != (RECORDS, 0, 0)
+    return ways
+
+
+def theirs_here(path):
+    ways = {name: Found() for name in ("r[i]", "read()", "read_indices")}
+    try:
+        reader = bagz.Reader(str(path))
+        n = len(reader)
+        each(ways["r[i]"], n, reader.__getitem__, Exception)
+        many(ways["read()"], n, reader.read, range(RECORDS), Exception)
+        many(ways["read_indices"], n, lambda: reader.read_indices(SOME), SOME, Exception)
+    except Exception:
+        for found in ways.values():
+            found.refused = RECORDS
+    return ways
+
+
+def by_theirs(path):
+    """As `by_ours`, in a process of its own: the package may abort on damaged files. None: it did."""
+    ends = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            # what it says when it aborts, and its core, are of no use
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            with open(ends[1], "wb") as f:
+                pickle.dump(theirs_here(path), f)
+        finally:
+            os._exit(0)
+    os.close(ends[1])
+    with open(ends[0], "rb") as f:
+        said = f.read()
+    os.waitpid(child, 0)
+    return pickle.loads(said) if said else None
+
+
+class Flips(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="holdall-flips-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def flips(self, name, changed):
+        """Changes a byte of the file `changed` of a bag, `FLIPS` times."""
+        path = self.folder / name
+        with h.Writer(path, h.NEW, durability=0) as w:
+            w.append_many(WANT)
+            w.commit()
+        self.assertEqual({*by_verdicts(by_ours(path, h.IO_READ))}, {"right"})
+        rng = random.Random(f"{SEED} {changed}")
+        target = self.folder / changed
+        sound = target.read_bytes()
+        rows = collections.defaultdict(collections.Counter)
+        for flip in range(FLIPS):
+            at, bits = rng.randrange(len(sound)), rng.randrange(1, 256)
+            with self.subTest(file=changed, flip=flip, at=at, bits=bits, seed=SEED):
+                target.write_bytes(sound[:at] + bytes([sound[at] ^ bits]) + sound[at + 1 :])
+                found = {}
+                for io, how in ((h.IO_READ, ""), (h.IO_MAP, ", mapped")):
+                    found.update({f"holdall, {way}{how}": f for way, f in by_ours(path, io).items()})
+                ours = [way for way, f in found.items() if f.verdict() == "silently wrong"]
+                theirs = by_theirs(path)
+                crashed = {f"bagz, {way}": None for way in ("r[i]", "read()", "read_indices")}
+                found.update(crashed if theirs is None else {f"bagz, {way}": f for way, f in theirs.items()})
+                for way, f in found.items():
+                    rows[way]["crash" if f is None else f.verdict()] += 1
+                    if f and f.verdict() == "silently wrong":
+                        rows[way]["wrong records"] += f.wrong
+                    elif f and f.verdict() == "error":
+                        rows[way]["refused records"] += f.refused
+                self.assertEqual(ours, [], "silently wrong")
+        self.table(changed, rows)
+
+    def table(self, changed, rows):
+        columns = ("right", "error", "silently wrong", "crash")
+        print(f"\n{FLIPS} flips in {changed}, {RECORDS} records", file=sys.stderr)
+        print(f"| way | {' | '.join(columns)} | records refused an error | wrong records in all |", file=sys.stderr)
+        print("| --- |" + " --: |" * (len(columns) + 2), file=sys.stderr)
+        for way, row in rows.items():
+            if row == rows.get(way + ", mapped"):
+                way += " (mapped: the same)"
+            elif way.endswith(", mapped") and row == rows[way.removesuffix(", mapped")]:
+                continue
+            mean = row["refused records"] / max(row["error"], 1)
+            print(f"| {way} | {' | '.join(str(row[c]) for c in columns)} | {mean:.1f} | {row['wrong records']} |", file=sys.stderr)
+
+    def test_zstd(self):
+        self.flips("x.bagz", "x.bagz")
+
+    def test_uncompressed(self):
+        self.flips("x.bag", "x.bag")
+
+    def test_the_checksums_themselves(self):
+        self.flips("x.bag", "checksums.x.bag")
+
+
+def by_verdicts(ways):
+    return (f.verdict() for f in ways.values())
+
+
+def setUpModule():
+    print(f"seed {SEED} (HOLDALL_SEED)", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,213 @@
+"""kill -9 at any moment of appending and committing: what a commit has returned for is there, whole."""
+
+import collections
+import fcntl
+import os
+import pathlib
+import random
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import bagz
+
+import holdall_c as h
+
+SEED = int(os.environ.get("HOLDALL_SEED", 0)) or random.SystemRandom().randrange(1, 1 << 30)
+# trials by limits and what they do
+TRIALS = {("tail", "append"): 80, ("separate", "append"): 80, ("tail", "replace"): 24, ("separate", "replace"): 24}
+KILLS_A_FILE = 8
+POOL, LONGEST = 65536, 40000
+M64 = (1 << 64) - 1
+
+
+def mix(z):
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 & M64
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB & M64
+    return z ^ (z >> 31)
+
+
+class Content:
+    """The records of a generation, as kill_writer.c makes them."""
+
+    def __init__(self, pool, generation):
+        self.pool, self.generation, self.records = pool, generation, []
+
+    def record(self, i):
+        m = mix(i * 0x9E3779B97F4A7C15 + self.generation & M64)
+        if m % 13 == 0:
+            return b""
+        n = LONGEST if m % 997 == 0 else 8 + (m >> 16) % 300
+        at = (m >> 32) % (POOL - LONGEST)
+        return (i ^ self.generation << 48).to_bytes(8, "little") + self.pool[at : at + n - 8]
+
+    def first(self, n):
+        self.records.extend(map(self.record, range(len(self.records), n)))
+        return self.records[:n]
+
+
+class File:
+    """A bag that is killed at again and again. `state` is its last commit: generation and number of records, or None."""
+
+    def __init__(self, test, limits, zstd, rng):
+        self.test, self.rng, self.zstd, self.limits = test, rng, zstd, limits
+        self.folder = pathlib.Path(tempfile.mkdtemp(dir=test.folder))
+        self.name = "x.bagz" if zstd else "x.bag"
+        self.path = self.folder / self.name
+        self.state = None
+        self.contents = {}
+        self.next_generation = 1
+
+    def content(self, generation):
+        if generation not in self.contents:
+            self.contents[generation] = Content(self.test.pool, generation)
+        return self.contents[generation]
+
+    def kill_one(self, replace):
+        """Starts a writer and kills it. Gives the states that may be there then."""
+        rng = self.rng
+        if replace or not self.state:
+            mode = h.NEW if not self.state else h.REPLACE
+            generation, self.next_generation = self.next_generation, self.next_generation + 1
+        else:
+            mode, generation = h.APPEND, self.state[0]
+        durable = rng.random() < 0.6
+        codec = h.CODEC_ZSTD if self.zstd else h.CODEC_NONE
+        arguments = [self.path, mode, self.test.pool_file, rng.getrandbits(63), generation, codec, self.limits, int(durable)]
+        child = subprocess.Popen([self.test.program, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)
+        fcntl.fcntl(child.stdout, fcntl.F_SETPIPE_SZ, 1 << 20)
+        said = b""
+        if rng.random() < 0.3:
+            time.sleep(rng.random() * 0.006)
+        else:
+            said = child.stdout.read(16)
+            time.sleep(rng.random() ** 2 * 0.08)
+        child.kill()
+        rest, complaint = child.communicate()
+        self.test.assertEqual((child.returncode, complaint), (-9, b""), "the writer itself failed")
+        before = [self.state]
+        may_be = before
+        for what, count in struct.iter_unpack("<QQ", said + rest):
+            if what == 0:
+                self.test.assertEqual(count, self.state[1] if mode == h.APPEND else 0, "records there when the writer opened")
+            elif what == 1:
+                may_be = before + [(generation, count)]
+            else:
+                before = may_be = [(generation, count)]
+                self.test.tally["commits that returned"] += 1
+        return may_be
+
+    def look(self, may_be):
+        """What is there must be one of these, whole. Nothing is written."""
+        self.leftovers()
+        try:
+            with h.Bag(self.path, limits=self.limits, io=self.rng.randrange(2)) as bag:
+                n = len(bag)
+                got = bag.read_range()
+                some = [self.rng.randrange(n) for _ in range(20)] if n else []
+                for i in some:
+                    self.test.assertEqual(bag.read(i), got[i])
+                self.test.assertEqual(bag.read_indices(some), [got[i] for i in some])
+                self.test.assertIn(bag.sum, (h.SUM_ZSTD if self.zstd else h.SUM_CRC32, h.SUM_NONE if n == 0 else h.SUM_CRC32))
+        except h.Error as e:
+            if e.status != h.E_MISSING:
+                raise
+            self.test.assertIn(None, may_be, f"the bag is gone: {e}")
+            self.state = None
+            return
+        fits = [s for s in may_be if s and s[1] == n and self.content(s[0]).first(n) == got]
+        self.test.assertTrue(fits, f"{n} records are there; (generation, number) should be one of {may_be}")
+        self.state = fits[0]
+        if len(may_be) > 1 and fits[0] == may_be[1]:
+            self.test.tally["one commit more than was told"] += 1
+        v = h.Verified(self.path, limits=self.limits)
+        self.test.assertEqual((v.sound, v.bad, v.unchecked, v.error), (n, 0, 0, None))
+
+    def leftovers(self):
+        for f in self.folder.iterdir():
+            if f.name.endswith((".holdall-journal", ".holdall-new", ".holdall-journal-new")):
+                self.test.tally["left: *." + f.name.rpartition(".")[2]] += 1
+
+    def append(self):
+        """A later writer goes on; what it commits is there, for the Bagz package too."""
+        generation, n = self.state or (self.next_generation, 0)
+        mode = h.APPEND if self.state else h.NEW
+        self.next_generation = max(self.next_generation, generation + 1)
+        content = self.content(generation)
+        end = n + self.rng.randrange(1, 40)
+        codec = h.CODEC_ZSTD if self.zstd else h.CODEC_NONE
+        with h.Writer(self.path, mode, limits=self.limits, codec=codec) as w:
+            self.test.assertEqual(len(w), n)
+            w.append_many(content.first(end)[n:-1])
+            w.append(content.record(end - 1))
+            w.commit()
+        self.look([(generation, end)])
+        place = bagz.LimitsPlacement.SEPARATE if self.limits else bagz.LimitsPlacement.TAIL
+        r = bagz.Reader(str(self.path), bagz.Reader.Options(limits_placement=place))
+        self.test.assertTrue(r.read() == content.first(end), "the Bagz package reads something else")
+        left = {f.name for f in self.folder.iterdir() if not f.name.endswith(".holdall-lock")}
+        wanted = {self.name} | ({"limits." + self.name} if self.limits else set()) | (set() if self.zstd else {"checksums." + self.name})
+        self.test.assertEqual(left, wanted)
+        self.test.tally["later appends read back"] += 1
+
+
+class Kill(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="holdall-kill-"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        cls.program = h.compile_c(pathlib.Path(__file__).with_name("kill_writer.c"), cls.folder)
+        # compressible
+        rng = random.Random(1)
+        cls.pool = b"".join(rng.randbytes(4) * 3 for _ in range(POOL // 12 + 1))[:POOL]
+        cls.pool_file = cls.folder / "pool"
+        cls.pool_file.write_bytes(cls.pool)
+
+    def trials(self, limits, what):
+        rng = random.Random(f"{SEED} {limits} {what}")
+        self.tally = collections.Counter()
+        trials, violations, file = TRIALS[limits, what], 0, None
+        started = time.monotonic()
+        for trial in range(trials):
+            if trial % KILLS_A_FILE == 0:
+                file = File(self, h.SEPARATE if limits == "separate" else h.TAIL, trial // KILLS_A_FILE % 2 == 1, rng)
+            with self.subTest(trial=trial, file=file.name, seed=SEED):
+                try:
+                    file.look(file.kill_one(what == "replace"))
+                    if trial % KILLS_A_FILE == KILLS_A_FILE - 1 or rng.random() < 0.3:
+                        file.append()
+                except (AssertionError, h.Error):
+                    violations += 1
+                    keep = os.environ.get("HOLDALL_KEEP")
+                    if keep:
+                        shutil.copytree(file.folder, pathlib.Path(keep) / f"{limits}-{what}-{trial}")
+                    # what is there is not to be built upon
+                    file = File(self, file.limits, file.zstd, rng)
+                    raise
+        told = ", ".join(f"{k} {v}" for k, v in sorted(self.tally.items()))
+        took = time.monotonic() - started
+        print(f"{limits}, {what}: {trials} trials, {violations} violations in {took:.0f} s ({told})", file=sys.stderr)
+
+    def test_append_tail(self):
+        self.trials("tail", "append")
+
+    def test_append_separate(self):
+        self.trials("separate", "append")
+
+    def test_replace_tail(self):
+        self.trials("tail", "replace")
+
+    def test_replace_separate(self):
+        self.trials("separate", "replace")
+
+
+def setUpModule():
+    print(f"seed {SEED} (HOLDALL_SEED)", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
