@@ -338,16 +338,25 @@ static void a_new_one_meanwhile(void)
 /* Limits and checksums of a bag that was replaced by one of another form go with it. */
 static void replacing_by_another_form(void)
 {
-    for (int from = 0; from < FORMS; from++)
-        for (int to = 0; to < FORMS; to++) {
+    char one[1024];
+    snprintf(one, sizeof one, "%s", in_tmp("one"));
+    for (int from = 0; from < 8; from++)
+        for (int to = 0; to < 8; to++) {
+            /* each bit of a form: codec, limits, checksums */
+            const int64_t *pairs[2];
+            int kinds[2] = {from, to};
+            int64_t all[2][10];
+            for (int k = 0; k < 2; k++) {
+                memcpy(all[k], WITH(HOLDALL_OPT_CODEC, kinds[k] & 1 ? HOLDALL_CODEC_ZSTD : HOLDALL_CODEC_NONE, HOLDALL_OPT_BAG_LIMITS, kinds[k] >> 1 & 1,
+                                    HOLDALL_OPT_CHECKSUM, kinds[k] & 4 ? HOLDALL_SUM_CRC32 : HOLDALL_SUM_NONE, HOLDALL_OPT_DURABILITY, 0), sizeof all[k]);
+                pairs[k] = all[k];
+            }
             now("from %d to %d", from, to);
-            char one[1024];
-            snprintf(one, sizeof one, "%s", in_tmp("one.bag"));
-            write_bag(one, HOLDALL_REPLACE, WITH(HOLDALL_OPT_BAG_LIMITS, forms[from].limits, HOLDALL_OPT_CHECKSUM, forms[from].sum, HOLDALL_OPT_DURABILITY, 0), 9);
-            write_bag(one, HOLDALL_REPLACE, WITH(HOLDALL_OPT_BAG_LIMITS, forms[to].limits, HOLDALL_OPT_CHECKSUM, forms[to].sum, HOLDALL_OPT_DURABILITY, 0), 4);
-            check_bag(one, WITH(HOLDALL_OPT_BAG_LIMITS, forms[to].limits, HOLDALL_OPT_VERIFY, 2), 4);
-            EQUAL(files_with("limits.one"), forms[to].limits == HOLDALL_BAG_LIMITS_SEPARATE);
-            EQUAL(files_with("checksums.one"), forms[to].sum == HOLDALL_SUM_CRC32);
+            write_bag(one, HOLDALL_REPLACE, pairs[0], 9);
+            write_bag(one, HOLDALL_REPLACE, pairs[1], 4);
+            check_bag(one, WITH(HOLDALL_OPT_CODEC, all[1][1], HOLDALL_OPT_BAG_LIMITS, all[1][3], HOLDALL_OPT_VERIFY, 2), 4);
+            EQUAL(files_with("limits.one"), to >> 1 & 1);
+            EQUAL(files_with("checksums.one"), to == 4 || to == 6);
         }
     TIDY();
 }

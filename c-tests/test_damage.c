@@ -337,6 +337,37 @@ static void move_limits(const form *form, const model *m)
     folder_clear(&sound);
 }
 
+/* A run of bytes becomes 0 or 255, as a sector does that a disk has lost. */
+static void overwrite_runs(const form *form, const model *m)
+{
+    static const size_t lengths[] = {2, 10, 16, 24, 32};
+    folder sound = FOLDER, f = FOLDER;
+    write_model(&sound, form, m);
+    allowed may = {.closed = true, .gone_from = m->n};
+    for (uint64_t i = 0; i < m->n; i++)
+        may.lost[i] = true;
+    for (int k = 0; k < sound.n; k++)
+        for (int which = 0; which < 10; which++) {
+            const folder_file *file = &sound.files[k];
+            const size_t n = lengths[which / 2];
+            for (size_t at = (size_t)which % 3; at + n <= file->size; at += slow() ? 13 : 2) {
+                int value = which % 2 ? 255 : 0;
+                now("%s, %s: %zu bytes of %s from %zu on become %d", form->name, m->name, n, shown(file), at, value);
+                folder_copy(&f, &sound);
+                folder_file *hit = folder_find(&f, file->name);
+                memset(hit->bytes + at, value, n);
+                size_t zeros = 0;
+                while (zeros < hit->size && hit->bytes[zeros] == 0)
+                    zeros++;
+                /* limits apart that are all 0 are as many empty records, of which nothing else tells */
+                if (zeros < hit->size || strcmp(file->name, "limits.") != 0)
+                    check_damaged(&f, form, m, &may);
+                folder_clear(&f);
+            }
+        }
+    folder_clear(&sound);
+}
+
 /* Each file is cut at each length. */
 static void truncate_files(const form *form, const model *m)
 {
@@ -491,6 +522,7 @@ int main(void)
         for (int m = 0; m < MODELS; m++) {
             flip(&forms[f], &models[m]);
             move_limits(&forms[f], &models[m]);
+            overwrite_runs(&forms[f], &models[m]);
             truncate_files(&forms[f], &models[m]);
             if (m < 3)
                 verify_finds_all(&forms[f], &models[m]);

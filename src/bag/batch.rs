@@ -29,6 +29,9 @@ const GROUP: u64 = 256 << 10;
 const LIMITS_GAP: u64 = 256;
 const SUMS_GAP: u64 = 512;
 
+/// Scattered records that are asked for this far ahead.
+const AHEAD: usize = 4;
+
 /// What a batch read gave: record `i` is `data[offsets[i]..offsets[i + 1]]`.
 #[derive(Debug, Default)]
 pub struct Records {
@@ -276,6 +279,13 @@ impl<'a> Task<'a> {
         bounds.is_sorted() && to <= self.shard.end() && !self.shard.doubtful(around)
     }
 
+    fn prefetch(&self, k: usize) {
+        if matches!(self.which, Which::Scattered { .. }) && k < self.len() {
+            let (from, to) = self.extent(k);
+            self.shard.file().prefetch(from, to);
+        }
+    }
+
     fn raw(&self) -> bool {
         self.shard.decoder().codec() == Codec::None
     }
@@ -320,6 +330,7 @@ impl<'a> Task<'a> {
         }
         self.fetch(budget)?;
         for k in 0..self.len() {
+            self.prefetch(k + AHEAD);
             if let Err(e) = self.look(k, budget) {
                 self.fail(k, e, budget)?;
             }
@@ -511,6 +522,7 @@ impl<'a> Task<'a> {
             self.measure(budget)?;
         }
         for k in 0..self.len() {
+            self.prefetch(k + AHEAD);
             let size = self.size(k) as usize;
             let slot: &mut [u8] = match &mut slots {
                 Slots::One(rest) => rest.split_off_mut(..size).unwrap_or_default(),

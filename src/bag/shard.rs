@@ -187,7 +187,9 @@ impl Shard {
     /// checksums show which, they are asked instead.
     pub fn doubtful(&self, a: Around) -> bool {
         let protected = self.sums.is_some() || self.decoder.codec() == Codec::Zstd;
-        !protected && (a.before > a.from || a.to > a.after)
+        // a limit beyond the end accuses nobody but itself
+        let before = a.before > a.from && a.before <= self.end;
+        !protected && (before || a.to > a.after)
     }
 
     /// Refuses limits that no record can have.
@@ -204,6 +206,8 @@ impl Shard {
     /// Where a record is.
     pub fn extent(&self, i: u64) -> Result<(u64, u64)> {
         let around = self.limits.around(i)?;
+        // the record comes nearer while the system is asked whether its limits are still true
+        self.records.prefetch(around.from, around.to);
         self.limits.still()?;
         self.check_extent(around)?;
         Ok((around.from, around.to))

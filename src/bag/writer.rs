@@ -17,7 +17,7 @@ use super::shard::{How, LIMITS_PREFIX, SUM, SUMS_PREFIX, Shard, container};
 use super::spec;
 use crate::checksum::crc32;
 use crate::error::{Error, Result, Status, fail};
-use crate::io::journal::{self, Change, Container, Undo};
+use crate::io::journal::{self, Change, Container, Swapped, Undo};
 use crate::io::lock::Lock;
 use crate::io::{Access, File, Folder, beside, file};
 use crate::memory;
@@ -544,20 +544,16 @@ impl Writer {
             gone.push(SUMS_PREFIX);
         }
         self.sync(&*records)?;
-        match journal::swap(&self.container, self.durable, &renames, &gone) {
-            Ok(settled) => {
-                // what could not be renamed yet is renamed by whoever writes next: the commit stands
-                self.broken = !settled;
-                if !self.separate {
-                    let _ = self.container.folder.remove_if_there(&self.limits.name);
-                }
-                Ok(())
-            }
-            Err(e) => {
-                self.broken = true;
-                Err(e)
-            }
+        let swapped = journal::swap(&self.container, self.durable, &renames, &gone);
+        self.broken = matches!(swapped, Swapped::Counts | Swapped::Unsure(_));
+        match swapped {
+            Swapped::Nothing(e) | Swapped::Unsure(e) => return Err(e),
+            Swapped::Done | Swapped::Counts => {}
         }
+        if !self.separate {
+            let _ = self.container.folder.remove_if_there(&self.limits.name);
+        }
+        Ok(())
     }
 
     /// Are there checksums of the bag that a compressed one replaces? A file of that name that does not fit

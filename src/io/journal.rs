@@ -452,9 +452,32 @@ fn copy(file: Option<&dyn File>, s: &Saved, journal: &dyn File, to: u64) -> Resu
 }
 
 /// Puts new files, written and synced under their new names, in the place of the container's, and removes
-/// others, all together: `renames` and `gone` are prefixes. `false`: it counts, but some of it is left for
-/// who writes next.
-pub fn swap(c: &Container, durable: bool, renames: &[&str], gone: &[&str]) -> Result<bool> {
+/// others, all together: `renames` and `gone` are prefixes.
+pub fn swap(c: &Container, durable: bool, renames: &[&str], gone: &[&str]) -> Swapped {
+    match try_swap(c, durable, renames, gone) {
+        Ok(true) => Swapped::Done,
+        Ok(false) => Swapped::Counts,
+        // what was renamed, or told of in a journal, is there unless the power fails now
+        Err(e) if renames.first().is_some_and(|p| c.folder.exists(&c.new_name(p)).unwrap_or(false)) && !c.folder.exists(&c.journal()).unwrap_or(true) => {
+            Swapped::Nothing(e)
+        }
+        Err(e) => Swapped::Unsure(e),
+    }
+}
+
+/// How a swap went.
+pub enum Swapped {
+    /// As it should.
+    Done,
+    /// It counts, but some of it is left for who writes next.
+    Counts,
+    /// Nothing was changed.
+    Nothing(Error),
+    /// It is there, but may not be durable.
+    Unsure(Error),
+}
+
+fn try_swap(c: &Container, durable: bool, renames: &[&str], gone: &[&str]) -> Result<bool> {
     let mut entries: Vec<Entry> = renames.iter().map(|p| Entry::Swap { name: c.new_name(p), to: Some(c.name(p)) }).collect();
     for p in gone {
         if c.folder.exists(&c.name(p))? {

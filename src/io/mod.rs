@@ -63,6 +63,8 @@ pub trait File: Send + Sync {
     fn stamp(&self) -> Result<u64> {
         Ok(0)
     }
+    /// These bytes are going to be wanted: where the file is in memory, they may come nearer meanwhile.
+    fn prefetch(&self, _from: u64, _to: u64) {}
     /// Does it live behind functions of the caller's?
     fn is_foreign(&self) -> bool {
         false
