@@ -179,7 +179,7 @@ static void a_writer_whose_storage_fails(void)
         for (int way = 0; way < 4; way++)
             for (long k = 1; k <= calls; k++) {
                 /* a commit that is taken back takes its time: not all of them */
-                if (turn++ % (slow() ? 17 : 4) != 0)
+                if (turn++ % (slow() ? 17 : 7) != 0)
                     continue;
                 f = (folder)FOLDER;
                 folder_copy(&f, &before);
@@ -210,7 +210,7 @@ static void a_commit_that_failed_shows_nothing(void)
         long calls = LONG_MAX;
         for (long k = 1; k <= calls && k < 100; k++) {
             for (int dead = 0; dead < 2; dead++) {
-                if (turn++ % (slow() ? 7 : 3) != 0)
+                if (turn++ % (slow() ? 7 : 5) != 0)
                     continue;
                 folder f = FOLDER;
                 folder_copy(&f, &before);

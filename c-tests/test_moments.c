@@ -106,7 +106,7 @@ int main(void)
                     for (long a = 1; a <= calls; a++)
                         for (long b = a; b <= calls + 1; b++) {
                             /* a reader that looks again waits a little before: too long for all of them */
-                            if (turn++ % (slow() ? 211 : 41) != 0)
+                            if (turn++ % (slow() ? 211 : 59) != 0)
                                 continue;
                             first = a, second = b;
                             now("%s, %s, cached %d: moment %d of %d from call %ld to %ld of %ld", forms[form].name, names[m], cached, middle, n_states - 1, a, b, calls);

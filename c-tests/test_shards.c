@@ -82,6 +82,13 @@ static void one_after_the_other(void)
     EQUAL(holdall_bag_codec(bag), HOLDALL_CODEC_BY_NAME);
     EQUAL(holdall_bag_cbytes(bag), file_size(in_tmp("c-00000-of-00003.bagz")) + file_size(in_tmp("c-00001-of-00003.bagz")) +
                                        file_size(in_tmp("c-00002-of-00003.bagz")) + file_size(in_tmp("d.bag")) + file_size(in_tmp("checksums.d.bag")));
+    CHECK(holdall_bag_sum(bag) == HOLDALL_SUM_CRC32 || holdall_bag_sum(bag) == HOLDALL_SUM_ZSTD);
+    holdall_bag_close(bag);
+    /* one that is not protected leaves the whole unprotected */
+    write_shard("bare.bag", WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_NONE), 24, 1, 3);
+    check_spec("$c@3.bagz,$d.bag,$bare.bag", NULL, 27, 5);
+    GAVE(HOLDALL_OK, open_spec("$c@3.bagz,$d.bag,$bare.bag", NULL, &bag));
+    EQUAL(holdall_bag_sum(bag), HOLDALL_SUM_NONE);
     holdall_bag_close(bag);
 }
 

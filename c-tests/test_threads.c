@@ -111,6 +111,35 @@ static void batches_do_not_depend_on_threads(void)
     }
 }
 
+/* One storage, opened by several threads. */
+static void *open_and_read(void *arg)
+{
+    holdall_io *io = arg;
+    for (int round = 0; round < (slow() ? 2 : 20); round++) {
+        holdall_bag *bag;
+        OK(holdall_bag_open_io(&io, 1, NULL, &bag, &err));
+        check_range(bag, 0, 100, 0);
+        check_record(bag, many - 1, many - 1);
+        holdall_bag_close(bag);
+    }
+    return NULL;
+}
+
+static void many_threads_open_one_storage(void)
+{
+    size_t n;
+    uint8_t *bytes = load(in_tmp(names[0]), &n);
+    holdall_io *io;
+    OK(holdall_io_from_memory(bytes, n, &io, &err));
+    pthread_t threads[THREADS];
+    for (int t = 0; t < THREADS; t++)
+        CHECK(pthread_create(&threads[t], NULL, open_and_read, io) == 0);
+    for (int t = 0; t < THREADS; t++)
+        CHECK(pthread_join(threads[t], NULL) == 0);
+    holdall_io_close(io);
+    free(bytes);
+}
+
 /* Writers with one and more threads write the same file. */
 static void files_do_not_depend_on_threads(void)
 {
@@ -232,6 +261,7 @@ int main(void)
     /* first, as long as no thread was started */
     RUN(children_read_on_after_fork);
     RUN(many_threads_read_one_bag);
+    RUN(many_threads_open_one_storage);
     RUN(batches_do_not_depend_on_threads);
     RUN(files_do_not_depend_on_threads);
     RUN(handles_move_between_threads);

@@ -502,13 +502,22 @@ impl<'a> Task<'a> {
 
     fn compare_with_neighbours(&self, k: usize) -> Result<()> {
         let Some(odd) = self.found.get(k).filter(|f| !f.bad).and_then(|f| f.odd) else { return Ok(()) };
-        // inside a run the neighbours of an empty record have been looked at already
-        let here = matches!(self.which, Which::Run { .. }) && odd == Odd::Empty && k > 0 && k + 1 < self.len();
-        let several = |j: usize| self.found.get(j).is_some_and(|f| f.odd == Some(Odd::Several));
-        if here && !several(k - 1) && !several(k + 1) {
+        if odd == Odd::Empty && self.between_sound_ones(k) {
             return Ok(());
         }
         shape::neighbours(self.shard, self.local(k), odd)
+    }
+
+    /// Is an empty record of a run between records of the run that speak for it? Then no limit needs to be
+    /// read again.
+    fn between_sound_ones(&self, k: usize) -> bool {
+        let Which::Run { .. } = self.which else { return false };
+        let one = |k: usize| self.found.get(k).is_some_and(|f| !f.bad && f.odd.is_none());
+        let empty = |k: usize| self.found.get(k).is_some_and(|f| !f.bad && f.odd == Some(Odd::Empty));
+        // runs of empty records are looked along a little; longer ones are left to the limits
+        let left = (1..16).map_while(|n| k.checked_sub(n)).find(|&j| !empty(j));
+        let right = (1..16).map(|n| k + n).find(|&j| !empty(j));
+        left.is_some_and(one) && right.is_some_and(one)
     }
 
     // ---- second pass

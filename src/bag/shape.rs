@@ -2,8 +2,8 @@
 //!
 //! - The last limit of a file with its limits at the tail says how many limits there are; damaged, it
 //!   would shift all record numbers. [`last_limit`] holds it against where the last frames end.
-//! - A limit that was damaged into another one makes an empty or impossible record beside one of several
-//!   frames. [`neighbours`] refuses exactly that pair. (Writers with checksums on store an empty record as an
+//! - Limits that were damaged into others, or into zeros, make empty or impossible records beside ones of
+//!   several frames. [`neighbours`] refuses those. (Writers with checksums on store an empty record as an
 //!   empty frame, so that an empty record cannot change places with its neighbour either.)
 #![forbid(unsafe_code)]
 
@@ -12,7 +12,7 @@ use super::codec::Decoder;
 use super::limits::{LIMIT, Limits};
 use super::shard::{SUM, Shard};
 use crate::checksum::crc32;
-use crate::error::{Result, fail};
+use crate::error::{Error, Result, fail};
 use crate::io::File;
 use crate::memory;
 
@@ -80,7 +80,8 @@ pub fn last_limit(file: &dyn File, limits: &Limits, end: u64, size: u64, decoder
     let Some(&start) = before.iter().rev().find(|&&b| b <= end) else { return Ok(()) };
     let found = frames_end(&source, start, end);
     // a damaged frame may seem to end elsewhere; only one that decodes is a proof against a limit
-    if found != end && found > start && look_like_limits(file, found, size)? && decodes(file, start, found, decoder, memory_limit) {
+    let across = found > end || (found > start && found < end && look_like_limits(file, found, size)?);
+    if across && decodes(file, start, found, decoder, memory_limit) {
         return told(found);
     }
     Ok(())
@@ -182,31 +183,81 @@ pub enum Odd {
     Several,
 }
 
-/// Refuses record `i`, which is odd, if a neighbour is odd in the other way.
+/// Refuses record `i`, which is odd, if its neighbours say that a limit is damaged.
 pub fn neighbours(shard: &Shard, i: u64, odd: Odd) -> Result<()> {
+    match odd {
+        Odd::Several => beside_nothing(shard, i),
+        Odd::Empty => empty_fits(shard, i),
+    }
+}
+
+fn damaged(words: impl std::fmt::Display) -> Error {
+    fail!(Format, "{words}: a limit is damaged")
+}
+
+/// A record of several frames next to one of none, or to one that cannot be.
+fn beside_nothing(shard: &Shard, i: u64) -> Result<()> {
     let limits = shard.limits();
-    let first = i.saturating_sub(1);
-    let last = (i + 2).min(limits.count());
+    let (first, last) = (i.saturating_sub(1), (i + 2).min(limits.count()));
     let bounds = limits.bounds(first, last - first)?;
     limits.still()?;
     for (j, pair) in (first..last).zip(bounds.windows(2)) {
-        let &[a, b] = pair else { continue };
-        let other = match odd {
-            Odd::Several => a >= b,
-            Odd::Empty => a < b && b <= shard.end() && several(shard.file(), a, b),
-        };
-        if j != i && other {
-            return Err(fail!(Format, "of it and record {j} beside it one holds nothing and the other several frames: the limit between them is damaged"));
+        if j != i && matches!(pair, [a, b] if a >= b) {
+            return Err(damaged(format_args!("it holds several frames, record {j} beside it nothing")));
         }
+    }
+    Ok(())
+}
+
+/// An empty record is believed where the nearest records that are not empty, on both sides, hold one frame
+/// each. However many empty records there are, a few limits tell.
+fn empty_fits(shard: &Shard, i: u64) -> Result<()> {
+    let limits = shard.limits();
+    let bound = |j: u64| limits.bounds(j, 0).map(|b| b.last().copied().unwrap_or(0));
+    let x = bound(i)?;
+    let spoilt = |from: u64, to: u64| from > to || (to <= shard.end() && several(shard.file(), from, to));
+    // backwards, bound j is that of number i - j
+    if let Some(b) = first_other(i, 0, x, &|j| bound(i - j))? {
+        if spoilt(b, x) {
+            return Err(damaged(format_args!("it is empty, and from the last other limit, {b}, to its place, {x}, there is not one frame")));
+        }
+    }
+    let next = first_other(limits.count(), i + 1, x, &bound)?;
+    limits.still()?;
+    if let Some(b) = next {
+        if spoilt(x, b) {
+            return Err(damaged(format_args!("it is empty, and from its place, {x}, to the next limit, {b}, there is not one frame")));
+        }
+        return Ok(());
     }
     // behind the last record of a file without limits there may be frames that do not count yet; but who
     // writes frames with checksums leaves no record without a frame
-    let at = bounds.get((i - first + 1) as usize).copied().unwrap_or(0);
     let source = FileSource::new(shard.file(), shard.end());
-    if odd == Odd::Empty && last == i + 1 && at < shard.end() && frame::frame(&source, at).is_ok_and(|f| f.checksum) {
-        return Err(fail!(Format, "it is empty, and a frame lies behind its limit, {at}: the limit is damaged"));
+    if x < shard.end() && frame::frame(&source, x).is_ok_and(|f| f.checksum) {
+        return Err(damaged(format_args!("it is empty, and a frame lies behind its limit, {x}")));
     }
     Ok(())
+}
+
+/// The first bound after number `from` that is not `x`.
+fn first_other(count: u64, from: u64, x: u64, bound: &impl Fn(u64) -> Result<u64>) -> Result<Option<u64>> {
+    let (mut same, mut step) = (from, 1);
+    loop {
+        if same >= count {
+            return Ok(None);
+        }
+        let ahead = same.saturating_add(step).min(count);
+        if bound(ahead)? == x {
+            (same, step) = (ahead, step * 2);
+            continue;
+        }
+        let mut other = ahead;
+        while other - same > 1 {
+            let middle = same + (other - same) / 2;
+            if bound(middle)? == x { same = middle } else { other = middle }
+        }
+        return bound(other).map(Some);
+    }
 }
 
 /// Do these bytes hold more than one frame of data? Bytes that are no frames do not.

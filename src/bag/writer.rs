@@ -559,12 +559,12 @@ impl Writer {
     /// Are there checksums of the bag that a compressed one replaces? A file of that name that does not fit
     /// it is somebody else's.
     fn replaces_sums(&self) -> bool {
-        let fits = || {
-            let how = How { access: Access::Read, separate: self.separate, cache: false, verify: true, memory_limit: memory::DEFAULT_LIMIT };
+        let fits = |separate| {
+            let how = How { access: Access::Read, separate, cache: false, verify: true, memory_limit: memory::DEFAULT_LIMIT };
             let decoder = Arc::new(Decoder::new(Codec::None, None)?);
             Shard::open(&self.container, &decoder, how).map(|old| old.has_sums())
         };
-        fits().unwrap_or(false)
+        [false, true].into_iter().any(|separate| fits(separate).unwrap_or(false))
     }
 
     /// A commit in place.
