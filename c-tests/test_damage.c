@@ -350,7 +350,7 @@ static void overwrite_runs(const form *form, const model *m)
         for (int which = 0; which < 10; which++) {
             const folder_file *file = &sound.files[k];
             const size_t n = lengths[which / 2];
-            for (size_t at = (size_t)which % 3; at + n <= file->size; at += slow() ? 13 : 2) {
+            for (size_t at = (size_t)which % 3; at + n <= file->size; at += slow() ? 13 : 3) {
                 int value = which % 2 ? 255 : 0;
                 now("%s, %s: %zu bytes of %s from %zu on become %d", form->name, m->name, n, shown(file), at, value);
                 folder_copy(&f, &sound);
@@ -364,6 +364,26 @@ static void overwrite_runs(const form *form, const model *m)
                     check_damaged(&f, form, m, &may);
                 folder_clear(&f);
             }
+        }
+    folder_clear(&sound);
+}
+
+/* Eight bytes from elsewhere in the bag lie where limits should be. */
+static void copy_into_limits(const form *form, const model *m)
+{
+    folder sound = FOLDER, f = FOLDER;
+    write_model(&sound, form, m);
+    allowed may = {.closed = true, .gone_from = m->n};
+    for (uint64_t i = 0; i < m->n; i++)
+        may.lost[i] = true;
+    const folder_file *from = folder_find(&sound, ""), *to = folder_find(&sound, form->limits == HOLDALL_BAG_LIMITS_TAIL ? "" : "limits.");
+    for (size_t at = to->size - 8 * (size_t)m->n; at + 8 <= to->size; at++)
+        for (size_t source = at % 3; source + 8 <= from->size; source += slow() ? 60 : 3) {
+            now("%s, %s: 8 bytes from %zu on lie at %zu of %s", form->name, m->name, source, at, shown(to));
+            folder_copy(&f, &sound);
+            memmove(folder_find(&f, to->name)->bytes + at, from->bytes + source, 8);
+            check_damaged(&f, form, m, &may);
+            folder_clear(&f);
         }
     folder_clear(&sound);
 }
@@ -523,6 +543,7 @@ int main(void)
             flip(&forms[f], &models[m]);
             move_limits(&forms[f], &models[m]);
             overwrite_runs(&forms[f], &models[m]);
+            copy_into_limits(&forms[f], &models[m]);
             truncate_files(&forms[f], &models[m]);
             if (m < 3)
                 verify_finds_all(&forms[f], &models[m]);

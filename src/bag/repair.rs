@@ -115,12 +115,19 @@ impl Repair<'_> {
     }
 
     fn hopeless(&self, file: &dyn File) -> Error {
-        fail!(
+        let mut e = fail!(
             Format,
             "{}: its limits are damaged, and nothing proves what they were (no {} that fits it): nothing was changed",
             file.name(),
             self.folder.show(&self.limits_name)
-        )
+        );
+        if self.raw() && matches!(self.sums(), Ok(Some(_))) {
+            e.message.push_str(&format!(
+                "; or it is {} that is damaged, or of another state: without it the records are read unchecked",
+                self.folder.show(&self.sums_name)
+            ));
+        }
+        e
     }
 
     /// The tail of a file, if nothing speaks against it.

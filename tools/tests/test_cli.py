@@ -557,13 +557,17 @@ class Damage(Base):
         words, _ = self.bad("cat", "a.bag")
         self.assertIn("--unchecked", words)
         self.assertEqual(self.good("cat", "a.bag", "--unchecked"), b"".join(self.records[:5]))
-        self.assertEqual(self.good("repair", "a.bag"), b"a.bag: 5 records kept, 0 dropped\n")
+        # nothing proves which of the two is right: only who knows may take the checksums away
+        words, _ = self.bad("repair", "a.bag")
+        self.assertIn("checksums.a.bag", words)
+        os.remove(self.path("checksums.a.bag"))
         self.assertEqual(self.good("cat", "a.bag"), b"".join(self.records[:5]))
 
     def test_repair_of_a_writer_cut_off(self):
         # what the reference writer of a single file leaves: two files, the second one torn
-        for cut, kept, dropped in [(0, 10, 0), (3, 9, 1), (16, 8, 0)]:
-            for name in ["r%d.bag" % cut, "r%d.bagz" % cut]:
+        # records behind the last limit: frames are counted, bytes are one
+        for cut, kept, dropped_bag, dropped_bagz in [(0, 10, 0, 0), (3, 9, 1, 1), (16, 8, 1, 2)]:
+            for name, dropped in [("r%d.bag" % cut, dropped_bag), ("r%d.bagz" % cut, dropped_bagz)]:
                 self.pack(name, self.records[:10], "--separate", "--no-checksum")
                 size = os.path.getsize(self.path("limits." + name))
                 os.truncate(self.path("limits." + name), size - cut)
