@@ -29,7 +29,7 @@ fn frames_end(src: &impl Source, from: u64, expected: u64) -> u64 {
     at
 }
 
-/// Are the words from `from` on limits: rising, and none beyond `from` itself?
+/// Are the words from `from` on limits: rising, and none beyond `from` itself? A few may be damaged.
 fn look_like_limits(file: &dyn File, from: u64, size: u64) -> Result<bool> {
     if from >= size || !(size - from).is_multiple_of(LIMIT) {
         return Ok(false);
@@ -38,13 +38,12 @@ fn look_like_limits(file: &dyn File, from: u64, size: u64) -> Result<bool> {
     let n = ((size - from) / LIMIT - 1).min(4096) as usize;
     let mut bytes = memory::zeroed(n * LIMIT as usize)?;
     file.read_exact_at(from, &mut bytes)?;
-    let mut before = 0;
-    Ok(bytes.as_chunks::<8>().0.iter().all(|w| {
+    let (mut before, mut odd) = (0, 0);
+    for w in bytes.as_chunks::<8>().0 {
         let v = u64::from_le_bytes(*w);
-        let fine = v >= before && v <= from;
-        before = v;
-        fine
-    }))
+        if v >= before && v <= from { before = v } else { odd += 1 }
+    }
+    Ok(odd <= (n / 4).max(1))
 }
 
 /// Refuses a compressed file whose last limit is damaged. `end` is what that limit says.
@@ -215,7 +214,7 @@ fn empty_fits(shard: &Shard, i: u64) -> Result<()> {
     let limits = shard.limits();
     let bound = |j: u64| limits.bounds(j, 0).map(|b| b.last().copied().unwrap_or(0));
     let x = bound(i)?;
-    let spoilt = |from: u64, to: u64| from > to || (to <= shard.end() && several(shard.file(), from, to));
+    let spoilt = |from: u64, to: u64| from > to || to > shard.end() || !one_record(shard.file(), from, to);
     // backwards, bound j is that of number i - j
     if let Some(b) = first_other(i, 0, x, &|j| bound(i - j))? {
         if spoilt(b, x) {
@@ -260,8 +259,8 @@ fn first_other(count: u64, from: u64, x: u64, bound: &impl Fn(u64) -> Result<u64
     }
 }
 
-/// Do these bytes hold more than one frame of data? Bytes that are no frames do not.
-fn several(file: &dyn File, from: u64, to: u64) -> bool {
+/// Are these bytes one record: a frame, perhaps with skippable ones around it?
+fn one_record(file: &dyn File, from: u64, to: u64) -> bool {
     let source = FileSource::new(file, to);
     let (mut at, mut data) = (from, 0);
     while at < to && data < 2 {
@@ -269,5 +268,5 @@ fn several(file: &dyn File, from: u64, to: u64) -> bool {
         at += f.len;
         data += u32::from(!f.skippable);
     }
-    data > 1
+    at == to && data < 2
 }
