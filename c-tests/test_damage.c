@@ -289,11 +289,11 @@ static void flip(const form *form, const model *m)
             bool limit;
             allowed may = allow(&sound, form, m, file, at, &limit);
             uint8_t *byte = &folder_find(&f, file->name)->bytes[at], old = *byte;
-            /* the lowest byte of a limit takes every third value, another one three bits in turn and the ends */
+            /* the lowest byte of a limit takes every fifth value, another one three bits in turn and the ends */
             for (int v = 0; v < 256; v++) {
                 int x = v ^ old;
                 bool one_of_three = x == 1 << at % 8 || x == 1 << (at + 3) % 8 || x == 1 << (at + 6) % 8;
-                if (x == 0 || !(limit || one_of_three || v == 0 || v == 255) || (v + (int)at) % (slow() ? 29 : 3) != 0)
+                if (x == 0 || !(limit || one_of_three || v == 0 || v == 255) || (v + (int)at) % (slow() ? 29 : 5) != 0)
                     continue;
                 now("%s, %s: %s at %zu becomes %d", form->name, m->name, shown(file), at, v);
                 *byte = (uint8_t)v;
@@ -351,7 +351,7 @@ static void overwrite_runs(const form *form, const model *m)
         for (int which = 0; which < 10; which++) {
             const folder_file *file = &sound.files[k];
             const size_t n = lengths[which / 2];
-            for (size_t at = (size_t)which % 3; at + n <= file->size; at += slow() ? 29 : 4) {
+            for (size_t at = (size_t)which % 5; at + n <= file->size; at += slow() ? 29 : 6) {
                 int value = which % 2 ? 255 : 0;
                 now("%s, %s: %zu bytes of %s from %zu on become %d", form->name, m->name, n, shown(file), at, value);
                 folder_copy(&f, &sound);
@@ -360,8 +360,12 @@ static void overwrite_runs(const form *form, const model *m)
                 size_t zeros = 0;
                 while (zeros < hit->size && hit->bytes[zeros] == 0)
                     zeros++;
-                /* limits apart that are all 0 are as many empty records, of which nothing else tells */
-                if (zeros < hit->size || strcmp(file->name, "limits.") != 0)
+                /* Limits apart that are all 0 are as many empty records, of which nothing else tells; nor where
+                 * all from the header of the first frame into the limits is gone. */
+                bool told = zeros < hit->size || strcmp(file->name, "limits.") != 0;
+                if (form->limits == HOLDALL_BAG_LIMITS_TAIL && file->name[0] == '\0')
+                    told = at >= 9 || at + n <= file->size - 8 * (size_t)m->n;
+                if (told)
                     check_damaged(&f, form, m, &may);
                 folder_clear(&f);
             }
@@ -548,7 +552,7 @@ int main(void)
             truncate_files(&forms[f], &models[m]);
             if (m < 2)
                 verify_finds_all(&forms[f], &models[m]);
-            if (m == 1 || m == 5)
+            if (m == 5 || (m == 1 && forms[f].limits == HOLDALL_BAG_LIMITS_TAIL))
                 repair_does_no_harm(&forms[f], &models[m]);
         }
     return 0;

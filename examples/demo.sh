@@ -28,6 +28,12 @@ run holdall cat --records 4711 weather.bagz
 echo
 run holdall verify weather.bagz
 
+# Lines of 85 bytes hardly compress one by one; with a piece of the table as a dictionary they do.
+say "head -c 32768 weather.csv >dictionary"
+head -c 32768 weather.csv >dictionary
+run holdall pack --dictionary dictionary weather.csv smaller.bagz
+run holdall verify --dictionary dictionary smaller.bagz
+
 # A byte among the records (their limits are at the end), all its bits turned over, in a copy.
 place=$(($(wc -c <weather.bagz) / 4))
 byte=$(od -An -tu1 -j $place -N 1 weather.bagz)
