@@ -67,6 +67,8 @@ check: need-check check-rust check-c stage check-consumers check-tool check-peer
 # cargo-nextest where it is installed; it does not run the examples in the documentation.
 check-rust:
 	@echo '== Rust tests'
+	@# the lints that the layers deny; clippy is no part of every Rust
+	@if $(CARGO) clippy --version >/dev/null 2>&1; then $(CARGO) clippy --locked --lib -- -D warnings; fi
 	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
 	    $(CARGO) nextest run --locked && $(CARGO) test --locked --doc; \
 	else \

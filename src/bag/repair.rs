@@ -13,11 +13,10 @@
 use super::codec::{CODEC_BY_NAME, Codec, Decoder};
 use super::limits::{LIMIT, Limits};
 use super::shape;
-use super::shard::{LIMITS_PREFIX, SUM, SUMS_PREFIX, container};
+use super::shard::{LIMITS_PREFIX, SUM, SUMS_PREFIX, Shard, container};
 use crate::error::{Error, Result, Status, fail};
 use crate::io::journal::{self, Change, Container, Undo};
-use crate::io::lock::Lock;
-use crate::io::{Access, File, Folder, beside, file};
+use crate::io::{Access, File, Folder, file};
 use crate::memory;
 use crate::options::{Opt, Options};
 use std::ffi::{OsStr, OsString};
@@ -57,12 +56,9 @@ pub fn repair(path: &OsStr, options: &Options) -> Result<Repaired> {
 pub fn repair_in(folder: &Arc<dyn Folder>, name: &OsStr, options: &Options) -> Result<Repaired> {
     options.only("holdall_repair", REPAIR_OPTIONS)?;
     folder.writable()?;
-    let _lock = match options.get(Opt::Lock, 1) {
-        0 => Lock::none(),
-        _ => folder.lock(&beside("", name, ".holdall-lock"))?,
-    };
-    let codec = Codec::choose(options.get(Opt::Codec, CODEC_BY_NAME), name.as_bytes())?;
     let container = container(folder, name);
+    let _lock = container.lock(options.get(Opt::Lock, 1) == 1)?;
+    let codec = Codec::choose(options.get(Opt::Codec, CODEC_BY_NAME), name.as_bytes())?;
     let r = Repair {
         folder,
         limits_name: container.name(LIMITS_PREFIX),
@@ -132,8 +128,11 @@ impl Repair<'_> {
 
     /// The tail of a file, if nothing speaks against it.
     fn whole_tail(&self, records: &Arc<dyn File>, size: u64) -> Result<Option<Whole>> {
-        let Some(end) = tail_end(&**records, size)? else { return Ok(None) };
-        let limits = Limits::on_disk(records.clone(), end, (size - end) / LIMIT, true);
+        let (limits, end) = match Shard::tail(records, size) {
+            Ok(found) => found,
+            Err(e) if e.status == Status::Format => return Ok(None),
+            Err(e) => return Err(e),
+        };
         let whole = Whole { count: limits.count(), end };
         let fits = if self.raw() {
             self.sums()?.is_none_or(|s| s.count == Some(whole.count))
@@ -296,18 +295,6 @@ impl Repair<'_> {
 struct Sums {
     file: Arc<dyn File>,
     count: Option<u64>,
-}
-
-/// Where the records of a file with its limits at the tail end, if the last limit can be true.
-fn tail_end(file: &dyn File, size: u64) -> Result<Option<u64>> {
-    if size == 0 {
-        return Ok(Some(0));
-    }
-    let Some(last) = size.checked_sub(LIMIT) else { return Ok(None) };
-    let mut word = [0; 8];
-    file.read_exact_at(last, &mut word)?;
-    let end = u64::from_le_bytes(word);
-    Ok((end <= last && (size - end).is_multiple_of(LIMIT)).then_some(end))
 }
 
 /// Limits that fit their records.

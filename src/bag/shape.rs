@@ -216,10 +216,10 @@ fn empty_fits(shard: &Shard, i: u64) -> Result<()> {
     let x = bound(i)?;
     let spoilt = |from: u64, to: u64| from > to || to > shard.end() || !one_record(shard.file(), from, to);
     // backwards, bound j is that of number i - j
-    if let Some(b) = first_other(i, 0, x, &|j| bound(i - j))? {
-        if spoilt(b, x) {
-            return Err(damaged(format_args!("it is empty, and from the last other limit, {b}, to its place, {x}, there is not one frame")));
-        }
+    if let Some(b) = first_other(i, 0, x, &|j| bound(i - j))?
+        && spoilt(b, x)
+    {
+        return Err(damaged(format_args!("it is empty, and from the last other limit, {b}, to its place, {x}, there is not one frame")));
     }
     let next = first_other(limits.count(), i + 1, x, &bound)?;
     limits.still()?;

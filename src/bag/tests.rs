@@ -104,22 +104,14 @@ fn scenes(f: Form) -> Vec<(String, SimDisk, Act)> {
         ("replace by nothing".into(), disk_with(f, &old), act(Mode::Replace, vec![])),
         ("replace what is not there".into(), SimDisk::default(), act(Mode::Replace, new.clone())),
     ];
-    let twice = disk_with(f, &old);
-    s.push((
-        "append by the writer that made it".into(),
-        SimDisk::default(),
-        Box::new({
-            let (a, b) = (old.clone(), new.clone());
-            move |folder| {
-                // the second commit is what the cuts are about; the first is settled in `disk`
-                let mut w = writer(&folder, Mode::Append, f)?;
-                w.append_many(&a.concat(), &offsets(&a))?;
-                drop(w);
-                put(folder, Mode::Append, f, &b)
-            }
-        }),
-    ));
-    s.last_mut().unwrap().1 = twice;
+    let (lost, kept) = (old.clone(), new);
+    let after_one_that_did_not: Act = Box::new(move |folder| {
+        let mut w = writer(&folder, Mode::Append, f)?;
+        w.append_many(&lost.concat(), &offsets(&lost))?;
+        drop(w);
+        put(folder, Mode::Append, f, &kept)
+    });
+    s.push(("append after a writer that did not commit".into(), disk_with(f, &old), after_one_that_did_not));
     s
 }
 

@@ -19,7 +19,7 @@ use crate::checksum::crc32;
 use crate::error::{Error, Result, Status, fail};
 use crate::io::journal::{self, Change, Container, Swapped, Undo};
 use crate::io::lock::Lock;
-use crate::io::{Access, File, Folder, beside, file};
+use crate::io::{Access, File, Folder, file};
 use crate::memory;
 use crate::options::{Opt, Options};
 use crate::parallel;
@@ -206,16 +206,13 @@ impl Writer {
     pub fn open_in(folder: &Arc<dyn Folder>, name: &OsStr, mode: Mode, options: &Options) -> Result<Writer> {
         options.only("opening a bag for writing", WRITE_OPTIONS)?;
         folder.writable()?;
-        let lock = match options.get(Opt::Lock, 1) {
-            0 => Lock::none(),
-            _ => folder.lock(&beside("", name, ".holdall-lock"))?,
-        };
+        let container = container(folder, name);
+        let lock = container.lock(options.get(Opt::Lock, 1) == 1)?;
         let codec = Codec::choose(options.get(Opt::Codec, CODEC_BY_NAME), name.as_bytes())?;
         let encoding = encoding(codec, options)?;
         let durable = options.get(Opt::Durability, 1) == 1;
         let separate = options.get(Opt::BagLimits, 0) == 1;
         let with_sums = codec == Codec::None && encoding.checksum;
-        let container = container(folder, name);
         journal::tidy(&container, durable)?;
         let sink = |prefix| Sink::new(folder, container.new_name(prefix));
         let (records, limits, sums) = (sink(""), sink(LIMITS_PREFIX), sink(SUMS_PREFIX));

@@ -126,7 +126,7 @@ fn caught<T>(f: impl FnOnce() -> Result<T>) -> Result<T> {
 }
 
 /// Runs the body of an exported function: `Ok` is the status it returns.
-pub fn guard(err: *mut holdall_error, f: impl FnOnce() -> Result<holdall_status>) -> holdall_status {
+pub(crate) fn guard(err: *mut holdall_error, f: impl FnOnce() -> Result<holdall_status>) -> holdall_status {
     match caught(f) {
         Ok(status) => status,
         Err(e) => {
@@ -140,7 +140,7 @@ pub fn guard(err: *mut holdall_error, f: impl FnOnce() -> Result<holdall_status>
 }
 
 /// As [`guard`], on a handle: it must not be NULL or broken, and a panic breaks it.
-pub fn guard_handle<H: Handle>(h: Option<&H>, err: *mut holdall_error, f: impl FnOnce(&H) -> Result<holdall_status>) -> holdall_status {
+pub(crate) fn guard_handle<H: Handle>(h: Option<&H>, err: *mut holdall_error, f: impl FnOnce(&H) -> Result<holdall_status>) -> holdall_status {
     guard(err, || {
         let h = usable(h)?;
         caught(|| f(h)).inspect_err(|e| mark(h, e))
@@ -148,7 +148,7 @@ pub fn guard_handle<H: Handle>(h: Option<&H>, err: *mut holdall_error, f: impl F
 }
 
 /// As [`guard_handle`], on a handle that is changed.
-pub fn guard_handle_mut<H: Handle>(h: Option<&mut H>, err: *mut holdall_error, f: impl FnOnce(&mut H) -> Result<holdall_status>) -> holdall_status {
+pub(crate) fn guard_handle_mut<H: Handle>(h: Option<&mut H>, err: *mut holdall_error, f: impl FnOnce(&mut H) -> Result<holdall_status>) -> holdall_status {
     guard(err, || {
         usable(h.as_deref())?;
         let h = h.ok_or_else(|| fail!(Argument, "the handle is NULL"))?;
@@ -171,7 +171,7 @@ fn mark<H: Handle>(h: &H, e: &Error) {
 }
 
 /// For functions that cannot fail: what they return if there is a bug.
-pub fn guard_value<T>(otherwise: T, f: impl FnOnce() -> T) -> T {
+pub(crate) fn guard_value<T>(otherwise: T, f: impl FnOnce() -> T) -> T {
     caught(|| Ok(f())).unwrap_or(otherwise)
 }
 
@@ -197,7 +197,7 @@ fn tell(out: &mut holdall_error, e: &Error) {
 // ---- arguments
 
 /// The caller's string: a path or a name.
-pub fn string<'a>(s: *const c_char, what: &str) -> Result<&'a OsStr> {
+pub(crate) fn string<'a>(s: *const c_char, what: &str) -> Result<&'a OsStr> {
     if s.is_null() {
         return Err(fail!(Argument, "{what} is NULL"));
     }
@@ -206,7 +206,7 @@ pub fn string<'a>(s: *const c_char, what: &str) -> Result<&'a OsStr> {
 }
 
 /// The caller's values: NULL only where there are none.
-pub fn slice<'a, T>(p: *const T, n: usize, what: &str) -> Result<&'a [T]> {
+pub(crate) fn slice<'a, T>(p: *const T, n: usize, what: &str) -> Result<&'a [T]> {
     if n == 0 {
         return Ok(&[]);
     }
@@ -218,7 +218,7 @@ pub fn slice<'a, T>(p: *const T, n: usize, what: &str) -> Result<&'a [T]> {
 }
 
 /// The caller's buffer: NULL asks for the size.
-pub fn buffer<'a>(p: *mut u8, n: usize) -> Result<Option<&'a mut [u8]>> {
+pub(crate) fn buffer<'a>(p: *mut u8, n: usize) -> Result<Option<&'a mut [u8]>> {
     if p.is_null() {
         return Ok(None);
     }
@@ -230,13 +230,13 @@ pub fn buffer<'a>(p: *mut u8, n: usize) -> Result<Option<&'a mut [u8]>> {
 }
 
 /// A place for a result, which must not be NULL.
-pub fn place<'a, T>(p: *mut T, what: &str) -> Result<&'a mut T> {
+pub(crate) fn place<'a, T>(p: *mut T, what: &str) -> Result<&'a mut T> {
     // SAFETY: NULL or, by contract, a place for one value.
     unsafe { p.as_mut() }.ok_or_else(|| fail!(Argument, "{what} is NULL"))
 }
 
 /// A place for a result that may be left out.
-pub fn put<T>(p: *mut T, value: T) {
+pub(crate) fn put<T>(p: *mut T, value: T) {
     // SAFETY: NULL or, by contract, a place for one value.
     if let Some(p) = unsafe { p.as_mut() } {
         *p = value;
@@ -244,19 +244,19 @@ pub fn put<T>(p: *mut T, value: T) {
 }
 
 /// A handle or other value of the caller's, where it is not NULL.
-pub fn borrow<'a, T>(p: *const T) -> Option<&'a T> {
+pub(crate) fn borrow<'a, T>(p: *const T) -> Option<&'a T> {
     // SAFETY: NULL or, by contract, a live handle.
     unsafe { p.as_ref() }
 }
 
 /// A handle that the caller lets nobody else use during the call.
-pub fn borrow_mut<'a, T>(p: *mut T) -> Option<&'a mut T> {
+pub(crate) fn borrow_mut<'a, T>(p: *mut T) -> Option<&'a mut T> {
     // SAFETY: NULL or, by contract, a live handle that no other thread uses now.
     unsafe { p.as_mut() }
 }
 
 /// Makes a new handle; the place for it becomes NULL first.
-pub fn give<T>(out: *mut *mut T, make: impl FnOnce() -> Result<T>) -> Result<holdall_status> {
+pub(crate) fn give<T>(out: *mut *mut T, make: impl FnOnce() -> Result<T>) -> Result<holdall_status> {
     let out = place(out, "out")?;
     *out = std::ptr::null_mut();
     *out = Box::into_raw(Box::new(make()?));
@@ -264,7 +264,7 @@ pub fn give<T>(out: *mut *mut T, make: impl FnOnce() -> Result<T>) -> Result<hol
 }
 
 /// Takes a handle back.
-pub fn take_back<T>(p: *mut T) {
+pub(crate) fn take_back<T>(p: *mut T) {
     if !p.is_null() {
         // SAFETY: not NULL, so by contract a handle that `give` made and that is not used again.
         let owned = unsafe { Box::from_raw(p) };
@@ -273,7 +273,7 @@ pub fn take_back<T>(p: *mut T) {
 }
 
 /// Copies bytes of known size to the caller, in two calls or one.
-pub fn copy_out(bytes: &[u8], dst: *mut u8, dst_size: usize, n: *mut usize) -> Result<holdall_status> {
+pub(crate) fn copy_out(bytes: &[u8], dst: *mut u8, dst_size: usize, n: *mut usize) -> Result<holdall_status> {
     let n = place(n, "n")?;
     if let Some(dst) = buffer(dst, dst_size)? {
         let have = dst.len();

@@ -25,7 +25,7 @@
 //! name, or u16 0: the file is to be removed. The name "" is a name: that of storage with one file.
 #![forbid(unsafe_code)]
 
-use super::{Access, File, Folder, beside};
+use super::{Access, File, Folder, beside, lock::Lock};
 use crate::checksum::crc32;
 use crate::error::{Error, Result, Status, fail};
 use crate::memory;
@@ -73,6 +73,10 @@ impl Container {
     /// The same while it is new.
     pub fn new_name(&self, prefix: &str) -> OsString {
         beside(prefix, &self.main, NEW)
+    }
+    /// The writers' lock, if it is wanted.
+    pub fn lock(&self, wanted: bool) -> Result<Lock> {
+        if wanted { self.folder.lock(&beside("", &self.main, ".holdall-lock")) } else { Ok(Lock::none()) }
     }
     fn journal(&self) -> OsString {
         beside("", &self.main, ".holdall-journal")
