@@ -590,7 +590,8 @@ holdall_status holdall_bag_writer_open_io(holdall_io *io,
                                           holdall_error *err);
 
 /* Appends one record of n bytes (record may be NULL where n is 0). It counts from the next commit on. On
- * failure it was not appended. */
+ * failure it was not appended. Records that come one by one are gathered (about half a MiB for each thread)
+ * and compressed in parallel. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_bag_writer_append(holdall_bag_writer *writer,

@@ -62,5 +62,7 @@ fn bag(path: &OsStr, first: &[u8], size: u64) -> Result<(Format, Kind)> {
     if try_limits(1).is_ok() {
         return Ok((Format::Bagz, Kind::Bag));
     }
-    Err(tail.err().unwrap_or_else(|| Error::new(crate::error::Status::Format, format!("{}: an empty file, and its name does not say what it is", path.display()))))
+    Err(tail.err().unwrap_or_else(|| {
+        Error::new(crate::error::Status::Format, format!("{}: an empty file, and its name does not say what it is", path.display()))
+    }))
 }

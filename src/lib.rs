@@ -3,20 +3,17 @@
 //! This is the Rust side of the library; C programs use `holdall.h`. Layers, each using only those
 //! before it: [`error`], [`memory`], [`io`], [`checksum`], [`parallel`], [`options`], [`bag`], [`capi`].
 #![deny(unsafe_code)]
-#![cfg_attr(
-    not(test),
-    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
-)]
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
 pub mod bag;
 #[allow(unsafe_code)]
 pub mod capi;
 pub mod checksum;
 pub mod error;
-#[allow(unsafe_code)]
-pub mod memory;
 pub mod identify;
 pub mod io;
+#[allow(unsafe_code)]
+pub mod memory;
 pub mod options;
 pub mod parallel;
 

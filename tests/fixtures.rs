@@ -56,11 +56,14 @@ fn open(folder: &str, fixture: &Value, way: Way) -> Result<Bag, String> {
     set(HOLDALL_OPT_BAG_LIMITS_CACHE, way.cache);
     set(HOLDALL_OPT_BAG_LIMITS, i64::from(options["limits_placement"] == "separate"));
     set(HOLDALL_OPT_BAG_SHARDS, i64::from(options["sharding_layout"] == "interleaved"));
-    set(HOLDALL_OPT_CODEC, match options["compression"].as_str().unwrap() {
-        "none" => i64::from(HOLDALL_CODEC_NONE),
-        "zstd" => i64::from(HOLDALL_CODEC_ZSTD),
-        _ => i64::from(HOLDALL_CODEC_BY_NAME),
-    });
+    set(
+        HOLDALL_OPT_CODEC,
+        match options["compression"].as_str().unwrap() {
+            "none" => i64::from(HOLDALL_CODEC_NONE),
+            "zstd" => i64::from(HOLDALL_CODEC_ZSTD),
+            _ => i64::from(HOLDALL_CODEC_BY_NAME),
+        },
+    );
     if let Some(d) = options["dictionary"].as_str().filter(|d| !d.is_empty()) {
         ok(unsafe { holdall_options_set_bytes(o, HOLDALL_OPT_DICTIONARY, d.as_ptr().cast(), d.len(), &mut e) }, &e);
     }

@@ -111,18 +111,20 @@ impl Decoder {
     }
 
     fn frames(&self, stored: &[u8], dst: &mut [u8]) -> Result<usize> {
-        with_decoder(|d| match &self.dictionary {
-            Some(dict) => d.decompress_using_ddict(dst, stored, dict),
-            None => d.decompress(dst, stored),
-        }
-        .map_err(|code| {
-            let words = zstd_words(code);
-            if words.contains("checksum") {
-                fail!(Checksum, "the checksum in its zstd frame does not match its content")
-            } else {
-                fail!(Format, "zstd cannot decode it: {words}")
+        with_decoder(|d| {
+            match &self.dictionary {
+                Some(dict) => d.decompress_using_ddict(dst, stored, dict),
+                None => d.decompress(dst, stored),
             }
-        }))
+            .map_err(|code| {
+                let words = zstd_words(code);
+                if words.contains("checksum") {
+                    fail!(Checksum, "the checksum in its zstd frame does not match its content")
+                } else {
+                    fail!(Format, "zstd cannot decode it: {words}")
+                }
+            })
+        })
     }
 }
 
@@ -142,11 +144,8 @@ pub struct Encoding {
 }
 
 impl Encoding {
-    /// A context that encodes like this.
+    /// A zstd context that encodes like this.
     pub fn encoder(&self) -> Result<Encoder> {
-        if self.codec == Codec::None {
-            return Ok(Encoder::none());
-        }
         let mut c = CCtx::try_create().ok_or_else(|| fail!(Memory, "no memory for a zstd encoder"))?;
         let level = if self.level == 0 { 3 } else { self.level };
         let set = c
@@ -157,27 +156,21 @@ impl Encoding {
                 None => Ok(0),
             });
         set.map_err(|code| fail!(Argument, "zstd refuses level {level} or the dictionary: {}", zstd_words(code)))?;
-        Ok(Encoder { context: Some(c), scratch: Vec::new(), empty_is_a_frame: self.checksum })
+        Ok(Encoder { context: c, scratch: Vec::new(), empty_is_a_frame: self.checksum })
     }
 }
 
-/// Encodes records, one at a time.
+/// Encodes records as zstd frames, one at a time.
 pub struct Encoder {
-    context: Option<CCtx<'static>>,
+    context: CCtx<'static>,
     scratch: Vec<u8>,
     empty_is_a_frame: bool,
 }
 
 impl Encoder {
-    /// One that stores records as they are.
-    pub fn none() -> Encoder {
-        Encoder { context: None, scratch: Vec::new(), empty_is_a_frame: false }
-    }
-
     /// The stored form of a record. An empty record takes no byte; with checksums it is an empty frame,
     /// so that a limit that was damaged can never make two records out of one or none out of two.
     pub fn encode<'a>(&'a mut self, record: &'a [u8]) -> Result<&'a [u8]> {
-        let Some(context) = &mut self.context else { return Ok(record) };
         if record.is_empty() && !self.empty_is_a_frame {
             return Ok(record);
         }
@@ -185,7 +178,10 @@ impl Encoder {
         if self.scratch.len() < most {
             self.scratch = memory::zeroed(most.next_power_of_two())?;
         }
-        let n = context.compress2(self.scratch.as_mut_slice(), record).map_err(|code| fail!(Codec, "zstd cannot encode the record: {}", zstd_words(code)))?;
+        let n = self
+            .context
+            .compress2(self.scratch.as_mut_slice(), record)
+            .map_err(|code| fail!(Codec, "zstd cannot encode the record: {}", zstd_words(code)))?;
         self.scratch.get(..n).ok_or_else(|| fail!(Codec, "zstd wrote past its buffer"))
     }
 }

@@ -5,6 +5,7 @@
 //! gives an empty record for one that it could not read, unless it was asked to, and then it says so.
 #![forbid(unsafe_code)]
 
+mod ahead;
 mod batch;
 pub mod codec;
 pub mod frame;
@@ -238,7 +239,12 @@ impl Bag {
         let o = &self.set.options;
         // a caller's function may wait for what the caller holds: other threads call it only on demand
         let foreign = o.given(Opt::Threads).is_none() && self.set.shards.iter().any(Shard::is_foreign);
-        Rules { spare: &self.set.spare, threads: if foreign { 1 } else { o.threads() }, memory_limit: o.memory_limit(), skip_damaged: o.get(Opt::SkipDamaged, 0) == 1 }
+        Rules {
+            spare: &self.set.spare,
+            threads: if foreign { 1 } else { o.threads() },
+            memory_limit: o.memory_limit(),
+            skip_damaged: o.get(Opt::SkipDamaged, 0) == 1,
+        }
     }
 
     /// Records `first` to `first + n`.
@@ -274,7 +280,9 @@ impl Bag {
         let mut runs = Vec::new();
         while n > 0 {
             let (shard, local) = self.find(first);
-            let Some(shard) = self.set.shards.get(shard) else { break };
+            let Some(shard) = self.set.shards.get(shard) else {
+                break;
+            };
             let here = n.min(shard.count() - local);
             runs.push(Run { shard, first: local, n: here });
             first += here;

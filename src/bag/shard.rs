@@ -114,7 +114,11 @@ impl Shard {
             return Err(fail!(Format, "{name}: its last 8 bytes should say where its records end; they say {end}, the file has {size} bytes"));
         }
         if !(size - end).is_multiple_of(LIMIT) {
-            return Err(fail!(Format, "{name}: its last limit leaves {} bytes for limits of 8 bytes each: it was cut short, or is no bag", size - end));
+            return Err(fail!(
+                Format,
+                "{name}: its last limit leaves {} bytes for limits of 8 bytes each: it was cut short, or is no bag",
+                size - end
+            ));
         }
         Ok((Limits::on_disk(file.clone(), end, (size - end) / LIMIT, true), end))
     }
@@ -252,7 +256,9 @@ impl Shard {
         let stored_size = memory::allow(extent.1 - extent.0, u64::MAX, "a record")?;
         match self.decoder.codec() {
             Codec::None => {
-                let Some(dst) = fitting(dst, stored_size)? else { return Ok(stored_size) };
+                let Some(dst) = fitting(dst, stored_size)? else {
+                    return Ok(stored_size);
+                };
                 match self.mapped(extent) {
                     Some(b) => dst.copy_from_slice(b),
                     None => self.records.read_exact_at(extent.0, dst)?,

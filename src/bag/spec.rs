@@ -97,7 +97,9 @@ fn count(prefix: &[u8], suffix: &[u8]) -> Result<u32> {
 /// The N of a name `start-MMMMM-of-NNNNN suffix`.
 fn shard_count(name: &[u8], start: &[u8], suffix: &[u8]) -> Option<u32> {
     let middle = name.strip_prefix(start)?.strip_suffix(suffix)?;
-    let [b'-', i @ .., _, _, _, _, _, _, _, _, _] = middle else { return None };
+    let [b'-', i @ .., _, _, _, _, _, _, _, _, _] = middle else {
+        return None;
+    };
     let n = middle.get(1 + i.len()..)?.strip_prefix(b"-of-")?;
     let number = |b: &[u8]| (b.len() == 5 && b.iter().all(u8::is_ascii_digit)).then(|| std::str::from_utf8(b).ok()?.parse::<u32>().ok()).flatten();
     let (i, n) = (number(i)?, number(n)?);
@@ -128,7 +130,9 @@ mod tests {
     #[test]
     fn names_of_shards() {
         assert_eq!(shard_count(b"s-00001-of-00003.bag", b"s", b".bag"), Some(3));
-        for no in ["s-0001-of-00003.bag", "s-00003-of-00003.bag", "t-00001-of-00003.bag", "s-00001-of-00003.bagz", "s-00001of-00003.bag", "s.bag", "s-.bag"] {
+        for no in
+            ["s-0001-of-00003.bag", "s-00003-of-00003.bag", "t-00001-of-00003.bag", "s-00001-of-00003.bagz", "s-00001of-00003.bag", "s.bag", "s-.bag"]
+        {
             assert_eq!(shard_count(no.as_bytes(), b"s", b".bag"), None, "{no}");
         }
     }

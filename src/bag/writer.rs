@@ -1,6 +1,7 @@
 //! Writes bags: records are encoded and kept aside; a commit makes all of them count, or none.
 //!
-//! Where new records wait, and what a commit does:
+//! Records that are to be compressed are first gathered (see [`super::ahead`]). Where those that are encoded
+//! wait, and what a commit does:
 //! - *New and replaced bags* grow under temporary names (`NAME.holdall-new`); the first commit puts them
 //!   in place.
 //! - *Limits at the tail, appended to*: new records wait in memory, beyond a MiB in a temporary file; a
@@ -11,7 +12,8 @@
 //! Beside an uncompressed bag, `checksums.NAME` has one little-endian CRC-32 a record.
 #![forbid(unsafe_code)]
 
-use super::codec::{CODEC_BY_NAME, Codec, Decoder, Encoder, Encoding};
+use super::ahead::{Encoders, Gathered, span};
+use super::codec::{CODEC_BY_NAME, Codec, Decoder, Encoding};
 use super::limits::LIMIT;
 use super::shard::{How, LIMITS_PREFIX, SUM, SUMS_PREFIX, Shard, container};
 use super::spec;
@@ -22,23 +24,13 @@ use crate::io::lock::Lock;
 use crate::io::{Access, File, Folder, file};
 use crate::memory;
 use crate::options::{Opt, Options};
-use crate::parallel;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// Options that opening a writer knows.
-pub const WRITE_OPTIONS: &[Opt] = &[
-    Opt::Threads,
-    Opt::Durability,
-    Opt::Lock,
-    Opt::Codec,
-    Opt::Level,
-    Opt::Checksum,
-    Opt::Dictionary,
-    Opt::BagLimits,
-];
+pub const WRITE_OPTIONS: &[Opt] = &[Opt::Threads, Opt::Durability, Opt::Lock, Opt::Codec, Opt::Level, Opt::Checksum, Opt::Dictionary, Opt::BagLimits];
 
 /// Bytes that wait in memory before they go to a file.
 const BUFFER: usize = 1 << 20;
@@ -65,9 +57,10 @@ pub struct Writer {
     durable: bool,
     threads: usize,
     encoding: Encoding,
-    encoder: Encoder,
-    /// More encoders, for `append_many`.
-    spare: Mutex<Vec<Encoder>>,
+    /// None: records are stored as they are.
+    encoders: Option<Encoders>,
+    /// Records that came one by one and are not encoded yet.
+    gathered: Gathered,
     records: Sink,
     limits: Sink,
     sums: Sink,
@@ -222,9 +215,9 @@ impl Writer {
             with_sums,
             durable,
             threads: options.threads(),
-            encoder: encoding.encoder()?,
+            encoders: encoders(&encoding)?,
+            gathered: Gathered::new(),
             encoding,
-            spare: Mutex::new(Vec::new()),
             records,
             limits,
             sums,
@@ -330,7 +323,7 @@ impl Writer {
             Codec::None => self.with_sums = there,
             Codec::Zstd => {
                 self.encoding.checksum = there;
-                self.encoder = self.encoding.encoder()?;
+                self.encoders = encoders(&self.encoding)?;
             }
         }
         Ok(())
@@ -357,7 +350,7 @@ impl Writer {
 
     /// Records of the last commit and those appended since.
     pub fn size(&self) -> u64 {
-        self.committed + self.waiting
+        self.committed + self.waiting + self.gathered.count()
     }
 
     fn check(&self) -> Result<()> {
@@ -365,7 +358,11 @@ impl Writer {
             return Err(fail!(State, "{}: this writer belongs to the process that opened it", self.container.folder.show(&self.container.main)));
         }
         if self.broken {
-            return Err(fail!(State, "{}: a commit of this writer failed half-way; open it again, what was committed before is whole", self.container.folder.show(&self.container.main)));
+            return Err(fail!(
+                State,
+                "{}: a commit of this writer failed half-way; open it again, what was committed before is whole",
+                self.container.folder.show(&self.container.main)
+            ));
         }
         Ok(())
     }
@@ -378,11 +375,14 @@ impl Writer {
     /// Appends one record. On failure nothing was appended.
     pub fn append(&mut self, record: &[u8]) -> Result<()> {
         self.check()?;
-        let crc = if self.with_sums { crc32(record) } else { 0 };
-        let mut encoder = std::mem::replace(&mut self.encoder, Encoder::none());
-        let pushed = encoder.encode(record).and_then(|stored| self.push(stored, &[stored.len() as u64], &[crc]));
-        self.encoder = encoder;
-        pushed
+        if self.encoders.is_none() {
+            let crc = if self.with_sums { crc32(record) } else { 0 };
+            return self.push(record, &[record.len() as u64], &[crc]);
+        }
+        if self.gathered.fills(1, record.len(), self.threads) {
+            self.encode_gathered()?;
+        }
+        self.gathered.push(record)
     }
 
     /// Appends record `i` = `data[offsets[i]..offsets[i + 1]]`, for all but the last of `offsets`, in
@@ -390,53 +390,33 @@ impl Writer {
     pub fn append_many(&mut self, data: &[u8], offsets: &[u64]) -> Result<()> {
         self.check()?;
         check_offsets(data.len() as u64, offsets)?;
-        let pieces = pieces(offsets);
-        for group in pieces.chunks(self.threads.max(1) * 4) {
-            let mut done: Vec<Piece<'_>> = group.iter().map(|o| Piece { offsets: o, encoded: Ok(Encoded::default()) }).collect();
-            let this = &*self;
-            let threads = if offsets.len() > 1 && self.worth_threads(offsets) { self.threads } else { 1 };
-            parallel::for_each(threads, done.iter_mut().collect(), |p: &mut Piece<'_>| p.encoded = this.encode_piece(data, p.offsets));
-            for p in done {
-                let e = p.encoded?;
-                let stored = if self.encoding.codec == Codec::None { span(data, p.offsets) } else { &e.bytes };
-                self.push(stored, &e.lengths, &e.sums)?;
-            }
+        if self.encoders.is_some() && !self.gathered.fills(offsets.len(), span(data, offsets).len(), self.threads) {
+            return offsets.windows(2).try_for_each(|w| self.gathered.push(span(data, w)));
         }
-        Ok(())
+        self.encode_gathered()?;
+        self.encode(data, offsets)
     }
 
-    fn worth_threads(&self, offsets: &[u64]) -> bool {
-        let bytes = offsets.last().zip(offsets.first()).map_or(0, |(b, a)| b - a);
-        match self.encoding.codec {
-            Codec::Zstd => bytes >= 64 << 10,
-            Codec::None => self.with_sums && bytes >= 8 << 20,
-        }
+    /// Encodes what came one by one.
+    fn encode_gathered(&mut self) -> Result<()> {
+        let mut gathered = std::mem::replace(&mut self.gathered, Gathered::new());
+        let before = self.waiting;
+        let done = self.encode(&gathered.data, &gathered.offsets);
+        // what could not go on stays for another try
+        gathered.drop_first(self.waiting - before);
+        self.gathered = gathered;
+        done
     }
 
-    fn encode_piece(&self, data: &[u8], offsets: &[u64]) -> Result<Encoded> {
-        let mut e = Encoded::default();
-        memory::reserve(&mut e.lengths, offsets.len())?;
-        let records = offsets.windows(2).map(|w| span(data, w));
-        if self.encoding.codec == Codec::None {
-            e.lengths.extend(offsets.windows(2).map(|w| w.last().zip(w.first()).map_or(0, |(b, a)| b - a)));
-            if self.with_sums {
-                e.sums.extend(records.map(crc32));
-            }
-            return Ok(e);
-        }
-        let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut encoder = match spare {
-            Some(s) => s,
-            None => self.encoding.encoder()?,
+    fn encode(&mut self, data: &[u8], offsets: &[u64]) -> Result<()> {
+        let Some(encoders) = self.encoders.take() else {
+            let lengths: Vec<u64> = offsets.windows(2).map(|w| span(data, w).len() as u64).collect();
+            let sums: Vec<u32> = if self.with_sums { offsets.windows(2).map(|w| crc32(span(data, w))).collect() } else { Vec::new() };
+            return self.push(span(data, offsets), &lengths, &sums);
         };
-        for r in records {
-            let stored = encoder.encode(r)?;
-            memory::reserve(&mut e.bytes, stored.len())?;
-            e.bytes.extend_from_slice(stored);
-            e.lengths.push(stored.len() as u64);
-        }
-        self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(encoder);
-        Ok(e)
+        let done = encoders.each(data, offsets, self.threads, |e| self.push(&e.bytes, &e.lengths, &[]));
+        self.encoders = Some(encoders);
+        done
     }
 
     /// Takes in stored records: all or, on failure, none.
@@ -465,6 +445,7 @@ impl Writer {
     /// bag next finds it whole.
     pub fn commit(&mut self) -> Result<()> {
         self.check()?;
+        self.encode_gathered()?;
         let fresh = self.base.is_none();
         if !fresh && self.waiting == 0 {
             return Ok(());
@@ -566,7 +547,9 @@ impl Writer {
 
     /// A commit in place.
     fn commit_append(&mut self) -> Result<()> {
-        let Some(base) = &self.base else { return Ok(()) };
+        let Some(base) = &self.base else {
+            return Ok(());
+        };
         self.still_ours(base)?;
         let new_end = base.end + self.records.len();
         if self.separate {
@@ -669,23 +652,6 @@ impl Drop for Writer {
     }
 }
 
-struct Piece<'a> {
-    offsets: &'a [u64],
-    encoded: Result<Encoded>,
-}
-
-#[derive(Default)]
-struct Encoded {
-    bytes: Vec<u8>,
-    lengths: Vec<u64>,
-    sums: Vec<u32>,
-}
-
-fn span<'a>(data: &'a [u8], offsets: &[u64]) -> &'a [u8] {
-    let ends = offsets.first().zip(offsets.last());
-    ends.and_then(|(&a, &b)| data.get(a as usize..b as usize)).unwrap_or_default()
-}
-
 fn check_offsets(size: u64, offsets: &[u64]) -> Result<()> {
     if let Some(i) = offsets.windows(2).position(|w| matches!(w, [a, b] if a > b)) {
         return Err(fail!(Argument, "offsets[{}] is smaller than offsets[{i}]", i + 1));
@@ -697,22 +663,8 @@ fn check_offsets(size: u64, offsets: &[u64]) -> Result<()> {
     }
 }
 
-/// Cuts offsets into pieces that are worth a task each, and overlap by one.
-fn pieces(offsets: &[u64]) -> Vec<&[u64]> {
-    const RECORDS: usize = 1024;
-    const BYTES: u64 = 256 << 10;
-    let mut out = Vec::new();
-    let mut rest = offsets;
-    while let [first, after @ ..] = rest {
-        if after.is_empty() {
-            break;
-        }
-        let fits = after.iter().take(RECORDS).take_while(|&&b| b - first <= BYTES).count().max(1);
-        let (piece, _) = rest.split_at_checked(fits + 1).unwrap_or((rest, &[]));
-        out.push(piece);
-        rest = rest.get(fits..).unwrap_or_default();
-    }
-    out
+fn encoders(encoding: &Encoding) -> Result<Option<Encoders>> {
+    if encoding.codec == Codec::None { Ok(None) } else { Encoders::new(encoding).map(Some) }
 }
 
 fn encoding(codec: Codec, options: &Options) -> Result<Encoding> {
@@ -726,7 +678,10 @@ fn encoding(codec: Codec, options: &Options) -> Result<Encoding> {
         (Some(0), _) => false,
         (Some(n), _) => {
             let fit = if codec == Codec::Zstd { "HOLDALL_SUM_ZSTD (or _CRC32, which means the same here)" } else { "HOLDALL_SUM_CRC32" };
-            return Err(Error::new(Status::Unsupported, format!("HOLDALL_OPT_CHECKSUM: {n} has no place in this bag; {fit} and HOLDALL_SUM_NONE do")));
+            return Err(Error::new(
+                Status::Unsupported,
+                format!("HOLDALL_OPT_CHECKSUM: {n} has no place in this bag; {fit} and HOLDALL_SUM_NONE do"),
+            ));
         }
     };
     Ok(Encoding { codec, level, checksum, dictionary })

@@ -346,7 +346,8 @@ pub unsafe extern "C" fn holdall_bag_writer_open_io(
 }
 
 /// Appends one record of n bytes (record may be NULL where n is 0). It counts from the next commit on. On
-/// failure it was not appended.
+/// failure it was not appended. Records that come one by one are gathered (about half a MiB for each thread)
+/// and compressed in parallel.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_writer_append(

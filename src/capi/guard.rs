@@ -148,7 +148,11 @@ pub(crate) fn guard_handle<H: Handle>(h: Option<&H>, err: *mut holdall_error, f:
 }
 
 /// As [`guard_handle`], on a handle that is changed.
-pub(crate) fn guard_handle_mut<H: Handle>(h: Option<&mut H>, err: *mut holdall_error, f: impl FnOnce(&mut H) -> Result<holdall_status>) -> holdall_status {
+pub(crate) fn guard_handle_mut<H: Handle>(
+    h: Option<&mut H>,
+    err: *mut holdall_error,
+    f: impl FnOnce(&mut H) -> Result<holdall_status>,
+) -> holdall_status {
     guard(err, || {
         usable(h.as_deref())?;
         let h = h.ok_or_else(|| fail!(Argument, "the handle is NULL"))?;

@@ -171,7 +171,11 @@ fn read_table(p: *const holdall_io_functions) -> crate::Result<holdall_io_functi
     // SAFETY: not NULL and aligned; by contract at least struct_size is there.
     let size = unsafe { (*p).struct_size };
     if size > size_of::<holdall_io_functions>() {
-        return Err(fail!(Argument, "functions->struct_size is {size}, this library knows {} bytes: it is older than the header", size_of::<holdall_io_functions>()));
+        return Err(fail!(
+            Argument,
+            "functions->struct_size is {size}, this library knows {} bytes: it is older than the header",
+            size_of::<holdall_io_functions>()
+        ));
     }
     let mut table = none;
     // SAFETY: by contract struct_size bytes are there; they fit the copy, in which all zeros are valid.

@@ -127,9 +127,10 @@ impl File for FunctionsFile {
             return Ok(0);
         }
         let n = self.functions.read_at(&self.name, at, dst).map_err(|r| refused("read_at", &self.shown, r))?;
-        usize::try_from(n).ok().filter(|&n| n <= dst.len()).ok_or_else(|| {
-            fail!(Callback, "{}: the caller's read_at was asked for {} bytes and claims {n}", self.shown, dst.len())
-        })
+        usize::try_from(n)
+            .ok()
+            .filter(|&n| n <= dst.len())
+            .ok_or_else(|| fail!(Callback, "{}: the caller's read_at was asked for {} bytes and claims {n}", self.shown, dst.len()))
     }
 
     fn write_at(&self, at: u64, src: &[u8]) -> Result<()> {

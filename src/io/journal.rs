@@ -293,7 +293,11 @@ impl Hot {
                 let n = (s.len - done).min(PIECE as u64) as usize;
                 let piece = buf.get_mut(..n).unwrap_or_default();
                 self.file.read_exact_at(s.from.saturating_add(done), piece)?;
-                if check { crc.update(piece) } else { f(s.at.saturating_add(done), piece)? }
+                if check {
+                    crc.update(piece)
+                } else {
+                    f(s.at.saturating_add(done), piece)?
+                }
                 done += n as u64;
             }
             if check && crc.finalize() != s.crc {
@@ -305,7 +309,9 @@ impl Hot {
 
     fn undo(&self, c: &Container) -> Result<()> {
         for e in &self.entries {
-            let Entry::Undo { name, size, witness, saved } = e else { continue };
+            let Entry::Undo { name, size, witness, saved } = e else {
+                continue;
+            };
             let Some(size) = *size else {
                 c.folder.remove_if_there(name)?;
                 continue;
@@ -405,7 +411,9 @@ impl Undo {
         publish(c, durable, |journal| {
             let mut end = index;
             for (change, e) in changes.iter().zip(&mut entries) {
-                let Entry::Undo { saved, .. } = e else { continue };
+                let Entry::Undo { saved, .. } = e else {
+                    continue;
+                };
                 saved.from = end;
                 saved.crc = copy(change.file, saved, journal, end)?;
                 end = end.saturating_add(saved.len);
@@ -440,7 +448,9 @@ impl Change<'_> {
 
 /// Copies a range into the journal; returns its CRC-32.
 fn copy(file: Option<&dyn File>, s: &Saved, journal: &dyn File, to: u64) -> Result<u32> {
-    let Some(file) = file else { return Ok(crc32(&[])) };
+    let Some(file) = file else {
+        return Ok(crc32(&[]));
+    };
     let mut buf = memory::zeroed(usize::try_from(s.len).unwrap_or(PIECE).min(PIECE))?;
     let mut crc = crc32fast::Hasher::new();
     let mut done = 0;
@@ -462,7 +472,10 @@ pub fn swap(c: &Container, durable: bool, renames: &[&str], gone: &[&str]) -> Sw
         Ok(true) => Swapped::Done,
         Ok(false) => Swapped::Counts,
         // what was renamed, or told of in a journal, is there unless the power fails now
-        Err(e) if renames.first().is_some_and(|p| c.folder.exists(&c.new_name(p)).unwrap_or(false)) && !c.folder.exists(&c.journal()).unwrap_or(true) => {
+        Err(e)
+            if renames.first().is_some_and(|p| c.folder.exists(&c.new_name(p)).unwrap_or(false))
+                && !c.folder.exists(&c.journal()).unwrap_or(true) =>
+        {
             Swapped::Nothing(e)
         }
         Err(e) => Swapped::Unsure(e),
@@ -615,7 +628,9 @@ impl File for Before {
     fn read_at(&self, at: u64, dst: &mut [u8]) -> Result<usize> {
         let end = self.size.min(at.saturating_add(dst.len() as u64));
         let n = usize::try_from(end.saturating_sub(at)).unwrap_or(0);
-        let Some(dst) = dst.get_mut(..n) else { return Ok(0) };
+        let Some(dst) = dst.get_mut(..n) else {
+            return Ok(0);
+        };
         let got = self.file.read_at(at, dst)?;
         let s = &self.saved;
         let (from, to) = (s.at.max(at), (s.at + s.len).min(end));

@@ -76,12 +76,7 @@ pub trait File: Send + Sync {
         if n == dst.len() {
             return Ok(());
         }
-        Err(fail!(
-            Format,
-            "{}: {} bytes were expected at {at}, {n} are there: the file was cut short",
-            self.name(),
-            dst.len()
-        ))
+        Err(fail!(Format, "{}: {} bytes were expected at {at}, {n} are there: the file was cut short", self.name(), dst.len()))
     }
 }
 

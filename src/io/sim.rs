@@ -181,8 +181,7 @@ impl SimDisk {
             };
             let mut names = s.durable_names.clone();
             s.pending_names[..names_kept].iter().for_each(|op| apply_name(&mut names, op));
-            let files: BTreeMap<OsString, Vec<u8>> =
-                names.iter().map(|(n, &i)| (n.clone(), survivor(&s.inodes[i], round, &mut rng))).collect();
+            let files: BTreeMap<OsString, Vec<u8>> = names.iter().map(|(n, &i)| (n.clone(), survivor(&s.inodes[i], round, &mut rng))).collect();
             if !out.contains(&files) {
                 out.push(files);
             }
@@ -224,15 +223,13 @@ fn survivor(inode: &Inode, round: usize, rng: &mut Rng) -> Vec<u8> {
 
 /// Some of the 512-byte sectors of a write: a head, a tail, or any of them.
 fn torn(p: &Pending, rng: &mut Rng) -> Pending {
-    let Pending::Write(at, b) = p else { return p.clone() };
+    let Pending::Write(at, b) = p else {
+        return p.clone();
+    };
     let first = 512 - (*at as usize % 512);
     let edges: Vec<usize> = std::iter::once(0).chain((first..b.len()).step_by(512)).chain([b.len()]).collect();
     let i = rng.below(edges.len());
-    if rng.below(2) == 0 {
-        Pending::Write(*at, b[..edges[i]].to_vec())
-    } else {
-        Pending::Write(*at + edges[i] as u64, b[edges[i]..].to_vec())
-    }
+    if rng.below(2) == 0 { Pending::Write(*at, b[..edges[i]].to_vec()) } else { Pending::Write(*at + edges[i] as u64, b[edges[i]..].to_vec()) }
 }
 
 /// A small generator of numbers: the tests must be repeatable.

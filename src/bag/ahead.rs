@@ -1,0 +1,132 @@
+//! Records that were appended and are not encoded yet, and how many of them are encoded together: those
+//! that come one by one are gathered until there is work for all threads.
+#![forbid(unsafe_code)]
+
+use super::codec::{Encoder, Encoding};
+use crate::error::Result;
+use crate::memory;
+use crate::parallel;
+use std::sync::{Mutex, PoisonError};
+
+/// A piece of records that is worth a task.
+const PIECE_RECORDS: usize = 1024;
+const PIECE_BYTES: u64 = 256 << 10;
+
+/// Records in one run of bytes: record `i` is `data[offsets[i]..offsets[i + 1]]`.
+pub struct Gathered {
+    /// The bytes of all.
+    pub data: Vec<u8>,
+    /// Their bounds.
+    pub offsets: Vec<u64>,
+}
+
+impl Gathered {
+    /// No record.
+    pub fn new() -> Gathered {
+        Gathered { data: Vec::new(), offsets: vec![0] }
+    }
+
+    /// How many.
+    pub fn count(&self) -> u64 {
+        self.offsets.len().saturating_sub(1) as u64
+    }
+
+    /// Is there, with these records more, enough for all threads?
+    pub fn fills(&self, records: usize, bytes: usize, threads: usize) -> bool {
+        let wanted = 2 * threads.clamp(1, 16);
+        self.offsets.len() + records > wanted * PIECE_RECORDS || self.data.len() + bytes > wanted * PIECE_BYTES as usize
+    }
+
+    /// Takes in one more.
+    pub fn push(&mut self, record: &[u8]) -> Result<()> {
+        memory::reserve(&mut self.offsets, 1)?;
+        memory::reserve(&mut self.data, record.len())?;
+        self.data.extend_from_slice(record);
+        self.offsets.push(self.data.len() as u64);
+        Ok(())
+    }
+
+    /// Lets go of the first `n`.
+    pub fn drop_first(&mut self, n: u64) {
+        let n = n.min(self.count());
+        let from = self.offsets.get(n as usize).copied().unwrap_or(0);
+        self.data.drain(..from as usize);
+        self.offsets.drain(..n as usize);
+        self.offsets.iter_mut().for_each(|o| *o -= from);
+    }
+}
+
+/// Records as they are stored.
+#[derive(Default)]
+pub struct Encoded {
+    /// One after the other.
+    pub bytes: Vec<u8>,
+    /// Their lengths.
+    pub lengths: Vec<u64>,
+}
+
+/// Encodes records on several threads, with contexts that are kept.
+pub struct Encoders {
+    encoding: Encoding,
+    spare: Mutex<Vec<Encoder>>,
+}
+
+impl Encoders {
+    /// For this encoding; an error where the codec refuses it.
+    pub fn new(encoding: &Encoding) -> Result<Encoders> {
+        let first = encoding.encoder()?;
+        Ok(Encoders { encoding: encoding.clone(), spare: Mutex::new(vec![first]) })
+    }
+
+    /// Encodes records in order and gives them to `take`, piece by piece; stops at the first failure.
+    pub fn each(&self, data: &[u8], offsets: &[u64], threads: usize, mut take: impl FnMut(Encoded) -> Result<()>) -> Result<()> {
+        let bytes = offsets.last().zip(offsets.first()).map_or(0, |(b, a)| b - a);
+        let threads = if bytes >= 64 << 10 { threads } else { 1 };
+        for group in pieces(offsets).chunks(threads.max(1) * 4) {
+            let mut done: Vec<(&[u64], Result<Encoded>)> = group.iter().map(|o| (*o, Ok(Encoded::default()))).collect();
+            parallel::for_each(threads, done.iter_mut().collect(), |(o, encoded): &mut (&[u64], _)| *encoded = self.piece(data, o));
+            done.into_iter().try_for_each(|(_, encoded)| take(encoded?))?;
+        }
+        Ok(())
+    }
+
+    fn piece(&self, data: &[u8], offsets: &[u64]) -> Result<Encoded> {
+        let mut e = Encoded::default();
+        memory::reserve(&mut e.lengths, offsets.len())?;
+        let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut encoder = match spare {
+            Some(s) => s,
+            None => self.encoding.encoder()?,
+        };
+        for w in offsets.windows(2) {
+            let stored = encoder.encode(span(data, w))?;
+            memory::reserve(&mut e.bytes, stored.len())?;
+            e.bytes.extend_from_slice(stored);
+            e.lengths.push(stored.len() as u64);
+        }
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(encoder);
+        Ok(e)
+    }
+}
+
+/// What lies between the first and the last of these offsets.
+pub fn span<'a>(data: &'a [u8], offsets: &[u64]) -> &'a [u8] {
+    let ends = offsets.first().zip(offsets.last());
+    ends.and_then(|(&a, &b)| data.get(a as usize..b as usize)).unwrap_or_default()
+}
+
+/// Cuts offsets into pieces that overlap by one.
+fn pieces(offsets: &[u64]) -> Vec<&[u64]> {
+    let mut out = Vec::new();
+    let mut rest = offsets;
+    while let [first, after @ ..] = rest {
+        if after.is_empty() {
+            break;
+        }
+        let fits = after.iter().take(PIECE_RECORDS).take_while(|&&b| b - first <= PIECE_BYTES).count().max(1);
+        let (piece, _) = rest.split_at_checked(fits + 1).unwrap_or((rest, &[]));
+        out.push(piece);
+        rest = rest.get(fits..).unwrap_or_default();
+    }
+    out
+}
