@@ -44,9 +44,7 @@ impl Sum {
             6 => Sum::Sha256,
             7 => Sum::Sha384,
             8 => Sum::Sha512,
-            _ => {
-                return Err(fail!(Argument, "{n} is no checksum: HOLDALL_SUM_NONE (0) to HOLDALL_SUM_SHA512 (8) can be computed"));
-            }
+            _ => return Err(fail!(Argument, "{n} is no checksum: HOLDALL_SUM_NONE (0) to HOLDALL_SUM_SHA512 (8) can be computed")),
         })
     }
 

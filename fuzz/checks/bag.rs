@@ -7,9 +7,7 @@ use std::sync::Arc;
 
 /// Panics where something is wrong.
 pub fn run(data: &[u8]) {
-    let Some((&how, bytes)) = data.split_first() else {
-        return;
-    };
+    let Some((&how, bytes)) = data.split_first() else { return };
     let mut o = Options::new();
     let _ = o.set(Opt::Codec, if how & 1 == 0 { 6 } else { 0 });
     let _ = o.set(Opt::BagLimitsCache, i64::from(how >> 1 & 1));
@@ -19,9 +17,7 @@ pub fn run(data: &[u8]) {
         let _ = o.set_bytes(Opt::Dictionary, b"a dictionary of any content, a dictionary");
     }
     let place = Place::new(Arc::new(MemoryFolder::new(bytes.to_vec())), "");
-    let Ok(bag) = Bag::open_in(&[place], &o) else {
-        return;
-    };
+    let Ok(bag) = Bag::open_in(&[place], &o) else { return };
     let n = bag.size().min(64);
     let each: Vec<_> = (0..n).map(|i| bag.read(i)).collect();
     match bag.read_range(0, n) {

@@ -72,9 +72,7 @@ fn all(folder: &Arc<dyn Folder>, o: &Options) -> Option<Vec<Vec<u8>>> {
 
 /// Panics where something is wrong.
 pub fn run(data: &[u8]) {
-    let Some((&[how, a, b, c], mut rest)) = data.split_first_chunk::<4>() else {
-        return;
-    };
+    let Some((&[how, a, b, c], mut rest)) = data.split_first_chunk::<4>() else { return };
     let files = Files::default();
     for (name, len) in [("x", a), ("limits.x", b), ("checksums.x", c), ("x.holdall-journal", 255)] {
         let (part, after) = rest.split_at(rest.len().min(len.into()));

@@ -266,9 +266,7 @@ impl<'a> Task<'a> {
         let none = Around { before: 0, from: 1, to: 0, after: 0 };
         match &self.which {
             Which::Run { bounds, edges, .. } => {
-                let Some(&[from, to]) = bounds.get(k..k + 2) else {
-                    return none;
-                };
+                let Some(&[from, to]) = bounds.get(k..k + 2) else { return none };
                 let before = k.checked_sub(1).and_then(|j| bounds.get(j)).unwrap_or(&edges.0);
                 Around { before: *before, from, to, after: *bounds.get(k + 2).unwrap_or(&edges.1) }
             }
@@ -283,12 +281,8 @@ impl<'a> Task<'a> {
 
     /// May all be copied as one?
     fn rising(&self) -> bool {
-        let Which::Run { bounds, edges, .. } = &self.which else {
-            return false;
-        };
-        let Some((&from, &to)) = bounds.first().zip(bounds.last()) else {
-            return false;
-        };
+        let Which::Run { bounds, edges, .. } = &self.which else { return false };
+        let Some((&from, &to)) = bounds.first().zip(bounds.last()) else { return false };
         let around = Around { before: edges.0, from, to, after: edges.1 };
         bounds.is_sorted() && to <= self.shard.end() && !self.shard.doubtful(around)
     }
@@ -376,9 +370,7 @@ impl<'a> Task<'a> {
 
     /// Finds the extents of scattered records, reading near limits together.
     fn locate(&mut self) -> Result<()> {
-        let Which::Scattered { items, extents } = &mut self.which else {
-            return Ok(());
-        };
+        let Which::Scattered { items, extents } = &mut self.which else { return Ok(()) };
         let limits = self.shard.limits();
         *extents = memory::with_room(items.len())?;
         for group in items.chunk_by(near(LIMITS_GAP)) {
@@ -478,9 +470,7 @@ impl<'a> Task<'a> {
         if let Some(mapped) = self.shard.mapped((a, b)) {
             return mapped;
         }
-        let Some(f) = self.found.get(k) else {
-            return &[];
-        };
+        let Some(f) = self.found.get(k) else { return &[] };
         self.fetched.get(f.at..f.at + (b - a) as usize).unwrap_or_default()
     }
 
@@ -491,9 +481,7 @@ impl<'a> Task<'a> {
         }
         let (a, b) = self.extent(k);
         let looked = if a == b { Ok(None) } else { self.look_inside(k, budget).map(Some) };
-        let Some(f) = self.found.get_mut(k) else {
-            return Ok(());
-        };
+        let Some(f) = self.found.get_mut(k) else { return Ok(()) };
         f.size = 0;
         match looked? {
             None => f.odd = Some(Odd::Empty),
@@ -521,9 +509,7 @@ impl<'a> Task<'a> {
     }
 
     fn compare_with_neighbours(&self, k: usize) -> Result<()> {
-        let Some(odd) = self.found.get(k).filter(|f| !f.bad).and_then(|f| f.odd) else {
-            return Ok(());
-        };
+        let Some(odd) = self.found.get(k).filter(|f| !f.bad).and_then(|f| f.odd) else { return Ok(()) };
         if odd == Odd::Empty && self.between_sound_ones(k) {
             return Ok(());
         }
@@ -533,9 +519,7 @@ impl<'a> Task<'a> {
     /// Is an empty record of a run between records of the run that speak for it? Then no limit needs to be
     /// read again.
     fn between_sound_ones(&self, k: usize) -> bool {
-        let Which::Run { .. } = self.which else {
-            return false;
-        };
+        let Which::Run { .. } = self.which else { return false };
         let one = |k: usize| self.found.get(k).is_some_and(|f| !f.bad && f.odd.is_none());
         let empty = |k: usize| self.found.get(k).is_some_and(|f| !f.bad && f.odd == Some(Odd::Empty));
         // runs of empty records are looked along a little; longer ones are left to the limits
@@ -636,9 +620,7 @@ fn whole(error: Error) -> Failure {
 pub fn runs(runs: &[Run<'_>], rules: Rules<'_>) -> std::result::Result<Records, Failure> {
     let mut all_bounds: Vec<Vec<u64>> = Vec::new();
     let budget = Budget::new(rules.memory_limit);
-    let of = |r: &Run<'_>| {
-        if r.shard.decoder().codec() == Codec::None { 24 } else { PER_RECORD }
-    };
+    let of = |r: &Run<'_>| if r.shard.decoder().codec() == Codec::None { 24 } else { PER_RECORD };
     let needed = runs.iter().fold(0u64, |n, r| n.saturating_add(r.n.saturating_mul(of(r))));
     budget.take(needed).map_err(whole)?;
     for r in runs {
@@ -688,9 +670,7 @@ pub fn scattered(shards: &[Shard], items: &[Item], rules: Rules<'_>) -> std::res
     let mut tasks = Vec::new();
     let mut worth = false;
     for same in items.chunk_by(|a, b| a.shard == b.shard) {
-        let Some(shard) = same.first().and_then(|i| shards.get(i.shard)) else {
-            continue;
-        };
+        let Some(shard) = same.first().and_then(|i| shards.get(i.shard)) else { continue };
         let mean = shard.end() / shard.count().max(1);
         worth |= enough(shard, items.len(), mean.saturating_mul(items.len() as u64));
         let piece = if mean > 16 << 10 { 4 } else { TASK_SCATTERED };
@@ -817,9 +797,7 @@ fn empty(records: &mut Records, damaged: Vec<(u64, Error)>) {
     let mut bad = damaged.iter().map(|(out, _)| *out as usize).peekable();
     let (mut from, mut end) = (0usize, 0usize);
     for i in 0..records.len() {
-        let Some(o) = records.offsets.get_mut(i + 1) else {
-            continue;
-        };
+        let Some(o) = records.offsets.get_mut(i + 1) else { continue };
         let to = std::mem::replace(o, 0) as usize;
         if bad.next_if_eq(&i).is_none() {
             records.data.copy_within(from..to, end);

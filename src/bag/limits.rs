@@ -118,9 +118,7 @@ impl Limits {
 
     /// The bytes of limits from `from` on.
     fn fetch(&self, from: u64, dst: &mut [u8]) -> Result<()> {
-        let Place::Disk { file, base, .. } = &self.place else {
-            return Ok(());
-        };
+        let Place::Disk { file, base, .. } = &self.place else { return Ok(()) };
         let at = base.saturating_add(from.saturating_mul(LIMIT));
         match file.bytes().and_then(|b| b.get(usize::try_from(at).ok()?..)?.get(..dst.len())) {
             Some(b) => dst.copy_from_slice(b),
@@ -132,9 +130,7 @@ impl Limits {
     /// To be called after limits were read and before they are believed: an error where the file has
     /// changed under us. One call serves a whole batch.
     pub fn still(&self) -> Result<()> {
-        let Place::Disk { file, unchanged: Some(was), .. } = &self.place else {
-            return Ok(());
-        };
+        let Place::Disk { file, unchanged: Some(was), .. } = &self.place else { return Ok(()) };
         let now = file.size()?;
         if now == *was {
             return Ok(());

@@ -147,12 +147,8 @@ impl Repair<'_> {
         if !self.raw() {
             return shape::find_end(records, size, &self.decoder, self.memory_limit);
         }
-        let Some(Sums { file, count: Some(count) }) = self.sums()? else {
-            return Ok(None);
-        };
-        let Some(end) = count.checked_mul(LIMIT).and_then(|n| size.checked_sub(n)).filter(|_| count > 0) else {
-            return Ok(None);
-        };
+        let Some(Sums { file, count: Some(count) }) = self.sums()? else { return Ok(None) };
+        let Some(end) = count.checked_mul(LIMIT).and_then(|n| size.checked_sub(n)).filter(|_| count > 0) else { return Ok(None) };
         let proved = shape::sums_fit(records, &*file, end, count, self.memory_limit)?;
         Ok(proved.then_some(end))
     }
@@ -175,9 +171,7 @@ impl Repair<'_> {
             Err(e) if e.status == Status::Missing => return Ok(None),
             Err(e) => return Err(e),
         };
-        let Some(whole) = sound_limits(&*limits, size)? else {
-            return Ok(None);
-        };
+        let Some(whole) = sound_limits(&*limits, size)? else { return Ok(None) };
         // no limits say nothing about records that are there: they may wait in a buffer that was lost
         if whole.count == 0 && size > 0 {
             return Ok(None);

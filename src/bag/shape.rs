@@ -76,9 +76,7 @@ pub fn last_limit(file: &dyn File, limits: &Limits, end: u64, size: u64, decoder
     if beyond > 1 {
         return Err(fail!(Format, "{}: the last limit, {end}, is smaller than those before it: it is damaged", file.name()));
     }
-    let Some(&start) = before.iter().rev().find(|&&b| b <= end) else {
-        return Ok(());
-    };
+    let Some(&start) = before.iter().rev().find(|&&b| b <= end) else { return Ok(()) };
     let found = frames_end(&source, start, end);
     // a damaged frame may seem to end elsewhere; only one that decodes is a proof against a limit
     let across = found > end || (found > start && found < end && look_like_limits(file, found, size)?);
@@ -266,9 +264,7 @@ fn one_record(file: &dyn File, from: u64, to: u64) -> bool {
     let source = FileSource::new(file, to);
     let (mut at, mut data) = (from, 0);
     while at < to && data < 2 {
-        let Ok(f) = frame::frame(&source, at) else {
-            return false;
-        };
+        let Ok(f) = frame::frame(&source, at) else { return false };
         at += f.len;
         data += u32::from(!f.skippable);
     }

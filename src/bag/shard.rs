@@ -256,9 +256,7 @@ impl Shard {
         let stored_size = memory::allow(extent.1 - extent.0, u64::MAX, "a record")?;
         match self.decoder.codec() {
             Codec::None => {
-                let Some(dst) = fitting(dst, stored_size)? else {
-                    return Ok(stored_size);
-                };
+                let Some(dst) = fitting(dst, stored_size)? else { return Ok(stored_size) };
                 match self.mapped(extent) {
                     Some(b) => dst.copy_from_slice(b),
                     None => self.records.read_exact_at(extent.0, dst)?,

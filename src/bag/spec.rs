@@ -97,9 +97,7 @@ fn count(prefix: &[u8], suffix: &[u8]) -> Result<u32> {
 /// The N of a name `start-MMMMM-of-NNNNN suffix`.
 fn shard_count(name: &[u8], start: &[u8], suffix: &[u8]) -> Option<u32> {
     let middle = name.strip_prefix(start)?.strip_suffix(suffix)?;
-    let [b'-', i @ .., _, _, _, _, _, _, _, _, _] = middle else {
-        return None;
-    };
+    let [b'-', i @ .., _, _, _, _, _, _, _, _, _] = middle else { return None };
     let n = middle.get(1 + i.len()..)?.strip_prefix(b"-of-")?;
     let number = |b: &[u8]| (b.len() == 5 && b.iter().all(u8::is_ascii_digit)).then(|| std::str::from_utf8(b).ok()?.parse::<u32>().ok()).flatten();
     let (i, n) = (number(i)?, number(n)?);

@@ -348,9 +348,7 @@ fn no_repair_makes_wrong_records_readable() {
                 let o = Options::new().with(Opt::Codec, f.codec).unwrap().with(Opt::BagLimits, f.separate).unwrap();
                 match repair_in(&disk.folder(), OsStr::new(f.name), &o) {
                     Ok(done) => {
-                        let Ok(b) = bag(&disk.folder(), f) else {
-                            continue;
-                        };
+                        let Ok(b) = bag(&disk.folder(), f) else { continue };
                         assert!(done.kept <= 6);
                         if let Err(how) = wrong_reads(&b, &records[..done.kept as usize]) {
                             panic!("{f:?} {} byte {at} ^ {x:#x}: repaired, {how}", name.display());
@@ -511,9 +509,7 @@ fn open_memory(bytes: Vec<u8>, codec: i64) -> Result<Bag> {
 
 /// Anything may come out of any bytes, but not a panic, and no two ways of reading may disagree.
 fn read_anything(bytes: &[u8], codec: i64) {
-    let Ok(b) = open_memory(bytes.to_vec(), codec) else {
-        return;
-    };
+    let Ok(b) = open_memory(bytes.to_vec(), codec) else { return };
     let n = b.size().min(40);
     let each: Vec<_> = (0..n).map(|i| b.read(i)).collect();
     match b.read_range(0, n) {

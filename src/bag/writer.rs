@@ -547,9 +547,7 @@ impl Writer {
 
     /// A commit in place.
     fn commit_append(&mut self) -> Result<()> {
-        let Some(base) = &self.base else {
-            return Ok(());
-        };
+        let Some(base) = &self.base else { return Ok(()) };
         self.still_ours(base)?;
         let new_end = base.end + self.records.len();
         if self.separate {

@@ -309,9 +309,7 @@ impl Hot {
 
     fn undo(&self, c: &Container) -> Result<()> {
         for e in &self.entries {
-            let Entry::Undo { name, size, witness, saved } = e else {
-                continue;
-            };
+            let Entry::Undo { name, size, witness, saved } = e else { continue };
             let Some(size) = *size else {
                 c.folder.remove_if_there(name)?;
                 continue;
@@ -411,9 +409,7 @@ impl Undo {
         publish(c, durable, |journal| {
             let mut end = index;
             for (change, e) in changes.iter().zip(&mut entries) {
-                let Entry::Undo { saved, .. } = e else {
-                    continue;
-                };
+                let Entry::Undo { saved, .. } = e else { continue };
                 saved.from = end;
                 saved.crc = copy(change.file, saved, journal, end)?;
                 end = end.saturating_add(saved.len);
@@ -448,9 +444,7 @@ impl Change<'_> {
 
 /// Copies a range into the journal; returns its CRC-32.
 fn copy(file: Option<&dyn File>, s: &Saved, journal: &dyn File, to: u64) -> Result<u32> {
-    let Some(file) = file else {
-        return Ok(crc32(&[]));
-    };
+    let Some(file) = file else { return Ok(crc32(&[])) };
     let mut buf = memory::zeroed(usize::try_from(s.len).unwrap_or(PIECE).min(PIECE))?;
     let mut crc = crc32fast::Hasher::new();
     let mut done = 0;
@@ -628,9 +622,7 @@ impl File for Before {
     fn read_at(&self, at: u64, dst: &mut [u8]) -> Result<usize> {
         let end = self.size.min(at.saturating_add(dst.len() as u64));
         let n = usize::try_from(end.saturating_sub(at)).unwrap_or(0);
-        let Some(dst) = dst.get_mut(..n) else {
-            return Ok(0);
-        };
+        let Some(dst) = dst.get_mut(..n) else { return Ok(0) };
         let got = self.file.read_at(at, dst)?;
         let s = &self.saved;
         let (from, to) = (s.at.max(at), (s.at + s.len).min(end));

@@ -223,9 +223,7 @@ fn survivor(inode: &Inode, round: usize, rng: &mut Rng) -> Vec<u8> {
 
 /// Some of the 512-byte sectors of a write: a head, a tail, or any of them.
 fn torn(p: &Pending, rng: &mut Rng) -> Pending {
-    let Pending::Write(at, b) = p else {
-        return p.clone();
-    };
+    let Pending::Write(at, b) = p else { return p.clone() };
     let first = 512 - (*at as usize % 512);
     let edges: Vec<usize> = std::iter::once(0).chain((first..b.len()).step_by(512)).chain([b.len()]).collect();
     let i = rng.below(edges.len());
