@@ -199,7 +199,7 @@ impl Repair<'_> {
 
     /// Writes the one limit that the frames contradict.
     fn mend_last_limit(&self, records: &dyn File, end: u64, size: u64) -> Result<Repaired> {
-        let change = Change { name: self.container.main.clone(), file: Some(records), over: size - LIMIT..size };
+        let change = Change::new(self.container.main.clone(), Some(records), Some(size - LIMIT..size));
         self.change(&[change], || {
             records.write_at(size - LIMIT, &end.to_le_bytes())?;
             self.sync(records)
@@ -225,8 +225,8 @@ impl Repair<'_> {
         // limits.NAME is cut to what counts in the same change: cut off between it and the removal, the two
         // can be told to say the same
         let changes = [
-            Change { name: self.container.main.clone(), file: Some(records), over: whole.end..u64::MAX },
-            Change { name: self.limits_name.clone(), file: Some(limits), over: whole.count * LIMIT..u64::MAX },
+            Change::new(self.container.main.clone(), Some(records), Some(whole.end..u64::MAX)),
+            Change::new(self.limits_name.clone(), Some(limits), Some(whole.count * LIMIT..u64::MAX)),
         ];
         self.change(&changes, || {
             limits.set_size(whole.count * LIMIT)?;
@@ -273,9 +273,9 @@ impl Repair<'_> {
                 self.folder.show(&self.sums_name)
             ));
         }
-        let mut changes = vec![Change { name: self.limits_name.clone(), file: Some(&*limits), over: kept * LIMIT..bytes }];
+        let mut changes = vec![Change::new(self.limits_name.clone(), Some(&*limits), Some(kept * LIMIT..bytes))];
         if let Some(s) = &sums {
-            changes.push(Change { name: self.sums_name.clone(), file: Some(&*s.file), over: kept * SUM..u64::MAX });
+            changes.push(Change::new(self.sums_name.clone(), Some(&*s.file), Some(kept * SUM..u64::MAX)));
         }
         let torn_sums = sums.as_ref().is_some_and(|s| s.count != Some(kept));
         if dropped > 0 || torn_sums {

@@ -21,7 +21,7 @@ use crate::checksum::crc32;
 use crate::error::{Error, Result, Status, fail};
 use crate::io::journal::{self, Change, Container, Swapped, Undo};
 use crate::io::lock::Lock;
-use crate::io::{Access, File, Folder, file};
+use crate::io::{self, Access, File, Folder, file};
 use crate::memory;
 use crate::options::{Opt, Options};
 use std::ffi::{OsStr, OsString};
@@ -159,15 +159,7 @@ impl Sink {
     /// Copies all of it to `at` of another file.
     fn copy_to(&self, to: &dyn File, at: u64) -> Result<()> {
         if let Some(from) = self.file.as_ref().filter(|_| self.written > 0) {
-            let mut piece = memory::zeroed((self.written).min(BUFFER as u64) as usize)?;
-            let mut done = 0;
-            while done < self.written {
-                let n = (self.written - done).min(BUFFER as u64) as usize;
-                let part = piece.get_mut(..n).unwrap_or_default();
-                from.read_exact_at(self.base + done, part)?;
-                to.write_at(at + done, part)?;
-                done += n as u64;
-            }
+            io::copy(&**from, self.base, to, at, self.written)?;
         }
         if self.buffer.is_empty() { Ok(()) } else { to.write_at(at + self.written, &self.buffer) }
     }
@@ -556,11 +548,11 @@ impl Writer {
         }
         let sums_name = self.container.name(SUMS_PREFIX);
         let mut changes = vec![match &base.limits {
-            Some(l) => Change { name: self.container.name(LIMITS_PREFIX), file: Some(&**l), over: 0..0 },
-            None => Change { name: self.container.main.clone(), file: Some(&*base.records), over: base.end..u64::MAX },
+            Some(l) => Change::new(self.container.name(LIMITS_PREFIX), Some(&**l), None),
+            None => Change::new(self.container.main.clone(), Some(&*base.records), Some(base.end..u64::MAX)),
         }];
         if self.with_sums {
-            changes.push(Change { name: sums_name.clone(), file: base.sums.as_deref(), over: 0..0 });
+            changes.push(Change::new(sums_name.clone(), base.sums.as_deref(), None));
         }
         let undo = Undo::begin(&self.container, self.durable, &changes)?;
         match self.write_append(base, new_end) {

@@ -209,6 +209,11 @@ impl File for LocalFile {
         self.identity
     }
 
+    fn modified(&self) -> Result<u64> {
+        let m = self.file.metadata().map_err(|e| Error::os(&self.name, &e))?;
+        Ok((m.mtime() as u64).wrapping_mul(1_000_000_000).wrapping_add(m.mtime_nsec() as u64))
+    }
+
     fn stamp(&self) -> Result<u64> {
         let m = self.file.metadata().map_err(|e| Error::os(&self.name, &e))?;
         Ok((m.ctime() as u64).wrapping_mul(1_000_000_000).wrapping_add(m.ctime_nsec() as u64))

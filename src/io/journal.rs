@@ -19,9 +19,9 @@
 //!
 //! Layout (little-endian): `holdall journal\n`, u32 version 1, u32 kind, u64 that tells one journal from
 //! another, u32 entries, then the entries, then u32 CRC-32 of all before, then saved bytes. Entry: u16 length and bytes of a name;
-//! undo: u64 old length (all ones: no such file), u32 CRC-32 of up to 4 KiB before the place (they tell
-//! that this is still the same file), u64 place, u64 length, u64 place of the saved bytes in the journal,
-//! u32 their CRC-32; swap: u16 1 and u16 length and bytes of the final
+//! undo, one for each range, those of a file in rising order: u64 old length (all ones: no such file), u32
+//! CRC-32 of up to 4 KiB before the place, none of an earlier range (they tell that this is still the same
+//! file), u64 place, u64 length, u64 place of the saved bytes in the journal, u32 their CRC-32; swap: u16 1 and u16 length and bytes of the final
 //! name, or u16 0: the file is to be removed. The name "" is a name: that of storage with one file.
 #![forbid(unsafe_code)]
 
@@ -43,12 +43,18 @@ const ABSENT: u64 = u64::MAX;
 /// The index of a journal (not the saved bytes) is small: a few files.
 const INDEX_LIMIT: usize = 1 << 20;
 const PIECE: usize = 1 << 20;
-/// A container has a few files.
-const MOST_ENTRIES: u32 = 16;
+/// A container has a few files, and a change a few ranges.
+const MOST_ENTRIES: u32 = 4096;
+/// Ranges that one change may have.
+pub const MOST_RANGES: usize = MOST_ENTRIES as usize / 2;
 const WITNESS: u64 = 4 << 10;
 /// Longer than a reader takes from reading a limit to asking for the length, and than the clock of a file
 /// system stands still.
-const UNDO_PAUSE: Duration = Duration::from_millis(if cfg!(test) { 0 } else { 20 });
+const UNDO_PAUSE: Duration = Duration::from_millis(if cfg!(any(test, fuzzing)) { 0 } else { 20 });
+/// Longer than a file is without its name while it is swapped in.
+const MISSED: Duration = Duration::from_millis(10);
+/// Between looks at a journal that may be another one by then.
+const LOAD_PAUSE: Duration = Duration::from_millis(if cfg!(fuzzing) { 0 } else { 1 });
 
 /// A container: the files that belong together, and the folder they are in. A journal may name these
 /// files and no others, whatever its bytes say.
@@ -214,7 +220,7 @@ fn load(c: &Container) -> Result<Option<Hot>> {
     for _ in 0..3 {
         match load_once(c) {
             Err(e) if e.status == Status::Missing => return Ok(None),
-            Err(e) if e.status == Status::Format => std::thread::sleep(Duration::from_millis(1)),
+            Err(e) if e.status == Status::Format => std::thread::sleep(LOAD_PAUSE),
             r => return r.map(Some),
         }
     }
@@ -237,14 +243,21 @@ fn load_once(c: &Container) -> Result<Hot> {
     Ok(Hot { file, nonce, entries })
 }
 
-/// Can these entries be ours: each about another file of the container, and within its bounds?
+/// Can these entries be ours: each about another file of the container or another range of it, and within
+/// its bounds?
 fn sound(c: &Container, entries: &[Entry], journal: u64) -> bool {
     let mut names: Vec<&OsStr> = Vec::new();
+    let mut before: Option<(&OsStr, Option<u64>, u64)> = None;
     let fits = entries.iter().all(|e| match e {
         Entry::Undo { name, size, saved, .. } => {
-            names.push(name);
-            let within = saved.at.checked_add(saved.len).is_some_and(|end| end <= size.unwrap_or(0));
-            c.has(name) && within && saved.from.checked_add(saved.len).is_some_and(|end| end <= journal)
+            let Some(end) = saved.at.checked_add(saved.len) else { return false };
+            let goes_on = before.is_some_and(|(n, ..)| n == name);
+            let rises = before.is_none_or(|(_, s, last)| !goes_on || (s == *size && saved.at >= last));
+            if !goes_on {
+                names.push(name);
+            }
+            before = Some((name, *size, end));
+            rises && c.has(name) && end <= size.unwrap_or(0) && saved.from.checked_add(saved.len).is_some_and(|end| end <= journal)
         }
         Entry::Swap { name, to: Some(to) } => {
             names.push(to);
@@ -259,20 +272,20 @@ fn sound(c: &Container, entries: &[Entry], journal: u64) -> bool {
     fits && names.windows(2).all(|w| matches!(w, [a, b] if a != b))
 }
 
-/// CRC-32 of the last bytes before `at`, which a change does not touch.
-fn witness(file: &dyn File, at: u64) -> Result<u32> {
-    let n = at.min(WITNESS);
+/// CRC-32 of the last bytes before `at` and not before `from`, which a change does not touch.
+fn witness(file: &dyn File, from: u64, at: u64) -> Result<u32> {
+    let n = at.saturating_sub(from).min(WITNESS);
     let mut bytes = memory::zeroed(n as usize)?;
     let got = file.read_at(at - n, &mut bytes)?;
     Ok(crc32(bytes.get(..got).unwrap_or_default()))
 }
 
 /// Refuses a journal that is not about this file: one that was left behind by another of the same name.
-fn same_file(file: &dyn File, size: u64, want: u32, saved: &Saved) -> Result<()> {
+fn same_file(file: &dyn File, size: u64, want: u32, from: u64, saved: &Saved) -> Result<()> {
     let now = file.size()?;
     let whole = now >= size || (saved.at <= now && saved.at + saved.len == size);
     let before = if saved.len == 0 { size } else { saved.at };
-    if whole && witness(file, before)? == want {
+    if whole && witness(file, from, before)? == want {
         return Ok(());
     }
     Err(fail!(
@@ -280,6 +293,18 @@ fn same_file(file: &dyn File, size: u64, want: u32, saved: &Saved) -> Result<()>
         "{}: a journal beside it tells of an unfinished change, but of another file of this name; if this one was made anew, remove the journal",
         file.name()
     ))
+}
+
+/// Where the range before another one of the same file ends.
+#[derive(Default)]
+struct Ends<'a>(Option<(&'a OsStr, u64)>);
+
+impl<'a> Ends<'a> {
+    fn before(&mut self, name: &'a OsStr, saved: &Saved) -> u64 {
+        let end = self.0.filter(|(n, _)| *n == name).map_or(0, |(_, end)| end);
+        self.0 = Some((name, saved.at.saturating_add(saved.len)));
+        end
+    }
 }
 
 impl Hot {
@@ -308,8 +333,10 @@ impl Hot {
     }
 
     fn undo(&self, c: &Container) -> Result<()> {
+        let mut end = Ends::default();
         for e in &self.entries {
             let Entry::Undo { name, size, witness, saved } = e else { continue };
+            let from = end.before(name, saved);
             let Some(size) = *size else {
                 c.folder.remove_if_there(name)?;
                 continue;
@@ -320,7 +347,7 @@ impl Hot {
                 Err(e) if e.status == Status::Missing => continue,
                 Err(e) => return Err(e),
             };
-            same_file(&*file, size, *witness, saved)?;
+            same_file(&*file, size, *witness, from, saved)?;
             self.replay(saved, |at, piece| file.write_at(at, piece))?;
             if saved.len > 0 && file.size()? != size {
                 // a reader that has just read what is gone now must still find another length, and one that
@@ -386,8 +413,9 @@ pub struct Change<'a> {
     pub name: OsString,
     /// It, if it is there already.
     pub file: Option<&'a dyn File>,
-    /// The range of committed bytes that will be written over; beyond it only the length changes.
-    pub over: std::ops::Range<u64>,
+    /// The ranges of committed bytes that will be written over, in rising order, none sharing a byte with
+    /// another; beyond them only the length changes. At most [`MOST_RANGES`].
+    pub over: Vec<std::ops::Range<u64>>,
 }
 
 /// A change under way. Dropping it without [`Undo::commit`] leaves the journal for the next writer.
@@ -400,18 +428,24 @@ impl Undo {
     /// Saves what is going to be changed. Nothing may be changed before this has returned.
     pub fn begin(c: &Container, durable: bool, changes: &[Change<'_>]) -> Result<Undo> {
         let mut entries = Vec::new();
+        let mut files = Vec::new();
         for change in changes {
-            entries.push(change.entry()?);
+            let of_it = change.entries()?;
+            files.extend(of_it.iter().map(|_| change.file));
+            entries.extend(of_it);
+        }
+        if entries.len() > MOST_ENTRIES as usize {
+            return Err(fail!(Limit, "a change of {} ranges at once: {MOST_ENTRIES} fit into a journal", entries.len()));
         }
         // the index has its length before the places and sums in it are known
         let nonce = nonce();
         let index = encode(UNDO, nonce, &entries).len() as u64;
         publish(c, durable, |journal| {
             let mut end = index;
-            for (change, e) in changes.iter().zip(&mut entries) {
+            for (file, e) in files.iter().zip(&mut entries) {
                 let Entry::Undo { saved, .. } = e else { continue };
                 saved.from = end;
-                saved.crc = copy(change.file, saved, journal, end)?;
+                saved.crc = copy(*file, saved, journal, end)?;
                 end = end.saturating_add(saved.len);
             }
             journal.write_at(0, &encode(UNDO, nonce, &entries))
@@ -431,14 +465,30 @@ impl Undo {
     }
 }
 
-impl Change<'_> {
-    fn entry(&self) -> Result<Entry> {
+impl<'a> Change<'a> {
+    /// Of this file, over these ranges.
+    pub fn new(name: OsString, file: Option<&'a dyn File>, over: impl IntoIterator<Item = std::ops::Range<u64>>) -> Change<'a> {
+        Change { name, file, over: over.into_iter().collect() }
+    }
+
+    fn entries(&self) -> Result<Vec<Entry>> {
         let size = self.file.map(|f| f.size()).transpose()?;
-        let end = self.over.end.min(size.unwrap_or(0));
-        let at = self.over.start.min(end);
-        let before = if at == end { size.unwrap_or(0) } else { at };
-        let witness = self.file.map_or(Ok(0), |f| witness(f, before))?;
-        Ok(Entry::Undo { name: self.name.clone(), size, witness, saved: Saved { at, len: end - at, from: 0, crc: 0 } })
+        let have = size.unwrap_or(0);
+        let (mut out, mut end) = (Vec::new(), 0);
+        for over in self.over.iter().filter(|r| r.start < r.end.min(have)) {
+            let saved = Saved { at: over.start, len: over.end.min(have) - over.start, from: 0, crc: 0 };
+            out.push(self.entry(size, end, saved.at, saved.clone())?);
+            end = saved.at + saved.len;
+        }
+        if out.is_empty() {
+            out.push(self.entry(size, 0, have, Saved { at: have, len: 0, from: 0, crc: 0 })?);
+        }
+        Ok(out)
+    }
+
+    fn entry(&self, size: Option<u64>, from: u64, before: u64, saved: Saved) -> Result<Entry> {
+        let witness = self.file.map_or(Ok(0), |f| witness(f, from, before))?;
+        Ok(Entry::Undo { name: self.name.clone(), size, witness, saved })
     }
 }
 
@@ -528,8 +578,8 @@ impl Snapshot<'_> {
         loop {
             let snap = Snapshot { container: c, hot: load(c)?, opened: Mutex::new(Vec::new()) };
             let result = read(&snap);
-            // a file that was there and is gone, or a journal: somebody writes
-            let gone = |e: &Error| e.status == Status::Missing && snap.hot.is_some();
+            // a file that was there and is gone, or a journal: somebody writes, or there was none at the last commit
+            let gone = |e: &Error| e.status == Status::Missing && snap.hot.is_some() && waited < MISSED;
             let again = |e: &Error| e.status == Status::Busy || gone(e);
             match snap.still() {
                 Ok(true) if !result.as_ref().is_err_and(again) => return result,
@@ -561,7 +611,7 @@ impl Snapshot<'_> {
         for e in self.hot.iter().flat_map(|h| &h.entries) {
             match e {
                 Entry::Undo { name: n, size: None, .. } if n == name => return Err(missing()),
-                Entry::Undo { name: n, size: Some(size), witness, saved } if n == name => return self.before(name, *size, *witness, saved),
+                Entry::Undo { name: n, size: Some(size), .. } if n == name => return self.before(name, *size),
                 Entry::Swap { name: n, to: None } if n == name => return Err(missing()),
                 Entry::Swap { name: new, to: Some(to) } if to == name => match folder.open(new, access) {
                     Err(e) if e.status == Status::Missing => {}
@@ -579,12 +629,20 @@ impl Snapshot<'_> {
     }
 
     /// A file that is being changed, as it was.
-    fn before(&self, name: &OsStr, size: u64, witness: u32, saved: &Saved) -> Result<Arc<dyn File>> {
+    fn before(&self, name: &OsStr, size: u64) -> Result<Arc<dyn File>> {
         let hot = self.hot.as_ref().ok_or_else(|| fail!(State, "no journal"))?;
-        hot.replay(saved, |_, _| Ok(()))?;
         let file = self.container.folder.open(name, Access::Read)?;
-        same_file(&*file, size, witness, saved)?;
-        Ok(Arc::new(Before { file, journal: hot.file.clone(), size, saved: saved.clone() }))
+        let (mut all, mut end) = (Vec::new(), Ends::default());
+        for e in &hot.entries {
+            let Entry::Undo { name: n, witness, saved, .. } = e else { continue };
+            let from = end.before(n, saved);
+            if n == name {
+                hot.replay(saved, |_, _| Ok(()))?;
+                same_file(&*file, size, *witness, from, saved)?;
+                all.push(saved.clone());
+            }
+        }
+        Ok(Arc::new(Before { file, journal: hot.file.clone(), size, saved: all }))
     }
 
     fn same_journal(&self) -> Result<bool> {
@@ -611,7 +669,8 @@ struct Before {
     file: Arc<dyn File>,
     journal: Arc<dyn File>,
     size: u64,
-    saved: Saved,
+    /// In rising order.
+    saved: Vec<Saved>,
 }
 
 impl File for Before {
@@ -623,16 +682,20 @@ impl File for Before {
         let end = self.size.min(at.saturating_add(dst.len() as u64));
         let n = usize::try_from(end.saturating_sub(at)).unwrap_or(0);
         let Some(dst) = dst.get_mut(..n) else { return Ok(0) };
-        let got = self.file.read_at(at, dst)?;
-        let s = &self.saved;
-        let (from, to) = (s.at.max(at), (s.at + s.len).min(end));
-        if from >= to {
-            return Ok(got);
+        let mut got = self.file.read_at(at, dst)? as u64;
+        for s in &self.saved {
+            let (from, to) = (s.at.max(at), (s.at + s.len).min(end));
+            if from >= to {
+                continue;
+            }
+            let part = dst.get_mut((from - at) as usize..(to - at) as usize).unwrap_or_default();
+            self.journal.read_exact_at(s.from + (from - s.at), part)?;
+            // a change that cuts the file has saved all that it cuts off
+            if at + got >= from {
+                got = got.max(to - at);
+            }
         }
-        let part = dst.get_mut((from - at) as usize..(to - at) as usize).unwrap_or_default();
-        self.journal.read_exact_at(s.from + (from - s.at), part)?;
-        // what was saved reaches to the old end, so only bytes before it can be missing
-        Ok(if at + got as u64 >= from { n } else { got })
+        Ok(got as usize)
     }
 
     fn write_at(&self, _: u64, _: &[u8]) -> Result<()> {
@@ -649,5 +712,14 @@ impl File for Before {
 
     fn name(&self) -> &str {
         self.file.name()
+    }
+
+    /// That of the journal: it changes when the change is over and the journal goes.
+    fn stamp(&self) -> Result<u64> {
+        self.journal.stamp()
+    }
+
+    fn modified(&self) -> Result<u64> {
+        self.stamp()
     }
 }

@@ -87,6 +87,10 @@ impl File for MappedFile {
         self.file.identity()
     }
 
+    fn modified(&self) -> Result<u64> {
+        self.file.modified()
+    }
+
     fn stamp(&self) -> Result<u64> {
         self.file.stamp()
     }

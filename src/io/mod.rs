@@ -63,6 +63,11 @@ pub trait File: Send + Sync {
     fn stamp(&self) -> Result<u64> {
         Ok(0)
     }
+    /// What tells that its bytes were changed, together with its length, where the system says when that was: not
+    /// that it got another name, or none.
+    fn modified(&self) -> Result<u64> {
+        Ok(0)
+    }
     /// These bytes are going to be wanted: where the file is in memory, they may come nearer meanwhile.
     fn prefetch(&self, _from: u64, _to: u64) {}
     /// Does it live behind functions of the caller's?
@@ -120,6 +125,20 @@ pub fn beside(prefix: &str, name: &OsStr, suffix: &str) -> OsString {
     s.push(name);
     s.push(suffix);
     s
+}
+
+/// Copies `n` bytes of one file to a place in another.
+pub fn copy(from: &dyn File, at: u64, to: &dyn File, to_at: u64, n: u64) -> Result<()> {
+    const PIECE: u64 = 1 << 20;
+    let mut piece = crate::memory::zeroed(n.min(PIECE) as usize)?;
+    let mut done = 0;
+    while done < n {
+        let part = piece.get_mut(..(n - done).min(PIECE) as usize).unwrap_or_default();
+        from.read_exact_at(at.saturating_add(done), part)?;
+        to.write_at(to_at.saturating_add(done), part)?;
+        done += part.len() as u64;
+    }
+    Ok(())
 }
 
 /// The answer of storage that cannot be written.

@@ -25,6 +25,9 @@ struct Inode {
     pending: Vec<Pending>,
     /// What programs see now.
     live: Vec<u8>,
+    /// The operations that changed its bytes last, and it or its name.
+    modified: u64,
+    changed: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -89,6 +92,32 @@ impl State {
             return Err(fail!(Io, "simulated: no space left"));
         }
         Ok(())
+    }
+
+    /// Changes a file, at a time of its own.
+    fn change(&mut self, inode: usize, p: Pending) {
+        let now = self.ops as u64;
+        if let Some(i) = self.inodes.get_mut(inode) {
+            apply(&mut i.live, &p);
+            i.pending.push(p);
+            (i.modified, i.changed) = (now, now);
+        }
+    }
+
+    /// Changes a name.
+    fn change_name(&mut self, op: NameOp) {
+        let now = self.ops as u64;
+        for name in match &op {
+            NameOp::Link(..) => [None, None],
+            NameOp::Unlink(n) => [Some(n), None],
+            NameOp::Rename(a, b) => [Some(a), Some(b)],
+        } {
+            if let Some(&i) = name.and_then(|n| self.names.get(n)) {
+                self.inodes[i].changed = now;
+            }
+        }
+        apply_name(&mut self.names, &op);
+        self.pending_names.push(op);
     }
 
     fn sync_is_a_lie(&mut self) -> bool {
@@ -259,8 +288,7 @@ impl Folder for SimDisk {
             if let Some(&i) = s.names.get(name) {
                 if access == Access::Create && !s.inodes[i].live.is_empty() {
                     s.op()?;
-                    s.inodes[i].live.clear();
-                    s.inodes[i].pending.push(Pending::Size(0));
+                    s.change(i, Pending::Size(0));
                 }
                 return Ok(i);
             }
@@ -270,8 +298,7 @@ impl Folder for SimDisk {
             s.op()?;
             s.inodes.push(Inode::default());
             let i = s.inodes.len() - 1;
-            s.names.insert(name.into(), i);
-            s.pending_names.push(NameOp::Link(name.into(), i));
+            s.change_name(NameOp::Link(name.into(), i));
             Ok(i)
         })?;
         Ok(Arc::new(SimFile { disk: self.clone(), inode, name: name.display().to_string() }))
@@ -283,9 +310,7 @@ impl Folder for SimDisk {
                 return Err(fail!(Missing, "{}: no such file", from.display()));
             }
             s.op()?;
-            let op = NameOp::Rename(from.into(), to.into());
-            apply_name(&mut s.names, &op);
-            s.pending_names.push(op);
+            s.change_name(NameOp::Rename(from.into(), to.into()));
             Ok(())
         })
     }
@@ -296,8 +321,7 @@ impl Folder for SimDisk {
                 return Err(fail!(Missing, "{}: no such file", name.display()));
             }
             s.op()?;
-            s.names.remove(name);
-            s.pending_names.push(NameOp::Unlink(name.into()));
+            s.change_name(NameOp::Unlink(name.into()));
             Ok(())
         })
     }
@@ -342,20 +366,20 @@ impl File for SimFile {
 
     fn write_at(&self, at: u64, src: &[u8]) -> Result<()> {
         self.disk.with(|s| {
-            s.op()?;
-            let p = Pending::Write(at, src.to_vec());
-            apply(&mut s.inodes[self.inode].live, &p);
-            s.inodes[self.inode].pending.push(p);
-            Ok(())
+            let done = s.op();
+            // a full disk takes what there is room for
+            let room = if s.full_at == Some(s.ops.wrapping_sub(1)) { src.len() / 2 } else { src.len() };
+            if done.is_ok() || (0 < room && room < src.len()) {
+                s.change(self.inode, Pending::Write(at, src[..room].to_vec()));
+            }
+            done
         })
     }
 
     fn set_size(&self, size: u64) -> Result<()> {
         self.disk.with(|s| {
             s.op()?;
-            let p = Pending::Size(size);
-            apply(&mut s.inodes[self.inode].live, &p);
-            s.inodes[self.inode].pending.push(p);
+            s.change(self.inode, Pending::Size(size));
             Ok(())
         })
     }
@@ -378,6 +402,14 @@ impl File for SimFile {
 
     fn identity(&self) -> u64 {
         self.inode as u64 + 1
+    }
+
+    fn stamp(&self) -> Result<u64> {
+        Ok(self.disk.with(|s| s.inodes[self.inode].changed))
+    }
+
+    fn modified(&self) -> Result<u64> {
+        Ok(self.disk.with(|s| s.inodes[self.inode].modified))
     }
 }
 
