@@ -80,7 +80,7 @@ pub struct Hasher(Inner);
 
 enum Inner {
     None,
-    Adler32(adler2::Adler32),
+    Adler32(libdeflater::Adler32),
     Crc32(crc32fast::Hasher),
     Md5(md5::Md5),
     Sha1(sha1::Sha1),
@@ -95,7 +95,7 @@ impl Hasher {
     pub fn new(sum: Sum) -> Hasher {
         Hasher(match sum {
             Sum::None => Inner::None,
-            Sum::Adler32 => Inner::Adler32(adler2::Adler32::new()),
+            Sum::Adler32 => Inner::Adler32(libdeflater::Adler32::new()),
             Sum::Crc32 => Inner::Crc32(crc32fast::Hasher::new()),
             Sum::Md5 => Inner::Md5(Digest::new()),
             Sum::Sha1 => Inner::Sha1(Digest::new()),
@@ -110,7 +110,7 @@ impl Hasher {
     pub fn update(&mut self, data: &[u8]) {
         match &mut self.0 {
             Inner::None => {}
-            Inner::Adler32(h) => h.write_slice(data),
+            Inner::Adler32(h) => h.update(data),
             Inner::Crc32(h) => h.update(data),
             Inner::Md5(h) => h.update(data),
             Inner::Sha1(h) => h.update(data),
@@ -125,7 +125,7 @@ impl Hasher {
     pub fn finish(self) -> Vec<u8> {
         match self.0 {
             Inner::None => Vec::new(),
-            Inner::Adler32(h) => h.checksum().to_le_bytes().to_vec(),
+            Inner::Adler32(h) => h.sum().to_le_bytes().to_vec(),
             Inner::Crc32(h) => h.finalize().to_le_bytes().to_vec(),
             Inner::Md5(h) => h.finalize().to_vec(),
             Inner::Sha1(h) => h.finalize().to_vec(),

@@ -30,6 +30,13 @@ pub enum Kind {
     Bag = 4,
 }
 
+/// Is there a Bloscpack file at this path?
+pub fn is_bloscpack(path: &OsStr) -> bool {
+    let mut magic = [0; 4];
+    let read = |place: file::Located| place.folder.open(&place.name, Access::Read)?.read_at(0, &mut magic);
+    file::locate(path).and_then(read).is_ok() && &magic == b"blpk"
+}
+
 /// Format and kind of a path or spec.
 pub fn identify(path: &OsStr) -> Result<(Format, Kind)> {
     let files = spec::expand(path)?;

@@ -1,20 +1,24 @@
 //! Chunked, compressed containers of the Blosc and Bagz families, read and written.
 //!
 //! This is the Rust side of the library; C programs use `holdall.h`. Layers, each using only those
-//! before it: [`error`], [`memory`], [`io`], [`checksum`], [`parallel`], [`options`], [`bag`], [`capi`].
+//! before it: [`error`], [`memory`], [`io`], [`checksum`], [`parallel`], [`options`], [`blosc`], [`bag`], [`capi`].
 #![deny(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
+pub mod array;
 pub mod bag;
+pub mod blosc;
 #[allow(unsafe_code)]
 pub mod capi;
 pub mod checksum;
 pub mod error;
 pub mod identify;
 pub mod io;
+pub mod json;
 #[allow(unsafe_code)]
 pub mod memory;
 pub mod options;
 pub mod parallel;
+pub mod superchunk;
 
 pub use error::{Error, Result, Status};

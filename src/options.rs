@@ -32,10 +32,24 @@ pub enum Opt {
     Codec = 8,
     /// Its level.
     Level = 9,
+    /// Filters, as bytes, in their order.
+    Filters = 10,
+    /// Bytes of content in a chunk.
+    ChunkBytes = 11,
+    /// Bytes of content in a block of a chunk.
+    BlockBytes = 12,
     /// A checksum.
     Checksum = 13,
     /// A zstd dictionary.
     Dictionary = 14,
+    /// Bloscpack: 1 with an offsets section, 0 without.
+    Offsets = 19,
+    /// Bloscpack: offsets kept free for appends.
+    SpareChunks = 20,
+    /// Bloscpack: room kept in a chunk for changing it in place.
+    SpareBytes = 21,
+    /// Bloscpack: 1, 2, 3; 103 the papers' layout; 0 is 3.
+    FormatVersion = 22,
     /// Where a bag's limits are: 0 tail, 1 a file of their own.
     BagLimits = 23,
     /// 0 read limits from disk, 1 keep them in memory.
@@ -54,21 +68,35 @@ const ALL: &[(Opt, &str, i64, i64)] = &[
     (Opt::Lock, "HOLDALL_OPT_LOCK", 0, 1),
     (Opt::Codec, "HOLDALL_OPT_CODEC", 0, 255),
     (Opt::Level, "HOLDALL_OPT_LEVEL", -131_072, 22),
+    (Opt::Filters, "HOLDALL_OPT_FILTERS", 0, 0),
+    (Opt::ChunkBytes, "HOLDALL_OPT_CHUNK_BYTES", 1, MOST_CHUNK),
+    (Opt::BlockBytes, "HOLDALL_OPT_BLOCK_BYTES", 1, MOST_CHUNK),
     (Opt::Checksum, "HOLDALL_OPT_CHECKSUM", 0, 9),
     (Opt::Dictionary, "HOLDALL_OPT_DICTIONARY", 0, 0),
+    (Opt::Offsets, "HOLDALL_OPT_OFFSETS", 0, 1),
+    (Opt::SpareChunks, "HOLDALL_OPT_SPARE_CHUNKS", 0, 1 << 40),
+    (Opt::SpareBytes, "HOLDALL_OPT_SPARE_BYTES", 0, 1 << 30),
+    (Opt::FormatVersion, "HOLDALL_OPT_FORMAT_VERSION", 0, 103),
     (Opt::BagLimits, "HOLDALL_OPT_BAG_LIMITS", 0, 1),
     (Opt::BagLimitsCache, "HOLDALL_OPT_BAG_LIMITS_CACHE", 0, 1),
     (Opt::BagShards, "HOLDALL_OPT_BAG_SHARDS", 0, 1),
 ];
 
-/// `HOLDALL_CODEC_NONE`, `_ZSTD` and `_BY_NAME`.
-const CODECS: &[i64] = &[0, 6, 255];
+/// The most that a chunk can hold, a little less than the 2 GiB of its header's fields.
+const MOST_CHUNK: i64 = i32::MAX as i64 - 32;
+/// `HOLDALL_CODEC_NONE` to `_ZSTD`, and `_BY_NAME`.
+const CODECS: &[i64] = &[0, 1, 2, 3, 4, 5, 6, 255];
+const FORMAT_VERSIONS: &[i64] = &[0, 1, 2, 3, 103];
 
 impl Opt {
     /// The option with this number.
     pub fn from_number(n: i32) -> Result<Opt> {
         let found = ALL.iter().find(|(o, ..)| *o as i32 == n);
         found.map(|(o, ..)| *o).ok_or_else(|| fail!(Argument, "{n} is no option of this version"))
+    }
+
+    fn takes_bytes(self) -> bool {
+        matches!(self, Opt::Dictionary | Opt::Filters)
     }
 
     /// Its name in C.
@@ -93,7 +121,7 @@ impl Options {
 
     /// Sets a number.
     pub fn set(&mut self, opt: Opt, value: i64) -> Result<()> {
-        if opt == Opt::Dictionary {
+        if opt.takes_bytes() {
             return Err(fail!(Argument, "{} takes bytes, not a number", opt.name()));
         }
         let (_, name, low, high) = ALL.iter().find(|(o, ..)| *o == opt).ok_or_else(|| fail!(Argument, "no such option"))?;
@@ -103,13 +131,16 @@ impl Options {
         if opt == Opt::Codec && !CODECS.contains(&value) {
             return Err(fail!(Argument, "{name}: {value} is no codec of this version"));
         }
+        if opt == Opt::FormatVersion && !FORMAT_VERSIONS.contains(&value) {
+            return Err(fail!(Argument, "{name}: {value} is none of 0, 1, 2, 3 and 103"));
+        }
         self.values.insert(opt, value);
         Ok(())
     }
 
     /// Sets bytes; they are copied.
     pub fn set_bytes(&mut self, opt: Opt, value: &[u8]) -> Result<()> {
-        if opt != Opt::Dictionary {
+        if !opt.takes_bytes() {
             return Err(fail!(Argument, "{} takes a number, not bytes", opt.name()));
         }
         self.bytes.insert(opt, value.into());
@@ -180,7 +211,7 @@ mod tests {
             assert_eq!(Opt::from_number(*opt as i32).unwrap(), *opt);
             assert_eq!(opt.name(), *name);
             let mut o = Options::new();
-            if *opt == Opt::Dictionary {
+            if opt.takes_bytes() {
                 assert_eq!(o.set(*opt, 0).unwrap_err().status, Status::Argument);
                 o.set_bytes(*opt, b"abc").unwrap();
             } else {

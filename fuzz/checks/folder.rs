@@ -2,65 +2,14 @@
 //! opened for reading, repaired, and appended to. What opened before must still be there after.
 use holdall::bag::{Bag, Mode, Place, Writer, repair_in};
 use holdall::io::Folder;
-use holdall::io::functions::{Answer, Functions, FunctionsFolder, Refusal};
+use holdall::io::functions::FunctionsFolder;
 use holdall::options::{Opt, Options};
-use std::collections::HashMap;
-use std::ffi::{OsStr, OsString};
-use std::sync::{Arc, Mutex};
+use std::ffi::OsStr;
+use std::sync::Arc;
 
-const ENOENT: Refusal = Refusal::Errno(2);
-
-#[derive(Default)]
-struct Files(Mutex<HashMap<OsString, Vec<u8>>>);
-
-impl Files {
-    fn with<T>(&self, name: &OsStr, f: impl FnOnce(&mut Vec<u8>) -> T) -> Answer<T> {
-        self.0.lock().unwrap().get_mut(name).map(f).ok_or(ENOENT)
-    }
-}
-
-impl Functions for Files {
-    fn size(&self, name: &OsStr) -> Answer<u64> {
-        self.with(name, |f| f.len() as u64)
-    }
-    fn read_at(&self, name: &OsStr, at: u64, dst: &mut [u8]) -> Answer<u64> {
-        self.with(name, |f| {
-            let rest = usize::try_from(at).ok().and_then(|at| f.get(at..)).unwrap_or(&[]);
-            let n = rest.len().min(dst.len());
-            dst[..n].copy_from_slice(&rest[..n]);
-            n as u64
-        })
-    }
-    fn write_at(&self, name: &OsStr, at: u64, src: &[u8]) -> Answer<()> {
-        // a file system has an end, too
-        if at > 1 << 24 {
-            return Err(Refusal::Errno(27));
-        }
-        self.with(name, |f| {
-            f.resize(f.len().max(at as usize + src.len()), 0);
-            f[at as usize..][..src.len()].copy_from_slice(src);
-        })
-    }
-    fn truncate(&self, name: &OsStr, size: u64) -> Answer<()> {
-        if size > 1 << 24 {
-            return Err(Refusal::Errno(27));
-        }
-        self.0.lock().unwrap().entry(name.into()).or_default().resize(size as usize, 0);
-        Ok(())
-    }
-    fn sync(&self, _: &OsStr) -> Answer<()> {
-        Ok(())
-    }
-    fn rename(&self, from: &OsStr, to: &OsStr) -> Answer<()> {
-        let mut files = self.0.lock().unwrap();
-        let f = files.remove(from).ok_or(ENOENT)?;
-        files.insert(to.into(), f);
-        Ok(())
-    }
-    fn remove(&self, name: &OsStr) -> Answer<()> {
-        self.0.lock().unwrap().remove(name).map(|_| ()).ok_or(ENOENT)
-    }
-}
+#[path = "files.rs"]
+mod files;
+use files::Files;
 
 fn all(folder: &Arc<dyn Folder>, o: &Options) -> Option<Vec<Vec<u8>>> {
     let mut o = o.clone();

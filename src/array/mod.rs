@@ -1,0 +1,20 @@
+//! Arrays: what the items of a superchunk are, and how they lie in a grid.
+//!
+//! - [`literal`]: Python's notation of constants, in which NumPy's types are stored.
+//! - [`dtype`]: those types.
+//! - [`numpy_meta`]: the metadata by which Bloscpack marks a file as an array.
+//! - [`selection`]: which bytes of the content go where in a buffer.
+//! - [`grid`]: what is asked for of an array, as such a selection.
+//! - [`content`]: the content of an array, and the one engine that moves selections of it.
+//! - [`rows`]: Bloscpack files as arrays.
+//!
+//! This layer knows items, shapes and types. It does not know how a superchunk is stored, and never
+//! runs or builds what a file describes.
+
+pub mod content;
+pub mod dtype;
+pub mod grid;
+pub mod literal;
+pub mod numpy_meta;
+pub mod rows;
+pub mod selection;

@@ -1,0 +1,191 @@
+//! The metadata by which Bloscpack marks a file as one NumPy array:
+//! `{"dtype":"'<f8'","shape":[20,30],"order":"C","container":"numpy"}`.
+//!
+//! The type is a Python constant in a string; up to version 0.7.1 it was the string itself, or JSON.
+#![forbid(unsafe_code)]
+
+use super::dtype::Dtype;
+use crate::error::{Result, fail};
+use crate::json::{Quoted, Value};
+
+/// The most dimensions, NumPy's limit.
+const MAX_DIMENSIONS: usize = 64;
+
+/// In which order the items of an array are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// The last index runs fastest.
+    C,
+    /// The first index runs fastest.
+    Fortran,
+}
+
+/// What an array is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArrayMeta {
+    /// Its items.
+    pub dtype: Dtype,
+    /// Their number along each dimension.
+    pub shape: Vec<u64>,
+    /// How they are stored.
+    pub order: Order,
+}
+
+impl ArrayMeta {
+    /// What the metadata say; nothing where they are not those of a NumPy array.
+    pub fn read(json: &[u8]) -> Result<Option<ArrayMeta>> {
+        match Value::parse(json) {
+            Ok(meta) if meta.get("container").and_then(Value::as_str) == Some("numpy") => ArrayMeta::of_fields(&meta).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    fn of_fields(meta: &Value) -> Result<ArrayMeta> {
+        let get = |key: &str| meta.get(key).ok_or_else(|| fail!(Format, "metadata: {key:?} of an array was expected and is not there"));
+        let order = match get("order")?.as_str() {
+            Some("C") => Order::C,
+            Some("F") => Order::Fortran,
+            _ => return Err(fail!(Format, "metadata: the order should be \"C\" or \"F\"")),
+        };
+        let shape = match get("shape")? {
+            Value::Array(a) if a.len() <= MAX_DIMENSIONS => a.iter().map(Value::as_u64).collect(),
+            n => n.as_u64().map(|n| vec![n]),
+        };
+        let shape = shape.ok_or_else(|| fail!(Format, "metadata: the shape should be a list of at most {MAX_DIMENSIONS} numbers"))?;
+        Ok(ArrayMeta { dtype: Dtype::from_json(get("dtype")?)?, shape, order })
+    }
+
+    /// Bytes of all items; `None` where a 64-bit number cannot hold that.
+    pub fn nbytes(&self) -> Option<u64> {
+        nbytes(&self.shape, self.dtype.item.size)
+    }
+
+    /// The metadata, as Bloscpack 0.16 writes them: the same bytes, but for names of fields beyond ASCII.
+    pub fn to_json(&self) -> String {
+        let order = match self.order {
+            Order::C => "C",
+            Order::Fortran => "F",
+        };
+        let dtype = self.dtype.to_python_literal();
+        let dtype = Quoted(&dtype);
+        format!("{{\"dtype\":{dtype},\"shape\":{},\"order\":\"{order}\",\"container\":\"numpy\"}}", list(&self.shape))
+    }
+}
+
+/// Bytes of items of this size in this shape; `None` where a 64-bit number cannot hold that.
+pub fn nbytes(shape: &[u64], item: usize) -> Option<u64> {
+    if shape.contains(&0) {
+        return Some(0);
+    }
+    shape.iter().try_fold(item as u64, |n, d| n.checked_mul(*d))
+}
+
+/// These metadata of an array with another shape, and nothing else changed: the type keeps its
+/// spelling, and what others put there stays.
+pub fn with_shape(json: &[u8], shape: &[u64]) -> Result<String> {
+    let none = || fail!(Format, "metadata: an array with a shape was expected");
+    if !Value::parse(json).is_ok_and(|v| v.get("shape").is_some()) {
+        return Err(none());
+    }
+    let text = std::str::from_utf8(json).map_err(|_| none())?;
+    let (before, value, after) = split_at_value(text, "\"shape\"").ok_or_else(none)?;
+    // a value that ends in space would take the space with it
+    let space = value.len() - value.trim_end().len();
+    Ok(format!("{before}{}{}{after}", list(shape), " ".repeat(space)))
+}
+
+/// JSON of an object, before, in and behind the value of this key; the last one counts, as in all readers.
+fn split_at_value<'a>(json: &'a str, key: &str) -> Option<(&'a str, &'a str, &'a str)> {
+    let (mut depth, mut in_string, mut escaped) = (0usize, false, false);
+    let (mut string_at, mut last_string, mut value_at, mut found) = (0, "", None, None);
+    for (i, b) in json.bytes().enumerate() {
+        if in_string {
+            in_string = escaped || b != b'"';
+            escaped = b == b'\\' && !escaped;
+            last_string = if in_string { last_string } else { json.get(string_at..=i)? };
+            continue;
+        }
+        match b {
+            b'"' => (in_string, string_at) = (true, i),
+            b':' if depth == 1 && last_string == key => value_at = Some(i + 1),
+            b',' | b'}' if depth == 1 => found = value_at.take().map(|from| (from, i)).or(found),
+            _ => {}
+        }
+        match b {
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.checked_sub(1)?,
+            _ => {}
+        }
+    }
+    let (from, to) = found?;
+    Some((json.get(..from)?, json.get(from..to)?, json.get(to..)?))
+}
+
+fn list(shape: &[u64]) -> String {
+    format!("[{}]", shape.iter().map(u64::to_string).collect::<Vec<_>>().join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Status;
+
+    #[test]
+    fn metadata_are_those_of_bloscpack() {
+        for json in [
+            r#"{"dtype":"'<f8'","shape":[20,30],"order":"F","container":"numpy"}"#,
+            r#"{"dtype":"[('a', '<i4'), (\"it's\", '<f8', (2,))]","shape":[],"order":"C","container":"numpy"}"#,
+        ] {
+            assert_eq!(ArrayMeta::read(json.as_bytes()).unwrap().unwrap().to_json(), json);
+        }
+        // up to version 0.7.1
+        let old = ArrayMeta::read(br#"{"container":"numpy","shape":[3],"order":"C","dtype":[["a",">i4"]]}"#).unwrap().unwrap();
+        assert_eq!(old.to_json(), r#"{"dtype":"[('a', '>i4')]","shape":[3],"order":"C","container":"numpy"}"#);
+    }
+
+    #[test]
+    fn other_metadata_are_no_arrays() {
+        for json in ["", "[1,2]", "null", "{", r#"{"dtype":"<f8","shape":[3]}"#, r#"{"container":"other"}"#] {
+            assert_eq!(ArrayMeta::read(json.as_bytes()).unwrap(), None, "{json}");
+        }
+        for fields in [
+            r#""shape":[3],"order":"C""#,
+            r#""dtype":"<f8","order":"C""#,
+            r#""dtype":"<f8","shape":[3]"#,
+            r#""dtype":"<f8","shape":[-3],"order":"C""#,
+            r#""dtype":"<f8","shape":[1.5],"order":"C""#,
+            r#""dtype":"<f8","shape":"3","order":"C""#,
+            r#""dtype":"<f8","shape":[3],"order":"A""#,
+        ] {
+            let json = format!("{{\"container\":\"numpy\",{fields}}}");
+            assert_eq!(ArrayMeta::read(json.as_bytes()).unwrap_err().status, Status::Format, "{json}");
+        }
+        let json = br#"{"container":"numpy","dtype":"<f3","shape":[3],"order":"C"}"#;
+        assert_eq!(ArrayMeta::read(json).unwrap_err().status, Status::Type);
+    }
+
+    #[test]
+    fn bytes_are_counted_with_care() {
+        let of = |shape: &str| {
+            let json = format!(r#"{{"container":"numpy","dtype":"<f8","shape":{shape},"order":"C"}}"#);
+            ArrayMeta::read(json.as_bytes()).unwrap().unwrap().nbytes()
+        };
+        assert_eq!((of("[2,3]"), of("[]"), of("7"), of("[0,18446744073709551615,4]")), (Some(48), Some(8), Some(56), Some(0)));
+        assert_eq!(of("[2305843009213693952]"), None);
+    }
+
+    #[test]
+    fn a_shape_changes_and_nothing_else() {
+        for (json, want) in [
+            (r#"{"dtype":"<f8","shape":[3],"order":"C"}"#, r#"{"dtype":"<f8","shape":[4,5],"order":"C"}"#),
+            (r#"{ "shape" : [ 3, 4 ] , "x": {"shape": [1]} }"#, r#"{ "shape" :[4,5] , "x": {"shape": [1]} }"#),
+            (r#"{"a":"shape","b\"":[{"shape":1}],"shape":7 }"#, r#"{"a":"shape","b\"":[{"shape":1}],"shape":[4,5] }"#),
+            (r#"{"shape":[1],"shape":[2]}"#, r#"{"shape":[1],"shape":[4,5]}"#),
+        ] {
+            assert_eq!(with_shape(json.as_bytes(), &[4, 5]).unwrap(), want);
+        }
+        for json in ["", "[]", "{}", r#"{"a":{"shape":[1]}}"#, r#"{"sh\u0061pe":[1]}"#] {
+            assert_eq!(with_shape(json.as_bytes(), &[4]).unwrap_err().status, Status::Format, "{json}");
+        }
+    }
+}

@@ -1,0 +1,371 @@
+//! Bloscpack files as arrays.
+//!
+//! The items stand in one run, in C or Fortran order, and the chunks cut it wherever they end: a box of the array
+//! is a number of runs of bytes. Along the slowest dimension (the first in C order, the last in Fortran order) an
+//! array can grow, and be cut; nothing else needs to move then. Shape and content become others' to see with one
+//! commit.
+#![forbid(unsafe_code)]
+
+use super::content::Content;
+use super::dtype::Dtype;
+use super::grid::{Grid, Positions, Repeated};
+use super::literal::Literal;
+use super::numpy_meta::{ArrayMeta, Order, nbytes, with_shape};
+use super::selection::{MAX_NDIM, Plan};
+use crate::blosc;
+use crate::error::{Error, Result, fail};
+use crate::io::{Folder, file};
+use crate::options::{Opt, Options};
+use crate::superchunk::bloscpack::{Bloscpack, Mode};
+use std::ffi::OsStr;
+use std::sync::{Arc, OnceLock};
+
+/// Bytes of a chunk, about, where nothing else is said.
+const DEFAULT_CHUNK: u64 = 1 << 20;
+/// Chunks for whose offsets a new superchunk keeps room beforehand: for fewer it does so unasked, for more it is too much.
+const OFFSETS: std::ops::Range<u64> = 1000..1 << 20;
+
+/// An open array. It sees its own changes at once; others see them after the commit.
+pub struct Array {
+    content: Content,
+    meta: ArrayMeta,
+    chunkshape: Vec<u64>,
+    blockshape: OnceLock<Vec<u64>>,
+    /// The metadata of the superchunk have another shape.
+    shape_changed: bool,
+}
+
+impl Array {
+    /// Opens a file that is there, for reading or for changes.
+    pub fn open(path: &OsStr, mode: Mode, options: &Options) -> Result<Array> {
+        Array::of_file(Bloscpack::open(path, mode, options)?, options)
+    }
+
+    /// Opens a name in a folder.
+    pub fn open_in(folder: &Arc<dyn Folder>, name: &OsStr, mode: Mode, options: &Options) -> Result<Array> {
+        Array::of_file(Bloscpack::open_in(folder, name, mode, options)?, options)
+    }
+
+    fn of_file(file: Bloscpack, options: &Options) -> Result<Array> {
+        let meta = file.meta()?.map(ArrayMeta::read).transpose().map_err(|e| e.within(file.name()))?.flatten();
+        let none = || fail!(Type, "{}: its metadata do not make it an array (\"container\":\"numpy\"); it is a superchunk", file.name());
+        let meta = meta.ok_or_else(none)?;
+        let (ndim, have) = (meta.shape.len(), file.nbytes());
+        if ndim > MAX_NDIM {
+            return Err(fail!(Unsupported, "{}: an array of {ndim} dimensions: at most {MAX_NDIM} are supported", file.name()));
+        }
+        let size = meta.dtype.item.size;
+        match meta.nbytes() {
+            Some(n) if n == have => Ok(Array::with(file, meta, have, options)),
+            Some(n) => {
+                let shape = &meta.shape;
+                Err(fail!(Format, "{}: items of {size} bytes in the shape {shape:?} are {n} bytes, the content has {have}", file.name()))
+            }
+            None => Err(fail!(
+                Format,
+                "{}: items of {size} bytes in the shape {:?} are more than 2^64 bytes, the content has {have}",
+                file.name(),
+                meta.shape
+            )),
+        }
+    }
+
+    fn with(file: Bloscpack, meta: ArrayMeta, len: u64, options: &Options) -> Array {
+        let chunkshape = rows_of(&meta, file.chunk_size() as u64);
+        let content = Content::new(file, len, options.memory_limit());
+        Array { content, meta, chunkshape, blockshape: OnceLock::new(), shape_changed: false }
+    }
+
+    /// Creates an array of zeros, in C order. It is there with the first commit. `chunks`: the shape of a chunk, which is
+    /// some rows: all dimensions but the first as in `shape`.
+    pub fn create(path: &OsStr, mode: Mode, dtype: &str, shape: &[u64], chunks: Option<&[u64]>, options: &Options) -> Result<Array> {
+        let place = file::locate_for_change(path)?;
+        Array::create_in(&place.folder, &place.name, mode, dtype, shape, chunks, options)
+    }
+
+    /// Creates an array under a name in a folder.
+    pub fn create_in(
+        folder: &Arc<dyn Folder>,
+        name: &OsStr,
+        mode: Mode,
+        dtype: &str,
+        shape: &[u64],
+        chunks: Option<&[u64]>,
+        options: &Options,
+    ) -> Result<Array> {
+        let dtype = Dtype::parse(dtype)?;
+        if dtype.item.has_objects() {
+            return Err(fail!(Unsupported, "dtype {}: objects of Python's mean nothing in a file", dtype.spelling));
+        }
+        if shape.len() > MAX_NDIM {
+            return Err(fail!(Argument, "an array of {} dimensions: at most {MAX_NDIM} are supported", shape.len()));
+        }
+        let meta = ArrayMeta { dtype, shape: shape.to_vec(), order: Order::C };
+        let len = meta.nbytes().ok_or_else(|| too_large(shape))?;
+        let options = with_chunks(&meta, len, chunks, options)?;
+        let typesize = if meta.dtype.item.size <= 255 { meta.dtype.item.size.max(1) } else { 1 };
+        let mut file = Bloscpack::create_in(folder, name, mode, typesize, &options)?;
+        file.meta_set(Some(meta.to_json().as_bytes()))?;
+        Ok(Array::with(file, meta, len, &options))
+    }
+
+    // ---- what it is
+
+    /// Its length along each dimension.
+    pub fn shape(&self) -> &[u64] {
+        &self.meta.shape
+    }
+
+    /// The whole rows in a chunk, at least one; a row is all there is at one place of the slowest dimension. Where a
+    /// chunk is not made of whole rows, or the chunks differ, it is no more than a hint.
+    pub fn chunkshape(&self) -> &[u64] {
+        &self.chunkshape
+    }
+
+    /// As [`Array::chunkshape`], for the blocks that chunks are made of, each of which can be decoded alone: those of
+    /// the first chunk, or whole chunks as long as it waits.
+    pub fn blockshape(&self) -> &[u64] {
+        self.blockshape.get_or_init(|| {
+            let file = &self.content.file;
+            let stored = file.chunk_info(0).is_ok_and(|(_, cbytes, _)| cbytes > 0);
+            let block = if stored { file.with_raw(0, |c| Ok(blosc::Header::parse(c)?.blocksize)).ok() } else { None };
+            block.map_or_else(|| self.chunkshape.clone(), |n| rows_of(&self.meta, n as u64))
+        })
+    }
+
+    /// Its items.
+    pub fn dtype(&self) -> &Dtype {
+        &self.meta.dtype
+    }
+
+    /// The type of its items as text: as it was spelled, without the quotes of a Python constant that is text.
+    pub fn dtype_text(&self) -> String {
+        let spelling = &self.dtype().spelling;
+        let plain = Literal::parse(spelling).ok().and_then(|l| l.text().map(str::to_owned));
+        plain.unwrap_or_else(|| spelling.clone())
+    }
+
+    /// How they are stored.
+    pub fn order(&self) -> Order {
+        self.meta.order
+    }
+
+    /// Bytes of an item.
+    pub fn itemsize(&self) -> usize {
+        self.meta.dtype.item.size
+    }
+
+    /// Bytes of all items.
+    pub fn nbytes(&self) -> u64 {
+        self.content.nbytes()
+    }
+
+    /// Bytes of the file of the last commit.
+    pub fn cbytes(&self) -> Result<u64> {
+        self.content.file.cbytes()
+    }
+
+    /// The superchunk, which tells more of how it is stored.
+    pub fn file(&self) -> &Bloscpack {
+        &self.content.file
+    }
+
+    /// The metadata, JSON, as the last commit left them or [`Array::meta_set`] set them.
+    pub fn meta(&self) -> Result<&[u8]> {
+        Ok(self.content.file.meta()?.unwrap_or_default())
+    }
+
+    /// Sets the metadata. They must say the same of the array; anything may stand beside that.
+    pub fn meta_set(&mut self, json: &[u8]) -> Result<()> {
+        let same = |m: &ArrayMeta| m.shape == self.meta.shape && m.order == self.meta.order && m.dtype.item == self.meta.dtype.item;
+        if !ArrayMeta::read(json)?.as_ref().is_some_and(same) {
+            return Err(fail!(Argument, "the metadata must say what the array is: {} and more", self.meta.to_json()));
+        }
+        self.content.file.meta_set(Some(json))?;
+        self.shape_changed = false;
+        Ok(())
+    }
+
+    // ---- reading and writing
+
+    /// Reads the items `start[d]`, `start[d] + step[d]`, ... (`count[d]` of them) of each dimension `d`; no steps: 1.
+    ///
+    /// `strides[d]` is the distance of two of them in `dst` in bytes; none: they are packed, in C order. The box begins at
+    /// the first byte of `dst`: where a stride is negative, the items of that dimension come from its far end.
+    /// True: some of it was damaged, and is zeros now, as the options wished.
+    pub fn read(&self, start: &[u64], count: &[u64], step: Option<&[u64]>, dst: &mut [u8], strides: Option<&[i64]>) -> Result<bool> {
+        let plan = self.grid().boxed(start, count, step, strides, dst.len())?;
+        plan.map_or(Ok(false), |plan| self.content.gather(&plan, dst))
+    }
+
+    /// Writes a box from a buffer that is laid out as [`Array::read`] says. On failure some of it may be written.
+    pub fn write(&mut self, start: &[u64], count: &[u64], step: Option<&[u64]>, src: &[u8], strides: Option<&[i64]>) -> Result<()> {
+        let plan = self.grid().boxed(start, count, step, strides, src.len())?;
+        plan.map_or(Ok(()), |plan| self.content.scatter(&plan, src))
+    }
+
+    /// Reads single items: `coordinates` has one number for each dimension, item after item.
+    pub fn read_points(&self, coordinates: &[u64], n: usize, dst: &mut [u8]) -> Result<bool> {
+        self.gather(self.grid().points(coordinates, n, dst.len())?, dst)
+    }
+
+    /// Reads all combinations of the positions of each dimension, in C order, packed.
+    pub fn read_orthogonal(&self, positions: &Positions, dst: &mut [u8]) -> Result<bool> {
+        self.gather(self.grid().product(positions, dst.len(), false)?, dst)
+    }
+
+    fn gather(&self, (plan, repeated): (Option<Plan>, Vec<Repeated>), dst: &mut [u8]) -> Result<bool> {
+        let bad = plan.map_or(Ok(false), |plan| self.content.gather(&plan, dst))?;
+        // the fastest dimension first, so that what is copied is whole
+        repeated.iter().rev().for_each(|r| r.copy(dst));
+        Ok(bad)
+    }
+
+    fn grid(&self) -> Grid<'_> {
+        Grid::of(&self.meta)
+    }
+
+    /// Writes all combinations of the positions of each dimension; of a position that is there twice, the last counts.
+    pub fn write_orthogonal(&mut self, positions: &Positions, src: &[u8]) -> Result<()> {
+        let (plan, _) = self.grid().product(positions, src.len(), true)?;
+        plan.map_or(Ok(()), |plan| self.content.scatter(&plan, src))
+    }
+
+    // ---- the shape
+
+    /// The dimension along which it can grow; `None` without any.
+    pub fn slowest(&self) -> Option<usize> {
+        slowest(&self.meta)
+    }
+
+    /// Gives it another shape, which may differ in the length of the slowest dimension: what is beyond goes, what is new
+    /// is zeros.
+    pub fn resize(&mut self, shape: &[u64]) -> Result<()> {
+        let slowest = self.slowest();
+        if shape.len() != self.meta.shape.len() {
+            return Err(fail!(Argument, "a shape of {} dimensions: the array has {}", shape.len(), self.meta.shape.len()));
+        }
+        if let Some((d, _)) = shape.iter().zip(&self.meta.shape).enumerate().find(|(d, (new, old))| new != old && Some(*d) != slowest) {
+            return Err(fixed(d, slowest));
+        }
+        self.content.set_len(nbytes(shape, self.itemsize()).ok_or_else(|| too_large(shape))?)?;
+        self.shape_changed |= shape != self.meta.shape;
+        self.meta.shape = shape.to_vec();
+        Ok(())
+    }
+
+    /// Lets it grow by `count` along the slowest dimension. `src` has the new items, packed, in C order. On failure it is
+    /// as it was.
+    pub fn append(&mut self, axis: usize, count: u64, src: &[u8]) -> Result<()> {
+        let old = self.meta.shape.clone();
+        let (mut start, mut new, mut box_of) = (vec![0; old.len()], old.clone(), old.clone());
+        match (start.get_mut(axis), new.get_mut(axis), box_of.get_mut(axis)) {
+            (Some(start), Some(new), Some(n)) => {
+                *n = count;
+                *start = std::mem::replace(new, new.checked_add(count).ok_or_else(|| too_large(&old))?);
+            }
+            _ => return Err(fail!(Argument, "axis {axis}: the array has {} dimensions", old.len())),
+        }
+        if Some(axis) != self.slowest() {
+            return Err(fixed(axis, self.slowest()));
+        }
+        if nbytes(&box_of, self.itemsize()) != Some(src.len() as u64) {
+            return Err(fail!(Argument, "{} bytes: items of {} bytes in the shape {box_of:?} were expected", src.len(), self.itemsize()));
+        }
+        let changed = self.shape_changed;
+        self.resize(&new)?;
+        self.write(&start, &box_of, None, src, None).inspect_err(|_| {
+            // if even this fails, the commit refuses
+            let _ = self.resize(&old);
+            self.meta.shape = old;
+            self.shape_changed = changed;
+        })
+    }
+
+    /// Takes away `count` places of a dimension from `at` on: those at the end of the slowest.
+    pub fn remove(&mut self, axis: usize, at: u64, count: u64) -> Result<()> {
+        let mut shape = self.meta.shape.clone();
+        let n = shape.get_mut(axis).ok_or_else(|| fail!(Argument, "axis {axis}: the array has {} dimensions", self.meta.shape.len()))?;
+        let end = at.checked_add(count).filter(|end| end <= n);
+        let end = end.ok_or_else(|| fail!(Range, "axis {axis}: {count} from {at} on: there are {n}"))?;
+        if end < *n && count > 0 {
+            return Err(fail!(Unsupported, "axis {axis}: what is taken away must be at the end; {} would have to move", *n - end));
+        }
+        *n -= count;
+        self.resize(&shape)
+    }
+
+    /// Makes all changes durable and visible, content and shape together. On failure the file is as the last commit
+    /// left it.
+    pub fn commit(&mut self) -> Result<()> {
+        if self.meta.nbytes() != Some(self.content.nbytes()) {
+            return Err(fail!(State, "{}: an append failed and could not be taken back; open it again", self.content.file.name()));
+        }
+        self.content.settle()?;
+        if self.shape_changed {
+            let json = with_shape(self.meta()?, &self.meta.shape)?;
+            self.content.file.meta_set(Some(json.as_bytes()))?;
+            self.shape_changed = false;
+        }
+        self.content.file.commit()
+    }
+}
+
+/// The rows of this many bytes of content.
+fn rows_of(meta: &ArrayMeta, bytes: u64) -> Vec<u64> {
+    let mut shape = meta.shape.clone();
+    let Some(all) = slowest(meta).and_then(|s| shape.get_mut(s)).map(|n| std::mem::replace(n, 1)) else { return shape };
+    let row = nbytes(&shape, meta.dtype.item.size).filter(|row| *row > 0);
+    if let Some(n) = slowest(meta).and_then(|s| shape.get_mut(s)) {
+        *n = row.map_or(all, |row| bytes / row).max(1);
+    }
+    shape
+}
+
+fn slowest(meta: &ArrayMeta) -> Option<usize> {
+    match meta.order {
+        Order::C if !meta.shape.is_empty() => Some(0),
+        _ => meta.shape.len().checked_sub(1),
+    }
+}
+
+/// The options with the chunk size that suits an array: whole rows where a chunk has room for one, else whole items;
+/// and room for as many offsets as there will be.
+fn with_chunks(meta: &ArrayMeta, len: u64, chunks: Option<&[u64]>, options: &Options) -> Result<Options> {
+    let mut options = options.clone();
+    let item = meta.dtype.item.size.max(1) as u64;
+    let row = nbytes(meta.shape.get(1..).unwrap_or_default(), meta.dtype.item.size).filter(|row| *row > 0).unwrap_or(item);
+    let size = match chunks {
+        Some(chunks) => {
+            if chunks.is_empty() || chunks.len() != meta.shape.len() || chunks.iter().skip(1).ne(meta.shape.iter().skip(1)) {
+                return Err(fail!(Unsupported, "chunks of {chunks:?}: in a Bloscpack file they are rows of {:?}", meta.shape));
+            }
+            let rows = chunks.first().copied().unwrap_or(0);
+            if rows == 0 || options.given(Opt::ChunkBytes).is_some() {
+                return Err(fail!(Argument, "chunks of {rows} rows, and HOLDALL_OPT_CHUNK_BYTES {:?}", options.given(Opt::ChunkBytes)));
+            }
+            rows.saturating_mul(row)
+        }
+        None => {
+            let most = options.given(Opt::ChunkBytes).map_or(DEFAULT_CHUNK, |n| n as u64);
+            [row, item].into_iter().find(|unit| *unit <= most).map_or(item, |unit| most / unit * unit)
+        }
+    };
+    options.set(Opt::ChunkBytes, i64::try_from(size).unwrap_or(i64::MAX))?;
+    let many = len / size.max(1);
+    if OFFSETS.contains(&many) && options.given(Opt::SpareChunks).is_none() && matches!(options.get(Opt::FormatVersion, 0), 0 | 3) {
+        options.set(Opt::SpareChunks, i64::try_from(many).unwrap_or(i64::MAX))?;
+    }
+    Ok(options)
+}
+
+fn fixed(axis: usize, slowest: Option<usize>) -> Error {
+    match slowest {
+        Some(s) => fail!(Unsupported, "axis {axis}: a Bloscpack array can grow and be cut along axis {s} only, the slowest of its order"),
+        None => fail!(Unsupported, "an array without dimensions cannot grow"),
+    }
+}
+
+fn too_large(shape: &[u64]) -> Error {
+    fail!(Argument, "the shape {shape:?}: more than 2^64 bytes")
+}

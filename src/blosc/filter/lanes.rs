@@ -1,0 +1,444 @@
+//! Vectors of one or two 16-byte lanes: the only unsafe code of the filters.
+//!
+//! Kernels are written once, over [`Lanes`], and run with every instruction set that the machine has.
+//! A value of an instruction set's type proves that it is there, so that its operations are safe; loads
+//! and stores check the slice once for a whole group of rows. All of it is inlined into a function that
+//! is compiled for the instruction set: without that every operation would be a call.
+
+/// Does as much of `kernel`'s work as vectors can, with the best that the machine has.
+#[cfg(not(test))]
+pub(super) fn vectorised(kernel: &mut impl Kernel) {
+    machine::run(kernel);
+}
+
+/// The same, with as much as the test lets it have.
+#[cfg(test)]
+pub(super) fn vectorised(kernel: &mut impl Kernel) {
+    machine::run_at_level(tests::LEVEL.get(), kernel);
+}
+
+/// Work that takes on where the last run stopped, and may leave a rest.
+pub(super) trait Kernel {
+    /// Does as much as whole vectors of these lanes can. Must be `#[inline(always)]`.
+    fn run<L: Lanes>(&mut self, lanes: L);
+}
+
+/// An instruction set: operations on vectors of `LANES` lanes of 16 bytes, each lane for itself.
+pub(super) trait Lanes: Copy {
+    /// A vector.
+    type V: Copy;
+    /// Lanes in a vector.
+    const LANES: usize;
+    /// Bytes that `get_half` reads for each lane, 8 or 16.
+    const HALF: usize;
+
+    /// The lanes at `low` and, where there are two, at `high`.
+    ///
+    /// # Safety
+    /// 16 bytes can be read at `low`, and at `high` if there are two lanes.
+    unsafe fn get(self, low: *const u8, high: *const u8) -> Self::V;
+    /// The same for lanes of which only the first halves count.
+    ///
+    /// # Safety
+    /// `HALF` bytes can be read at `low`, and at `high` if there are two lanes.
+    unsafe fn get_half(self, low: *const u8, high: *const u8) -> Self::V;
+    /// Writes a whole vector.
+    ///
+    /// # Safety
+    /// 16 * `LANES` bytes can be written at `to`.
+    unsafe fn put(self, v: Self::V, to: *mut u8);
+    /// Writes one lane.
+    ///
+    /// # Safety
+    /// 16 bytes can be written at `to`.
+    unsafe fn put_lane(self, v: Self::V, lane: usize, to: *mut u8);
+    /// Writes the two halves of one lane.
+    ///
+    /// # Safety
+    /// 8 bytes can be written at `first`, and at `second`.
+    unsafe fn put_halves(self, v: Self::V, lane: usize, first: *mut u8, second: *mut u8);
+    /// Asks for the cache line of byte `at`, which need not be there.
+    fn fetch(self, bytes: &[u8], at: usize);
+
+    /// `n` in every byte.
+    fn splat(self, n: u8) -> Self::V;
+    /// Bytes of `a` and `b` in turn: those of the lanes' first halves, and those of their second halves.
+    fn zip(self, a: Self::V, b: Self::V) -> (Self::V, Self::V);
+    /// Exclusive or.
+    fn xor(self, a: Self::V, b: Self::V) -> Self::V;
+    /// And.
+    fn and(self, a: Self::V, b: Self::V) -> Self::V;
+    /// Or.
+    fn or(self, a: Self::V, b: Self::V) -> Self::V;
+    /// Each 64 bits, little-endian, shifted right.
+    fn shr<const BITS: i32>(self, v: Self::V) -> Self::V;
+    /// Each 64 bits, little-endian, shifted left.
+    fn shl<const BITS: i32>(self, v: Self::V) -> Self::V;
+    /// Sums of bytes, modulo 256.
+    fn add(self, a: Self::V, b: Self::V) -> Self::V;
+    /// Each byte plus all bytes before it in its lane.
+    fn sums(self, v: Self::V) -> Self::V;
+    /// The last byte of each lane, everywhere in it.
+    fn last(self, v: Self::V) -> Self::V;
+
+    /// `N` vectors from `src`: lane `l` of number `r` from `at + r * stride + l * step`.
+    #[inline(always)]
+    fn load<const N: usize>(self, src: &[u8], at: usize, stride: usize, step: usize) -> [Self::V; N] {
+        assert!(reach::<Self>(at, N, stride, step, 16) <= src.len());
+        let mut v = [self.splat(0); N];
+        for (r, v) in v.iter_mut().enumerate() {
+            // SAFETY: at + r * stride + l * step + 16 is within `src` for r < N and l < LANES: that is what was asserted.
+            *v = unsafe {
+                let low = src.as_ptr().add(at + r * stride);
+                self.get(low, low.wrapping_add(step))
+            };
+        }
+        v
+    }
+
+    /// As `load`, of lanes whose second halves may be anything; `HALF` bytes of each must be there.
+    #[inline(always)]
+    fn load_halves<const N: usize>(self, src: &[u8], at: usize, stride: usize, step: usize) -> [Self::V; N] {
+        assert!(reach::<Self>(at, N, stride, step, Self::HALF) <= src.len());
+        let mut v = [self.splat(0); N];
+        for (r, v) in v.iter_mut().enumerate() {
+            // SAFETY: as in `load`, with HALF bytes.
+            *v = unsafe {
+                let low = src.as_ptr().add(at + r * stride);
+                self.get_half(low, low.wrapping_add(step))
+            };
+        }
+        v
+    }
+
+    /// The opposite of `load`.
+    #[inline(always)]
+    fn store<const N: usize>(self, v: [Self::V; N], dst: &mut [u8], at: usize, stride: usize, step: usize) {
+        assert!(reach::<Self>(at, N, stride, step, 16) <= dst.len());
+        for (r, v) in v.into_iter().enumerate() {
+            // SAFETY: at + r * stride + l * step + 16 is within `dst`, as in `load`; lanes side by side are one piece.
+            unsafe {
+                let low = dst.as_mut_ptr().add(at + r * stride);
+                if step == 16 {
+                    self.put(v, low);
+                } else {
+                    for lane in 0..Self::LANES {
+                        self.put_lane(v, lane, low.add(lane * step));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Stores halves of lanes, `stride` apart: those of the first lanes from `at` on, those of the second from `at + step` on.
+    /// Where they overlap the one further on stands.
+    #[inline(always)]
+    fn store_halves<const N: usize>(self, v: [Self::V; N], dst: &mut [u8], at: usize, stride: usize, step: usize) {
+        assert!(reach::<Self>(at, 2 * N, stride, step, 8) <= dst.len());
+        for lane in 0..Self::LANES {
+            for (r, v) in v.into_iter().enumerate() {
+                // SAFETY: at + (2 * r + 1) * stride + lane * step + 8 is within `dst`: that is what was asserted.
+                unsafe {
+                    let first = dst.as_mut_ptr().add(at + 2 * r * stride + lane * step);
+                    self.put_halves(v, lane, first, first.add(stride));
+                }
+            }
+        }
+    }
+
+    /// Asks for the `len` bytes from `at` on: the processor's own foresight ends with the page, and knows little of what will be written.
+    #[inline(always)]
+    fn fetch_ahead(self, bytes: &[u8], at: usize, len: usize) {
+        for line in (0..len).step_by(64) {
+            self.fetch(bytes, at + line);
+        }
+    }
+}
+
+/// Where `rows` rows of lanes of `width` bytes end; too much if that is no number.
+#[inline(always)]
+fn reach<L: Lanes>(at: usize, rows: usize, stride: usize, step: usize, width: usize) -> usize {
+    let last = (rows - 1).saturating_mul(stride).saturating_add((L::LANES - 1).saturating_mul(step));
+    at.saturating_add(last).saturating_add(width)
+}
+
+/// Operations on vectors by intrinsics that need an instruction set and nothing else.
+#[allow(unused_macros)]
+macro_rules! operations {
+    ($(fn $name:ident $(<const $bits:ident>)? ($($arg:ident: $of:ty),*) -> $to:ty = $body:expr;)*) => { $(
+        #[inline(always)]
+        fn $name $(<const $bits: i32>)? (self, $($arg: $of),*) -> $to {
+            // SAFETY: `self` proves that the instruction set is there.
+            unsafe { $body }
+        }
+    )* };
+}
+
+#[cfg(target_arch = "x86_64")]
+mod machine {
+    use super::{Kernel, Lanes};
+    use std::arch::x86_64::*;
+
+    /// Runs with AVX2 where the machine has it, and with SSE2 for what is left.
+    pub fn run(kernel: &mut impl Kernel) {
+        if let Some(lanes) = Avx2::detect() {
+            // SAFETY: there is such a value only where AVX2 is.
+            unsafe { with_avx2(lanes, kernel) }
+        }
+        kernel.run(Sse2);
+    }
+
+    /// Plain code alone, SSE2, or all.
+    #[cfg(test)]
+    pub fn run_at_level(level: usize, kernel: &mut impl Kernel) {
+        match level {
+            0 => {}
+            1 => kernel.run(Sse2),
+            _ => run(kernel),
+        }
+    }
+
+    #[target_feature(enable = "avx2")]
+    fn with_avx2(lanes: Avx2, kernel: &mut impl Kernel) {
+        kernel.run(lanes);
+    }
+
+    /// What every x86-64 has.
+    #[derive(Clone, Copy)]
+    pub struct Sse2;
+
+    /// Two lanes.
+    #[derive(Clone, Copy)]
+    pub struct Avx2(());
+
+    impl Avx2 {
+        /// The standard library asks the machine once.
+        pub fn detect() -> Option<Avx2> {
+            std::arch::is_x86_feature_detected!("avx2").then_some(Avx2(()))
+        }
+    }
+
+    impl Lanes for Sse2 {
+        type V = __m128i;
+        const LANES: usize = 1;
+        const HALF: usize = 8;
+
+        #[inline(always)]
+        unsafe fn get(self, low: *const u8, _: *const u8) -> __m128i {
+            // SAFETY: the caller's word.
+            unsafe { _mm_loadu_si128(low.cast()) }
+        }
+        #[inline(always)]
+        unsafe fn get_half(self, low: *const u8, _: *const u8) -> __m128i {
+            // SAFETY: the caller's word.
+            unsafe { _mm_loadl_epi64(low.cast()) }
+        }
+        #[inline(always)]
+        unsafe fn put(self, v: __m128i, to: *mut u8) {
+            // SAFETY: the caller's word.
+            unsafe { _mm_storeu_si128(to.cast(), v) }
+        }
+        #[inline(always)]
+        unsafe fn put_lane(self, v: __m128i, _: usize, to: *mut u8) {
+            // SAFETY: the caller's word.
+            unsafe { _mm_storeu_si128(to.cast(), v) }
+        }
+        #[inline(always)]
+        unsafe fn put_halves(self, v: __m128i, _: usize, first: *mut u8, second: *mut u8) {
+            // SAFETY: the caller's word; neither store asks for alignment (`_mm_storeh_pd` does).
+            unsafe {
+                let v = _mm_castsi128_pd(v);
+                first.cast::<f64>().write_unaligned(_mm_cvtsd_f64(v));
+                second.cast::<f64>().write_unaligned(_mm_cvtsd_f64(_mm_unpackhi_pd(v, v)));
+            }
+        }
+        #[inline(always)]
+        fn fetch(self, bytes: &[u8], at: usize) {
+            // SAFETY: every x86-64 has it; it is no access, and cannot fail whatever the address.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(bytes.as_ptr().wrapping_add(at).cast()) }
+        }
+        operations! {
+            fn splat(n: u8) -> __m128i = _mm_set1_epi8(n as i8);
+            fn zip(a: __m128i, b: __m128i) -> (__m128i, __m128i) = (_mm_unpacklo_epi8(a, b), _mm_unpackhi_epi8(a, b));
+            fn xor(a: __m128i, b: __m128i) -> __m128i = _mm_xor_si128(a, b);
+            fn and(a: __m128i, b: __m128i) -> __m128i = _mm_and_si128(a, b);
+            fn or(a: __m128i, b: __m128i) -> __m128i = _mm_or_si128(a, b);
+            fn shr<const BITS>(v: __m128i) -> __m128i = _mm_srli_epi64::<BITS>(v);
+            fn shl<const BITS>(v: __m128i) -> __m128i = _mm_slli_epi64::<BITS>(v);
+            fn add(a: __m128i, b: __m128i) -> __m128i = _mm_add_epi8(a, b);
+            fn sums(v: __m128i) -> __m128i = {
+                let v = _mm_add_epi8(v, _mm_slli_si128::<1>(v));
+                let v = _mm_add_epi8(v, _mm_slli_si128::<2>(v));
+                let v = _mm_add_epi8(v, _mm_slli_si128::<4>(v));
+                _mm_add_epi8(v, _mm_slli_si128::<8>(v))
+            };
+            fn last(v: __m128i) -> __m128i = _mm_shuffle_epi32::<0xff>(_mm_shufflehi_epi16::<0xff>(_mm_unpackhi_epi8(v, v)));
+        }
+    }
+
+    impl Lanes for Avx2 {
+        type V = __m256i;
+        const LANES: usize = 2;
+        // to put a half into the second lane takes one step more than to put a whole one
+        const HALF: usize = 16;
+
+        #[inline(always)]
+        unsafe fn get(self, low: *const u8, high: *const u8) -> __m256i {
+            // SAFETY: `self` proves AVX2; the rest is the caller's word.
+            unsafe { _mm256_loadu2_m128i(high.cast(), low.cast()) }
+        }
+        #[inline(always)]
+        unsafe fn get_half(self, low: *const u8, high: *const u8) -> __m256i {
+            // SAFETY: the caller's word.
+            unsafe { self.get(low, high) }
+        }
+        #[inline(always)]
+        unsafe fn put(self, v: __m256i, to: *mut u8) {
+            // SAFETY: as in `get`.
+            unsafe { _mm256_storeu_si256(to.cast(), v) }
+        }
+        #[inline(always)]
+        unsafe fn put_lane(self, v: __m256i, lane: usize, to: *mut u8) {
+            // SAFETY: as in `get`.
+            unsafe { Sse2.put(if lane == 0 { _mm256_castsi256_si128(v) } else { _mm256_extracti128_si256::<1>(v) }, to) }
+        }
+        #[inline(always)]
+        unsafe fn put_halves(self, v: __m256i, lane: usize, first: *mut u8, second: *mut u8) {
+            // SAFETY: as in `get`.
+            unsafe {
+                let v = if lane == 0 { _mm256_castsi256_si128(v) } else { _mm256_extracti128_si256::<1>(v) };
+                Sse2.put_halves(v, 0, first, second);
+            }
+        }
+        #[inline(always)]
+        fn fetch(self, bytes: &[u8], at: usize) {
+            Sse2.fetch(bytes, at);
+        }
+        operations! {
+            fn splat(n: u8) -> __m256i = _mm256_set1_epi8(n as i8);
+            fn zip(a: __m256i, b: __m256i) -> (__m256i, __m256i) = (_mm256_unpacklo_epi8(a, b), _mm256_unpackhi_epi8(a, b));
+            fn xor(a: __m256i, b: __m256i) -> __m256i = _mm256_xor_si256(a, b);
+            fn and(a: __m256i, b: __m256i) -> __m256i = _mm256_and_si256(a, b);
+            fn or(a: __m256i, b: __m256i) -> __m256i = _mm256_or_si256(a, b);
+            fn shr<const BITS>(v: __m256i) -> __m256i = _mm256_srli_epi64::<BITS>(v);
+            fn shl<const BITS>(v: __m256i) -> __m256i = _mm256_slli_epi64::<BITS>(v);
+            fn add(a: __m256i, b: __m256i) -> __m256i = _mm256_add_epi8(a, b);
+            fn sums(v: __m256i) -> __m256i = {
+                let v = _mm256_add_epi8(v, _mm256_slli_si256::<1>(v));
+                let v = _mm256_add_epi8(v, _mm256_slli_si256::<2>(v));
+                let v = _mm256_add_epi8(v, _mm256_slli_si256::<4>(v));
+                _mm256_add_epi8(v, _mm256_slli_si256::<8>(v))
+            };
+            fn last(v: __m256i) -> __m256i = _mm256_shuffle_epi8(v, _mm256_set1_epi8(15));
+        }
+    }
+}
+
+#[cfg(all(target_arch = "aarch64", target_feature = "neon", target_endian = "little"))]
+mod machine {
+    use super::{Kernel, Lanes};
+    use std::arch::aarch64::*;
+
+    /// Runs with NEON.
+    pub fn run(kernel: &mut impl Kernel) {
+        kernel.run(Neon);
+    }
+
+    /// Plain code alone, or NEON.
+    #[cfg(test)]
+    pub fn run_at_level(level: usize, kernel: &mut impl Kernel) {
+        if level > 0 {
+            run(kernel);
+        }
+    }
+
+    /// What every 64-bit ARM has.
+    #[derive(Clone, Copy)]
+    struct Neon;
+
+    impl Lanes for Neon {
+        type V = uint8x16_t;
+        const LANES: usize = 1;
+        const HALF: usize = 8;
+
+        #[inline(always)]
+        unsafe fn get(self, low: *const u8, _: *const u8) -> uint8x16_t {
+            // SAFETY: the caller's word.
+            unsafe { vld1q_u8(low) }
+        }
+        #[inline(always)]
+        unsafe fn get_half(self, low: *const u8, _: *const u8) -> uint8x16_t {
+            // SAFETY: the caller's word.
+            unsafe { vcombine_u8(vld1_u8(low), vdup_n_u8(0)) }
+        }
+        #[inline(always)]
+        unsafe fn put(self, v: uint8x16_t, to: *mut u8) {
+            // SAFETY: the caller's word.
+            unsafe { vst1q_u8(to, v) }
+        }
+        #[inline(always)]
+        unsafe fn put_lane(self, v: uint8x16_t, _: usize, to: *mut u8) {
+            // SAFETY: the caller's word.
+            unsafe { vst1q_u8(to, v) }
+        }
+        #[inline(always)]
+        unsafe fn put_halves(self, v: uint8x16_t, _: usize, first: *mut u8, second: *mut u8) {
+            // SAFETY: the caller's word.
+            unsafe {
+                vst1_u8(first, vget_low_u8(v));
+                vst1_u8(second, vget_high_u8(v));
+            }
+        }
+        /// Rust has no such instruction yet.
+        #[inline(always)]
+        fn fetch(self, _: &[u8], _: usize) {}
+        operations! {
+            fn splat(n: u8) -> uint8x16_t = vdupq_n_u8(n);
+            fn zip(a: uint8x16_t, b: uint8x16_t) -> (uint8x16_t, uint8x16_t) = (vzip1q_u8(a, b), vzip2q_u8(a, b));
+            fn xor(a: uint8x16_t, b: uint8x16_t) -> uint8x16_t = veorq_u8(a, b);
+            fn and(a: uint8x16_t, b: uint8x16_t) -> uint8x16_t = vandq_u8(a, b);
+            fn or(a: uint8x16_t, b: uint8x16_t) -> uint8x16_t = vorrq_u8(a, b);
+            fn shr<const BITS>(v: uint8x16_t) -> uint8x16_t = vreinterpretq_u8_u64(vshrq_n_u64::<BITS>(vreinterpretq_u64_u8(v)));
+            fn shl<const BITS>(v: uint8x16_t) -> uint8x16_t = vreinterpretq_u8_u64(vshlq_n_u64::<BITS>(vreinterpretq_u64_u8(v)));
+            fn add(a: uint8x16_t, b: uint8x16_t) -> uint8x16_t = vaddq_u8(a, b);
+            fn sums(v: uint8x16_t) -> uint8x16_t = {
+                let zero = vdupq_n_u8(0);
+                let v = vaddq_u8(v, vextq_u8::<15>(zero, v));
+                let v = vaddq_u8(v, vextq_u8::<14>(zero, v));
+                let v = vaddq_u8(v, vextq_u8::<12>(zero, v));
+                vaddq_u8(v, vextq_u8::<8>(zero, v))
+            };
+            fn last(v: uint8x16_t) -> uint8x16_t = vdupq_laneq_u8::<15>(v);
+        }
+    }
+}
+
+/// No vectors here: the plain code does all.
+#[cfg(not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_feature = "neon", target_endian = "little"))))]
+mod machine {
+    pub fn run(_: &mut impl super::Kernel) {}
+
+    #[cfg(test)]
+    pub fn run_at_level(_: usize, _: &mut impl super::Kernel) {}
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::cell::Cell;
+
+    thread_local! {
+        /// How much of the machine the kernels may use.
+        pub(super) static LEVEL: Cell<usize> = const { Cell::new(LEVELS - 1) };
+    }
+
+    /// Plain code alone, the least that the architecture has, all that the machine has.
+    const LEVELS: usize = 3;
+
+    /// Runs `test` with each of them.
+    pub fn at_each_level(mut test: impl FnMut()) {
+        for level in 0..LEVELS {
+            LEVEL.set(level);
+            test();
+        }
+    }
+}

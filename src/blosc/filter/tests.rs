@@ -1,0 +1,57 @@
+//! What the tests of the filters share, and what holds for all of them.
+
+use super::lanes::tests::at_each_level;
+use super::*;
+
+/// Bytes that do not repeat.
+pub fn noise(len: usize) -> Vec<u8> {
+    let mut x = 1u32;
+    (0..len)
+        .map(|_| {
+            x = x.wrapping_mul(1664525).wrapping_add(1013904223);
+            (x >> 24) as u8
+        })
+        .collect()
+}
+
+/// Runs of 1 to 16 equal bytes.
+pub fn runs(len: usize) -> Vec<u8> {
+    let mut x = 1u32;
+    let mut bytes = Vec::new();
+    while bytes.len() < len {
+        x = x.wrapping_mul(1664525).wrapping_add(1013904223);
+        bytes.resize(bytes.len() + 1 + (x >> 16 & 15) as usize, (x >> 24) as u8);
+    }
+    bytes.truncate(len);
+    bytes
+}
+
+/// Typesizes and lengths around the edges of all groups, tiles and strips, these being multiples of `unit` items.
+pub fn sizes(unit: usize) -> impl Iterator<Item = (usize, usize)> {
+    let typesizes = (1..=33).chain([48, 63, 64, 100, 255, 256, 300]);
+    let items = [0, 1, 2, 15, 16, 17, 31, 32, 33, 34, 63, 64, 65, 66, 128, 129, 160, 545, 1100];
+    typesizes.flat_map(move |t| items.into_iter().flat_map(move |n| [0, 1, t / 2, t - 1].map(|rest| (t, n * unit * t + rest))))
+}
+
+#[test]
+fn whatever_the_typesize_nothing_panics() {
+    for typesize in [0, 1, 2, 7, 8, 300, usize::MAX / 2, usize::MAX] {
+        for len in [0, 1, 2, 15, 100] {
+            let src = noise(len);
+            at_each_level(|| {
+                for filter in [shuffle, unshuffle, bitshuffle, bitunshuffle, bytedelta_encode, bytedelta_decode] {
+                    let mut dst = vec![1; len];
+                    filter(typesize, &src, &mut dst);
+                    assert!(typesize <= len && typesize > 0 || dst == src);
+                }
+                let mut dst = vec![1; len];
+                delta_encode(&src, true, typesize, &src, &mut dst);
+                delta_decode(None, typesize, &mut dst);
+                assert_eq!(dst, src);
+                delta_encode(&src, false, typesize, &src, &mut dst);
+                delta_decode(Some(&src), typesize, &mut dst);
+                assert_eq!(dst, src);
+            });
+        }
+    }
+}

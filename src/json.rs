@@ -1,0 +1,345 @@
+//! JSON as the tools of this field write it: Python's, with `NaN` and `Infinity`, which the standard does
+//! not have and other readers refuse. Objects keep the order of their keys.
+//!
+//! How deep values may stand in each other is limited, since each level takes stack; memory is bounded by
+//! the length of the text.
+#![forbid(unsafe_code)]
+
+use crate::error::{Error, Result, fail};
+use crate::memory;
+use std::fmt;
+
+/// Levels of arrays and objects.
+const DEPTH: usize = 64;
+
+/// A value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// `null`.
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// A whole number of 64 bits.
+    Int(i128),
+    /// Any other number.
+    Float(f64),
+    /// Text.
+    String(String),
+    /// `[a, b]`.
+    Array(Vec<Value>),
+    /// `{"a": b}`.
+    Object(Vec<(String, Value)>),
+}
+
+impl Value {
+    /// Reads a text that is one value.
+    pub fn parse(text: &[u8]) -> Result<Value> {
+        let text = std::str::from_utf8(text).map_err(|e| fail!(Format, "JSON was expected, this is no text: {e}"))?;
+        let mut p = Parser { text, at: 0 };
+        let value = p.value(DEPTH)?;
+        match p.peek() {
+            None => Ok(value),
+            Some(_) => Err(p.unexpected("the end")),
+        }
+    }
+
+    /// The value of this key, where this is an object that has it; the last one counts, as in all readers.
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        match self {
+            Value::Object(items) => items.iter().rev().find(|(k, _)| k == key).map(|(_, v)| v),
+            _ => None,
+        }
+    }
+
+    /// Text, where it is that.
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Value::String(s) => Some(s),
+            _ => None,
+        }
+    }
+
+    /// A whole number that is not negative.
+    pub fn as_u64(&self) -> Option<u64> {
+        match self {
+            Value::Int(n) => u64::try_from(*n).ok(),
+            _ => None,
+        }
+    }
+}
+
+/// Text as JSON has it: in quotes, all beyond ASCII escaped, as Python does.
+pub struct Quoted<'a>(pub &'a str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use fmt::Write;
+        f.write_char('"')?;
+        for c in self.0.chars() {
+            match c {
+                '"' | '\\' => write!(f, "\\{c}")?,
+                '\n' => f.write_str("\\n")?,
+                '\r' => f.write_str("\\r")?,
+                '\t' => f.write_str("\\t")?,
+                ' '..='~' => f.write_char(c)?,
+                c => c.encode_utf16(&mut [0; 2]).iter().try_for_each(|u| write!(f, "\\u{u:04x}"))?,
+            }
+        }
+        f.write_char('"')
+    }
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Parser<'a> {
+    fn rest(&self) -> &'a str {
+        self.text.get(self.at..).unwrap_or("")
+    }
+
+    /// The next byte behind any space, left there.
+    fn peek(&mut self) -> Option<u8> {
+        let rest = self.rest();
+        let trimmed = rest.trim_start_matches([' ', '\t', '\r', '\n']);
+        self.at += rest.len() - trimmed.len();
+        trimmed.bytes().next()
+    }
+
+    fn accept(&mut self, c: u8) -> bool {
+        let found = self.peek() == Some(c);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn unexpected(&self, expected: &str) -> Error {
+        match self.rest().chars().next() {
+            Some(c) => fail!(Format, "JSON: {expected} was expected at byte {}, {c:?} is there", self.at),
+            None => fail!(Format, "JSON: {expected} was expected, it ends"),
+        }
+    }
+
+    fn value(&mut self, depth: usize) -> Result<Value> {
+        let inner = || depth.checked_sub(1).ok_or_else(|| fail!(Limit, "JSON: at most {DEPTH} levels of arrays and objects are read"));
+        match self.peek() {
+            Some(b'{') => self.object(inner()?),
+            Some(b'[') => self.array(inner()?),
+            Some(b'"') => self.string().map(Value::String),
+            _ => self.word(),
+        }
+    }
+
+    fn array(&mut self, depth: usize) -> Result<Value> {
+        self.at += 1;
+        let mut items = Vec::new();
+        while !self.accept(b']') {
+            if !items.is_empty() && !self.accept(b',') {
+                return Err(self.unexpected("',' or ']'"));
+            }
+            memory::reserve(&mut items, 1)?;
+            items.push(self.value(depth)?);
+        }
+        Ok(Value::Array(items))
+    }
+
+    fn object(&mut self, depth: usize) -> Result<Value> {
+        self.at += 1;
+        let mut items = Vec::new();
+        while !self.accept(b'}') {
+            if !items.is_empty() && !self.accept(b',') {
+                return Err(self.unexpected("',' or '}'"));
+            }
+            if self.peek() != Some(b'"') {
+                return Err(self.unexpected("a name in quotes"));
+            }
+            let name = self.string()?;
+            if !self.accept(b':') {
+                return Err(self.unexpected("':'"));
+            }
+            memory::reserve(&mut items, 1)?;
+            items.push((name, self.value(depth)?));
+        }
+        Ok(Value::Object(items))
+    }
+
+    /// A number, or one of the names.
+    fn word(&mut self) -> Result<Value> {
+        let rest = self.rest();
+        let n = rest.find(|c: char| !c.is_ascii_alphanumeric() && !"+-.".contains(c)).unwrap_or(rest.len());
+        let word = rest.get(..n).unwrap_or(rest);
+        let value = match word {
+            "null" => Value::Null,
+            "true" => Value::Bool(true),
+            "false" => Value::Bool(false),
+            "NaN" => Value::Float(f64::NAN),
+            "Infinity" => Value::Float(f64::INFINITY),
+            "-Infinity" => Value::Float(f64::NEG_INFINITY),
+            _ => number(word).ok_or_else(|| self.unexpected("a value"))?,
+        };
+        self.at += n;
+        Ok(value)
+    }
+
+    /// A string from its quote on.
+    fn string(&mut self) -> Result<String> {
+        let start = self.at;
+        self.at += 1;
+        let mut out = String::new();
+        loop {
+            let rest = self.rest();
+            let n = rest.find(|c: char| c == '"' || c == '\\' || c < ' ').unwrap_or(rest.len());
+            let (plain, behind) = rest.split_at_checked(n).unwrap_or((rest, ""));
+            out.push_str(plain);
+            self.at += n + 1;
+            match behind.bytes().next() {
+                Some(b'"') => return Ok(out),
+                Some(b'\\') => out.push(self.escape()?),
+                _ => return Err(fail!(Format, "JSON: the string at byte {start} has no end in its line")),
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Result<char> {
+        let start = self.at;
+        let kind = self.rest().bytes().next();
+        self.at += 1;
+        let c = match kind {
+            Some(c @ (b'"' | b'\\' | b'/')) => Some(char::from(c)),
+            Some(b'b') => Some('\x08'),
+            Some(b'f') => Some('\x0c'),
+            Some(b'n') => Some('\n'),
+            Some(b'r') => Some('\r'),
+            Some(b't') => Some('\t'),
+            Some(b'u') => self.unicode(),
+            _ => None,
+        };
+        c.ok_or_else(|| {
+            self.at = start;
+            self.unexpected("an escape")
+        })
+    }
+
+    /// What stands behind `\u`: one unit, or two that belong together; half of a pair is no character.
+    fn unicode(&mut self) -> Option<char> {
+        let first = self.unit()?;
+        if !(0xd800..0xdc00).contains(&first) {
+            return char::from_u32(first.into());
+        }
+        self.at += self.rest().starts_with("\\u").then_some(2)?;
+        char::decode_utf16([first, self.unit()?]).next()?.ok()
+    }
+
+    fn unit(&mut self) -> Option<u16> {
+        let digits = self.rest().get(..4).filter(|d| d.bytes().all(|b| b.is_ascii_hexdigit()))?;
+        self.at += 4;
+        u16::from_str_radix(digits, 16).ok()
+    }
+}
+
+fn number(word: &str) -> Option<Value> {
+    let digits = word.strip_prefix('-').unwrap_or(word);
+    let leading_zero = digits.starts_with('0') && digits.as_bytes().get(1).is_some_and(u8::is_ascii_digit);
+    if !digits.starts_with(|c: char| c.is_ascii_digit()) || leading_zero {
+        return None;
+    }
+    if digits.bytes().all(|b| b.is_ascii_digit()) {
+        let whole = word.parse().ok().filter(|n: &i128| i64::try_from(*n).is_ok() || u64::try_from(*n).is_ok());
+        return Some(whole.map_or_else(|| Value::Float(word.parse().unwrap_or(f64::INFINITY)), Value::Int));
+    }
+    let fits = word.bytes().all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b));
+    word.parse().ok().filter(|_| fits).map(Value::Float)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Status;
+    use proptest::prelude::*;
+
+    fn parse(text: &str) -> Result<Value> {
+        Value::parse(text.as_bytes())
+    }
+
+    #[test]
+    fn values_are_read() {
+        let string = |s: &str| Value::String(s.into());
+        for (text, want) in [
+            ("null", Value::Null),
+            (" true ", Value::Bool(true)),
+            ("-0", Value::Int(0)),
+            ("18446744073709551615", Value::Int(u64::MAX.into())),
+            ("-9223372036854775808", Value::Int(i64::MIN.into())),
+            ("99999999999999999999", Value::Float(1e20)),
+            ("1.5e-3", Value::Float(0.0015)),
+            ("-Infinity", Value::Float(f64::NEG_INFINITY)),
+            (r#""a\"\\\/\b\f\n\r\tb\u00e9\ud83d\ude00""#, string("a\"\\/\x08\x0c\n\r\tb\u{e9}\u{1f600}")),
+            ("[]", Value::Array(vec![])),
+            ("[1, [2]]", Value::Array(vec![Value::Int(1), Value::Array(vec![Value::Int(2)])])),
+            (r#"{"b":1,"a":null}"#, Value::Object(vec![("b".into(), Value::Int(1)), ("a".into(), Value::Null)])),
+        ] {
+            assert_eq!(parse(text).unwrap(), want, "{text}");
+        }
+        assert!(matches!(parse("NaN").unwrap(), Value::Float(x) if x.is_nan()));
+        assert_eq!(parse(r#"{"a":1,"a":2}"#).unwrap().get("a"), Some(&Value::Int(2)));
+    }
+
+    #[test]
+    fn other_text_is_refused() {
+        for text in [
+            "",
+            " ",
+            "nul",
+            "01",
+            "-",
+            "+1",
+            ".5",
+            "1e",
+            "1-2",
+            "inf",
+            "nan",
+            "'a'",
+            "\"a",
+            "\"\n\"",
+            r#""\x""#,
+            r#""\ud800""#,
+            r#""\ud800\u0041""#,
+            r#""\u12g4""#,
+            "[1,]",
+            "[1 2]",
+            "[,]",
+            "{1:2}",
+            r#"{"a"}"#,
+            r#"{"a":}"#,
+            r#"{"a":1,}"#,
+            "1 2",
+            "[",
+            "{",
+        ] {
+            assert_eq!(parse(text).unwrap_err().status, Status::Format, "{text}");
+        }
+        assert_eq!(Value::parse(&[0xff]).unwrap_err().status, Status::Format);
+        for deep in ["[".repeat(1_000_000), "{\"a\":".repeat(1_000_000)] {
+            assert_eq!(parse(&deep).unwrap_err().status, Status::Limit);
+        }
+        assert!(parse(&format!("{}{}", "[".repeat(DEPTH), "]".repeat(DEPTH))).is_ok());
+    }
+
+    proptest! {
+        #[test]
+        fn quoted_text_is_read_back(s in any::<String>()) {
+            prop_assert_eq!(parse(&Quoted(&s).to_string()).unwrap(), Value::String(s));
+        }
+
+        #[test]
+        fn as_other_readers_do(text in r#"([\[\]{}:,"\\ 0-9a-fu.eE+-]|true|null|"[a-z]*"){0,12}"#) {
+            if let Ok(theirs) = serde_json::from_str::<serde_json::Value>(&text) {
+                let ours = parse(&text);
+                prop_assert!(ours.is_ok(), "{} {:?} {:?}", text, theirs, ours);
+            } else if let Ok(ours) = parse(&text) {
+                // they refuse numbers that no double holds
+                prop_assert!(text.contains(['e', 'E']), "{} {:?}", text, ours);
+            }
+        }
+    }
+}

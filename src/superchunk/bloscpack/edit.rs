@@ -1,0 +1,374 @@
+//! Changing: what is appended, written, inserted and removed waits in memory, or, where it is much, in a
+//! temporary file. The file itself is not touched before the commit.
+#![forbid(unsafe_code)]
+
+use super::Bloscpack;
+use super::open::part_name;
+use super::slots::{Place, Slot};
+use crate::blosc;
+use crate::checksum::Sum;
+use crate::error::{Result, fail};
+use crate::io::{Access, File};
+use crate::{memory, parallel};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Encoded chunks that wait in memory before they go to a file.
+const MEMORY: usize = if cfg!(test) { 24 << 10 } else { 8 << 20 };
+/// Content that waits to be encoded.
+const GATHERED: usize = 64 << 20;
+/// A chunk that is a copy of its content: it has no room for anything else.
+const COPIED: u8 = 0x02;
+
+impl Bloscpack {
+    pub(super) fn check_writer(&self) -> Result<()> {
+        if self.owner == 0 {
+            return Err(fail!(State, "{}: it was opened for reading", self.name()));
+        }
+        if self.owner != std::process::id() {
+            return Err(fail!(State, "{}: this handle belongs to the process that opened it for writing", self.name()));
+        }
+        if self.broken {
+            return Err(fail!(State, "{}: a commit failed half-way; open it again, what was committed before is whole", self.name()));
+        }
+        Ok(())
+    }
+
+    /// Appends content. On failure [`Bloscpack::nbytes`] tells how much of it went in.
+    pub fn append(&mut self, src: &[u8]) -> Result<()> {
+        self.check_writer()?;
+        if src.is_empty() {
+            return Ok(());
+        }
+        self.close_chunk()?;
+        self.take_last()?;
+        self.changed = true;
+        let most = (GATHERED / self.chunk_size).clamp(1, self.threads.max(1) * 4) * self.chunk_size;
+        let mut src = src;
+        while !src.is_empty() {
+            if self.pending.is_empty() && src.len() >= most {
+                let (now, rest) = src.split_at_checked(most).unwrap_or((src, &[]));
+                self.push_content(now)?;
+                src = rest;
+                continue;
+            }
+            let n = src.len().min(most.saturating_sub(self.pending.len()));
+            let (now, rest) = src.split_at_checked(n).unwrap_or((src, &[]));
+            memory::reserve(&mut self.pending, n)?;
+            self.pending.extend_from_slice(now);
+            src = rest;
+            if self.pending.len() >= most {
+                // a chunk that was cut may have left more than this waiting, and not in whole chunks
+                self.encode_pending(self.pending.len() / self.chunk_size * self.chunk_size)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The last chunk, if it has room, becomes content that waits.
+    fn take_last(&mut self) -> Result<()> {
+        let Some(i) = self.slots.len().checked_sub(1).filter(|_| self.pending.is_empty()) else { return Ok(()) };
+        let n = self.slots.get(i)?.nbytes as usize;
+        if n >= self.chunk_size {
+            return Ok(());
+        }
+        self.pending = self.content(i)?;
+        self.slots.truncate(i);
+        Ok(())
+    }
+
+    /// The content of a chunk.
+    fn content(&self, i: usize) -> Result<Vec<u8>> {
+        let n = self.slots.get(i)?.nbytes;
+        let mut content = memory::zeroed(memory::allow(n.into(), self.memory_limit, "a chunk")?)?;
+        self.chunk_part(i, 0, &mut content, self.threads).map_err(|e| e.within(format_args!("{}: chunk {i}", self.name())).at(i as u64))?;
+        Ok(content)
+    }
+
+    /// Encodes all that waits, the last of it as a chunk that is not full.
+    pub(super) fn flush(&mut self) -> Result<()> {
+        self.close_chunk()?;
+        self.encode_pending(self.pending.len())
+    }
+
+    /// Encodes the first `n` bytes of what waits.
+    fn encode_pending(&mut self, n: usize) -> Result<()> {
+        let mut content = std::mem::take(&mut self.pending);
+        let before = self.slots.nbytes();
+        let done = self.push_content(content.get(..n).unwrap_or(&content));
+        let gone = (self.slots.nbytes() - before) as usize;
+        content.drain(..gone.min(content.len()));
+        self.pending = content;
+        done
+    }
+
+    /// Encodes content and puts its chunks behind the last. While some are encoded, those before are written.
+    fn push_content(&mut self, content: &[u8]) -> Result<()> {
+        let mut waiting = Vec::new();
+        for group in content.chunks(self.chunk_size.saturating_mul(self.threads.max(1) * 2)) {
+            let pieces: Vec<&[u8]> = group.chunks(self.chunk_size).collect();
+            let (encoded, written) = self.encode_and_write(&pieces, &waiting);
+            self.push_written(std::mem::take(&mut waiting), written)?;
+            for chunk in encoded {
+                waiting.push(self.place(chunk?)?);
+            }
+        }
+        let (_, written) = self.encode_and_write(&[], &waiting);
+        self.push_written(waiting, written)
+    }
+
+    fn push_written(&mut self, chunks: Vec<Placed>, written: Result<()>) -> Result<()> {
+        written?;
+        chunks.into_iter().try_for_each(|c| self.slots.push(c.slot))
+    }
+
+    fn encode_many(&self, pieces: &[&[u8]]) -> Vec<Result<Vec<u8>>> {
+        self.encode_and_write(pieces, &[]).0
+    }
+
+    fn encode_and_write(&self, pieces: &[&[u8]], chunks: &[Placed]) -> (Vec<Result<Vec<u8>>>, Result<()>) {
+        enum Job<'a> {
+            Encode(&'a [u8], &'a mut Result<Vec<u8>>),
+            Write(&'a Placed, &'a mut Result<()>),
+        }
+        if !chunks.is_empty() && self.file_threads() == 1 {
+            let written = chunks.iter().try_for_each(|c| self.write_part(c));
+            return (self.encode_and_write(pieces, &[]).0, written);
+        }
+        let each = if pieces.len() + chunks.len() > 1 { 1 } else { self.threads };
+        let mut encoded: Vec<Result<Vec<u8>>> = pieces.iter().map(|_| Ok(Vec::new())).collect();
+        let mut written: Vec<Result<()>> = chunks.iter().map(|_| Ok(())).collect();
+        let mut jobs: Vec<Job<'_>> = chunks.iter().zip(&mut written).map(|(c, w)| Job::Write(c, w)).collect();
+        jobs.extend(pieces.iter().zip(&mut encoded).map(|(p, e)| Job::Encode(p, e)));
+        parallel::for_each(self.threads, jobs, |job| match job {
+            Job::Encode(content, chunk) => *chunk = self.encode_sealed(content, each),
+            Job::Write(chunk, written) => *written = self.write_part(chunk),
+        });
+        (encoded, written.into_iter().collect())
+    }
+
+    fn encode_sealed(&self, content: &[u8], threads: usize) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.encode(content, &mut bytes, threads)?;
+        widen(&mut bytes, self.spare_bytes);
+        seal(bytes, self.header.checksum)
+    }
+
+    pub(super) fn encode(&self, content: &[u8], dst: &mut Vec<u8>, threads: usize) -> Result<()> {
+        blosc::encode(&self.params, content, dst, threads)
+    }
+
+    /// Keeps an encoded chunk with its digest.
+    pub(super) fn store(&mut self, bytes: Vec<u8>) -> Result<Slot> {
+        let chunk = self.place(bytes)?;
+        self.write_part(&chunk)?;
+        Ok(chunk.slot)
+    }
+
+    /// Gives an encoded chunk with its digest a place, where it is to be written to if that is in a file.
+    fn place(&mut self, bytes: Vec<u8>) -> Result<Placed> {
+        let h = blosc::Header::parse(&bytes)?;
+        let (cbytes, nbytes) = (h.cbytes as u32, h.nbytes as u32);
+        if self.main.is_some() && self.in_memory + bytes.len() <= MEMORY {
+            self.in_memory += bytes.len();
+            let slot = Slot { place: Place::Memory(bytes.into()), cbytes, nbytes, flags: h.flags };
+            return Ok(Placed { slot, bytes: Vec::new() });
+        }
+        self.part_file()?;
+        let at = self.part_end;
+        self.part_end = at.saturating_add(bytes.len() as u64);
+        Ok(Placed { slot: Slot { place: Place::Part(at), cbytes, nbytes, flags: h.flags }, bytes })
+    }
+
+    fn write_part(&self, chunk: &Placed) -> Result<()> {
+        match (&chunk.slot.place, &self.part) {
+            (Place::Part(at), Some(file)) => file.write_at(*at, &chunk.bytes),
+            _ => Ok(()),
+        }
+    }
+
+    fn part_file(&mut self) -> Result<Arc<dyn File>> {
+        if let Some(f) = &self.part {
+            return Ok(f.clone());
+        }
+        let file = self.container.folder.open(&part_name(&self.container), Access::Create)?;
+        // a new file needs room before its chunks for what is known only at the commit
+        self.part_end = if self.main.is_none() { self.head_room()? } else { 0 };
+        Ok(self.part.insert(file).clone())
+    }
+
+    /// Writes over content that is there. On failure some of it may be written.
+    pub fn write(&mut self, at: u64, src: &[u8]) -> Result<()> {
+        self.check_writer()?;
+        let end = at.checked_add(src.len() as u64).filter(|&e| e <= self.nbytes());
+        let end =
+            end.ok_or_else(|| fail!(Range, "{}: bytes {at} to {}: there are {}", self.name(), at.saturating_add(src.len() as u64), self.nbytes()))?;
+        if src.is_empty() {
+            return Ok(());
+        }
+        self.changed = true;
+        let stored = self.slots.nbytes();
+        let (now, waits) = src.split_at_checked((stored.clamp(at, end) - at) as usize).unwrap_or((src, &[]));
+        let from = at.max(stored) - stored;
+        if let Some(part) = self.pending.get_mut(from as usize..).and_then(|p| p.get_mut(..waits.len())) {
+            part.copy_from_slice(waits);
+        }
+        self.write_chunks(at..stored.clamp(at, end), now)
+    }
+
+    fn write_chunks(&mut self, bytes: Range<u64>, mut src: &[u8]) -> Result<()> {
+        let mut whole: Vec<(usize, &[u8])> = Vec::new();
+        for i in self.slots.holding(bytes.clone()) {
+            let span = self.slots.span(i);
+            let (from, to) = (span.start.max(bytes.start), span.end.min(bytes.end));
+            let (part, rest) = src.split_at_checked((to - from) as usize).unwrap_or((src, &[]));
+            src = rest;
+            if part.len() as u64 == span.end - span.start && self.open_chunk.as_ref().is_none_or(|(k, _)| *k != i) {
+                if !part.is_empty() {
+                    whole.push((i, part));
+                }
+                continue;
+            }
+            let content = self.opened(i)?;
+            let place = content.get_mut((from - span.start) as usize..).and_then(|c| c.get_mut(..part.len()));
+            place.ok_or_else(|| fail!(State, "a chunk of another size"))?.copy_from_slice(part);
+        }
+        for group in whole.chunks(self.threads.max(1) * 2) {
+            let pieces: Vec<&[u8]> = group.iter().map(|(_, p)| *p).collect();
+            for ((i, _), chunk) in group.iter().zip(self.encode_many(&pieces)) {
+                let slot = self.store(chunk?)?;
+                self.slots.replace(*i, slot);
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts other content, of the same size, into a chunk.
+    pub(super) fn replace_content(&mut self, i: usize, content: &[u8]) -> Result<()> {
+        let chunk = self.encode_many(&[content]).pop().unwrap_or_else(|| Err(fail!(State, "nothing encoded")))?;
+        let slot = self.store(chunk)?;
+        self.slots.replace(i, slot);
+        self.changed = true;
+        Ok(())
+    }
+
+    /// The content of a chunk that is being changed: of one at a time, so that many small writes to it encode it
+    /// once.
+    fn opened(&mut self, i: usize) -> Result<&mut Vec<u8>> {
+        if self.open_chunk.as_ref().is_none_or(|(k, _)| *k != i) {
+            self.close_chunk()?;
+            self.open_chunk = Some((i, self.content(i)?));
+        }
+        self.open_chunk.as_mut().map(|(_, c)| c).ok_or_else(|| fail!(State, "no open chunk"))
+    }
+
+    /// Encodes the chunk that was being changed.
+    fn close_chunk(&mut self) -> Result<()> {
+        let Some((i, content)) = self.open_chunk.take() else { return Ok(()) };
+        let encoded = self.encode_many(&[&content]).pop().unwrap_or_else(|| Err(fail!(State, "nothing encoded")));
+        match encoded.and_then(|chunk| self.store(chunk)) {
+            Ok(slot) => {
+                self.slots.replace(i, slot);
+                Ok(())
+            }
+            Err(e) => {
+                self.open_chunk = Some((i, content));
+                Err(e)
+            }
+        }
+    }
+
+    /// Appends a chunk as it is, behind all content.
+    pub fn append_raw(&mut self, chunk: &[u8]) -> Result<()> {
+        self.check_writer()?;
+        let h = blosc::Header::parse(chunk)?;
+        if h.cbytes != chunk.len() {
+            return Err(fail!(Format, "the chunk says that it has {} bytes, {} are given", h.cbytes, chunk.len()));
+        }
+        if h.extended() || h.version > 2 {
+            return Err(fail!(Unsupported, "a Blosc2 chunk (version {}): the readers of these files know those of Blosc 1 only", h.version));
+        }
+        let mut content = memory::zeroed(memory::allow(h.nbytes as u64, self.memory_limit, "a chunk")?)?;
+        blosc::decode(chunk, &mut content, self.threads)?;
+        self.flush()?;
+        let mut bytes = memory::with_room(chunk.len() + self.header.checksum.size())?;
+        bytes.extend_from_slice(chunk);
+        let slot = self.store(seal(bytes, self.header.checksum)?)?;
+        self.changed = true;
+        self.slots.push(slot)
+    }
+
+    /// Puts content, as one chunk, before chunk `at`, or behind the last.
+    pub fn insert(&mut self, at: u64, src: &[u8]) -> Result<()> {
+        self.check_writer()?;
+        self.flush()?;
+        let n = self.slots.len();
+        let at = usize::try_from(at).ok().filter(|a| *a <= n).ok_or_else(|| fail!(Range, "{}: a chunk {at}: there are {n}", self.name()).at(at))?;
+        let chunk = self.encode_many(&[src]).pop().unwrap_or_else(|| Err(fail!(State, "nothing encoded")))?;
+        let slot = self.store(chunk)?;
+        self.changed = true;
+        self.slots.splice(at..at, [slot])
+    }
+
+    /// Takes a chunk away, with its content.
+    pub fn remove(&mut self, at: u64) -> Result<()> {
+        self.check_writer()?;
+        self.flush()?;
+        let n = self.slots.len();
+        let at = usize::try_from(at).ok().filter(|a| *a < n).ok_or_else(|| fail!(Range, "{}: a chunk {at}: there are {n}", self.name()).at(at))?;
+        self.changed = true;
+        self.slots.splice(at..at + 1, [])
+    }
+
+    /// Keeps the first `nbytes` bytes of content.
+    pub fn truncate(&mut self, nbytes: u64) -> Result<()> {
+        self.check_writer()?;
+        if nbytes > self.nbytes() {
+            return Err(fail!(Range, "{}: {nbytes} bytes are to stay: there are {}", self.name(), self.nbytes()));
+        }
+        self.close_chunk()?;
+        self.changed |= nbytes < self.nbytes();
+        if let Some(waits) = nbytes.checked_sub(self.slots.nbytes()) {
+            self.pending.truncate(waits as usize);
+            return Ok(());
+        }
+        let i = self.slots.holding(nbytes..nbytes + 1).start;
+        let kept = (nbytes - self.slots.span(i).start) as usize;
+        let content = if kept == 0 { Vec::new() } else { self.content(i)? };
+        self.slots.truncate(i);
+        self.pending = content;
+        self.pending.truncate(kept);
+        Ok(())
+    }
+}
+
+/// A chunk that has its place, and its bytes where they are still to be written there.
+struct Placed {
+    slot: Slot,
+    bytes: Vec<u8>,
+}
+
+/// Puts the digest behind a chunk.
+pub(super) fn seal(mut chunk: Vec<u8>, sum: Sum) -> Result<Vec<u8>> {
+    let digest = sum.of(&chunk);
+    memory::reserve(&mut chunk, digest.len())?;
+    chunk.extend_from_slice(&digest);
+    Ok(chunk)
+}
+
+/// Makes a chunk without its digest longer by bytes that no reader looks at; false where it cannot be.
+pub(super) fn widen(chunk: &mut Vec<u8>, by: u32) -> bool {
+    let wanted = u32::try_from(chunk.len()).ok().and_then(|n| n.checked_add(by)).filter(|n| i32::try_from(*n).is_ok());
+    let (Some(wanted), Some(flags)) = (wanted, chunk.get(2).copied()) else { return false };
+    if by == 0 {
+        return true;
+    }
+    if flags & COPIED != 0 || memory::reserve(chunk, by as usize).is_err() {
+        return false;
+    }
+    chunk.resize(wanted as usize, 0);
+    if let Some(field) = chunk.get_mut(12..16) {
+        field.copy_from_slice(&wanted.to_le_bytes());
+    }
+    true
+}

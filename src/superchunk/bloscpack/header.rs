@@ -1,0 +1,297 @@
+//! The header of a Bloscpack file: five layouts, told apart, read and written.
+//!
+//! | dialect | bytes | fields behind the magic |
+//! | --- | --- | --- |
+//! | v0 | 8 | number of chunks, 32 bits; no version |
+//! | v1 | 16 | version 1, number of chunks |
+//! | v2 | 32 | options, checksum, typesize, sizes, number of chunks; offsets |
+//! | RFC | 32 | as v2, and the size of JSON that follows as it is, or in zlib's format |
+//! | v3 | 32 | as v2, and the spare entries of the offsets table; JSON in a section of its own |
+//!
+//! What a reader can do without (sizes, typesize) is believed or not by those who use it; what
+//! says where things are is checked against the file here.
+#![forbid(unsafe_code)]
+
+use super::metadata::{self, Form, MetaPlace, Section};
+use super::table::{BLOSC_HEADER, ChunkPlace};
+use crate::checksum::Sum;
+use crate::error::{Result, fail};
+use crate::io::File;
+
+const MAGIC: &[u8; 4] = b"blpk";
+/// Bytes that are enough to tell the dialects apart: a header and the head of a metadata section.
+const PREFIX: usize = 64;
+/// Bytes of an entry in the offsets table.
+pub const ENTRY: u64 = 8;
+
+const OPTION_OFFSETS: u8 = 0x01;
+const OPTION_META: u8 = 0x02;
+const OPTION_PACKED_META: u8 = 0x04;
+
+/// How a file is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// Bloscpack 0.1.0-rc1 and rc2.
+    V0,
+    /// Bloscpack 0.1, and each chunk file of bcolz and BLZ.
+    V1,
+    /// Bloscpack 0.2.
+    V2,
+    /// The layout of the papers on BLZ and bcolz, where it has metadata; version byte 2 or 3.
+    Rfc,
+    /// Bloscpack 0.3 and later; also the papers' layout without metadata.
+    V3,
+}
+
+/// What the header says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// The layout.
+    pub dialect: Dialect,
+    /// The version byte; 0 in v0, which has none.
+    pub version: u8,
+    /// Is there an offsets table?
+    pub has_offsets: bool,
+    /// What follows each chunk.
+    pub checksum: Sum,
+    /// As stored; chunks may have other ones.
+    pub typesize: u8,
+    /// Bytes of each chunk but the last, unpacked; `None` where it is said not to be known.
+    pub chunk_size: Option<u32>,
+    /// Bytes of the last chunk, unpacked.
+    pub last_chunk: Option<u32>,
+    /// Number of chunks; `None` where it is said not to be known.
+    pub nchunks: Option<u64>,
+    /// Entries of the offsets table beyond those of the chunks (v3).
+    pub max_app_chunks: u64,
+    /// Where the metadata is.
+    pub meta: Option<MetaPlace>,
+}
+
+impl Header {
+    /// The header of a file without chunks, without metadata, without offsets.
+    pub fn new(dialect: Dialect) -> Header {
+        let version = match dialect {
+            Dialect::V0 => 0,
+            Dialect::V1 => 1,
+            Dialect::V2 => 2,
+            Dialect::Rfc | Dialect::V3 => 3,
+        };
+        Header {
+            dialect,
+            version,
+            has_offsets: false,
+            checksum: Sum::None,
+            typesize: 0,
+            chunk_size: None,
+            last_chunk: None,
+            nchunks: Some(0),
+            max_app_chunks: 0,
+            meta: None,
+        }
+    }
+
+    /// Reads the header of `file`.
+    pub fn read(file: &dyn File) -> Result<Header> {
+        let size = file.size()?;
+        let mut prefix = [0; PREFIX];
+        let n = file.read_at(0, &mut prefix)?;
+        let header = Header::parse(prefix.get(..n).unwrap_or(&[]), size).map_err(|e| e.within(file.name()))?;
+        Ok(header)
+    }
+
+    /// The header in the first bytes (64, or all there are) of a file of `size` bytes.
+    pub fn parse(prefix: &[u8], size: u64) -> Result<Header> {
+        let mut bytes = Bytes(prefix);
+        let magic: [u8; 4] = bytes.take("magic")?;
+        if &magic != MAGIC {
+            return Err(fail!(Format, "no Bloscpack file: it begins with {magic:02x?}, not with {MAGIC:02x?}"));
+        }
+        if let Some(n) = nchunks_of_v0(prefix, size) {
+            return Ok(Header { nchunks: Some(n), ..Header::new(Dialect::V0) });
+        }
+        let [version, options, checksum, typesize] = bytes.take("version")?;
+        let header = match version {
+            1 if [options, checksum, typesize] == [0; 3] => Header { nchunks: number(bytes.i64("number of chunks")?)?, ..Header::new(Dialect::V1) },
+            2 | 3 => Header::long(bytes, version, options, checksum, typesize)?,
+            _ => {
+                let v = u32::from_le_bytes([version, options, checksum, typesize]);
+                return Err(fail!(Version, "Bloscpack version {version} (32 bits: {v:#x}): 1, 2 and 3 are known"));
+            }
+        };
+        header.fits(size)?;
+        Ok(header)
+    }
+
+    /// The header of 32 bytes; `bytes` stand behind the typesize.
+    fn long(mut bytes: Bytes, version: u8, options: u8, checksum: u8, typesize: u8) -> Result<Header> {
+        let known = OPTION_OFFSETS | OPTION_META | if options & OPTION_META != 0 { OPTION_PACKED_META } else { 0 };
+        if options & !known != 0 {
+            return Err(fail!(Unsupported, "header: options {options:#04x}: 0x01 and 0x02 are known, 0x04 with 0x02"));
+        }
+        let mut header = Header {
+            version,
+            has_offsets: options & OPTION_OFFSETS != 0,
+            checksum: metadata::sum(checksum)?,
+            typesize,
+            chunk_size: u32::try_from(bytes.i32("chunk size")?).ok(),
+            last_chunk: u32::try_from(bytes.i32("size of the last chunk")?).ok(),
+            nchunks: number(bytes.i64("number of chunks")?)?,
+            ..Header::new(if version == 2 { Dialect::V2 } else { Dialect::V3 })
+        };
+        let last_field: [u8; 8] = bytes.take("last field")?;
+        if options & OPTION_META == 0 {
+            header.max_app_chunks = header.spare_entries(i64::from_le_bytes(last_field))?;
+        } else if version == 3 && Section::is_here(bytes.0) {
+            if options & OPTION_PACKED_META != 0 {
+                return Err(fail!(Unsupported, "header: options {options:#04x}: 0x04 goes with metadata of the older layout"));
+            }
+            header.max_app_chunks = header.spare_entries(i64::from_le_bytes(last_field))?;
+            header.meta = Some(MetaPlace::of_section(&bytes.take("head of the metadata")?)?);
+        } else {
+            header.dialect = Dialect::Rfc;
+            header.meta = Some(MetaPlace::of_rfc(last_field, options & OPTION_PACKED_META != 0, bytes.0)?);
+        }
+        Ok(header)
+    }
+
+    /// The field that is "max-app-chunks" in v3 and reserved in v2.
+    fn spare_entries(&self, field: i64) -> Result<u64> {
+        match (self.dialect, u64::try_from(field)) {
+            (_, Ok(0)) => Ok(0),
+            (Dialect::V3, Ok(n)) => Ok(n),
+            // means nothing without a table
+            (Dialect::V3, Err(_)) if !self.has_offsets => Ok(0),
+            (Dialect::V3, Err(_)) => Err(fail!(Format, "header: {field} spare entries in the offsets table")),
+            _ => Err(fail!(Format, "header: bytes 24 to 31 are reserved in version 2, and hold {field:#x}")),
+        }
+    }
+
+    /// Does all that stands before the chunks fit into a file of `size` bytes?
+    fn fits(&self, size: u64) -> Result<()> {
+        if self.has_offsets && self.nchunks.is_none() {
+            return Err(fail!(Format, "header: there is an offsets table, of a length that is not known (number of chunks -1)"));
+        }
+        let end = self.entries().and_then(|n| n.checked_mul(ENTRY)).and_then(|n| n.checked_add(self.offsets_at()));
+        match end {
+            Some(end) if end <= size => Ok(()),
+            _ => Err(fail!(
+                Format,
+                "header: metadata and {} + {} offsets were expected before the chunks, the file has {size} bytes",
+                self.nchunks.unwrap_or(0),
+                self.max_app_chunks
+            )),
+        }
+    }
+
+    /// Bytes of the header itself.
+    pub fn size(&self) -> u64 {
+        match self.dialect {
+            Dialect::V0 => 8,
+            Dialect::V1 => 16,
+            Dialect::V2 | Dialect::Rfc | Dialect::V3 => 32,
+        }
+    }
+
+    /// Entries of the offsets table, used ones and spare ones; `None` where they cannot be counted.
+    fn entries(&self) -> Option<u64> {
+        if !self.has_offsets {
+            return Some(0);
+        }
+        self.nchunks?.checked_add(self.max_app_chunks)
+    }
+
+    /// Entries of the offsets table, used ones and spare ones; 0 where there is none.
+    pub fn offset_entries(&self) -> u64 {
+        self.entries().unwrap_or(0)
+    }
+
+    /// Where the offsets table begins, or would.
+    pub fn offsets_at(&self) -> u64 {
+        self.size() + self.meta.as_ref().map_or(0, MetaPlace::size)
+    }
+
+    /// Where the first chunk begins, unless the offsets say otherwise.
+    pub fn chunks_at(&self) -> u64 {
+        self.offsets_at().saturating_add(self.offset_entries().saturating_mul(ENTRY))
+    }
+
+    /// The header's own bytes, 8, 16 or 32 of them (metadata and offsets come after). Numbers that
+    /// the layout has no room for are written as "not known".
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(32);
+        out.extend(MAGIC);
+        let nchunks = self.nchunks.and_then(|n| i64::try_from(n).ok()).unwrap_or(-1);
+        match self.dialect {
+            Dialect::V0 => out.extend(u32::try_from(nchunks).unwrap_or(u32::MAX).to_le_bytes()),
+            Dialect::V1 => {
+                out.extend([1, 0, 0, 0]);
+                out.extend(nchunks.to_le_bytes());
+            }
+            Dialect::V2 | Dialect::Rfc | Dialect::V3 => {
+                let packed = matches!(&self.meta, Some(MetaPlace { form: Form::Rfc { packed: true }, .. }));
+                let options = [(self.has_offsets, OPTION_OFFSETS), (self.meta.is_some(), OPTION_META), (packed, OPTION_PACKED_META)];
+                let options = options.iter().filter(|(on, _)| *on).map(|(_, bit)| bit).sum();
+                let size = |n: Option<u32>| n.and_then(|n| i32::try_from(n).ok()).unwrap_or(-1).to_le_bytes();
+                out.extend([self.version, options, self.checksum as u8, self.typesize]);
+                out.extend(size(self.chunk_size));
+                out.extend(size(self.last_chunk));
+                out.extend(nchunks.to_le_bytes());
+                out.extend(self.last_field().to_le_bytes());
+            }
+        }
+        out
+    }
+
+    /// Bytes 24 to 31.
+    fn last_field(&self) -> u64 {
+        match (self.dialect, &self.meta) {
+            (Dialect::Rfc, Some(meta)) => u64::from(meta.room),
+            (Dialect::V3, _) => self.max_app_chunks,
+            _ => 0,
+        }
+    }
+}
+
+/// The number of chunks where the file is a v0, which has no version to say so: then a whole Blosc
+/// chunk begins at byte 8.
+///
+/// No other layout can look like that. Where v0 has the size of the first chunk, v2 and v3 have the
+/// upper half of their number of chunks; v1 has the lower half of its own where the chunk's version,
+/// flags and typesize are.
+fn nchunks_of_v0(prefix: &[u8], size: u64) -> Option<u64> {
+    let (head, rest) = prefix.split_first_chunk::<8>()?;
+    let [.., a, b, c, d] = *head;
+    let n = u64::from(u32::from_le_bytes([a, b, c, d]));
+    let chunk = ChunkPlace::parse(8, rest.first_chunk()?)?;
+    let least = 8 + BLOSC_HEADER as u64 * n;
+    (n > 0 && least <= size && chunk.end(Sum::None) <= size).then_some(n)
+}
+
+/// A number of chunks: -1 says that it is not known.
+fn number(n: i64) -> Result<Option<u64>> {
+    match n {
+        -1 => Ok(None),
+        _ => u64::try_from(n).map(Some).map_err(|_| fail!(Format, "header: {n} chunks")),
+    }
+}
+
+/// Bytes that are taken from the front.
+struct Bytes<'a>(&'a [u8]);
+
+impl Bytes<'_> {
+    fn take<const N: usize>(&mut self, what: &str) -> Result<[u8; N]> {
+        let short = || fail!(Format, "header: {what}: {N} bytes were expected, {} are there: the file was cut short", self.0.len());
+        let (first, rest) = self.0.split_first_chunk().ok_or_else(short)?;
+        self.0 = rest;
+        Ok(*first)
+    }
+
+    fn i32(&mut self, what: &str) -> Result<i32> {
+        self.take(what).map(i32::from_le_bytes)
+    }
+
+    fn i64(&mut self, what: &str) -> Result<i64> {
+        self.take(what).map(i64::from_le_bytes)
+    }
+}

@@ -1,0 +1,110 @@
+//! Repair: what a crash, a full disk or damage left becomes a whole file again. Chunks that are sound stay
+//! as they are; a damaged one among them becomes zeros, so that all others keep their places.
+#![forbid(unsafe_code)]
+
+use super::slots::{Place, Slot};
+use super::table::{BLOSC_HEADER, ChunkPlace};
+use super::{Bloscpack, Mode};
+use crate::blosc;
+use crate::error::{Result, Status, fail};
+use crate::io::{Access, Folder, file};
+use crate::memory;
+use crate::options::{Opt, Options};
+use std::ffi::OsStr;
+use std::sync::Arc;
+
+/// What a repair did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Repaired {
+    /// Chunks that stay.
+    pub kept: u64,
+    /// Chunks that are zeros now, or are gone.
+    pub dropped: u64,
+}
+
+/// Repairs a file.
+pub fn repair(path: &OsStr, options: &Options) -> Result<Repaired> {
+    let place = file::locate_for_change(path)?;
+    repair_in(&place.folder, &place.name, options)
+}
+
+/// Repairs a name in a folder.
+pub fn repair_in(folder: &Arc<dyn Folder>, name: &OsStr, options: &Options) -> Result<Repaired> {
+    let known = [Opt::Threads, Opt::MemoryLimit, Opt::Durability, Opt::Lock];
+    options.only("repairing a superchunk", &known)?;
+    folder.writable()?;
+    let mut b = Bloscpack::for_writing(folder, name, options)?;
+    b.load(folder.open(name, Access::Write)?)?;
+    b.go_on_as_it_is()?;
+    b.mode = Mode::Append;
+    b.refuse_to_guess()?;
+    b.take_in_what_follows()?;
+    let gone = std::mem::take(&mut b.missing);
+    let zeroed = b.zero_damaged()?;
+    let kept = b.slots.len() as u64 - zeroed;
+    if b.meta_damage.take().is_some() {
+        b.meta = None;
+        (b.meta_changed, b.changed) = (true, true);
+    }
+    b.changed |= gone > 0 || b.damage.is_some() || b.doubt.is_some();
+    if kept == 0 && gone + zeroed > 0 {
+        return Err(fail!(Format, "{}: none of its {} chunks is sound: there is nothing to keep", b.name(), gone + zeroed));
+    }
+    (b.damage, b.doubt, b.offsets_are_right) = (None, None, b.offsets_are_right && !b.changed);
+    b.commit()?;
+    Ok(Repaired { kept, dropped: zeroed + gone })
+}
+
+impl Bloscpack {
+    /// Where chunks are missing, and those that are there may have been found in a wrong place, one more repair
+    /// could lose what somebody who looks at the file might save.
+    fn refuse_to_guess(&self) -> Result<()> {
+        let Some(doubt) = self.doubt.as_ref().filter(|_| self.damage.is_some() || self.slots.len() == 0) else { return Ok(()) };
+        let mut e = doubt.clone();
+        e.message.push_str("; it cannot be told which chunks are missing, and nothing was changed");
+        Err(e)
+    }
+
+    /// Chunks that are sound and stand right behind the last one: the header counts too few, or a writer died.
+    fn take_in_what_follows(&mut self) -> Result<()> {
+        let Some(main) = self.main.clone().filter(|_| self.doubt.is_some()) else { return Ok(()) };
+        let mut header = [0; BLOSC_HEADER];
+        while main.read_at(self.end, &mut header)? == BLOSC_HEADER {
+            let Some(c) = ChunkPlace::parse(self.end, &header).filter(|c| c.end(self.header.checksum) <= self.size) else { break };
+            let slot = Slot { place: Place::Main(c.at), cbytes: c.cbytes, nbytes: c.nbytes, flags: c.flags };
+            if !self.is_sound(&slot)? {
+                break;
+            }
+            self.slots.push(slot)?;
+            self.end = c.end(self.header.checksum);
+        }
+        Ok(())
+    }
+
+    /// Can it be decoded, and does its digest fit?
+    fn is_sound(&self, slot: &Slot) -> Result<bool> {
+        let decoded = self.stored(slot, |chunk| {
+            let mut content = memory::zeroed(memory::allow(slot.nbytes.into(), self.memory_limit, "a chunk")?)?;
+            blosc::decode(chunk, &mut content, self.threads)
+        });
+        match decoded {
+            Err(e) if matches!(e.status, Status::Format | Status::Checksum) => Ok(false),
+            r => r.map(|()| true),
+        }
+    }
+
+    fn zero_damaged(&mut self) -> Result<u64> {
+        let mut bad = 0;
+        for i in 0..self.slots.len() {
+            let slot = self.slots.get(i)?;
+            if self.is_sound(slot)? {
+                continue;
+            }
+            let zeros = memory::zeroed(memory::allow(slot.nbytes.into(), self.memory_limit, "a chunk")?)?;
+            self.replace_content(i, &zeros)?;
+            bad += 1;
+            self.options.progress(i as u64, self.slots.len() as u64)?;
+        }
+        Ok(bad)
+    }
+}

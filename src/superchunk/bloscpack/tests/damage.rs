@@ -1,0 +1,286 @@
+//! Files with bytes that are other ones, or missing.
+
+use super::*;
+use crate::io::memory::MemoryFolder;
+use crate::superchunk::bloscpack::metadata::Form as MetaForm;
+use crate::superchunk::bloscpack::table::ChunkTable;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// A small file, and where everything in it is.
+struct Sample {
+    what: String,
+    bytes: Vec<u8>,
+    state: State,
+    /// Bytes of content of each chunk.
+    spans: Vec<Range<usize>>,
+    /// Bytes of each chunk in the file, its digest among them.
+    places: Vec<Range<usize>>,
+    offsets: Range<usize>,
+    /// Metadata that nothing protects.
+    bare_meta: Range<usize>,
+    /// Metadata that a digest protects, without their head.
+    safe_meta: Range<usize>,
+    /// Nothing can be said about content that no checksum protects.
+    summed: bool,
+    /// All chunks but the last hold as much.
+    regular: bool,
+}
+
+fn open(bytes: &[u8], o: &Options) -> Result<Bloscpack> {
+    let folder: Arc<dyn Folder> = Arc::new(MemoryFolder::new(bytes.to_vec()));
+    Bloscpack::open_in(&folder, OsStr::new(""), Mode::Read, o)
+}
+
+fn strict() -> Options {
+    // a damaged size may ask for much
+    Options::new().with(Opt::Threads, 1).unwrap().with(Opt::MemoryLimit, 1 << 20).unwrap()
+}
+
+fn skipping() -> Options {
+    strict().with(Opt::SkipDamaged, 1).unwrap()
+}
+
+impl Sample {
+    /// With chunks of all the same size, but the last, or not.
+    fn new(form: Form, regular: bool) -> Sample {
+        let form = Form { chunk: 140, spare_chunks: Some(2).filter(|_| form.version == 3), ..form };
+        let disk = SimDisk::default();
+        let mut w = form.create(&disk.folder(), Mode::New).unwrap();
+        w.append(&[bytes(5, 140), bytes(6, 140), bytes(7, 140), bytes(3, 140), bytes(8, 30)].concat()).unwrap();
+        if form.has_meta() {
+            w.meta_set(Some(br#"{"some": "metadata"}"#)).unwrap();
+        }
+        w.commit().unwrap();
+        // written anew, so that there are only a few offsets
+        w.remove(1).unwrap();
+        if !regular {
+            w.insert(1, &bytes(9, 200)).unwrap();
+            w.insert(2, &bytes(10, 20)).unwrap();
+        }
+        w.commit().unwrap();
+        let bytes = disk.contents().remove(OsStr::new(NAME)).unwrap();
+        let state = State::of(&w).unwrap();
+        let (file, h) = (disk.folder().open(OsStr::new(NAME), crate::io::Access::Read).unwrap(), w.header().clone());
+        let table = ChunkTable::read(&*file, &h, u64::MAX).unwrap();
+        let mut end = 0;
+        let spans = state.chunks.iter().map(|c| {
+            end += c.len();
+            end - c.len()..end
+        });
+        let (meta, offsets) = (h.meta.as_ref(), h.offsets_at() as usize);
+        let bare = meta.is_some_and(|m| m.form == MetaForm::Rfc { packed: false });
+        Sample {
+            what: format!("{form:?} regular {regular}"),
+            spans: spans.collect(),
+            places: table.chunks.iter().map(|c| c.at as usize..c.end(h.checksum) as usize).collect(),
+            offsets: offsets..offsets + if h.has_offsets { state.chunks.len() * 8 } else { 0 },
+            bare_meta: 32..if bare { offsets } else { 32 },
+            safe_meta: if meta.is_some() && !bare { 64..offsets } else { 0..0 },
+            summed: h.checksum.size() > 0,
+            regular,
+            bytes,
+            state,
+        }
+    }
+
+    /// Panics where these bytes give other content or metadata than the sample's, or less, without an error.
+    /// Gives how many chunks could be read.
+    fn nothing_wrong(&self, hurt: &[u8], o: &Options, how: &dyn std::fmt::Display) -> usize {
+        let what = || format!("{}: {how}", self.what);
+        let Ok(b) = open(hurt, o) else { return 0 };
+        let skips = o.get(Opt::SkipDamaged, 0) == 1;
+        let content = self.state.content();
+        let _ = b.verify(|_| true);
+        let mut all = vec![0xee; b.nbytes().min(10_000) as usize];
+        let whole = b.read(0, &mut all);
+        let meta = b.meta();
+        if self.summed {
+            assert!(skips || b.nbytes() == content.len() as u64, "{}: {} bytes", what(), b.nbytes());
+            assert!(!matches!(whole, Ok(false)) || skips || all == content, "{}: other content", what());
+            let bare = hurt.get(self.bare_meta.clone()) != self.bytes.get(self.bare_meta.clone()) || hurt[..32] != self.bytes[..32];
+            let bare = bare && !self.bare_meta.is_empty();
+            assert!(bare || skips || meta.as_ref().map_or(true, |m| *m == self.state.meta.as_deref()), "{}: other metadata", what());
+        }
+        let mut good = 0;
+        for (i, (span, chunk)) in self.spans.iter().zip(&self.state.chunks).enumerate() {
+            let mut got = vec![0xee; chunk.len()];
+            if b.read(span.start as u64, &mut got) == Ok(false) {
+                assert!(!self.summed || got == *chunk, "{}: other bytes at {}", what(), span.start);
+            }
+            let mut got = vec![0xee; b.chunk_nbytes(i as u64).map_or(0, |n| n.min(10_000))];
+            let read = b.read_chunk(i as u64, &mut got);
+            assert!(!self.summed || read != Ok(false) || got == *chunk, "{}: another chunk {i}", what());
+            good += usize::from(read.is_ok() && got == *chunk);
+        }
+        good
+    }
+
+    /// Chunks that must stay readable where only this byte is another one.
+    fn unhurt_by(&self, at: usize) -> usize {
+        let n = self.places.len();
+        match self.places.iter().position(|p| p.contains(&at)) {
+            // without offsets a chunk's header leads to the next one
+            Some(i) if self.offsets.is_empty() && at < self.places[i].start + 16 => i,
+            Some(_) => n - 1,
+            None if self.offsets.contains(&at) || self.safe_meta.contains(&at) || self.bare_meta.contains(&at) && at > 32 => n,
+            None => 0,
+        }
+    }
+
+    fn repair(&self, hurt: &[u8], unhurt: usize, how: &dyn std::fmt::Display) -> Option<usize> {
+        let what = || format!("{}: {how}", self.what);
+        let files = BTreeMap::from([(NAME.into(), hurt.to_vec())]);
+        let disk = SimDisk::with_files(&files);
+        let done = match repair_in(&disk.folder(), OsStr::new(NAME), &strict()) {
+            Ok(done) => done,
+            Err(e) => {
+                assert!(disk.contents() == files, "{}: changed by a repair that failed", what());
+                assert!(unhurt == 0, "{}: {e}", what());
+                return None;
+            }
+        };
+        assert!(done.kept >= unhurt as u64, "{}: {done:?}, and {unhurt} chunks were not hurt", what());
+        let mended = disk.contents();
+        assert_eq!(mended.len(), 1);
+        let b = reader(&disk.folder()).unwrap_or_else(|e| panic!("{}: repaired, {e}", what()));
+        let mut faults = 0;
+        let v = b
+            .verify(|_| {
+                faults += 1;
+                true
+            })
+            .unwrap();
+        assert_eq!((v.bad, faults, v.sound + v.unchecked), (0, 0, b.chunks() as u64), "{}: {done:?}", what());
+        b.meta().unwrap_or_else(|e| panic!("{}: repaired, {e}", what()));
+        // each chunk that is there is as it was, or zeros
+        let found = State::of(&b).unwrap();
+        let same = found.chunks.iter().zip(&self.state.chunks).filter(|(a, b)| a == b).count();
+        assert!(!self.summed || same >= unhurt, "{}: {same} chunks are as they were, {unhurt} were not hurt", what());
+        let zeros = |c: &Vec<u8>| c.iter().all(|b| *b == 0);
+        let right = |(i, c): (usize, &Vec<u8>)| zeros(c) || self.state.chunks.get(i) == Some(c);
+        let wrong = found.chunks.iter().enumerate().find(|c| !right(*c));
+        assert!(!self.summed || wrong.is_none(), "{}: {done:?}, and other chunks than before: {wrong:?}", what());
+        drop(b);
+        // a second one has nothing to do
+        let again = repair_in(&disk.folder(), OsStr::new(NAME), &strict()).unwrap();
+        assert_eq!((again.dropped, disk.contents() == mended), (0, true), "{}", what());
+        Some(same)
+    }
+}
+
+fn samples(sums: &[i64]) -> Vec<Sample> {
+    let mut all = Vec::new();
+    for (version, offsets) in [(3, 1), (3, 0), (2, 1), (2, 0), (103, 1), (103, 0), (1, 0)] {
+        for &sum in sums {
+            for regular in [true, false] {
+                let codec = [2, 6, 5][sum as usize % 3];
+                all.push(Sample::new(Form { codec, ..Form::new(version, offsets, sum) }, regular));
+            }
+            if version == 1 {
+                break;
+            }
+        }
+    }
+    all
+}
+
+/// Near values too: they make one offset equal to its neighbour.
+const FLIPS: &[u8] = &[1, 2, 4, 8, 0x10, 0x20, 0x40, 0x80, 0xff, 3, 0x1d, 0x2a, 0x4b];
+
+/// Flips of each byte, `each` of them.
+fn flips(s: &Sample, each: usize) -> impl Iterator<Item = (usize, Vec<u8>, String)> {
+    (0..s.bytes.len()).flat_map(move |at| {
+        (0..each).map(move |k| {
+            let x = FLIPS[(at * each + k) % FLIPS.len()];
+            let mut hurt = s.bytes.clone();
+            hurt[at] ^= x;
+            (at, hurt, format!("byte {at} ^ {x:#x}"))
+        })
+    })
+}
+
+#[test]
+fn no_flip_of_a_byte_is_silent() {
+    let (mut n, mut noticed) = (0, 0);
+    for (sums, each) in [(&[2][..], FLIPS.len()), (&[0, 1, 3, 8], 2)] {
+        for s in samples(sums) {
+            for (at, hurt, how) in flips(&s, each) {
+                n += 1;
+                noticed += usize::from(s.nothing_wrong(&hurt, &strict(), &how) < s.places.len());
+                let good = s.nothing_wrong(&hurt, &skipping(), &how);
+                assert!(good >= s.unhurt_by(at) || !s.summed, "{} {how}: {good} chunks are readable, {} were not hurt", s.what, s.unhurt_by(at));
+            }
+        }
+    }
+    println!("{n} flips, none silent; {noticed} hid a chunk");
+}
+
+#[test]
+fn no_truncation_is_silent() {
+    let mut cuts = 0;
+    for s in samples(&[0, 2, 7]) {
+        for len in 0..s.bytes.len() {
+            let how = format!("the first {len} bytes");
+            let good = s.nothing_wrong(&s.bytes[..len], &strict(), &how);
+            assert_eq!(good, 0, "{} {how}", s.what);
+            let good = s.nothing_wrong(&s.bytes[..len], &skipping(), &how);
+            let whole = s.places.iter().filter(|p| p.end <= len).count();
+            assert_eq!(good, whole, "{} {how}", s.what);
+            s.repair(&s.bytes[..len], whole, &how);
+            cuts += 1;
+        }
+    }
+    println!("{cuts} truncations, none silent");
+}
+
+#[test]
+fn repair_keeps_what_is_sound() {
+    let (mut repaired, mut refused) = (0, 0);
+    for s in samples(&[0, 2, 6]) {
+        for (at, hurt, how) in flips(&s, 2) {
+            let unhurt = if s.summed { s.unhurt_by(at) } else { 0 };
+            match s.repair(&hurt, unhurt, &how) {
+                // where something else than a chunk was hurt, all chunks are there, or nothing was changed
+                Some(same) => {
+                    let n = s.places.len();
+                    let all = same == n || s.places.iter().any(|p| p.contains(&at));
+                    assert!(!s.summed || all, "{} {how}: {same} of {n} chunks stay", s.what);
+                    repaired += 1;
+                }
+                None => refused += 1,
+            }
+        }
+    }
+    println!("{repaired} files repaired, {refused} not");
+}
+
+#[test]
+fn damage_in_several_places_is_not_silent() {
+    let mut rng = Rng(77);
+    for s in samples(&[2]).iter().filter(|s| s.regular) {
+        for _ in 0..1000 {
+            let mut hurt = s.bytes.clone();
+            for _ in 0..2 + rng.below(3) {
+                let at = rng.below(hurt.len());
+                match rng.below(4) {
+                    0 => hurt[at..].iter_mut().take(30).for_each(|b| *b = 0),
+                    1 => {
+                        let from = rng.below(hurt.len());
+                        let copy: Vec<u8> = hurt[from..].iter().take(24).copied().collect();
+                        hurt[at..].iter_mut().zip(copy).for_each(|(b, c)| *b = c);
+                    }
+                    2 => hurt[at] = rng.next() as u8,
+                    _ => hurt[at] ^= 1 << rng.below(8),
+                }
+            }
+            let changed = (0..hurt.len()).filter(|&i| hurt[i] != s.bytes[i]).map(|i| (i, hurt[i])).collect::<Vec<_>>();
+            let how = format!("{changed:x?}");
+            s.nothing_wrong(&hurt, &skipping(), &how);
+            if hurt[..32] == s.bytes[..32] {
+                s.nothing_wrong(&hurt, &strict(), &how);
+            }
+            s.repair(&hurt, 0, &how);
+        }
+    }
+}
