@@ -1,4 +1,5 @@
-/* holdall.h - chunked, compressed containers, read and written from C: Bagz.
+/* holdall.h - chunked, compressed containers, read and written from C:
+ * Bloscpack and Bagz.
  *
  * RULES, the same for every function:
  *  - Result. Functions that can fail return holdall_status: 0 done, > 0 done but (see
@@ -18,8 +19,8 @@
  *  - Readers see the last commit at the time they open, at any moment of a commit and
  *    after any crash. They need no lock and write nothing. While a change is under way,
  *    a writer keeps files beside the container NAME: NAME.holdall-lock,
- *    NAME.holdall-new and NAME.holdall-journal. The first two mean nothing once the
- *    writer is gone; a journal that is left belongs to the container, and must stay
+ *    NAME.holdall-new, NAME.holdall-part and NAME.holdall-journal. The first three mean
+ *    nothing once the writer is gone; a journal that is left belongs to the container, and must stay
  *    with it until the next writer has settled it.
  *  - Buffers belong to the caller; sizes are in bytes. Where a size is not known
  *    beforehand, dst == NULL asks for it in *n (HOLDALL_OK); a short dst gives
@@ -133,7 +134,7 @@ typedef struct holdall_error {
     holdall_status status;
     /* errno, or 0. */
     int32_t os_code;
-    /* The record at which it failed, as the caller counts them, or -1. */
+    /* The record or chunk at which it failed, as the caller counts them, or -1. */
     int64_t position;
     /* UTF-8 with a NUL; cut with "..." where it is longer. */
     char message[496];
@@ -148,10 +149,10 @@ typedef struct holdall_error {
 #define HOLDALL_OPT_MEMORY_LIMIT 2
 /* HOLDALL_IO_READ or HOLDALL_IO_MAP. */
 #define HOLDALL_OPT_IO 3
-/* 0: checksums that lie beside the data are not looked at (those inside zstd frames always are);
- * 1 (default): what is read is checked; 2: everything is checked at open, too. */
+/* 0: checksums that lie beside the data, or behind chunks, are not looked at (those inside zstd frames always
+ * are); 1 (default): what is read is checked; 2: everything is checked at open, too. */
 #define HOLDALL_OPT_VERIFY 4
-/* 1: damaged records read as empty, and the call says which; 0 (default): they are an error. */
+/* 1: damaged records read as empty, damaged chunks as zeros, and the call says so; 0 (default): they are an error. */
 #define HOLDALL_OPT_SKIP_DAMAGED 5
 /* At commit: 1 (default) data and folder are synced; 0 they are not: a crash of the program loses nothing
  * of a commit, a failing power supply may. */
@@ -160,16 +161,36 @@ typedef struct holdall_error {
  * sees to it. */
 #define HOLDALL_OPT_LOCK 7
 /* One of HOLDALL_CODEC_*. Bags: _NONE, _ZSTD, or _BY_NAME (default): zstd where the file's name ends in
- * `.bagz`; storage of the caller's has no name, and is then not compressed. */
+ * `.bagz`; storage of the caller's has no name, and is then not compressed. Superchunks: any but the last;
+ * default _LZ4. */
 #define HOLDALL_OPT_CODEC 8
-/* zstd's level, -131072 to 22; 0 (default) is its own default, 3. */
+/* Bags: zstd's level, -131072 to 22; 0 (default) is its own default, 3. Chunks: 0 (stored as it is) to 9, default 5. */
 #define HOLDALL_OPT_LEVEL 9
-/* One of HOLDALL_SUM_*, for what is written. Bags: HOLDALL_SUM_NONE, or HOLDALL_SUM_CRC32 (default): an
- * uncompressed bag then gets a file `checksums.NAME` with a CRC-32 a record, a compressed one the checksum
+/* Bytes (holdall_options_set_bytes): a byte HOLDALL_FILTER_* for each filter, in the order in which they are applied.
+ * Bloscpack: _SHUFFLE (default) or _BITSHUFFLE alone, or none (0 bytes). */
+#define HOLDALL_OPT_FILTERS 10
+/* Bytes of content in a chunk, a multiple of the typesize. Default: 1 MiB, rounded down to one. */
+#define HOLDALL_OPT_CHUNK_BYTES 11
+/* Bytes of content in a block of a chunk. Default: what the Blosc libraries choose for codec and level. */
+#define HOLDALL_OPT_BLOCK_BYTES 12
+/* One of HOLDALL_SUM_*, for what is written. Superchunks: any but HOLDALL_SUM_ZSTD, default _CRC32, behind each chunk;
+ * holdall_schunk_create() alone takes it, later writers go on with it. Bags: HOLDALL_SUM_NONE, or HOLDALL_SUM_CRC32
+ * (default): an uncompressed bag then gets a file `checksums.NAME` with a CRC-32 a record, a compressed one the checksum
  * that the zstd format has inside its frames (HOLDALL_SUM_ZSTD says the same there). */
 #define HOLDALL_OPT_CHECKSUM 13
 /* Bytes: a zstd dictionary, trained or any content. What was written with one is read with the same. */
 #define HOLDALL_OPT_DICTIONARY 14
+/* Bloscpack: 1 (default) = with a table of where the chunks are; 0: without, each is found behind the one before. */
+#define HOLDALL_OPT_OFFSETS 19
+/* Bloscpack: entries of that table (8 bytes each) kept free for appends in place. Default: a new file has room for 1,022
+ * chunks, one that is written anew 10 free entries for each of its chunks. */
+#define HOLDALL_OPT_SPARE_CHUNKS 20
+/* Bloscpack: bytes kept free in each new chunk, so that a changed one fits into its place (default 0); chunks that
+ * cannot be made smaller have none. */
+#define HOLDALL_OPT_SPARE_BYTES 21
+/* Bloscpack header: 0 (default) and 3 as Bloscpack 0.3 to 0.16 has it; 1, 2 as those before (without metadata; 1 also
+ * without checksums and offsets); 103 as the papers have it, which differs from 3 where there are metadata. */
+#define HOLDALL_OPT_FORMAT_VERSION 22
 /* HOLDALL_BAG_LIMITS_TAIL (default) or _SEPARATE: where the limits of a bag's records are. */
 #define HOLDALL_OPT_BAG_LIMITS 23
 /* 0 (default): limits are read from disk where they are needed; 1: all are kept in memory (8 bytes a
@@ -179,15 +200,31 @@ typedef struct holdall_error {
 #define HOLDALL_OPT_BAG_SHARDS 25
 /* Files are read: one that is cut short under us is an error. */
 #define HOLDALL_IO_READ 0
-/* Files are mapped into memory: faster for small records; a file that another program cuts short while it
- * is open ends this process with SIGBUS. */
+/* Files are mapped into memory: faster for small records; a file that is cut short while it is open, by another
+ * program or by a commit that makes a superchunk shorter, ends this process with SIGBUS. */
 #define HOLDALL_IO_MAP 1
 /* Not compressed. */
 #define HOLDALL_CODEC_NONE 0
+/* BloscLZ. */
+#define HOLDALL_CODEC_BLOSCLZ 1
+/* LZ4. */
+#define HOLDALL_CODEC_LZ4 2
+/* LZ4 with a thorough search. */
+#define HOLDALL_CODEC_LZ4HC 3
+/* Snappy. python-blosc cannot read it. */
+#define HOLDALL_CODEC_SNAPPY 4
+/* Deflate in zlib's wrapping. */
+#define HOLDALL_CODEC_ZLIB 5
 /* Zstandard. */
 #define HOLDALL_CODEC_ZSTD 6
 /* As the name says (option); or different ones (holdall_bag_codec). */
 #define HOLDALL_CODEC_BY_NAME 255
+/* None. */
+#define HOLDALL_FILTER_NONE 0
+/* The first bytes of all items, then their second bytes, and so on. */
+#define HOLDALL_FILTER_SHUFFLE 1
+/* The same with bits. */
+#define HOLDALL_FILTER_BITSHUFFLE 2
 /* No checksum. */
 #define HOLDALL_SUM_NONE 0
 /* Adler-32. */
@@ -270,7 +307,7 @@ typedef struct holdall_io holdall_io;
  * the storage is read-only.
  * 
  * Everything that commits promise rests on three of them: what `sync`, `rename` and `remove` have done
- * when they return must survive a failing power supply. Files are known by name alone: do not replace a bag
+ * when they return must survive a failing power supply. Files are known by name alone: do not replace a container
  * that is open for reading.
  * Other threads than the caller's use them only where HOLDALL_OPT_THREADS was set. */
 typedef struct holdall_io_functions {
@@ -292,7 +329,7 @@ typedef struct holdall_io_functions {
     int64_t (*rename)(void *ctx, const char *from, const char *to);
     /* Removes a file. */
     int64_t (*remove)(void *ctx, const char *name);
-    /* Calls `each` with the name of each file in a folder, until it returns non-zero. Not called for bags. */
+    /* Calls `each` with the name of each file in a folder, until it returns non-zero. Not called for bags and superchunks. */
     int64_t (*list)(void *ctx,
                     const char *folder,
                     int (*each)(void *arg, const char *name),
@@ -324,7 +361,7 @@ HOLDALL_API void holdall_io_close(holdall_io *io);
 
 /* ---- what is it, is it sound, make it whole ------------------------------------*/
 
-/* A Bloscpack file (told apart; this version does not open it). */
+/* A Bloscpack file. */
 #define HOLDALL_FORMAT_BLOSCPACK 1
 /* A Blosc2 frame (told apart; this version does not open it). */
 #define HOLDALL_FORMAT_B2FRAME 5
@@ -348,7 +385,7 @@ typedef int32_t holdall_format;
 /* One of HOLDALL_KIND_*. */
 typedef int32_t holdall_kind;
 
-/* Told of each fault that holdall_verify() finds: `part` is "record N" or the path, borrowed for the call
+/* Told of each fault that holdall_verify() finds: `part` is "record N", "chunk N" or the path, borrowed for the call
  * like `fault`. Not zero stops. Runs on the calling thread. */
 typedef int (*holdall_fault_fn)(void *ctx, const char *part, const holdall_error *fault);
 
@@ -377,9 +414,11 @@ holdall_status holdall_identify(const char *path,
 
 /* Reads everything at a path (or spec) and checks every length and checksum, to the end; each fault goes
  * to `fault` (NULL: none is told). Then *sound, *bad and *unchecked (each may be NULL) are how many records
- * are sound, cannot be read, and can be read but have no checksum.
- * Takes the options of holdall_bag_open() but HOLDALL_OPT_VERIFY and _SKIP_DAMAGED.
- * HOLDALL_OK: sound. Else the status and words of the first fault; a bag that cannot be opened is one. */
+ * or chunks are sound, cannot be read, and can be read but have no checksum.
+ * What begins as a Bloscpack file is looked at as a superchunk, all else as a bag.
+ * Bags: takes the options of holdall_bag_open() but HOLDALL_OPT_VERIFY and _SKIP_DAMAGED. Superchunks:
+ * HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO. Superchunks in storage of the caller's: see HOLDALL_OPT_VERIFY 2.
+ * HOLDALL_OK: sound. Else the status and words of the first fault; what cannot be opened is one. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_verify(const char *path,
@@ -398,6 +437,9 @@ holdall_status holdall_verify(const char *path,
  * that is whole stays as it is, and so does one of which nothing can be proved. *kept and *dropped (each may be NULL):
  * records that are there now, and limits of records that were not whole.
  * Options: HOLDALL_OPT_BAG_LIMITS, _CODEC, _DICTIONARY, _MEMORY_LIMIT, _DURABILITY, _LOCK.
+ * Or the superchunk at this path: chunks that are sound stay; a damaged one among them becomes zeros, so that the others
+ * keep their places; those that are missing at the end are cut off, damaged metadata go, header and offsets are put
+ * right. *kept and *dropped are then chunks. Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _DURABILITY, _LOCK.
  * HOLDALL_E_FORMAT: it cannot be repaired, and nothing was changed. HOLDALL_E_BUSY: a writer is at work. */
 HOLDALL_API
 HOLDALL_USE
@@ -418,6 +460,494 @@ holdall_status holdall_checksum(int32_t sum,
                                 size_t dst_size,
                                 size_t *digest_size,
                                 holdall_error *err);
+
+/* ---- superchunks: a run of bytes in compressed chunks (Bloscpack) --------------*/
+
+/* An open superchunk: a run of bytes, its content, in compressed chunks, numbered from 0 on. May be read from many
+ * threads at once. A handle that was opened for writing sees its own changes at once; others see them when they open
+ * after the commit. What changes it is HOLDALL_E_STATE where it was opened with HOLDALL_READ. */
+typedef struct holdall_schunk holdall_schunk;
+
+/* Opens a superchunk: its last commit, with HOLDALL_READ to be read, with HOLDALL_APPEND to be read and
+ * changed (one at a time: HOLDALL_E_BUSY); the other modes are those of holdall_schunk_create(). Reads every dialect of
+ * Bloscpack: headers of version 1 to 3, those before there was a version (they cannot be changed:
+ * HOLDALL_E_UNSUPPORTED), and the layout of the papers on BLZ and bcolz.
+ * Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO, _VERIFY, _SKIP_DAMAGED; with HOLDALL_APPEND also _DURABILITY, _LOCK,
+ * _CODEC, _FILTERS (where they are not given, new chunks are made like the last one), _LEVEL (which no file keeps),
+ * _BLOCK_BYTES, _CHUNK_BYTES (it counts where there is no content yet), _SPARE_CHUNKS, _SPARE_BYTES. Progress is told
+ * by _VERIFY 2 and holdall_schunk_checksum().
+ * HOLDALL_E_FORMAT: it is none, or chunks of it are missing or not where header and offsets say; the position is
+ * that of the first such chunk. HOLDALL_OPT_SKIP_DAMAGED opens what is there, holdall_repair() makes it whole. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_schunk_open(const char *path,
+                                   holdall_mode mode,
+                                   const holdall_options *options,
+                                   holdall_schunk **out,
+                                   holdall_error *err);
+
+/* As holdall_schunk_open(), in storage of the caller's, under the name "". It may be closed at once.
+ * HOLDALL_E_UNSUPPORTED: it is to be changed, and the storage is read-only. There is no lock: the caller sees to it that
+ * there is one writer. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_schunk_open_io(holdall_io *io,
+                                      holdall_mode mode,
+                                      const holdall_options *options,
+                                      holdall_schunk **out,
+                                      holdall_error *err);
+
+/* Creates a superchunk of items of `typesize` bytes each (1 or more; it is what filters work with, content need not
+ * be whole items). With HOLDALL_NEW nothing may be there (HOLDALL_E_EXISTS), with HOLDALL_REPLACE what is there is
+ * replaced by the first commit. Format: HOLDALL_FORMAT_BLOSCPACK; c-blosc 1.x reads its chunks, Bloscpack 0.16 its
+ * files. HOLDALL_E_BUSY: another writer has it open.
+ * Options: those of holdall_schunk_open() with HOLDALL_APPEND, and HOLDALL_OPT_CHECKSUM, _OFFSETS, _FORMAT_VERSION.
+ * HOLDALL_E_UNSUPPORTED: they do not go together.
+ * Metadata that is set before content is appended, and HOLDALL_OPT_SPARE_CHUNKS where more than 1,022 chunks will
+ * come, save the first commit a copy. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_schunk_create(const char *path,
+                                     holdall_mode mode,
+                                     holdall_format format,
+                                     size_t typesize,
+                                     const holdall_options *options,
+                                     holdall_schunk **out,
+                                     holdall_error *err);
+
+/* As holdall_schunk_create(), in storage of the caller's, under the name "", as holdall_schunk_open_io() has it. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_schunk_create_io(holdall_io *io,
+                                        holdall_mode mode,
+                                        holdall_format format,
+                                        size_t typesize,
+                                        const holdall_options *options,
+                                        holdall_schunk **out,
+                                        holdall_error *err);
+
+/* Closes a superchunk; NULL is fine. What was not committed is gone. */
+HOLDALL_API void holdall_schunk_close(holdall_schunk *schunk);
+
+/* How many chunks. A commit without any content makes one, which is empty: the format knows no file without a chunk. */
+HOLDALL_API
+uint64_t holdall_schunk_chunks(const holdall_schunk *schunk);
+
+/* Bytes of content. */
+HOLDALL_API uint64_t holdall_schunk_nbytes(const holdall_schunk *schunk);
+
+/* Bytes on disk at the last commit; before the first one, of the chunks so far. */
+HOLDALL_API uint64_t holdall_schunk_cbytes(const holdall_schunk *schunk);
+
+/* Bytes of an item, as the header says (version 1: as the first chunk says); 1 for those of more than 255. */
+HOLDALL_API
+size_t holdall_schunk_typesize(const holdall_schunk *schunk);
+
+/* Bytes of content of each chunk but the last, unless others were put in between. */
+HOLDALL_API size_t holdall_schunk_chunk_size(const holdall_schunk *schunk);
+
+/* The checksum of its chunks, one of HOLDALL_SUM_*. */
+HOLDALL_API int32_t holdall_schunk_sum(const holdall_schunk *schunk);
+
+/* How its header is laid out: 0 (before there were versions), 1, 2, 3, or 103, the layout of the papers, which only
+ * metadata tell from 3. -1: NULL. */
+HOLDALL_API
+int32_t holdall_schunk_version(const holdall_schunk *schunk);
+
+/* One chunk: its bytes of content, its bytes as stored (0 as long as it waits to be encoded), and its codec, one
+ * of HOLDALL_CODEC_* (LZ4HC is LZ4 here; _NONE where the content is stored as it is). Each place may be NULL. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_schunk_chunk_info(const holdall_schunk *schunk,
+                                         uint64_t chunk,
+                                         size_t *nbytes,
+                                         size_t *cbytes,
+                                         int32_t *codec,
+                                         holdall_error *err);
+
+/* Reads n bytes of content from byte `at` on. Only the chunks that hold them are read, and of those only the
+ * blocks that hold them are decoded, several in parallel where it pays.
+ * With HOLDALL_OPT_SKIP_DAMAGED what is damaged reads as zeros and the call returns HOLDALL_NOT_FOUND (> 0); else it
+ * fails, with the first damaged chunk as the position, and dst holds anything. HOLDALL_E_CHECKSUM, _FORMAT, _CODEC: that chunk is
+ * damaged or of a kind that is not known. HOLDALL_E_RANGE: beyond the end. HOLDALL_E_STATE: the file was changed since it
+ * was opened for reading; open it again. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_schunk_read(const holdall_schunk *schunk,
+                                   uint64_t at,
+                                   void *dst,
+                                   size_t n,
+                                   holdall_error *err);
+
+/* Reads the content of a chunk; its size is in *n. dst NULL asks for it. Fails, and tells damage, as
+ * holdall_schunk_read() does. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_schunk_read_chunk(const holdall_schunk *schunk,
+                                         uint64_t chunk,
+                                         void *dst,
+                                         size_t dst_size,
+                                         size_t *n,
+                                         holdall_error *err);
+
+/* Reads a chunk as it is stored (or is going to be), without its digest, which is checked; its size is in
+ * *n. dst NULL asks for it. A damaged chunk is an error, also with HOLDALL_OPT_SKIP_DAMAGED. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_schunk_read_raw(const holdall_schunk *schunk,
+                                       uint64_t chunk,
+                                       void *dst,
+                                       size_t dst_size,
+                                       size_t *n,
+                                       holdall_error *err);
+
+/* The checksum (HOLDALL_SUM_*, 0 to 8) of all content, as holdall_checksum() of it in one piece. Tells progress, in
+ * bytes. Fails, and tells damage, as holdall_schunk_read() does. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_schunk_checksum(const holdall_schunk *schunk,
+                                       int32_t sum,
+                                       void *dst,
+                                       size_t dst_size,
+                                       size_t *digest_size,
+                                       holdall_error *err);
+
+/* Appends n bytes of content. They wait in memory until a chunk is full (several, where they are encoded in parallel),
+ * then in a temporary file beside the superchunk, and count from the next commit on; what was the last chunk is
+ * filled up first. On failure holdall_schunk_nbytes() tells how much went in. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_schunk_append(holdall_schunk *schunk,
+                                     const void *src,
+                                     size_t n,
+                                     holdall_error *err);
+
+/* Appends one chunk that is encoded already, n bytes of it, as it is, without a digest; it is decoded once, to be sure
+ * of it. HOLDALL_E_FORMAT: it is no whole chunk. HOLDALL_E_UNSUPPORTED: a chunk of Blosc2, which readers of this format
+ * do not know. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_schunk_append_raw(holdall_schunk *schunk,
+                                         const void *chunk,
+                                         size_t n,
+                                         holdall_error *err);
+
+/* Writes n bytes over the content from byte `at` on, all of which must be there (HOLDALL_E_RANGE). On failure some of
+ * them may be written, of which nothing counts before a commit. A changed chunk goes where it was, if it
+ * is not longer than before (HOLDALL_OPT_SPARE_BYTES makes room for that); else the commit writes the file anew. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_schunk_write(holdall_schunk *schunk,
+                                    uint64_t at,
+                                    const void *src,
+                                    size_t n,
+                                    holdall_error *err);
+
+/* Puts n bytes of content, as one chunk of its own, before a chunk, or behind the last where `chunk` is their number;
+ * what waits to be encoded becomes chunks first. The commit writes the file anew. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_schunk_insert(holdall_schunk *schunk,
+                                     uint64_t chunk,
+                                     const void *src,
+                                     size_t n,
+                                     holdall_error *err);
+
+/* Takes a chunk away, with its content. The commit writes the file anew, unless it was the last. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_schunk_remove(holdall_schunk *schunk,
+                                     uint64_t chunk,
+                                     holdall_error *err);
+
+/* Keeps the first nbytes bytes of content. HOLDALL_E_RANGE: there are fewer. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_schunk_truncate(holdall_schunk *schunk,
+                                       uint64_t nbytes,
+                                       holdall_error *err);
+
+/* How many named values it has, damaged ones too. Bloscpack: its metadata, JSON, is the one named "", where there are
+ * any. */
+HOLDALL_API
+uint32_t holdall_schunk_metas(const holdall_schunk *schunk);
+
+/* The name of one of them; NULL beyond the last. */
+HOLDALL_API
+const char *holdall_schunk_meta_name(const holdall_schunk *schunk,
+                                     uint32_t i);
+
+/* A named value: *n bytes, without a NUL behind them, borrowed until the handle is closed or changed.
+ * HOLDALL_NOT_FOUND: there is none of this name, *value is NULL and *n 0. HOLDALL_E_CHECKSUM, _FORMAT: it is damaged;
+ * with HOLDALL_OPT_SKIP_DAMAGED there is none then. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_schunk_meta_get(const holdall_schunk *schunk,
+                                       const char *name,
+                                       const void **value,
+                                       size_t *n,
+                                       holdall_error *err);
+
+/* Sets a named value of n bytes, which are copied, from the next commit on; value NULL removes it. Bloscpack: "" alone
+ * (HOLDALL_E_UNSUPPORTED), and JSON (HOLDALL_E_ARGUMENT); version 1 and 2 have none (HOLDALL_E_UNSUPPORTED). The commit
+ * writes the file anew where it does not fit into the room that the one before had. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_schunk_meta_set(holdall_schunk *schunk,
+                                       const char *name,
+                                       const void *value,
+                                       size_t n,
+                                       holdall_error *err);
+
+/* Makes all changes so far durable and visible, together; where there are none, it does nothing. On failure the file is as the last commit left it, and the
+ * commit may be tried again (after room was made on a full disk, say), until that gives HOLDALL_E_STATE: after a sync
+ * that failed, nobody knows what the disk holds; whoever opens the file next finds it whole. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_schunk_commit(holdall_schunk *schunk,
+                                     holdall_error *err);
+
+/* ---- arrays: items of one type in a grid (Bloscpack) ---------------------------*/
+
+/* The most dimensions of an array. */
+#define HOLDALL_MAX_NDIM 16
+/* Items are stored so that the last index runs fastest. */
+#define HOLDALL_ORDER_C 0
+/* Items are stored so that the first index runs fastest. */
+#define HOLDALL_ORDER_F 1
+/* An open array: items of one type in a grid of 0 to HOLDALL_MAX_NDIM dimensions. It is a const handle for reading from
+ * many threads. A handle that was opened for writing sees its own changes at once; others see them when they open after
+ * the commit. Indices are those of the array and buffers are in C order, however the items are stored. Numbers
+ * are given as they are stored: see the byte order of the dtype. */
+typedef struct holdall_array holdall_array;
+
+/* Opens an array: its last commit, with HOLDALL_READ to be read, with HOLDALL_APPEND to be read and changed (one at a
+ * time: HOLDALL_E_BUSY). Options: those of holdall_schunk_open().
+ * Bloscpack files are arrays where their metadata say so, as those of NumPy arrays do.
+ * HOLDALL_E_TYPE: it is a superchunk and no array, or has a dtype that is not known. HOLDALL_E_FORMAT: as
+ * holdall_schunk_open(), and where its content is not as long as shape and dtype say. HOLDALL_E_UNSUPPORTED: more than
+ * HOLDALL_MAX_NDIM dimensions. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_array_open(const char *path,
+                                  holdall_mode mode,
+                                  const holdall_options *options,
+                                  holdall_array **out,
+                                  holdall_error *err);
+
+/* As holdall_array_open(), in storage of the caller's, under the name "". It may be closed at once. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_array_open_io(holdall_io *io,
+                                     holdall_mode mode,
+                                     const holdall_options *options,
+                                     holdall_array **out,
+                                     holdall_error *err);
+
+/* Creates an array of zeros, in C order, which cost nothing before the commit. With HOLDALL_NEW nothing may be
+ * there, with HOLDALL_REPLACE what is there is replaced by the first commit. Format: HOLDALL_FORMAT_BLOSCPACK; Bloscpack
+ * 0.16 reads it.
+ * dtype: as NumPy spells it: "<f8", "|S16", "<M8[ns]", "[('a','<i4'),('b','<f8')]". shape: its length along each of
+ * the ndim dimensions, 0 or more; it may grow along the first. chunks: the shape of a chunk, whose dimensions but the
+ * first are those of `shape`; NULL: about HOLDALL_OPT_CHUNK_BYTES (1 MiB) of whole rows, or of whole items where a row is
+ * longer. blocks: NULL.
+ * Options: those of holdall_schunk_create().
+ * HOLDALL_E_TYPE: a dtype that is not known. HOLDALL_E_UNSUPPORTED: objects of Python's, another format, other chunks. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_array_create(const char *path,
+                                    holdall_mode mode,
+                                    holdall_format format,
+                                    const char *dtype,
+                                    uint32_t ndim,
+                                    const uint64_t *shape,
+                                    const uint64_t *chunks,
+                                    const uint64_t *blocks,
+                                    const holdall_options *options,
+                                    holdall_array **out,
+                                    holdall_error *err);
+
+/* As holdall_array_create(), in storage of the caller's, under the name "". */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_array_create_io(holdall_io *io,
+                                       holdall_mode mode,
+                                       holdall_format format,
+                                       const char *dtype,
+                                       uint32_t ndim,
+                                       const uint64_t *shape,
+                                       const uint64_t *chunks,
+                                       const uint64_t *blocks,
+                                       const holdall_options *options,
+                                       holdall_array **out,
+                                       holdall_error *err);
+
+/* Closes an array; NULL is fine. What was not committed is gone. */
+HOLDALL_API void holdall_array_close(holdall_array *array);
+
+/* How many dimensions, 0 to HOLDALL_MAX_NDIM. */
+HOLDALL_API uint32_t holdall_array_ndim(const holdall_array *array);
+
+/* Items along each dimension: ndim values, borrowed until the array is closed or changed. */
+HOLDALL_API const uint64_t *holdall_array_shape(const holdall_array *array);
+
+/* The shape of a chunk: ndim values, borrowed until the array is closed. Reads along it are the cheapest.
+ * Chunks of a Bloscpack file cut the run of its items anywhere: these are the whole rows (those of the slowest
+ * dimension: the first in C order, the last in Fortran order) in one, at least 1. */
+HOLDALL_API
+const uint64_t *holdall_array_chunkshape(const holdall_array *array);
+
+/* The same of a block, the least that is decoded for an item: those of the first chunk; as a chunk, while there is
+ * none. ndim values, borrowed until the array is closed. */
+HOLDALL_API
+const uint64_t *holdall_array_blockshape(const holdall_array *array);
+
+/* The type of its items, as NumPy spells it and as it was spelled when the array was made; borrowed until the array is
+ * closed. */
+HOLDALL_API
+const char *holdall_array_dtype(const holdall_array *array);
+
+/* Bytes of an item; may be 0. */
+HOLDALL_API size_t holdall_array_itemsize(const holdall_array *array);
+
+/* HOLDALL_ORDER_C or _F: how the items are stored. The array can grow along its slowest dimension: the first in C
+ * order, the last in Fortran order. */
+HOLDALL_API
+int32_t holdall_array_order(const holdall_array *array);
+
+/* Bytes of all items. */
+HOLDALL_API uint64_t holdall_array_nbytes(const holdall_array *array);
+
+/* Bytes on disk at the last commit; before the first one, of the chunks so far. */
+HOLDALL_API uint64_t holdall_array_cbytes(const holdall_array *array);
+
+/* Reads a box: of each dimension d the items start[d], start[d] + step[d], ..., count[d] of them. Each has ndim values;
+ * step NULL: 1 everywhere.
+ * strides[d] is how many bytes the items of dimension d are apart in dst; NULL: they are packed, in C order. The box
+ * begins at dst, whatever the signs: where strides[d] is negative, the items of dimension d begin at its far
+ * end. Nothing outside of the box is written, between its items neither.
+ * Each chunk that the box touches is decoded once, or as much of it as is needed, several in parallel where it pays.
+ * HOLDALL_E_BUFFER: dst_size is too small. HOLDALL_E_RANGE: the box reaches beyond the array. HOLDALL_E_ARGUMENT: a step of
+ * 0. HOLDALL_NOT_FOUND (> 0) and all else: as holdall_schunk_read(); dst then holds anything. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_array_read(const holdall_array *array,
+                                  const uint64_t *start,
+                                  const uint64_t *count,
+                                  const uint64_t *step,
+                                  void *dst,
+                                  const int64_t *strides,
+                                  size_t dst_size,
+                                  holdall_error *err);
+
+/* Writes a box, from a buffer as holdall_array_read() has it; a stride of 0 repeats an item. It counts from the next
+ * commit on. Whole chunks are made anew in parallel, one that is changed in part is first decoded. On failure some of
+ * it may be written: go on from the last commit, or write it again. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_array_write(holdall_array *array,
+                                   const uint64_t *start,
+                                   const uint64_t *count,
+                                   const uint64_t *step,
+                                   const void *src,
+                                   const int64_t *strides,
+                                   size_t src_size,
+                                   holdall_error *err);
+
+/* Reads all combinations of counts[d] positions of each dimension d, in any order, repeated or not, as numpy.ix_ does:
+ * packed, in C order. positions[d] NULL: all of that dimension, whatever counts[d] is. Fails as holdall_array_read() does. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_array_read_orthogonal(const holdall_array *array,
+                                             const uint64_t *const *positions,
+                                             const uint64_t *counts,
+                                             void *dst,
+                                             size_t dst_size,
+                                             holdall_error *err);
+
+/* Writes all combinations of positions, from a buffer as holdall_array_read_orthogonal() has it; of a position that is
+ * there twice the last counts. On failure some of it may be written. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_array_write_orthogonal(holdall_array *array,
+                                              const uint64_t *const *positions,
+                                              const uint64_t *counts,
+                                              const void *src,
+                                              size_t src_size,
+                                              holdall_error *err);
+
+/* Reads n single items, one behind the other: `coordinates` has n times ndim values. Chunks are decoded once,
+ * whatever the order of the items. HOLDALL_E_RANGE: one is outside (err->position: which one). */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_array_read_points(const holdall_array *array,
+                                         const uint64_t *coordinates,
+                                         size_t n,
+                                         void *dst,
+                                         size_t dst_size,
+                                         holdall_error *err);
+
+/* Lets the array grow by `count` along its slowest dimension (see holdall_array_order()). src: the new items, packed, in
+ * C order, src_size bytes of them. They count from the next commit on; on failure nothing was appended.
+ * HOLDALL_E_UNSUPPORTED: another axis. HOLDALL_E_ARGUMENT: src_size is not that of the new items. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_array_append(holdall_array *array,
+                                    uint32_t axis,
+                                    uint64_t count,
+                                    const void *src,
+                                    size_t src_size,
+                                    holdall_error *err);
+
+/* Takes away `count` places of an axis from `at` on. HOLDALL_E_UNSUPPORTED: they are not the last ones of the slowest
+ * dimension. HOLDALL_E_RANGE: there are fewer. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_array_remove(holdall_array *array,
+                                    uint32_t axis,
+                                    uint64_t at,
+                                    uint64_t count,
+                                    holdall_error *err);
+
+/* Gives the array another shape, of ndim values, from the next commit on. What is new is zeros.
+ * HOLDALL_E_UNSUPPORTED: another dimension than the slowest differs. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_array_resize(holdall_array *array,
+                                    const uint64_t *shape,
+                                    holdall_error *err);
+
+/* Makes all changes so far durable and visible, content and shape together. Fails as holdall_schunk_commit() does. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_array_commit(holdall_array *array,
+                                    holdall_error *err);
+
+/* How many named values it has. Bloscpack: its metadata, JSON, is the one named "". */
+HOLDALL_API uint32_t holdall_array_attrs(const holdall_array *array);
+
+/* The name of one of them; NULL beyond the last. */
+HOLDALL_API const char *holdall_array_attr_name(const holdall_array *array, uint32_t i);
+
+/* A named value: *value is borrowed until the array is closed or changed. HOLDALL_NOT_FOUND: there is none of this name.
+ * The shape in the metadata is that of the last commit. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_array_attr_get(const holdall_array *array,
+                                      const char *name,
+                                      const void **value,
+                                      size_t *n,
+                                      holdall_error *err);
+
+/* Sets a named value, from the next commit on. Bloscpack: "" alone, which cannot be removed: JSON of an object in which
+ * dtype, shape, order and container stay what they are; anything may stand beside them. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_array_attr_set(holdall_array *array,
+                                      const char *name,
+                                      const void *value,
+                                      size_t n,
+                                      holdall_error *err);
 
 /* ---- bags: records of any length (Bagz) ----------------------------------------*/
 

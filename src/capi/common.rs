@@ -5,13 +5,14 @@ use super::options::{chosen, holdall_options};
 use crate::bag;
 use crate::checksum::Sum;
 use crate::error::{Error, Result, Status, fail};
-use crate::identify::identify;
+use crate::identify::{identify, is_bloscpack};
+use crate::superchunk::bloscpack;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::OnceLock;
 
 /// One of HOLDALL_FORMAT_*.
 pub type holdall_format = i32;
-/// A Bloscpack file (told apart; this version does not open it).
+/// A Bloscpack file.
 pub const HOLDALL_FORMAT_BLOSCPACK: i32 = 1;
 /// A Blosc2 frame (told apart; this version does not open it).
 pub const HOLDALL_FORMAT_B2FRAME: i32 = 5;
@@ -102,15 +103,17 @@ pub unsafe extern "C" fn holdall_identify(
     })
 }
 
-/// Told of each fault that holdall_verify() finds: `part` is "record N" or the path, borrowed for the call
+/// Told of each fault that holdall_verify() finds: `part` is "record N", "chunk N" or the path, borrowed for the call
 /// like `fault`. Not zero stops. Runs on the calling thread.
 pub type holdall_fault_fn = Option<unsafe extern "C" fn(ctx: *mut c_void, part: *const c_char, fault: *const holdall_error) -> c_int>;
 
 /// Reads everything at a path (or spec) and checks every length and checksum, to the end; each fault goes
 /// to `fault` (NULL: none is told). Then *sound, *bad and *unchecked (each may be NULL) are how many records
-/// are sound, cannot be read, and can be read but have no checksum.
-/// Takes the options of holdall_bag_open() but HOLDALL_OPT_VERIFY and _SKIP_DAMAGED.
-/// HOLDALL_OK: sound. Else the status and words of the first fault; a bag that cannot be opened is one.
+/// or chunks are sound, cannot be read, and can be read but have no checksum.
+/// What begins as a Bloscpack file is looked at as a superchunk, all else as a bag.
+/// Bags: takes the options of holdall_bag_open() but HOLDALL_OPT_VERIFY and _SKIP_DAMAGED. Superchunks:
+/// HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO. Superchunks in storage of the caller's: see HOLDALL_OPT_VERIFY 2.
+/// HOLDALL_OK: sound. Else the status and words of the first fault; what cannot be opened is one.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_verify(
@@ -126,28 +129,33 @@ pub unsafe extern "C" fn holdall_verify(
     guard(err, || {
         let path = string(path, "path")?;
         let mut first = None;
+        let chunks = is_bloscpack(path);
         let mut told = |e: &Error| {
             first.get_or_insert_with(|| e.clone());
-            tell_fault(fault, ctx, &path.display().to_string(), e)
+            tell_fault(fault, ctx, if chunks { "chunk" } else { "record" }, &path.display().to_string(), e)
         };
-        let found = bag::verify(path, &chosen(options), &mut told);
+        let found = if chunks {
+            bloscpack::verify(path, &chosen(options), &mut told).map(|v| [v.sound, v.bad, v.unchecked])
+        } else {
+            bag::verify(path, &chosen(options), &mut told).map(|v| [v.sound, v.bad, v.unchecked])
+        };
         match &found {
             Err(e) if e.status == Status::Argument => return Err(e.clone()),
             Err(e) => _ = told(e),
             Ok(_) => {}
         }
-        let counted = found.as_ref().map(|v| *v).unwrap_or_default();
-        put(sound, counted.sound);
-        put(bad, counted.bad);
-        put(unchecked, counted.unchecked);
+        let counted = found.as_ref().copied().unwrap_or_default();
+        for (place, n) in [sound, bad, unchecked].into_iter().zip(counted) {
+            put(place, n);
+        }
         found?;
         first.map_or(Ok(HOLDALL_OK), Err)
     })
 }
 
-fn tell_fault(fault: holdall_fault_fn, ctx: *mut c_void, path: &str, e: &Error) -> bool {
+fn tell_fault(fault: holdall_fault_fn, ctx: *mut c_void, kind: &str, path: &str, e: &Error) -> bool {
     let Some(f) = fault else { return true };
-    let part = if e.position >= 0 { format!("record {}", e.position) } else { path.to_string() };
+    let part = if e.position >= 0 { format!("{kind} {}", e.position) } else { path.to_string() };
     let part = CString::new(part).unwrap_or_default();
     let mut words = holdall_error { status: 0, os_code: 0, position: -1, message: [0; 496] };
     guard(&mut words, || Err(e.clone()));
@@ -162,6 +170,9 @@ fn tell_fault(fault: holdall_fault_fn, ctx: *mut c_void, path: &str, e: &Error) 
 /// that is whole stays as it is, and so does one of which nothing can be proved. *kept and *dropped (each may be NULL):
 /// records that are there now, and limits of records that were not whole.
 /// Options: HOLDALL_OPT_BAG_LIMITS, _CODEC, _DICTIONARY, _MEMORY_LIMIT, _DURABILITY, _LOCK.
+/// Or the superchunk at this path: chunks that are sound stay; a damaged one among them becomes zeros, so that the others
+/// keep their places; those that are missing at the end are cut off, damaged metadata go, header and offsets are put
+/// right. *kept and *dropped are then chunks. Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _DURABILITY, _LOCK.
 /// HOLDALL_E_FORMAT: it cannot be repaired, and nothing was changed. HOLDALL_E_BUSY: a writer is at work.
 #[unsafe(no_mangle)]
 #[must_use]
@@ -173,9 +184,14 @@ pub unsafe extern "C" fn holdall_repair(
     err: *mut holdall_error,
 ) -> holdall_status {
     guard(err, || {
-        let done = bag::repair(string(path, "path")?, &chosen(options))?;
-        put(kept, done.kept);
-        put(dropped, done.dropped);
+        let path = string(path, "path")?;
+        let (k, d) = if is_bloscpack(path) {
+            bloscpack::repair(path, &chosen(options)).map(|r| (r.kept, r.dropped))?
+        } else {
+            bag::repair(path, &chosen(options)).map(|r| (r.kept, r.dropped))?
+        };
+        put(kept, k);
+        put(dropped, d);
         Ok(HOLDALL_OK)
     })
 }

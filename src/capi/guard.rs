@@ -69,7 +69,7 @@ pub struct holdall_error {
     pub status: holdall_status,
     /// errno, or 0.
     pub os_code: i32,
-    /// The record at which it failed, as the caller counts them, or -1.
+    /// The record or chunk at which it failed, as the caller counts them, or -1.
     pub position: i64,
     /// UTF-8 with a NUL; cut with "..." where it is longer.
     pub message: [c_char; 496],

@@ -21,7 +21,7 @@ pub struct holdall_io {
 /// the storage is read-only.
 ///
 /// Everything that commits promise rests on three of them: what `sync`, `rename` and `remove` have done
-/// when they return must survive a failing power supply. Files are known by name alone: do not replace a bag
+/// when they return must survive a failing power supply. Files are known by name alone: do not replace a container
 /// that is open for reading.
 /// Other threads than the caller's use them only where HOLDALL_OPT_THREADS was set.
 #[repr(C)]
@@ -45,7 +45,7 @@ pub struct holdall_io_functions {
     pub rename: Option<unsafe extern "C" fn(ctx: *mut c_void, from: *const c_char, to: *const c_char) -> i64>,
     /// Removes a file.
     pub remove: Option<unsafe extern "C" fn(ctx: *mut c_void, name: *const c_char) -> i64>,
-    /// Calls `each` with the name of each file in a folder, until it returns non-zero. Not called for bags.
+    /// Calls `each` with the name of each file in a folder, until it returns non-zero. Not called for bags and superchunks.
     pub list: Option<
         unsafe extern "C" fn(
             ctx: *mut c_void,

@@ -2,8 +2,10 @@
 //! here. The comments are the manual for C programmers: the header is generated from them.
 #![allow(clippy::missing_safety_doc, non_camel_case_types)]
 
+pub mod array;
 pub mod bag;
 pub mod common;
 pub mod guard;
 pub mod io;
 pub mod options;
+pub mod schunk;

@@ -23,10 +23,10 @@ pub const HOLDALL_OPT_THREADS: i32 = 1;
 pub const HOLDALL_OPT_MEMORY_LIMIT: i32 = 2;
 /// HOLDALL_IO_READ or HOLDALL_IO_MAP.
 pub const HOLDALL_OPT_IO: i32 = 3;
-/// 0: checksums that lie beside the data are not looked at (those inside zstd frames always are);
-/// 1 (default): what is read is checked; 2: everything is checked at open, too.
+/// 0: checksums that lie beside the data, or behind chunks, are not looked at (those inside zstd frames always
+/// are); 1 (default): what is read is checked; 2: everything is checked at open, too.
 pub const HOLDALL_OPT_VERIFY: i32 = 4;
-/// 1: damaged records read as empty, and the call says which; 0 (default): they are an error.
+/// 1: damaged records read as empty, damaged chunks as zeros, and the call says so; 0 (default): they are an error.
 pub const HOLDALL_OPT_SKIP_DAMAGED: i32 = 5;
 /// At commit: 1 (default) data and folder are synced; 0 they are not: a crash of the program loses nothing
 /// of a commit, a failing power supply may.
@@ -35,16 +35,36 @@ pub const HOLDALL_OPT_DURABILITY: i32 = 6;
 /// sees to it.
 pub const HOLDALL_OPT_LOCK: i32 = 7;
 /// One of HOLDALL_CODEC_*. Bags: _NONE, _ZSTD, or _BY_NAME (default): zstd where the file's name ends in
-/// `.bagz`; storage of the caller's has no name, and is then not compressed.
+/// `.bagz`; storage of the caller's has no name, and is then not compressed. Superchunks: any but the last;
+/// default _LZ4.
 pub const HOLDALL_OPT_CODEC: i32 = 8;
-/// zstd's level, -131072 to 22; 0 (default) is its own default, 3.
+/// Bags: zstd's level, -131072 to 22; 0 (default) is its own default, 3. Chunks: 0 (stored as it is) to 9, default 5.
 pub const HOLDALL_OPT_LEVEL: i32 = 9;
-/// One of HOLDALL_SUM_*, for what is written. Bags: HOLDALL_SUM_NONE, or HOLDALL_SUM_CRC32 (default): an
-/// uncompressed bag then gets a file `checksums.NAME` with a CRC-32 a record, a compressed one the checksum
+/// Bytes (holdall_options_set_bytes): a byte HOLDALL_FILTER_* for each filter, in the order in which they are applied.
+/// Bloscpack: _SHUFFLE (default) or _BITSHUFFLE alone, or none (0 bytes).
+pub const HOLDALL_OPT_FILTERS: i32 = 10;
+/// Bytes of content in a chunk, a multiple of the typesize. Default: 1 MiB, rounded down to one.
+pub const HOLDALL_OPT_CHUNK_BYTES: i32 = 11;
+/// Bytes of content in a block of a chunk. Default: what the Blosc libraries choose for codec and level.
+pub const HOLDALL_OPT_BLOCK_BYTES: i32 = 12;
+/// One of HOLDALL_SUM_*, for what is written. Superchunks: any but HOLDALL_SUM_ZSTD, default _CRC32, behind each chunk;
+/// holdall_schunk_create() alone takes it, later writers go on with it. Bags: HOLDALL_SUM_NONE, or HOLDALL_SUM_CRC32
+/// (default): an uncompressed bag then gets a file `checksums.NAME` with a CRC-32 a record, a compressed one the checksum
 /// that the zstd format has inside its frames (HOLDALL_SUM_ZSTD says the same there).
 pub const HOLDALL_OPT_CHECKSUM: i32 = 13;
 /// Bytes: a zstd dictionary, trained or any content. What was written with one is read with the same.
 pub const HOLDALL_OPT_DICTIONARY: i32 = 14;
+/// Bloscpack: 1 (default) = with a table of where the chunks are; 0: without, each is found behind the one before.
+pub const HOLDALL_OPT_OFFSETS: i32 = 19;
+/// Bloscpack: entries of that table (8 bytes each) kept free for appends in place. Default: a new file has room for 1,022
+/// chunks, one that is written anew 10 free entries for each of its chunks.
+pub const HOLDALL_OPT_SPARE_CHUNKS: i32 = 20;
+/// Bloscpack: bytes kept free in each new chunk, so that a changed one fits into its place (default 0); chunks that
+/// cannot be made smaller have none.
+pub const HOLDALL_OPT_SPARE_BYTES: i32 = 21;
+/// Bloscpack header: 0 (default) and 3 as Bloscpack 0.3 to 0.16 has it; 1, 2 as those before (without metadata; 1 also
+/// without checksums and offsets); 103 as the papers have it, which differs from 3 where there are metadata.
+pub const HOLDALL_OPT_FORMAT_VERSION: i32 = 22;
 /// HOLDALL_BAG_LIMITS_TAIL (default) or _SEPARATE: where the limits of a bag's records are.
 pub const HOLDALL_OPT_BAG_LIMITS: i32 = 23;
 /// 0 (default): limits are read from disk where they are needed; 1: all are kept in memory (8 bytes a
@@ -55,16 +75,33 @@ pub const HOLDALL_OPT_BAG_SHARDS: i32 = 25;
 
 /// Files are read: one that is cut short under us is an error.
 pub const HOLDALL_IO_READ: i32 = 0;
-/// Files are mapped into memory: faster for small records; a file that another program cuts short while it
-/// is open ends this process with SIGBUS.
+/// Files are mapped into memory: faster for small records; a file that is cut short while it is open, by another
+/// program or by a commit that makes a superchunk shorter, ends this process with SIGBUS.
 pub const HOLDALL_IO_MAP: i32 = 1;
 
 /// Not compressed.
 pub const HOLDALL_CODEC_NONE: i32 = 0;
+/// BloscLZ.
+pub const HOLDALL_CODEC_BLOSCLZ: i32 = 1;
+/// LZ4.
+pub const HOLDALL_CODEC_LZ4: i32 = 2;
+/// LZ4 with a thorough search.
+pub const HOLDALL_CODEC_LZ4HC: i32 = 3;
+/// Snappy. python-blosc cannot read it.
+pub const HOLDALL_CODEC_SNAPPY: i32 = 4;
+/// Deflate in zlib's wrapping.
+pub const HOLDALL_CODEC_ZLIB: i32 = 5;
 /// Zstandard.
 pub const HOLDALL_CODEC_ZSTD: i32 = 6;
 /// As the name says (option); or different ones (holdall_bag_codec).
 pub const HOLDALL_CODEC_BY_NAME: i32 = 255;
+
+/// None.
+pub const HOLDALL_FILTER_NONE: i32 = 0;
+/// The first bytes of all items, then their second bytes, and so on.
+pub const HOLDALL_FILTER_SHUFFLE: i32 = 1;
+/// The same with bits.
+pub const HOLDALL_FILTER_BITSHUFFLE: i32 = 2;
 
 /// No checksum.
 pub const HOLDALL_SUM_NONE: i32 = 0;

@@ -1,4 +1,5 @@
-/* holdall.h - chunked, compressed containers, read and written from C: Bagz.
+/* holdall.h - chunked, compressed containers, read and written from C:
+ * Bloscpack and Bagz.
  *
  * RULES, the same for every function:
  *  - Result. Functions that can fail return holdall_status: 0 done, > 0 done but (see
@@ -18,8 +19,8 @@
  *  - Readers see the last commit at the time they open, at any moment of a commit and
  *    after any crash. They need no lock and write nothing. While a change is under way,
  *    a writer keeps files beside the container NAME: NAME.holdall-lock,
- *    NAME.holdall-new and NAME.holdall-journal. The first two mean nothing once the
- *    writer is gone; a journal that is left belongs to the container, and must stay
+ *    NAME.holdall-new, NAME.holdall-part and NAME.holdall-journal. The first three mean
+ *    nothing once the writer is gone; a journal that is left belongs to the container, and must stay
  *    with it until the next writer has settled it.
  *  - Buffers belong to the caller; sizes are in bytes. Where a size is not known
  *    beforehand, dst == NULL asks for it in *n (HOLDALL_OK); a short dst gives

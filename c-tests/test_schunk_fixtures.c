@@ -1,0 +1,250 @@
+/* Files that Bloscpack wrote, of all its versions, and those that papers describe: opened, read, verified; their
+ * copies are appended to, changed, committed, cut, and read again. What is damaged is an error, or what is left. */
+#include "schunk.h"
+
+/* What stands behind the first "key": in an entry of the manifest, or NULL. */
+static const char *behind(const char *entry, const char *key)
+{
+    char wanted[64];
+    snprintf(wanted, sizeof wanted, "\"%s\":", key);
+    const char *at = strstr(entry, wanted);
+    return at == NULL ? NULL : at + strlen(wanted) + strspn(at + strlen(wanted), " ");
+}
+
+/* The value there: as far as the next quote, comma or brace. */
+static bool field(const char *entry, const char *key, char *value, size_t size)
+{
+    const char *at = behind(entry, key);
+    if (at == NULL)
+        return false;
+    at += *at == '"';
+    size_t n = strcspn(at, "\",}");
+    CHECK(n < size);
+    memcpy(value, at, n);
+    value[n] = '\0';
+    return true;
+}
+
+static bool has(const char *entry, const char *key, const char *want)
+{
+    char value[512];
+    return field(entry, key, value, sizeof value) && strcmp(value, want) == 0;
+}
+
+/* The end of the object that begins here. */
+static char *end_of(char *entry)
+{
+    int depth = 0;
+    bool quoted = false;
+    for (char *p = entry; *p; p++) {
+        if (quoted && *p == '\\' && p[1])
+            p++;
+        else if (*p == '"')
+            quoted = !quoted;
+        else if (!quoted && *p == '{')
+            depth++;
+        else if (!quoted && *p == '}' && --depth == 0)
+            return p + 1;
+    }
+    CHECK(!"an object that ends");
+    return NULL;
+}
+
+/* Does its content have this SHA-256, as the manifest writes it? Arrays in Fortran's order are compared as C's. */
+static bool is_sha256(const holdall_schunk *s, const char *entry, const char *want)
+{
+    size_t n = (size_t)holdall_schunk_nbytes(s);
+    uint8_t *bytes = malloc(n + 1), *other = malloc(n + 1), digest[32];
+    CHECK(bytes != NULL && other != NULL);
+    OK(holdall_schunk_read(s, 0, bytes, n, &err));
+    char number[32], hex[65] = "";
+    size_t rows = 0, columns = 0;
+    if (has(entry, "order", "F") && sscanf(behind(entry, "shape"), "[%zu , %zu ]", &rows, &columns) == 2 && field(entry, "itemsize", number, sizeof number)) {
+        size_t item = strtoul(number, NULL, 10);
+        EQUAL(rows * columns * item, n);
+        for (size_t r = 0; r < rows; r++)
+            for (size_t c = 0; c < columns; c++)
+                memcpy(other + (r * columns + c) * item, bytes + (c * rows + r) * item, item);
+        memcpy(bytes, other, n);
+    }
+    size_t digest_size;
+    OK(holdall_checksum(HOLDALL_SUM_SHA256, bytes, n, digest, sizeof digest, &digest_size, &err));
+    for (int i = 0; i < 32; i++)
+        snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+    free(bytes), free(other);
+    return strcmp(hex, want) == 0;
+}
+
+/* The content of a file as it is, whatever it is. */
+static uint8_t *all_of(const holdall_schunk *s, size_t *n)
+{
+    *n = (size_t)holdall_schunk_nbytes(s);
+    uint8_t *bytes = malloc(*n + 1);
+    CHECK(bytes != NULL);
+    OK(holdall_schunk_read(s, 0, bytes, *n, &err));
+    return bytes;
+}
+
+static void check_all(const char *path, const uint8_t *want, size_t n)
+{
+    holdall_schunk *s = open_schunk(path, HOLDALL_READ, NULL);
+    size_t got_n;
+    uint8_t *got = all_of(s, &got_n);
+    CHECK(n == got_n && memcmp(got, want, n) == 0);
+    free(got);
+    holdall_schunk_close(s);
+    OK(holdall_verify(path, NULL, NULL, NULL, NULL, NULL, NULL, &err));
+}
+
+/* Changes of all kinds to a copy, of which those after each commit count. */
+static void change_copy(const char *copy)
+{
+    holdall_schunk *s = open_schunk(copy, HOLDALL_APPEND, NULL);
+    size_t n, more = 3 * holdall_schunk_chunk_size(s) + 5, meta_size = 0;
+    more = more < 100000 ? more : 100000;
+    uint8_t *old = all_of(s, &n), *content = malloc(n + more + 1);
+    const void *meta;
+    char *meta_copy = NULL;
+    if (holdall_schunk_meta_get(s, "", &meta, &meta_size, &err) == HOLDALL_OK) {
+        meta_copy = malloc(meta_size + 1);
+        CHECK(meta_copy != NULL);
+        memcpy(meta_copy, meta, meta_size);
+    }
+    CHECK(content != NULL);
+    memcpy(content, old, n);
+    make_content(0, content + n, more, 5);
+    for (size_t at = 0; at < more;) {
+        size_t piece = more - at < 7001 ? more - at : 7001;
+        OK(holdall_schunk_append(s, content + n + at, piece, &err));
+        at += piece;
+    }
+    /* not before the commit */
+    check_all(copy, old, n);
+    OK(holdall_schunk_commit(s, &err));
+    check_all(copy, content, n + more);
+    n += more;
+    size_t at = n / 3, part = n / 2 < 5000 ? n / 2 : 5000;
+    make_content(at, content + at, part, 6);
+    OK(holdall_schunk_write(s, at, content + at, part, &err));
+    OK(holdall_schunk_commit(s, &err));
+    check_all(copy, content, n);
+    n -= more / 2;
+    OK(holdall_schunk_truncate(s, n, &err));
+    finish(s);
+    check_all(copy, content, n);
+
+    s = open_schunk(copy, HOLDALL_READ, NULL);
+    size_t size;
+    holdall_status status = holdall_schunk_meta_get(s, "", &meta, &size, &err);
+    if (meta_copy != NULL)
+        CHECK(status == HOLDALL_OK && size == meta_size && memcmp(meta, meta_copy, size) == 0);
+    else
+        CHECK(status == HOLDALL_NOT_FOUND);
+    holdall_schunk_close(s);
+    free(old), free(content), free(meta_copy);
+}
+
+static void sound_file(const char *path, const char *entry, const char *sha256, bool changes)
+{
+    char nbytes[32];
+    CHECK(field(entry, "nbytes", nbytes, sizeof nbytes));
+    for (int io = 0; io < 2; io++) {
+        holdall_schunk *s = open_schunk(path, HOLDALL_READ, WITH(HOLDALL_OPT_IO, io));
+        EQUAL(holdall_schunk_nbytes(s), strtoull(nbytes, NULL, 10));
+        EQUAL(holdall_schunk_cbytes(s), file_size(path));
+        CHECK(is_sha256(s, entry, sha256));
+        CHECK(holdall_schunk_metas(s) == 0 || holdall_schunk_meta_name(s, 0) != NULL);
+        holdall_schunk_close(s);
+    }
+    uint64_t sound, bad, unchecked;
+    holdall_format format;
+    OK(holdall_identify(path, &format, NULL, &err));
+    EQUAL(format, HOLDALL_FORMAT_BLOSCPACK);
+    holdall_status verified = holdall_verify(path, NULL, NULL, NULL, &sound, &bad, &unchecked, &err);
+    /* a writer that died before it wrote where its chunks are has left them whole; it is told all the same */
+    CHECK(bad == 0 && sound + unchecked > 0 && (verified == HOLDALL_OK || verified == HOLDALL_E_FORMAT));
+    if (!changes)
+        return;
+    const char *copy = in_tmp("copy.blp");
+    size_t n;
+    uint8_t *bytes = load(path, &n);
+    save(copy, bytes, n);
+    free(bytes);
+    holdall_schunk *s;
+    if (has(entry, "dialect", "v0"))
+        GIVES(HOLDALL_E_UNSUPPORTED, holdall_schunk_open(copy, HOLDALL_APPEND, NULL, &s, &err));
+    else
+        change_copy(copy);
+}
+
+/* A writer died. What is there can be read where that is wanted, and a repair makes it whole. */
+static void damaged_file(const char *path, const char *entry, const char *sha256)
+{
+    holdall_schunk *s;
+    uint64_t kept = 0, dropped = 0;
+    GIVES(HOLDALL_E_FORMAT, holdall_schunk_open(path, HOLDALL_READ, NULL, &s, &err));
+    CHECK(err.position >= 0);
+    int64_t first = err.position;
+    s = open_schunk(path, HOLDALL_READ, WITH(HOLDALL_OPT_SKIP_DAMAGED, 1));
+    EQUAL(holdall_schunk_chunks(s), first);
+    CHECK(is_sha256(s, entry, sha256));
+    holdall_schunk_close(s);
+    CHECK(holdall_verify(path, NULL, NULL, NULL, NULL, &dropped, NULL, &err) < 0 && dropped > 0);
+    const char *copy = in_tmp("copy.blp");
+    size_t n;
+    uint8_t *bytes = load(path, &n);
+    save(copy, bytes, n);
+    free(bytes);
+    GIVES(HOLDALL_E_FORMAT, holdall_schunk_open(copy, HOLDALL_APPEND, NULL, &s, &err));
+    OK(holdall_repair(copy, NULL, &kept, &dropped, &err));
+    EQUAL(kept, first);
+    CHECK(dropped > 0);
+    s = open_schunk(copy, HOLDALL_READ, NULL);
+    CHECK(is_sha256(s, entry, sha256));
+    holdall_schunk_close(s);
+    change_copy(copy);
+}
+
+int main(void)
+{
+    const char *given = fixtures("blpk");
+    if (given == NULL)
+        return 0;
+    char folder[1024], path[2048], name[512], sha256[80];
+    snprintf(folder, sizeof folder, "%s", given);
+    snprintf(path, sizeof path, "%s/files.tar.gz", folder);
+    if (there(path)) {
+        char command[4096];
+        snprintf(command, sizeof command, "mkdir '%s' && tar xzf '%s' -C '%s'", in_tmp("files"), path, in_tmp("files"));
+        CHECK(system(command) == 0);
+        snprintf(folder, sizeof folder, "%s", in_tmp("files"));
+    }
+    snprintf(path, sizeof path, "%s/manifest.json", given);
+    size_t n, all = 0, damaged = 0;
+    char *manifest = (char *)load(path, &n);
+    manifest[n] = '\0';
+    char *entry = strchr(strstr(manifest, "\"fixtures\""), '[') + 1;
+    while (entry += strcspn(entry, "{]"), *entry == '{') {
+        char *end = end_of(entry), after = *end;
+        *end = '\0';
+        if (has(entry, "kind", "bloscpack")) {
+            CHECK(field(entry, "path", name, sizeof name) && field(entry, "sha256", sha256, sizeof sha256));
+            field(entry, "sha256_stored", sha256, sizeof sha256);
+            now("%s", name);
+            snprintf(path, sizeof path, "%s/%s", folder, name);
+            all++;
+            if (has(entry, "expect", "damaged")) {
+                damaged++;
+                damaged_file(path, entry, sha256);
+            } else {
+                sound_file(path, entry, sha256, !slow() || all % 7 == 0);
+            }
+        }
+        *end = after;
+        entry = end;
+    }
+    free(manifest);
+    CHECK(all > 80 && damaged > 0);
+    TIDY();
+    return 0;
+}

@@ -1,0 +1,421 @@
+/* Superchunks in storage of the caller's: memory, functions, functions that fail at each of their calls, readers
+ * that open at every moment of a commit. */
+#include "schunk.h"
+
+enum { CHUNK = 800, OLD = 9 * CHUNK + 80, MORE = 4 * CHUNK };
+
+static const int64_t small[] = {HOLDALL_OPT_CHUNK_BYTES, CHUNK, 0, 0};
+
+static void memory(void)
+{
+    write_schunk(in_tmp("m.blp"), small, OLD, 1);
+    size_t size;
+    uint8_t *bytes = load(in_tmp("m.blp"), &size);
+    holdall_io *io;
+    holdall_schunk *s;
+    OK(holdall_io_from_memory(bytes, size, &io, &err));
+    for (int k = 0; k < 2; k++) {
+        OK(holdall_schunk_open_io(io, HOLDALL_READ, NULL, &s, &err));
+        EQUAL(holdall_schunk_nbytes(s), OLD);
+        EQUAL(holdall_schunk_cbytes(s), size);
+        check_content(s, 0, OLD, 1);
+        holdall_schunk_close(s);
+    }
+    holdall_io_close(io);
+    /* every length of it is an error, or all that is asked for is there */
+    for (size_t n = 0; n < size; n += slow() ? 97 : 7) {
+        now("%zu of %zu bytes", n, size);
+        OK(holdall_io_from_memory(bytes, n, &io, &err));
+        preset_error();
+        holdall_status status = holdall_schunk_open_io(io, HOLDALL_READ, NULL, &s, &err);
+        CHECK(status == HOLDALL_E_FORMAT && s == NULL && err.status == status);
+        status = holdall_schunk_open_io(io, HOLDALL_READ, NULL, &s, NULL);
+        CHECK(status == HOLDALL_E_FORMAT);
+        holdall_io_close(io);
+    }
+    free(bytes);
+}
+
+static void functions(void)
+{
+    folder f = FOLDER;
+    holdall_schunk *s;
+    GIVES(HOLDALL_E_MISSING, try_folder_schunk(&f, HOLDALL_READ, NULL, &s));
+    GIVES(HOLDALL_E_MISSING, try_folder_schunk(&f, HOLDALL_APPEND, NULL, &s));
+    OK(try_folder_schunk(&f, HOLDALL_NEW, small, &s));
+    append_content(s, 0, OLD, 1);
+    CHECK(folder_find(&f, "") == NULL);
+    OK(holdall_schunk_commit(s, &err));
+    append_content(s, OLD, MORE, 1);
+    OK(holdall_schunk_commit(s, &err));
+    check_content(s, 0, OLD + MORE, 1);
+    OK(holdall_schunk_truncate(s, CHUNK + 1, &err));
+    OK(holdall_schunk_insert(s, 1, "abc", 3, &err));
+    OK(holdall_schunk_meta_set(s, "", "{}", 2, &err));
+    OK(holdall_schunk_commit(s, &err));
+    EQUAL(holdall_schunk_cbytes(s), folder_find(&f, "")->size);
+    holdall_schunk_close(s);
+    EQUAL(f.n, 1);
+    GIVES(HOLDALL_E_EXISTS, try_folder_schunk(&f, HOLDALL_NEW, small, &s));
+    OK(try_folder_schunk(&f, HOLDALL_READ, NULL, &s));
+    EQUAL(holdall_schunk_nbytes(s), CHUNK + 4);
+    check_content(s, 0, CHUNK, 1);
+    char got[4];
+    OK(holdall_schunk_read(s, CHUNK, got, 4, &err));
+    CHECK(memcmp(got, "abc", 3) == 0 && (uint8_t)got[3] == byte_at(CHUNK, 1));
+    EQUAL(f.destroyed, 4); /* once for each storage, after the last that used it */
+    holdall_schunk_close(s);
+    EQUAL(f.destroyed, 5);
+    /* the same bytes as in a file */
+    size_t size;
+    folder_write_schunk(&f, small, OLD, 1);
+    write_schunk(in_tmp("same.blp"), small, OLD, 1);
+    uint8_t *bytes = load(in_tmp("same.blp"), &size);
+    CHECK(size == folder_find(&f, "")->size && memcmp(bytes, folder_find(&f, "")->bytes, size) == 0);
+    free(bytes);
+    /* without functions that write it is read-only */
+    holdall_io_functions table = folder_functions(&f);
+    table.rename = NULL;
+    holdall_io *io;
+    OK(holdall_io_from_functions(&table, &io, &err));
+    OK(holdall_schunk_open_io(io, HOLDALL_READ, NULL, &s, &err));
+    check_content(s, 0, OLD, 1);
+    holdall_schunk_close(s);
+    GIVES(HOLDALL_E_UNSUPPORTED, holdall_schunk_open_io(io, HOLDALL_APPEND, NULL, &s, &err));
+    GIVES(HOLDALL_E_UNSUPPORTED, holdall_schunk_create_io(io, HOLDALL_REPLACE, HOLDALL_FORMAT_BLOSCPACK, 8, NULL, &s, &err));
+    holdall_io_close(io);
+    folder_clear(&f);
+}
+
+/* ---- other threads than the caller's ---------------------------------------------------------------*/
+
+static pthread_t caller;
+static long strangers;
+
+static void who_calls(folder *f, operation o)
+{
+    (void)f, (void)o;
+    strangers += !pthread_equal(caller, pthread_self());
+}
+
+static void functions_run_on_the_calling_thread(void)
+{
+    folder f = FOLDER;
+    const int64_t *large = WITH(HOLDALL_OPT_CHUNK_BYTES, 80000);
+    f.before = who_calls;
+    caller = pthread_self();
+    folder_write_schunk(&f, large, 4000000, 1);
+    holdall_schunk *s;
+    uint8_t digest[16];
+    size_t n;
+    OK(try_folder_schunk(&f, HOLDALL_APPEND, WITH(HOLDALL_OPT_VERIFY, 2), &s));
+    check_content(s, 0, 4000000, 1);
+    OK(holdall_schunk_checksum(s, HOLDALL_SUM_MD5, digest, sizeof digest, &n, &err));
+    write_content(s, 30000, 3000000, 2);
+    append_content(s, 4000000, 2000000, 1);
+    finish(s);
+    EQUAL(strangers, 0);
+    /* unless they may */
+    OK(try_folder_schunk(&f, HOLDALL_READ, WITH(HOLDALL_OPT_THREADS, 4), &s));
+    for (int k = 0; k < 50 && strangers == 0; k++)
+        check_content(s, 4000000, 2000000, 1);
+    CHECK(strangers > 0);
+    holdall_schunk_close(s);
+    folder_clear(&f);
+}
+
+/* ---- functions that fail -----------------------------------------------------------------------------*/
+
+static void check_failure(holdall_status s)
+{
+    CHECK(s == HOLDALL_E_CALLBACK || s == HOLDALL_E_STATE);
+    CHECK(err.status == s && err.message[0] != '\0');
+    CHECK(s != HOLDALL_E_CALLBACK || err.os_code == EIO);
+}
+
+/* The kinds of changes that a commit may hold. */
+enum { NEW_, APPEND_, REPLACE_, WRITE_, TRUNCATE_, INSERT_, META_, KINDS };
+static const char *const kinds[] = {"new", "append", "replace", "write", "truncate", "insert", "meta"};
+
+static holdall_status write_part(holdall_schunk *s, uint64_t at, size_t n, unsigned content, bool append)
+{
+    uint8_t bytes[OLD + MORE];
+    make_content(at, bytes, n, content);
+    return append ? holdall_schunk_append(s, bytes, n, &err) : holdall_schunk_write(s, at, bytes, n, &err);
+}
+
+static holdall_status change(holdall_schunk *s, int kind)
+{
+    uint64_t n = holdall_schunk_nbytes(s);
+    switch (kind) {
+    case NEW_:
+    case REPLACE_: return write_part(s, n, (size_t)(MORE - n), 2, true); /* the rest, where some of it went in */
+    case APPEND_: return write_part(s, n, (size_t)(OLD + MORE - n), 1, true);
+    case WRITE_: return write_part(s, CHUNK / 2, 3 * CHUNK, 3, false);
+    case TRUNCATE_: return holdall_schunk_truncate(s, 3 * CHUNK + 5, &err);
+    case INSERT_: return n == OLD ? holdall_schunk_insert(s, 0, "abcde", 5, &err) : HOLDALL_OK;
+    default: return holdall_schunk_meta_set(s, "", "[1, 2, 3]", 9, &err);
+    }
+}
+
+/* 0 nothing there, 1 as before, 2 as after the change. */
+static int state_of(const holdall_schunk *s, int kind)
+{
+    size_t n = (size_t)holdall_schunk_nbytes(s);
+    uint8_t bytes[OLD + MORE];
+    CHECK(n <= sizeof bytes);
+    OK(holdall_schunk_read(s, 0, bytes, n, &err));
+    const void *value;
+    size_t size;
+    bool meta = holdall_schunk_meta_get(s, "", &value, &size, &err) == HOLDALL_OK;
+    if (n == OLD && is_content(0, bytes, n, 1) && !meta)
+        return 1;
+    switch (kind) {
+    case NEW_:
+    case REPLACE_: CHECK(n == MORE && is_content(0, bytes, n, 2)); break;
+    case APPEND_: CHECK(n == OLD + MORE && is_content(0, bytes, n, 1)); break;
+    case WRITE_: {
+        size_t after = 7 * CHUNK / 2;
+        CHECK(n == OLD && is_content(0, bytes, CHUNK / 2, 1) && is_content(CHUNK / 2, bytes + CHUNK / 2, 3 * CHUNK, 3) && is_content(after, bytes + after, n - after, 1));
+        break;
+    }
+    case TRUNCATE_: CHECK(n == 3 * CHUNK + 5 && is_content(0, bytes, n, 1)); break;
+    case INSERT_: CHECK(n == OLD + 5 && memcmp(bytes, "abcde", 5) == 0 && is_content(0, bytes + 5, OLD, 1)); break;
+    default: CHECK(n == OLD && is_content(0, bytes, n, 1) && meta && size == 9 && memcmp(value, "[1, 2, 3]", 9) == 0);
+    }
+    return 2;
+}
+
+static int state(folder *f, int kind)
+{
+    holdall_schunk *s;
+    preset_error();
+    holdall_status status = try_folder_schunk(f, HOLDALL_READ, WITH(HOLDALL_OPT_VERIFY, 2), &s);
+    if (status == HOLDALL_E_MISSING)
+        return 0;
+    GAVE(HOLDALL_OK, status);
+    int is = state_of(s, kind);
+    holdall_schunk_close(s);
+    return is;
+}
+
+static holdall_status begin(folder *f, int kind, holdall_schunk **s)
+{
+    preset_error();
+    return try_folder_schunk(f, kind == NEW_ ? HOLDALL_NEW : kind == REPLACE_ ? HOLDALL_REPLACE : HOLDALL_APPEND, kind == NEW_ || kind == REPLACE_ ? small : NULL, s);
+}
+
+/* Opens, changes, commits, with one more try for each; says whether the commit was told to count. */
+static bool work(folder *f, int kind, bool *gave_up)
+{
+    holdall_schunk *s;
+    *gave_up = true;
+    int was = kind == NEW_ ? 0 : 1;
+    holdall_status status = begin(f, kind, &s);
+    if (status < 0) {
+        CHECK(s == NULL);
+        check_failure(status);
+        return false;
+    }
+    *gave_up = false;
+    for (int attempt = 0; attempt < 2; attempt++) {
+        preset_error();
+        status = change(s, kind);
+        if (status == HOLDALL_OK)
+            preset_error(), status = holdall_schunk_commit(s, &err);
+        if (status == HOLDALL_OK)
+            break;
+        check_failure(status);
+        *gave_up = status == HOLDALL_E_STATE;
+        if (*gave_up)
+            break;
+        /* an error that passes: the old state can be seen meanwhile */
+        long fail_at = f->fail_at;
+        if (!f->dead && f->failures > 0) {
+            f->fail_at = 0;
+            int is = state(f, kind);
+            CHECK(is == was || f->failed == SYNC || f->failed == REMOVE || f->too_late);
+            f->fail_at = fail_at;
+            f->all_calls = LONG_MAX / 2;
+        }
+    }
+    holdall_schunk_close(s);
+    return status == HOLDALL_OK;
+}
+
+static void a_writer_whose_storage_fails(void)
+{
+    static unsigned turn;
+    for (int kind = 0; kind < KINDS; kind++) {
+        const int was = kind == NEW_ ? 0 : 1;
+        folder before = FOLDER;
+        if (kind != NEW_)
+            folder_write_schunk(&before, small, OLD, 1);
+        folder f = FOLDER;
+        folder_copy(&f, &before);
+        bool gave_up;
+        CHECK(work(&f, kind, &gave_up) && state(&f, kind) == 2);
+        long calls = f.all_calls;
+        folder_clear(&f);
+        for (int way = 0; way < 4; way++)
+            for (long k = 1; k <= calls; k++) {
+                /* a commit that is taken back takes its time: not all of them */
+                if (turn++ % (slow() ? 17 : 1) != 0)
+                    continue;
+                f = (folder)FOLDER;
+                folder_copy(&f, &before);
+                f.fail_at = k;
+                f.dead = way / 2;
+                f.too_late = way % 2;
+                now("%s: call %ld of %ld fails%s%s", kinds[kind], k, calls, f.dead ? ", as do those after" : "", f.too_late ? ", its work done" : "");
+                bool done = work(&f, kind, &gave_up);
+                bool dead = f.dead;
+                f.fail_at = 0, f.dead = false;
+                int is = state(&f, kind);
+                CHECK(done ? is == 2 : is == was || is == 2);
+                if (f.failures > 0 && !dead && !gave_up)
+                    CHECK(done);
+                /* the next writer goes on from what is there */
+                if (is != 2) {
+                    CHECK(work(&f, kind, &gave_up));
+                    CHECK(state(&f, kind) == 2);
+                } else {
+                    holdall_schunk *s;
+                    OK(try_folder_schunk(&f, HOLDALL_APPEND, NULL, &s));
+                    EQUAL(state_of(s, kind), 2);
+                    holdall_schunk_close(s);
+                }
+                EQUAL(f.n, 1);
+                folder_clear(&f);
+            }
+        folder_clear(&before);
+    }
+}
+
+static void a_reader_whose_storage_fails(void)
+{
+    folder f = FOLDER;
+    folder_write_schunk(&f, small, OLD, 1);
+    f.all_calls = 0;
+    EQUAL(state(&f, META_), 1);
+    long calls = f.all_calls;
+    for (long k = 1; k <= calls; k++)
+        for (int dead = 0; dead < 2; dead++) {
+            now("reading, call %ld of %ld fails%s", k, calls, dead ? ", as do those after" : "");
+            f.all_calls = 0;
+            f.fail_at = k;
+            f.dead = dead;
+            holdall_schunk *s;
+            uint8_t got[OLD];
+            preset_error();
+            /* no damage, so nothing is skipped */
+            holdall_status status = try_folder_schunk(&f, HOLDALL_READ, WITH(HOLDALL_OPT_SKIP_DAMAGED, k % 2), &s);
+            if (status < 0) {
+                CHECK(s == NULL);
+                check_failure(status);
+            } else {
+                preset_error();
+                status = holdall_schunk_read(s, 0, got, sizeof got, &err);
+                if (status == HOLDALL_OK)
+                    CHECK(is_content(0, got, sizeof got, 1));
+                else
+                    CHECK(status < 0), check_failure(status);
+                /* it passes: the handle is as good as before */
+                f.fail_at = 0;
+                check_content(s, 0, OLD, 1);
+            }
+            f.fail_at = 0;
+            holdall_schunk_close(s);
+        }
+    folder_clear(&f);
+}
+
+/* ---- moments of a commit --------------------------------------------------------------------------*/
+
+enum { STATES_MOST = 64 };
+static folder states[STATES_MOST];
+static int n_states, middle;
+static long first, second;
+
+static void take_state(folder *f, operation o)
+{
+    (void)o;
+    CHECK(n_states < STATES_MOST);
+    folder_clear(&states[n_states]);
+    folder_copy(&states[n_states++], f);
+}
+
+static void show_state(folder *f, operation o)
+{
+    (void)o;
+    if (f->all_calls != first && f->all_calls != second)
+        return;
+    folder_clear(f);
+    folder_copy(f, &states[f->all_calls == first ? middle : n_states - 1]);
+}
+
+/* Opens and reads while the storage becomes what it was at some moment of the commit, and then what it is after it. */
+static long open_and_read(int kind)
+{
+    folder f = FOLDER;
+    folder_copy(&f, &states[0]);
+    f.before = show_state;
+    holdall_schunk *s;
+    OK(try_folder_schunk(&f, HOLDALL_READ, NULL, &s));
+    long calls = f.all_calls;
+    uint8_t got[OLD + MORE];
+    preset_error();
+    holdall_status status = holdall_schunk_read(s, 0, got, (size_t)holdall_schunk_nbytes(s), &err);
+    if (status == HOLDALL_OK)
+        state_of(s, kind);
+    else
+        CHECK(first >= 0 && (status == HOLDALL_E_STATE || kind == REPLACE_ || kind == INSERT_));
+    holdall_schunk_close(s);
+    folder_clear(&f);
+    return calls;
+}
+
+static void a_reader_at_any_moment_of_a_commit(void)
+{
+    unsigned turn = 0;
+    /* who replaces a container that is open for reading is on his own: files are known by name alone */
+    for (int kind = APPEND_; kind < KINDS; kind++) {
+        folder f = FOLDER;
+        folder_write_schunk(&f, small, OLD, 1);
+        holdall_schunk *s;
+        OK(begin(&f, kind, &s));
+        OK(change(s, kind));
+        n_states = 0;
+        f.before = take_state;
+        OK(holdall_schunk_commit(s, &err));
+        take_state(&f, SIZE);
+        f.before = NULL;
+        holdall_schunk_close(s);
+        folder_clear(&f);
+        first = second = -1;
+        long calls = open_and_read(kind);
+        for (middle = 0; middle < n_states; middle++)
+            for (long a = 1; a <= calls; a++)
+                for (long b = a; b <= calls + 1; b++) {
+                    if (turn++ % (slow() ? 997 : 29) != 0)
+                        continue;
+                    first = a, second = b;
+                    now("%s: moment %d of %d from call %ld to %ld of %ld", kinds[kind], middle, n_states - 1, a, b, calls);
+                    open_and_read(kind);
+                }
+    }
+    for (int k = 0; k < STATES_MOST; k++)
+        folder_clear(&states[k]);
+}
+
+int main(void)
+{
+    setenv("HOLDALL_THREADS", "4", 1);
+    RUN(memory);
+    RUN(functions);
+    RUN(functions_run_on_the_calling_thread);
+    RUN(a_reader_whose_storage_fails);
+    RUN(a_writer_whose_storage_fails);
+    RUN(a_reader_at_any_moment_of_a_commit);
+    return 0;
+}

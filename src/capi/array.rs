@@ -1,0 +1,456 @@
+//! The C functions for arrays.
+
+use super::common::*;
+use super::guard::*;
+use super::io::holdall_io;
+use super::options::{chosen, holdall_options};
+use super::schunk::{mode_of, or_skipped};
+use crate::array::numpy_meta::Order;
+use crate::array::rows::Array;
+use crate::array::selection::MAX_NDIM;
+use crate::error::{Result, fail};
+use std::ffi::{CString, OsStr, c_char, c_void};
+use std::sync::atomic::AtomicBool;
+
+/// The most dimensions of an array.
+pub const HOLDALL_MAX_NDIM: u32 = 16;
+/// Items are stored so that the last index runs fastest.
+pub const HOLDALL_ORDER_C: i32 = 0;
+/// Items are stored so that the first index runs fastest.
+pub const HOLDALL_ORDER_F: i32 = 1;
+
+const _: () = assert!(HOLDALL_MAX_NDIM as usize == MAX_NDIM);
+
+/// An open array: items of one type in a grid of 0 to HOLDALL_MAX_NDIM dimensions. It is a const handle for reading from
+/// many threads. A handle that was opened for writing sees its own changes at once; others see them when they open after
+/// the commit. Indices are those of the array and buffers are in C order, however the items are stored. Numbers
+/// are given as they are stored: see the byte order of the dtype.
+pub struct holdall_array {
+    broken: AtomicBool,
+    inner: Array,
+    dtype: CString,
+}
+handle!(holdall_array);
+
+const fn shared<T: Send + Sync>() {}
+const _: () = shared::<holdall_array>();
+
+fn array_handle(inner: Array) -> holdall_array {
+    // what stands between quotes may hold anything, the constant that means the same holds no NUL
+    let dtype = CString::new(inner.dtype_text()).or_else(|_| CString::new(inner.dtype().to_python_literal()));
+    holdall_array { broken: AtomicBool::new(false), inner, dtype: dtype.unwrap_or_default() }
+}
+
+fn value<T: Copy>(a: *const holdall_array, otherwise: T, f: impl FnOnce(&holdall_array) -> T) -> T {
+    guard_value(otherwise, || borrow(a).map_or(otherwise, f))
+}
+
+/// One number for each dimension, if any are given.
+fn numbers<'a, T>(p: *const T, a: &Array, what: &str) -> Result<Option<&'a [T]>> {
+    if p.is_null() { Ok(None) } else { slice(p, a.shape().len(), what).map(Some) }
+}
+
+fn destination<'a>(dst: *mut c_void, n: usize) -> Result<&'a mut [u8]> {
+    match buffer(dst.cast(), n)? {
+        Some(d) => Ok(d),
+        None if n == 0 => Ok(&mut []),
+        None => Err(fail!(Argument, "dst is NULL")),
+    }
+}
+
+/// Opens an array: its last commit, with HOLDALL_READ to be read, with HOLDALL_APPEND to be read and changed (one at a
+/// time: HOLDALL_E_BUSY). Options: those of holdall_schunk_open().
+/// Bloscpack files are arrays where their metadata say so, as those of NumPy arrays do.
+/// HOLDALL_E_TYPE: it is a superchunk and no array, or has a dtype that is not known. HOLDALL_E_FORMAT: as
+/// holdall_schunk_open(), and where its content is not as long as shape and dtype say. HOLDALL_E_UNSUPPORTED: more than
+/// HOLDALL_MAX_NDIM dimensions.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_array_open(
+    path: *const c_char,
+    mode: holdall_mode,
+    options: *const holdall_options,
+    out: *mut *mut holdall_array,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard(err, || give(out, || Array::open(string(path, "path")?, mode_of(mode)?, &chosen(options)).map(array_handle)))
+}
+
+/// As holdall_array_open(), in storage of the caller's, under the name "". It may be closed at once.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_array_open_io(
+    io: *mut holdall_io,
+    mode: holdall_mode,
+    options: *const holdall_options,
+    out: *mut *mut holdall_array,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard(err, || {
+        give(out, || {
+            let io = borrow(io.cast_const()).ok_or_else(|| fail!(Argument, "io is NULL"))?;
+            Array::open_in(&io.folder, OsStr::new(""), mode_of(mode)?, &chosen(options)).map(array_handle)
+        })
+    })
+}
+
+/// Dtype, shape, and the shape of a chunk.
+type Grid<'a> = (&'a str, &'a [u64], Option<&'a [u64]>);
+
+/// What holdall_array_create() is told of the grid.
+fn grid<'a>(format: holdall_format, dtype: *const c_char, ndim: u32, [shape, chunks, blocks]: [*const u64; 3]) -> Result<Grid<'a>> {
+    if format != HOLDALL_FORMAT_BLOSCPACK {
+        return Err(fail!(Unsupported, "format {format}: this version creates arrays as HOLDALL_FORMAT_BLOSCPACK"));
+    }
+    if ndim > HOLDALL_MAX_NDIM {
+        return Err(fail!(Argument, "{ndim} dimensions: at most HOLDALL_MAX_NDIM, {HOLDALL_MAX_NDIM}"));
+    }
+    if !blocks.is_null() {
+        return Err(fail!(Unsupported, "blocks: Bloscpack has HOLDALL_OPT_BLOCK_BYTES in their place"));
+    }
+    let dtype = string(dtype, "dtype")?.to_str().ok_or_else(|| fail!(Argument, "dtype is no UTF-8"))?;
+    let chunks = if chunks.is_null() { None } else { Some(slice(chunks, ndim as usize, "chunks")?) };
+    Ok((dtype, slice(shape, ndim as usize, "shape")?, chunks))
+}
+
+/// Creates an array of zeros, in C order, which cost nothing before the commit. With HOLDALL_NEW nothing may be
+/// there, with HOLDALL_REPLACE what is there is replaced by the first commit. Format: HOLDALL_FORMAT_BLOSCPACK; Bloscpack
+/// 0.16 reads it.
+/// dtype: as NumPy spells it: "<f8", "|S16", "<M8[ns]", "[('a','<i4'),('b','<f8')]". shape: its length along each of
+/// the ndim dimensions, 0 or more; it may grow along the first. chunks: the shape of a chunk, whose dimensions but the
+/// first are those of `shape`; NULL: about HOLDALL_OPT_CHUNK_BYTES (1 MiB) of whole rows, or of whole items where a row is
+/// longer. blocks: NULL.
+/// Options: those of holdall_schunk_create().
+/// HOLDALL_E_TYPE: a dtype that is not known. HOLDALL_E_UNSUPPORTED: objects of Python's, another format, other chunks.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_array_create(
+    path: *const c_char,
+    mode: holdall_mode,
+    format: holdall_format,
+    dtype: *const c_char,
+    ndim: u32,
+    shape: *const u64,
+    chunks: *const u64,
+    blocks: *const u64,
+    options: *const holdall_options,
+    out: *mut *mut holdall_array,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard(err, || {
+        give(out, || {
+            let (dtype, shape, chunks) = grid(format, dtype, ndim, [shape, chunks, blocks])?;
+            Array::create(string(path, "path")?, mode_of(mode)?, dtype, shape, chunks, &chosen(options)).map(array_handle)
+        })
+    })
+}
+
+/// As holdall_array_create(), in storage of the caller's, under the name "".
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_array_create_io(
+    io: *mut holdall_io,
+    mode: holdall_mode,
+    format: holdall_format,
+    dtype: *const c_char,
+    ndim: u32,
+    shape: *const u64,
+    chunks: *const u64,
+    blocks: *const u64,
+    options: *const holdall_options,
+    out: *mut *mut holdall_array,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard(err, || {
+        give(out, || {
+            let (dtype, shape, chunks) = grid(format, dtype, ndim, [shape, chunks, blocks])?;
+            let io = borrow(io.cast_const()).ok_or_else(|| fail!(Argument, "io is NULL"))?;
+            Array::create_in(&io.folder, OsStr::new(""), mode_of(mode)?, dtype, shape, chunks, &chosen(options)).map(array_handle)
+        })
+    })
+}
+
+/// Closes an array; NULL is fine. What was not committed is gone.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdall_array_close(array: *mut holdall_array) {
+    take_back(array);
+}
+
+/// How many dimensions, 0 to HOLDALL_MAX_NDIM.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdall_array_ndim(array: *const holdall_array) -> u32 {
+    value(array, 0, |a| a.inner.shape().len() as u32)
+}
+
+/// Items along each dimension: ndim values, borrowed until the array is closed or changed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdall_array_shape(array: *const holdall_array) -> *const u64 {
+    value(array, std::ptr::null(), |a| a.inner.shape().as_ptr())
+}
+
+/// The shape of a chunk: ndim values, borrowed until the array is closed. Reads along it are the cheapest.
+/// Chunks of a Bloscpack file cut the run of its items anywhere: these are the whole rows (those of the slowest
+/// dimension: the first in C order, the last in Fortran order) in one, at least 1.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdall_array_chunkshape(array: *const holdall_array) -> *const u64 {
+    value(array, std::ptr::null(), |a| a.inner.chunkshape().as_ptr())
+}
+
+/// The same of a block, the least that is decoded for an item: those of the first chunk; as a chunk, while there is
+/// none. ndim values, borrowed until the array is closed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdall_array_blockshape(array: *const holdall_array) -> *const u64 {
+    value(array, std::ptr::null(), |a| a.inner.blockshape().as_ptr())
+}
+
+/// The type of its items, as NumPy spells it and as it was spelled when the array was made; borrowed until the array is
+/// closed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdall_array_dtype(array: *const holdall_array) -> *const c_char {
+    value(array, std::ptr::null(), |a| a.dtype.as_ptr())
+}
+
+/// Bytes of an item; may be 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdall_array_itemsize(array: *const holdall_array) -> usize {
+    value(array, 0, |a| a.inner.itemsize())
+}
+
+/// HOLDALL_ORDER_C or _F: how the items are stored. The array can grow along its slowest dimension: the first in C
+/// order, the last in Fortran order.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdall_array_order(array: *const holdall_array) -> i32 {
+    value(array, HOLDALL_ORDER_C, |a| if a.inner.order() == Order::Fortran { HOLDALL_ORDER_F } else { HOLDALL_ORDER_C })
+}
+
+/// Bytes of all items.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdall_array_nbytes(array: *const holdall_array) -> u64 {
+    value(array, 0, |a| a.inner.nbytes())
+}
+
+/// Bytes on disk at the last commit; before the first one, of the chunks so far.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdall_array_cbytes(array: *const holdall_array) -> u64 {
+    value(array, 0, |a| a.inner.cbytes().unwrap_or(0))
+}
+
+/// Reads a box: of each dimension d the items start[d], start[d] + step[d], ..., count[d] of them. Each has ndim values;
+/// step NULL: 1 everywhere.
+/// strides[d] is how many bytes the items of dimension d are apart in dst; NULL: they are packed, in C order. The box
+/// begins at dst, whatever the signs: where strides[d] is negative, the items of dimension d begin at its far
+/// end. Nothing outside of the box is written, between its items neither.
+/// Each chunk that the box touches is decoded once, or as much of it as is needed, several in parallel where it pays.
+/// HOLDALL_E_BUFFER: dst_size is too small. HOLDALL_E_RANGE: the box reaches beyond the array. HOLDALL_E_ARGUMENT: a step of
+/// 0. HOLDALL_NOT_FOUND (> 0) and all else: as holdall_schunk_read(); dst then holds anything.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_array_read(
+    array: *const holdall_array,
+    start: *const u64,
+    count: *const u64,
+    step: *const u64,
+    dst: *mut c_void,
+    strides: *const i64,
+    dst_size: usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle(borrow(array), err, |a| {
+        let a = &a.inner;
+        let (start, count) = (slice(start, a.shape().len(), "start")?, slice(count, a.shape().len(), "count")?);
+        let (step, strides) = (numbers(step, a, "step")?, numbers(strides, a, "strides")?);
+        a.read(start, count, step, destination(dst, dst_size)?, strides).map(or_skipped)
+    })
+}
+
+/// Writes a box, from a buffer as holdall_array_read() has it; a stride of 0 repeats an item. It counts from the next
+/// commit on. Whole chunks are made anew in parallel, one that is changed in part is first decoded. On failure some of
+/// it may be written: go on from the last commit, or write it again.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_array_write(
+    array: *mut holdall_array,
+    start: *const u64,
+    count: *const u64,
+    step: *const u64,
+    src: *const c_void,
+    strides: *const i64,
+    src_size: usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle_mut(borrow_mut(array), err, |a| {
+        let a = &mut a.inner;
+        let (start, count) = (slice(start, a.shape().len(), "start")?, slice(count, a.shape().len(), "count")?);
+        let (step, strides) = (numbers(step, a, "step")?, numbers(strides, a, "strides")?);
+        a.write(start, count, step, slice(src.cast(), src_size, "src")?, strides)?;
+        Ok(HOLDALL_OK)
+    })
+}
+
+/// One list of positions for each dimension, where one is given.
+fn lists<'a>(a: &Array, positions: *const *const u64, counts: *const u64) -> Result<Vec<Option<&'a [u64]>>> {
+    let ndim = a.shape().len();
+    let lists = slice(positions, ndim, "positions")?.iter().zip(slice(counts, ndim, "counts")?);
+    let list = |(p, n): (&*const u64, &u64)| {
+        let n = usize::try_from(*n).map_err(|_| fail!(Argument, "{n} positions"))?;
+        if p.is_null() { Ok(None) } else { slice(*p, n, "positions").map(Some) }
+    };
+    lists.map(list).collect()
+}
+
+/// Reads all combinations of counts[d] positions of each dimension d, in any order, repeated or not, as numpy.ix_ does:
+/// packed, in C order. positions[d] NULL: all of that dimension, whatever counts[d] is. Fails as holdall_array_read() does.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_array_read_orthogonal(
+    array: *const holdall_array,
+    positions: *const *const u64,
+    counts: *const u64,
+    dst: *mut c_void,
+    dst_size: usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle(borrow(array), err, |a| {
+        let lists = lists(&a.inner, positions, counts)?;
+        a.inner.read_orthogonal(&lists, destination(dst, dst_size)?).map(or_skipped)
+    })
+}
+
+/// Writes all combinations of positions, from a buffer as holdall_array_read_orthogonal() has it; of a position that is
+/// there twice the last counts. On failure some of it may be written.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_array_write_orthogonal(
+    array: *mut holdall_array,
+    positions: *const *const u64,
+    counts: *const u64,
+    src: *const c_void,
+    src_size: usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle_mut(borrow_mut(array), err, |a| {
+        let lists = lists(&a.inner, positions, counts)?;
+        a.inner.write_orthogonal(&lists, slice(src.cast(), src_size, "src")?)?;
+        Ok(HOLDALL_OK)
+    })
+}
+
+/// Reads n single items, one behind the other: `coordinates` has n times ndim values. Chunks are decoded once,
+/// whatever the order of the items. HOLDALL_E_RANGE: one is outside (err->position: which one).
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_array_read_points(
+    array: *const holdall_array,
+    coordinates: *const u64,
+    n: usize,
+    dst: *mut c_void,
+    dst_size: usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle(borrow(array), err, |a| {
+        let many = n.checked_mul(a.inner.shape().len()).ok_or_else(|| fail!(Argument, "{n} items"))?;
+        a.inner.read_points(slice(coordinates, many, "coordinates")?, n, destination(dst, dst_size)?).map(or_skipped)
+    })
+}
+
+/// Lets the array grow by `count` along its slowest dimension (see holdall_array_order()). src: the new items, packed, in
+/// C order, src_size bytes of them. They count from the next commit on; on failure nothing was appended.
+/// HOLDALL_E_UNSUPPORTED: another axis. HOLDALL_E_ARGUMENT: src_size is not that of the new items.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_array_append(
+    array: *mut holdall_array,
+    axis: u32,
+    count: u64,
+    src: *const c_void,
+    src_size: usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle_mut(borrow_mut(array), err, |a| {
+        a.inner.append(axis as usize, count, slice(src.cast(), src_size, "src")?)?;
+        Ok(HOLDALL_OK)
+    })
+}
+
+/// Takes away `count` places of an axis from `at` on. HOLDALL_E_UNSUPPORTED: they are not the last ones of the slowest
+/// dimension. HOLDALL_E_RANGE: there are fewer.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_array_remove(array: *mut holdall_array, axis: u32, at: u64, count: u64, err: *mut holdall_error) -> holdall_status {
+    guard_handle_mut(borrow_mut(array), err, |a| {
+        a.inner.remove(axis as usize, at, count)?;
+        Ok(HOLDALL_OK)
+    })
+}
+
+/// Gives the array another shape, of ndim values, from the next commit on. What is new is zeros.
+/// HOLDALL_E_UNSUPPORTED: another dimension than the slowest differs.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_array_resize(array: *mut holdall_array, shape: *const u64, err: *mut holdall_error) -> holdall_status {
+    guard_handle_mut(borrow_mut(array), err, |a| {
+        a.inner.resize(slice(shape, a.inner.shape().len(), "shape")?)?;
+        Ok(HOLDALL_OK)
+    })
+}
+
+/// Makes all changes so far durable and visible, content and shape together. Fails as holdall_schunk_commit() does.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_array_commit(array: *mut holdall_array, err: *mut holdall_error) -> holdall_status {
+    guard_handle_mut(borrow_mut(array), err, |a| {
+        a.inner.commit()?;
+        Ok(HOLDALL_OK)
+    })
+}
+
+/// How many named values it has. Bloscpack: its metadata, JSON, is the one named "".
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdall_array_attrs(array: *const holdall_array) -> u32 {
+    value(array, 0, |_| 1)
+}
+
+/// The name of one of them; NULL beyond the last.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdall_array_attr_name(array: *const holdall_array, i: u32) -> *const c_char {
+    value(array, std::ptr::null(), |_| if i == 0 { c"".as_ptr() } else { std::ptr::null() })
+}
+
+/// A named value: *value is borrowed until the array is closed or changed. HOLDALL_NOT_FOUND: there is none of this name.
+/// The shape in the metadata is that of the last commit.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_array_attr_get(
+    array: *const holdall_array,
+    name: *const c_char,
+    value: *mut *const c_void,
+    n: *mut usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle(borrow(array), err, |a| {
+        let (value, n) = (place(value, "value")?, place(n, "n")?);
+        let found = if string(name, "name")?.is_empty() { Some(a.inner.meta()?) } else { None };
+        (*value, *n) = found.map_or((std::ptr::null(), 0), |m| (m.as_ptr().cast(), m.len()));
+        Ok(if found.is_some() { HOLDALL_OK } else { HOLDALL_NOT_FOUND })
+    })
+}
+
+/// Sets a named value, from the next commit on. Bloscpack: "" alone, which cannot be removed: JSON of an object in which
+/// dtype, shape, order and container stay what they are; anything may stand beside them.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_array_attr_set(
+    array: *mut holdall_array,
+    name: *const c_char,
+    value: *const c_void,
+    n: usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle_mut(borrow_mut(array), err, |a| {
+        if !string(name, "name")?.is_empty() {
+            return Err(fail!(Unsupported, "Bloscpack files have one value, named \"\""));
+        }
+        a.inner.meta_set(slice(value.cast(), n, "value")?)?;
+        Ok(HOLDALL_OK)
+    })
+}
