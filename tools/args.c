@@ -18,7 +18,7 @@ enum kind { SWITCH, CHOICE, NUMBER, SIZE, TEXT, SLICE, NUMBERS };
 
 struct flag {
     const char *name;
-    uint32_t bit;
+    flag_set bit;
     enum kind kind;
     const char *value; /* what help calls the value; the words of a CHOICE; NULL for a SWITCH */
     size_t place;      /* where in struct args it goes */
@@ -35,12 +35,29 @@ static const struct flag flags[] = {
     {"lengths", F_LENGTHS, SWITCH, NULL, AT(lengths), 0, 0, "each record behind its length, 8 bytes, little-endian"},
     {"skip-damaged", F_SKIP_DAMAGED, SWITCH, NULL, AT(skip_damaged), 0, 0,
      "tell of damaged records and go on (exit code 1)"},
+    {"format", F_FORMAT, CHOICE, "raw|npy|text", AT(format), 0, 0,
+     "bytes as they are (default), a NumPy file, or a line a number"},
     {"sum", F_SUM, CHOICE, "sha256|crc32|adler32|md5|sha1|sha224|sha384|sha512", AT(sum), 0, 0,
      "the kind of digest (default: sha256)"},
+    {"to", F_TO, CHOICE, "bagz|blpk", AT(to), 0, 0,
+     "write a bag, or a superchunk (default: as OUT is named, blpk for .blp, too)"},
     {"separate", F_SEPARATE, SWITCH, NULL, AT(separate), 0, 0, "write the limits to a file of their own, limits.OUT"},
-    {"level", F_LEVEL, NUMBER, "N", AT(level), -131072, 22, "zstd's level, 1 fast to 22 small (default: 3)"},
+    {"codec", F_CODEC, CHOICE, CODEC_WORDS, AT(codec), 0, 0, "what compresses the chunks (default: lz4)"},
+    {"level", F_LEVEL, NUMBER, "N", AT(level), -131072, 22,
+     "1 fast to 9 small (default: 5); bags: zstd's, to 22 (default: 3)"},
+    {"shuffle", F_SHUFFLE, CHOICE, FILTER_WORDS, AT(shuffle), 0, 0,
+     "what sorts the bytes, or bits, of the items first (default: shuffle)"},
+    {"typesize", F_TYPESIZE, NUMBER, "N", AT(typesize), 1, 255, "bytes of an item (default: 8)"},
+    {"chunk-size", F_CHUNK_SIZE, SIZE, "BYTES", AT(chunk_size), 0, 0,
+     "content of a chunk, whole items; K, M, G (default: 1M)"},
+    {"checksum", F_CHECKSUM, CHOICE, SUM_WORDS, AT(checksum), 0, 0, "checksums of the chunks (default: crc32)"},
+    {"no-offsets", F_NO_OFFSETS, SWITCH, NULL, AT(no_offsets), 0, 0, "write no table of where the chunks are"},
+    {"format-version", F_FORMAT_VERSION, CHOICE, "1|2|3|rfc", AT(format_version), 0, 0,
+     "layout of the header (default: 3)"},
+    {"metadata", F_METADATA, TEXT, "FILE", AT(metadata), 0, 0, "JSON to be kept with the content"},
     {"append", F_APPEND, SWITCH, NULL, AT(append), 0, 0, "go on with OUT, which must be there"},
-    {"replace", F_REPLACE, SWITCH, NULL, AT(replace), 0, 0, "put the new bag in OUT's place, whole, at the end"},
+    {"replace", F_REPLACE, SWITCH, NULL, AT(replace), 0, 0, "take OUT's place where it is there, at the end"},
+    {"force", F_REPLACE, SWITCH, NULL, AT(replace), 0, 0, "the same"},
     {"whole", F_WHOLE, SWITCH, NULL, AT(whole), 0, 0, "each input file is one record"},
     {"no-checksum", F_NO_CHECKSUM, SWITCH, NULL, AT(no_checksum), 0, 0, "write no checksums"},
     {"no-sync", F_NO_SYNC, SWITCH, NULL, AT(no_sync), 0, 0, "do not wait until the disk has it"},
@@ -57,7 +74,7 @@ static const struct flag flags[] = {
     {"map", F_MAP, SWITCH, NULL, AT(map), 0, 0, "map files instead of reading them"},
     {"memory-limit", F_MEMORY_LIMIT, SIZE, "BYTES", AT(memory_limit), 0, 0,
      "memory that a file may make us take; K, M, G"},
-    {"unchecked", F_UNCHECKED, SWITCH, NULL, AT(unchecked), 0, 0, "do not look at the checksums beside the bag"},
+    {"unchecked", F_UNCHECKED, SWITCH, NULL, AT(unchecked), 0, 0, "do not look at checksums beside the data"},
     {"quiet", F_QUIET, SWITCH, NULL, AT(quiet), 0, 0, "only errors"},
 };
 
@@ -166,6 +183,7 @@ static const struct flag *find_flag(const struct command *command, const char *n
 
 static bool store(const struct flag *flag, const char *value, struct args *args) {
     void *place = (char *)args + flag->place;
+    args->given |= flag->bit;
     switch (flag->kind) {
     case SWITCH: *(bool *)place = true; return true;
     case CHOICE: return parse_choice(flag->value, value, place);
@@ -206,21 +224,29 @@ static int parse_flag(struct args *args, int argc, char **argv, int *i) {
     return store(flag, value, args) ? -1 : bad_value(command, flag, value);
 }
 
-static void print_flag(const struct flag *flag) {
+/* The container that a flag is for, where it is not for both. */
+static const char *only_for(const struct flag *flag) {
+    return flag->bit & F_BAGS ? "bags" : flag->bit & F_SUPERCHUNKS ? "superchunks" : NULL;
+}
+
+/* `both`: the command takes flags that are for bags only, and others that are for superchunks only. */
+static void print_flag(const struct flag *flag, bool both) {
+    const char *only = both ? only_for(flag) : NULL;
     char left[96];
     snprintf(left, sizeof left, "%s--%s%s%s", flag->bit == F_QUIET ? "-q, " : "", flag->name, flag->value ? " " : "",
              flag->value ? flag->value : "");
     if (strlen(left) > 36) { /* a long list of words has its line to itself */
-        put_text("  %s\n  %-36s  %s\n", left, "", flag->help);
-    } else {
-        put_text("  %-36s  %s\n", left, flag->help);
+        put_text("  %s\n", left);
+        left[0] = '\0';
     }
+    put_text("  %-36s  %s%s%s\n", left, only ? only : "", only ? ": " : "", flag->help);
 }
 
 static void print_help(const struct command *command) {
     put_text("usage: holdall %s [flags] %s\n%s\n\n", command->name, command->operands, command->purpose);
+    bool both = (command->flags & F_BAGS) && (command->flags & F_SUPERCHUNKS);
     for (size_t i = 0; i < FLAGS; i++) {
-        if (flags[i].bit & command->flags) print_flag(&flags[i]);
+        if (flags[i].bit & command->flags) print_flag(&flags[i], both);
     }
     put_text("  %-36s  %s\n", "-h, --help", "this text");
 }
@@ -258,7 +284,9 @@ static int check_operands(const struct args *args) {
 int args_parse(const struct command *command, int argc, char **argv, struct args *args) {
     *args = (struct args){.command = command, .limits = NOT_GIVEN, .limits_storage = NOT_GIVEN,
                           .compression = NOT_GIVEN, .shards = NOT_GIVEN, .threads = NOT_GIVEN,
-                          .memory_limit = NOT_GIVEN, .level = NOT_GIVEN, .sum = NOT_GIVEN};
+                          .memory_limit = NOT_GIVEN, .level = NOT_GIVEN, .sum = NOT_GIVEN, .to = NOT_GIVEN,
+                          .format = NOT_GIVEN, .codec = NOT_GIVEN, .shuffle = NOT_GIVEN, .typesize = NOT_GIVEN,
+                          .chunk_size = NOT_GIVEN, .checksum = NOT_GIVEN, .format_version = NOT_GIVEN};
     args->operands = calloc((size_t)argc + 1, sizeof *args->operands);
     if (!args->operands) return complain("out of memory"), FAILED;
     bool only_operands = false;
@@ -273,6 +301,16 @@ int args_parse(const struct command *command, int argc, char **argv, struct args
         }
     }
     return check_operands(args);
+}
+
+int args_fit(const struct args *args, enum container container) {
+    flag_set others = args->given & (container == BAG ? F_SUPERCHUNKS : F_BAGS);
+    for (size_t i = 0; i < FLAGS; i++) {
+        if (!(flags[i].bit & others)) continue;
+        return usage_error(args->command, "--%s is for %s, and this is a %s", flags[i].name, only_for(&flags[i]),
+                           container == BAG ? "bag" : "superchunk");
+    }
+    return -1;
 }
 
 void args_free(struct args *args) {

@@ -11,6 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* A set of flags, a bit each. */
+typedef uint64_t flag_set;
+
 /* A number that was not given: its default is the library's. */
 #define NOT_GIVEN INT64_MIN
 
@@ -19,6 +22,15 @@ enum { LIMITS_TAIL, LIMITS_SEPARATE };
 enum { STORAGE_DISK, STORAGE_MEMORY };
 enum { COMPRESSION_AUTO, COMPRESSION_NONE, COMPRESSION_ZSTD };
 enum { SHARDS_CONCATENATED, SHARDS_INTERLEAVED };
+enum { FORMAT_RAW, FORMAT_NPY, FORMAT_TEXT };
+enum { VERSION_1, VERSION_2, VERSION_3, VERSION_RFC };
+/* What a path is, and what --to asks for. */
+enum container { BAG, SUPERCHUNK };
+
+/* Words in the order of the library's numbers, which are the values of these flags. */
+#define CODEC_WORDS "none|blosclz|lz4|lz4hc|snappy|zlib|zstd"
+#define FILTER_WORDS "none|shuffle|bitshuffle"
+#define SUM_WORDS "none|adler32|crc32|md5|sha1|sha224|sha256|sha384|sha512"
 
 /* A slice as Python writes it; a part that is not there is NOT_GIVEN. */
 struct slice {
@@ -37,55 +49,77 @@ struct command;
 /* A parsed command line. */
 struct args {
     const struct command *command;
+    flag_set given;
     const char **operands;
     size_t operand_count;
     bool quiet, json, lengths, skip_damaged, unchecked, map;
-    bool separate, append, replace, whole, no_checksum, no_sync, no_lock;
+    bool separate, append, replace, whole, no_checksum, no_offsets, no_sync, no_lock;
     int64_t limits, limits_storage, compression, shards, threads, memory_limit, level, sum;
-    const char *dictionary;
+    int64_t to, format, codec, shuffle, typesize, chunk_size, checksum, format_version;
+    const char *dictionary, *metadata;
     struct slice slice;
     struct numbers records;
 };
 
 /* One bit a flag: which of them a command takes. */
-enum {
-    F_QUIET = 1 << 0,
-    F_JSON = 1 << 1,
-    F_RECORDS = 1 << 2,
-    F_SLICE = 1 << 3,
-    F_LENGTHS = 1 << 4,
-    F_SKIP_DAMAGED = 1 << 5,
-    F_UNCHECKED = 1 << 6,
-    F_LIMITS = 1 << 7,
-    F_LIMITS_STORAGE = 1 << 8,
-    F_COMPRESSION = 1 << 9,
-    F_DICTIONARY = 1 << 10,
-    F_SHARDS = 1 << 11,
-    F_THREADS = 1 << 12,
-    F_MAP = 1 << 13,
-    F_MEMORY_LIMIT = 1 << 14,
-    F_SEPARATE = 1 << 15,
-    F_LEVEL = 1 << 16,
-    F_APPEND = 1 << 17,
-    F_REPLACE = 1 << 18,
-    F_WHOLE = 1 << 19,
-    F_NO_CHECKSUM = 1 << 20,
-    F_NO_SYNC = 1 << 21,
-    F_NO_LOCK = 1 << 22,
-    F_SUM = 1 << 23,
-    /* what everything that opens a bag for reading takes */
-    F_READER = F_LIMITS | F_LIMITS_STORAGE | F_COMPRESSION | F_DICTIONARY | F_SHARDS | F_THREADS | F_MAP |
-               F_MEMORY_LIMIT
-};
+#define FLAG(n) ((flag_set)1 << (n))
+#define F_QUIET FLAG(0)
+#define F_JSON FLAG(1)
+#define F_RECORDS FLAG(2)
+#define F_SLICE FLAG(3)
+#define F_LENGTHS FLAG(4)
+#define F_SKIP_DAMAGED FLAG(5)
+#define F_UNCHECKED FLAG(6)
+#define F_LIMITS FLAG(7)
+#define F_LIMITS_STORAGE FLAG(8)
+#define F_COMPRESSION FLAG(9)
+#define F_DICTIONARY FLAG(10)
+#define F_SHARDS FLAG(11)
+#define F_THREADS FLAG(12)
+#define F_MAP FLAG(13)
+#define F_MEMORY_LIMIT FLAG(14)
+#define F_SEPARATE FLAG(15)
+#define F_LEVEL FLAG(16)
+#define F_APPEND FLAG(17)
+#define F_REPLACE FLAG(18)
+#define F_WHOLE FLAG(19)
+#define F_NO_CHECKSUM FLAG(20)
+#define F_NO_SYNC FLAG(21)
+#define F_NO_LOCK FLAG(22)
+#define F_SUM FLAG(23)
+#define F_TO FLAG(24)
+#define F_FORMAT FLAG(25)
+#define F_CODEC FLAG(26)
+#define F_SHUFFLE FLAG(27)
+#define F_TYPESIZE FLAG(28)
+#define F_CHUNK_SIZE FLAG(29)
+#define F_CHECKSUM FLAG(30)
+#define F_NO_OFFSETS FLAG(31)
+#define F_FORMAT_VERSION FLAG(32)
+#define F_METADATA FLAG(33)
+/* what everything that opens a container for reading takes */
+#define F_READER \
+    (F_LIMITS | F_LIMITS_STORAGE | F_COMPRESSION | F_DICTIONARY | F_SHARDS | F_THREADS | F_MAP | F_MEMORY_LIMIT)
+/* what means nothing to anything but bags, and to anything but superchunks */
+#define F_BAGS \
+    (F_RECORDS | F_LENGTHS | F_LIMITS | F_LIMITS_STORAGE | F_COMPRESSION | F_DICTIONARY | F_SHARDS | F_SEPARATE | \
+     F_APPEND | F_WHOLE)
+#define F_SUPERCHUNKS \
+    (F_FORMAT | F_CODEC | F_SHUFFLE | F_TYPESIZE | F_CHUNK_SIZE | F_CHECKSUM | F_NO_OFFSETS | F_FORMAT_VERSION | \
+     F_METADATA)
 
 /* A command of the tool. */
 struct command {
     const char *name;
     const char *operands; /* as the usage line shows them */
     const char *purpose;
-    uint32_t flags;
+    flag_set flags;
     size_t least, most; /* operands */
     int (*run)(const struct args *args);
+    /* Where this is set, it tells which container the command is about: `run` is for bags, the other one for
+     * superchunks, and flags that mean nothing to that container are refused. */
+    enum container (*which)(const struct args *args);
+    int (*run_superchunk)(const struct args *args);
 };
 
 /*
@@ -94,6 +128,9 @@ struct command {
  */
 int args_parse(const struct command *command, int argc, char **argv, struct args *args);
 void args_free(struct args *args);
+
+/* Refuses flags that mean nothing to a container; returns as args_parse() does. */
+int args_fit(const struct args *args, enum container container);
 
 /* Says what is wrong with the usage, in one line with a hint; returns the exit code for that. */
 int usage_error(const struct command *command, const char *format, ...)

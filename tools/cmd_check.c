@@ -1,13 +1,38 @@
 /*
- * holdall verify, holdall repair, holdall sum: is it whole, make it whole, what is in it.
+ * holdall identify, verify, repair, sum: what is it, is it whole, make it whole, what is in it.
  */
 #include "bags.h"
+#include "options.h"
 #include "report.h"
+#include "schunks.h"
 #include "tool.h"
+#include "words.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
+
+/* ---- identify ---- */
+
+static int identify(const char *path) {
+    holdall_format format;
+    holdall_kind kind;
+    holdall_error error;
+    if (holdall_identify(path, &format, &kind, &error) < 0) {
+        complain_error(path, &error, "");
+        return FAILED;
+    }
+    put_printable(path);
+    put_text(": %s %s\n", format_name(format), kind_name(kind));
+    return DONE;
+}
+
+int cmd_identify(const struct args *args) {
+    int code = DONE;
+    for (size_t i = 0; i < args->operand_count; i++) {
+        if (identify(args->operands[i]) != DONE) code = FAILED;
+    }
+    return put_end(code);
+}
 
 /* ---- verify ---- */
 
@@ -15,7 +40,7 @@ struct verdict {
     const char *path;
     bool damaged; /* the container, or something in it */
     bool failed;  /* it could not be read; that was said on stderr */
-    bool whole;   /* the damage is not that of one record */
+    bool whole;   /* the damage is not that of one record or chunk */
 };
 
 static bool is_damage(holdall_status status) {
@@ -23,12 +48,16 @@ static bool is_damage(holdall_status status) {
            status == HOLDALL_E_VERSION;
 }
 
+/* Do the words name this part, and not one with a longer number? */
+static bool name_it(const char *words, const char *part) {
+    const char *found = strstr(words, part);
+    return found && strchr(": ", found[strlen(part)]);
+}
+
 /* Prints "part: words"; the part only where the words do not name it. */
 static bool print_fault(const char *part, const holdall_error *fault) {
-    char lead[64];
-    snprintf(lead, sizeof lead, "%s: ", part);
     progress_clear();
-    if (!strstr(fault->message, lead)) {
+    if (!name_it(fault->message, part)) {
         put_printable(part);
         put_text(": ");
     }
@@ -54,7 +83,7 @@ static struct verdict verify(const struct args *args, const char *path, const ho
     struct verdict verdict = {.path = path};
     uint64_t sound = 0, bad = 0, unchecked = 0;
     holdall_error error;
-    progress_begin("verify", args->quiet);
+    progress_begin("verify", "records", args->quiet);
     holdall_status status = holdall_verify(path, options, tell_fault, &verdict, &sound, &bad, &unchecked, &error);
     progress_clear();
     if (status < 0 && !verdict.damaged && !verdict.failed) {
@@ -64,8 +93,9 @@ static struct verdict verify(const struct args *args, const char *path, const ho
     bool nothing_seen = verdict.failed && sound + bad + unchecked == 0;
     if (args->quiet || nothing_seen) return verdict;
     put_printable(path);
-    put_text(": %" PRIu64 " sound, %" PRIu64 " bad, %" PRIu64 " unchecked%s\n", sound, bad, unchecked,
-             verdict.whole ? "; this is not a sound bag" : "");
+    put_text(": %" PRIu64 " sound, %" PRIu64 " bad, %" PRIu64 " unchecked", sound, bad, unchecked);
+    if (verdict.whole) put_text("; this is not a sound %s", container_of(path) == BAG ? "bag" : "superchunk");
+    put_text("\n");
     return verdict;
 }
 
@@ -88,18 +118,17 @@ int cmd_verify(const struct args *args) {
 /* ---- repair ---- */
 
 static bool set_repair_options(holdall_options *options, const struct args *args) {
-    return (args->limits == NOT_GIVEN || set_option(options, HOLDALL_OPT_BAG_LIMITS, args->limits)) &&
-           (args->memory_limit == NOT_GIVEN || set_option(options, HOLDALL_OPT_MEMORY_LIMIT, args->memory_limit)) &&
-           (!args->no_sync || set_option(options, HOLDALL_OPT_DURABILITY, 0)) &&
-           (!args->no_lock || set_option(options, HOLDALL_OPT_LOCK, 0)) && set_compression(options, args);
+    return set_given(options, HOLDALL_OPT_BAG_LIMITS, args->limits) &&
+           set_given(options, HOLDALL_OPT_MEMORY_LIMIT, args->memory_limit) && set_commit_options(options, args) &&
+           set_compression(options, args);
 }
 
 int cmd_repair(const struct args *args) {
     const char *path = args->operands[0];
     uint64_t kept = 0, dropped = 0;
     holdall_error error;
-    holdall_options *options = holdall_options_new();
-    if (!options) return complain("out of memory"), FAILED;
+    holdall_options *options = new_options();
+    if (!options) return FAILED;
     bool good = set_repair_options(options, args);
     if (good && holdall_repair(path, options, &kept, &dropped, &error) < 0) {
         complain_error(path, &error, "");
@@ -109,7 +138,8 @@ int cmd_repair(const struct args *args) {
     if (!good) return FAILED;
     if (!args->quiet) {
         put_printable(path);
-        put_text(": %" PRIu64 " records kept, %" PRIu64 " dropped\n", kept, dropped);
+        put_text(": %" PRIu64 " %s kept, %" PRIu64 " dropped\n", kept,
+                 container_of(path) == BAG ? "records" : "chunks", dropped);
     }
     return put_end(DONE);
 }
@@ -126,26 +156,47 @@ static void print_digest(const unsigned char *digest, size_t n, int32_t sum) {
     for (size_t i = 0; i < n; i++) put_text("%02x", digest[number ? n - 1 - i : i]);
 }
 
-static int sum_path(const struct args *args, const char *path, const holdall_options *options) {
-    int32_t sum = sums[args->sum == NOT_GIVEN ? 0 : args->sum];
-    unsigned char digest[64];
-    size_t n = 0;
+/* Room for the largest digest, and its bytes. */
+struct digest {
+    unsigned char bytes[64];
+    size_t n;
+};
+
+static bool sum_bag(const struct args *args, const char *path, const holdall_options *options, int32_t sum,
+                    struct digest *to) {
     holdall_error error;
     holdall_bag *bag = open_bag(path, args, options);
-    if (!bag) return FAILED;
-    progress_begin("sum", args->quiet);
-    holdall_status status = holdall_bag_checksum(bag, sum, digest, sizeof digest, &n, &error);
-    progress_clear();
+    if (!bag) return false;
+    holdall_status status = holdall_bag_checksum(bag, sum, to->bytes, sizeof to->bytes, &to->n, &error);
     holdall_bag_close(bag);
-    if (status < 0) {
-        complain_error(path, &error, "");
-        return FAILED;
-    }
-    print_digest(digest, n, sum);
+    if (status < 0) complain_error(path, &error, "");
+    return status >= 0;
+}
+
+static bool sum_schunk(const struct args *args, const char *path, const holdall_options *options, int32_t sum,
+                       struct digest *to) {
+    holdall_error error;
+    if (args->slice.given) return complain("%s: --slice is for bags, and this is a superchunk", path), false;
+    holdall_schunk *schunk = open_schunk(path, HOLDALL_READ, options);
+    if (!schunk) return false;
+    holdall_status status = holdall_schunk_checksum(schunk, sum, to->bytes, sizeof to->bytes, &to->n, &error);
+    holdall_schunk_close(schunk);
+    if (status < 0) complain_error(path, &error, "");
+    return status >= 0;
+}
+
+static bool sum_path(const struct args *args, const char *path, const holdall_options *options) {
+    int32_t sum = sums[args->sum == NOT_GIVEN ? 0 : args->sum];
+    struct digest digest;
+    progress_begin("sum", "records", args->quiet);
+    bool good = (container_of(path) == BAG ? sum_bag : sum_schunk)(args, path, options, sum, &digest);
+    progress_clear();
+    if (!good) return false;
+    print_digest(digest.bytes, digest.n, sum);
     put_text("  ");
     put_printable(path);
     put_text("\n");
-    return DONE;
+    return true;
 }
 
 int cmd_sum(const struct args *args) {
@@ -154,7 +205,7 @@ int cmd_sum(const struct args *args) {
     if (!options) return FAILED;
     holdall_options_on_progress(options, progress_tell, NULL);
     for (size_t i = 0; i < args->operand_count; i++) {
-        if (sum_path(args, args->operands[i], options) != DONE) code = FAILED;
+        if (!sum_path(args, args->operands[i], options)) code = FAILED;
     }
     holdall_options_free(options);
     return put_end(code);

@@ -1,34 +1,62 @@
 /*
  * holdall: looks into, writes, checks and repairs chunked containers, from the command line.
  *
- * This file knows the commands and what they are called with; each is a function in a cmd_*.c. The man
- * page is holdall.1.
+ * This file knows the commands and what they are called with. The man page is holdall.1.
  */
 #define _POSIX_C_SOURCE 200809L
 
 #include "args.h"
 #include "report.h"
 #include "tool.h"
+#include "words.h"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 
+/* What the first operand is. */
+static enum container container_there(const struct args *args) {
+    return container_of(args->operands[0]);
+}
+
+static bool ends_in(const char *text, const char *end) {
+    size_t length = strlen(text), n = strlen(end);
+    return length >= n && strcmp(text + length - n, end) == 0;
+}
+
+/* What the last operand is to become: as --to says, else as its name does. */
+static enum container container_to_be(const struct args *args) {
+    const char *out = args->operands[args->operand_count - 1];
+    if (args->to != NOT_GIVEN) return (enum container)args->to;
+    return ends_in(out, ".blp") || ends_in(out, ".blpk") ? SUPERCHUNK : BAG;
+}
+
 static const struct command commands[] = {
-    {"info", "PATH", "Tells what a bag is: records, compression, limits, checksums, bytes on disk.",
-     F_READER | F_UNCHECKED | F_JSON | F_QUIET, 1, 1, cmd_info},
-    {"cat", "PATH", "Prints records as they are, with nothing between them.",
-     F_READER | F_UNCHECKED | F_RECORDS | F_SLICE | F_LENGTHS | F_SKIP_DAMAGED | F_QUIET, 1, 1, cmd_cat},
-    {"pack", "LINES OUT", "Writes a bag, a record a line of a file (-: standard input). With --whole: FILE.. OUT.",
-     F_SEPARATE | F_LIMITS | F_LEVEL | F_APPEND | F_REPLACE | F_COMPRESSION | F_DICTIONARY | F_NO_CHECKSUM |
-         F_THREADS | F_NO_SYNC | F_NO_LOCK | F_WHOLE | F_QUIET,
-     2, SIZE_MAX, cmd_pack},
-    {"verify", "PATH..", "Reads everything and tells of each fault.", F_READER | F_QUIET, 1, SIZE_MAX, cmd_verify},
-    {"repair", "PATH", "Brings a bag that was left torn back to its last whole state.",
-     F_LIMITS | F_COMPRESSION | F_DICTIONARY | F_MEMORY_LIMIT | F_NO_SYNC | F_NO_LOCK | F_QUIET, 1, 1, cmd_repair},
-    {"sum", "PATH..", "Prints a digest of the records, the same however they are stored.",
-     F_READER | F_UNCHECKED | F_SUM | F_SLICE | F_QUIET, 1, SIZE_MAX, cmd_sum},
-    {"identify", "PATH..", "Tells which format and kind of container a path is.", F_QUIET, 1, SIZE_MAX, cmd_identify},
+    {"info", "PATH", "Tells what a container is: content, compression, layout, checksums, bytes on disk.",
+     F_READER | F_UNCHECKED | F_JSON | F_SKIP_DAMAGED | F_QUIET, 1, 1, bag_info, container_there, schunk_info},
+    {"cat", "PATH", "Prints the records of a bag, the content of a superchunk, or the items of an array.",
+     F_READER | F_UNCHECKED | F_RECORDS | F_SLICE | F_LENGTHS | F_FORMAT | F_SKIP_DAMAGED | F_QUIET, 1, 1, bag_cat,
+     container_there, schunk_cat},
+    {"pack", "IN OUT", "Writes a file (-: standard input) into a new superchunk, OUT.blp, or its lines into a bag.",
+     F_TO | F_SEPARATE | F_LIMITS | F_LEVEL | F_APPEND | F_REPLACE | F_COMPRESSION | F_DICTIONARY | F_NO_CHECKSUM |
+         F_THREADS | F_NO_SYNC | F_NO_LOCK | F_WHOLE | F_CODEC | F_SHUFFLE | F_TYPESIZE | F_CHUNK_SIZE | F_CHECKSUM |
+         F_NO_OFFSETS | F_FORMAT_VERSION | F_METADATA | F_QUIET,
+     2, SIZE_MAX, bag_pack, container_to_be, schunk_pack},
+    {"unpack", "IN.blp OUT", "Writes the content of a superchunk into a file (-: standard output).",
+     F_THREADS | F_MAP | F_MEMORY_LIMIT | F_UNCHECKED | F_SKIP_DAMAGED | F_REPLACE | F_QUIET, 2, 2, cmd_unpack, NULL,
+     NULL},
+    {"append", "FILE.blp IN", "Appends a file (-: standard input) to the content of a superchunk, or as rows to an array.",
+     F_CODEC | F_LEVEL | F_SHUFFLE | F_THREADS | F_MEMORY_LIMIT | F_NO_SYNC | F_NO_LOCK | F_QUIET, 2, 2, cmd_append,
+     NULL, NULL},
+    {"verify", "PATH..", "Reads everything and tells of each fault.", F_READER | F_QUIET, 1, SIZE_MAX, cmd_verify, NULL,
+     NULL},
+    {"repair", "PATH", "Brings what was left torn or damaged back to its last whole state.",
+     F_LIMITS | F_COMPRESSION | F_DICTIONARY | F_MEMORY_LIMIT | F_NO_SYNC | F_NO_LOCK | F_QUIET, 1, 1, cmd_repair, NULL,
+     NULL},
+    {"sum", "PATH..", "Prints a digest of the records or the content, the same however they are stored.",
+     F_READER | F_UNCHECKED | F_SUM | F_SLICE | F_QUIET, 1, SIZE_MAX, cmd_sum, NULL, NULL},
+    {"identify", "PATH..", "Tells which format and kind of container a path is.", F_QUIET, 1, SIZE_MAX, cmd_identify,
+     NULL, NULL},
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };
@@ -46,10 +74,18 @@ static int print_version(void) {
     return put_end(DONE);
 }
 
+static int run_parsed(const struct args *args) {
+    const struct command *command = args->command;
+    if (!command->which) return command->run(args);
+    enum container container = command->which(args);
+    int code = args_fit(args, container);
+    return code >= 0 ? code : (container == BAG ? command->run : command->run_superchunk)(args);
+}
+
 static int run(const struct command *command, int argc, char **argv) {
     struct args args;
     int code = args_parse(command, argc, argv, &args);
-    if (code < 0) code = command->run(&args);
+    if (code < 0) code = run_parsed(&args);
     args_free(&args);
     return code;
 }

@@ -40,10 +40,14 @@ static const struct {
     {"HOLDALL_OPT_BAG_SHARDS", "--shards"},
     {"HOLDALL_OPT_MEMORY_LIMIT", "--memory-limit"},
     {"HOLDALL_OPT_VERIFY 0", "--unchecked"},
+    {"HOLDALL_OPT_SKIP_DAMAGED", "--skip-damaged"},
+    {"HOLDALL_OPT_CHUNK_BYTES", "--chunk-size"},
+    {"HOLDALL_OPT_FORMAT_VERSION", "--format-version"},
+    {"HOLDALL_OPT_IO", "--map"},
     {"HOLDALL_OPT_CODEC", "--compression"},
     {"HOLDALL_OPT_LEVEL", "--level"},
     {"HOLDALL_OPT_DICTIONARY", "--dictionary"},
-    {"HOLDALL_OPT_CHECKSUM", "--no-checksum"},
+    {"HOLDALL_OPT_CHECKSUM", "--checksum"},
     {"HOLDALL_OPT_THREADS", "--threads"},
     {"HOLDALL_OPT_LOCK", "--no-lock"},
     {"HOLDALL_REPLACE", "--replace"},
@@ -162,10 +166,10 @@ static size_t character(const unsigned char *text) {
     return 0;
 }
 
-bool put_json(const char *text) {
-    const unsigned char *c = (const unsigned char *)text;
+bool put_json(const char *text, size_t size) {
+    const unsigned char *c = (const unsigned char *)text, *end = c + size;
     put_text("\"");
-    while (*c) {
+    while (c < end) {
         size_t n = character(c);
         if (n == 0) {
             put_text("\\ufffd");
@@ -182,6 +186,10 @@ bool put_json(const char *text) {
     return put_text("\"");
 }
 
+bool put_failed(void) {
+    return output_errno != 0;
+}
+
 int put_end(int code) {
     errno = 0;
     output(fflush(stdout) == 0);
@@ -193,7 +201,7 @@ int put_end(int code) {
 /* ---- progress ---- */
 
 static struct {
-    const char *what;
+    const char *what, *unit;
     bool on, shown;
     double next; /* when to show it again */
     atomic_flag busy;
@@ -205,8 +213,9 @@ static double now(void) {
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-void progress_begin(const char *what, bool quiet) {
+void progress_begin(const char *what, const char *unit, bool quiet) {
     progress.what = what;
+    progress.unit = unit;
     progress.on = !quiet && isatty(STDERR_FILENO);
     progress.shown = false;
     progress.next = now() + 1;
@@ -221,7 +230,7 @@ int progress_tell(void *ctx, uint64_t done, uint64_t total) {
         if (total > 0) {
             fprintf(stderr, "\r%s: %.0f %%\033[K", progress.what, 100.0 * (double)done / (double)total);
         } else {
-            fprintf(stderr, "\r%s: %llu records\033[K", progress.what, (unsigned long long)done);
+            fprintf(stderr, "\r%s: %llu %s\033[K", progress.what, (unsigned long long)done, progress.unit);
         }
         fflush(stderr);
         progress.shown = true;

@@ -38,18 +38,20 @@ bool put_bytes(const void *bytes, size_t n);
 bool put_text(const char *format, ...) LIKE_PRINTF;
 /* As text for people, control characters escaped. */
 bool put_printable(const char *text);
-/* As a JSON string with its quotes; what is not UTF-8 becomes U+FFFD. */
-bool put_json(const char *text);
+/* As a JSON string with its quotes; what is not UTF-8 becomes U+FFFD. text[n] must be NUL. */
+bool put_json(const char *text, size_t n);
 /* The library's words for people of the command line: names of options become names of flags. */
 bool put_words(const char *words);
+/* Has stdout refused something? put_end() knows whether that is a failure. */
+bool put_failed(void);
 /* Ends the output; `code`, or FAILED where stdout failed. A reader that has gone is no failure. */
 int put_end(int code);
 
 /* ---- progress ---- */
 
-/* Work begins that may take long. Nothing is shown before a second has passed, without a terminal, or
- * where `quiet` is set. */
-void progress_begin(const char *what, bool quiet);
+/* Work begins that may take long; `unit` is what it counts. Nothing is shown before a second has passed,
+ * without a terminal, or where `quiet` is set. */
+void progress_begin(const char *what, const char *unit, bool quiet);
 /* How far it is; total 0: unknown, `done` is shown. A holdall_progress_fn, from any thread. */
 int progress_tell(void *ctx, uint64_t done, uint64_t total);
 /* Takes the line from the terminal; to be called before anything else is printed. */

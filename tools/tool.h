@@ -12,13 +12,18 @@
 /* Exit codes, as the man page promises them. */
 enum { DONE = 0, FAILED = 1, USAGE = 2 };
 
-/* Each runs one command and returns its exit code. */
-int cmd_info(const struct args *args);
-int cmd_identify(const struct args *args);
-int cmd_cat(const struct args *args);
-int cmd_pack(const struct args *args);
+/* Each runs one command and returns its exit code. Some are commands on bags, or on superchunks, only. */
+int bag_info(const struct args *args);
+int bag_cat(const struct args *args);
+int bag_pack(const struct args *args);
+int schunk_info(const struct args *args);
+int schunk_cat(const struct args *args);
+int schunk_pack(const struct args *args);
+int cmd_append(const struct args *args);
+int cmd_unpack(const struct args *args);
 int cmd_verify(const struct args *args);
 int cmd_repair(const struct args *args);
 int cmd_sum(const struct args *args);
+int cmd_identify(const struct args *args);
 
 #endif

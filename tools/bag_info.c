@@ -1,30 +1,15 @@
 /*
- * holdall info, holdall identify: what a path is.
+ * holdall info of a bag.
  */
 #include "bags.h"
+#include "options.h"
 #include "report.h"
 #include "tool.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 /* ---- words for the library's numbers ---- */
-
-static const char *format_name(holdall_format format) {
-    switch (format) {
-    case HOLDALL_FORMAT_BLOSCPACK: return "bloscpack";
-    case HOLDALL_FORMAT_B2FRAME: return "b2frame";
-    case HOLDALL_FORMAT_BAGZ: return "bagz";
-    default: return "unknown";
-    }
-}
-
-static const char *kind_name(holdall_kind kind) {
-    switch (kind) {
-    case HOLDALL_KIND_SCHUNK: return "schunk";
-    case HOLDALL_KIND_BAG: return "bag";
-    default: return "unknown";
-    }
-}
 
 static const char *compression_name(int32_t codec) {
     switch (codec) {
@@ -46,11 +31,11 @@ static const char *limits_name(int32_t limits) {
     return limits == HOLDALL_BAG_LIMITS_SEPARATE ? "separate" : "tail";
 }
 
-/* ---- info ---- */
+/* ---- the command ---- */
 
 static void print_json(const char *path, const holdall_bag *bag) {
     put_text("{\"path\": ");
-    put_json(path);
+    put_json(path, strlen(path));
     put_text(", \"format\": \"bagz\", \"kind\": \"bag\", \"size\": %" PRIu64, holdall_bag_size(bag));
     put_text(", \"compression\": \"%s\"", compression_name(holdall_bag_codec(bag)));
     put_text(", \"limits\": \"%s\"", limits_name(holdall_bag_limits(bag)));
@@ -70,7 +55,7 @@ static void print_lines(const char *path, const holdall_bag *bag) {
     put_text("bytes:        %" PRIu64 "\n", holdall_bag_cbytes(bag));
 }
 
-int cmd_info(const struct args *args) {
+int bag_info(const struct args *args) {
     const char *path = args->operands[0];
     holdall_options *options = reader_options(args);
     holdall_bag *bag = options ? open_bag(path, args, options) : NULL;
@@ -79,27 +64,4 @@ int cmd_info(const struct args *args) {
     (args->json ? print_json : print_lines)(path, bag);
     holdall_bag_close(bag);
     return put_end(DONE);
-}
-
-/* ---- identify ---- */
-
-static int identify(const char *path) {
-    holdall_format format;
-    holdall_kind kind;
-    holdall_error error;
-    if (holdall_identify(path, &format, &kind, &error) < 0) {
-        complain_error(path, &error, "");
-        return FAILED;
-    }
-    put_printable(path);
-    put_text(": %s %s\n", format_name(format), kind_name(kind));
-    return DONE;
-}
-
-int cmd_identify(const struct args *args) {
-    int code = DONE;
-    for (size_t i = 0; i < args->operand_count; i++) {
-        if (identify(args->operands[i]) != DONE) code = FAILED;
-    }
-    return put_end(code);
 }

@@ -1,5 +1,5 @@
 /*
- * holdall cat: records to stdout.
+ * holdall cat of a bag: records to stdout.
  *
  * Records are read in batches, which the library reads in parallel; how many make one follows from how
  * large they turn out to be, so that a batch takes some MiB whether records have ten bytes or ten
@@ -7,6 +7,7 @@
  * to blame, until that one is alone: everything before it is printed, and the words are about it.
  */
 #include "bags.h"
+#include "options.h"
 #include "report.h"
 #include "tool.h"
 
@@ -187,7 +188,7 @@ static int print_all(struct job *job) {
     return job->damaged > 0 ? FAILED : DONE;
 }
 
-int cmd_cat(const struct args *args) {
+int bag_cat(const struct args *args) {
     struct job job = {.args = args, .path = args->operands[0]};
     int code = open_narrow(&job) && make_list(&job) ? print_all(&job) : FAILED;
     free(job.list);

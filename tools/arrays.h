@@ -1,0 +1,24 @@
+/*
+ * Arrays: superchunks of which it is known what the items are.
+ *
+ * Whatever fails here has been said on stderr when the function returns.
+ */
+#ifndef ARRAYS_H
+#define ARRAYS_H
+
+#include "args.h"
+#include "holdall.h"
+#include "schunks.h"
+
+/* Opens the array at a path; *array is NULL where there is a superchunk only. */
+bool open_array(const char *path, holdall_mode mode, const holdall_options *options, holdall_array **array);
+/* The same as a source was opened. */
+bool source_array(const struct source *source, const struct args *args, holdall_array **array);
+
+/* Bytes of one place of its first dimension. */
+uint64_t row_bytes(const holdall_array *array);
+
+/* Prints an array as cat does, its items in C order. */
+bool array_print(const struct args *args, struct source *source, const holdall_array *array);
+
+#endif

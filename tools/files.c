@@ -1,0 +1,181 @@
+/*
+ * Plain files: input and output.
+ */
+#define _POSIX_C_SOURCE 200809L
+
+#include "files.h"
+#include "report.h"
+#include "signals.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool is_standard(const char *path) {
+    return strcmp(path, "-") == 0;
+}
+
+/* ---- whole files ---- */
+
+/* Reads to the end into a buffer that grows. */
+static bool read_all(int fd, unsigned char **bytes, size_t *n) {
+    size_t room = 64 << 10;
+    unsigned char *all = malloc(room);
+    *n = 0;
+    while (all) {
+        if (*n == room) {
+            unsigned char *larger = room <= SIZE_MAX / 2 ? realloc(all, room *= 2) : NULL;
+            if (!larger) break;
+            all = larger;
+        }
+        ssize_t got = read(fd, all + *n, room - *n);
+        if (got == 0) {
+            *bytes = all;
+            return true;
+        }
+        if (got < 0) { /* EINTR too: it is a signal that is to stop us */
+            free(all);
+            return false;
+        }
+        *n += (size_t)got;
+    }
+    free(all);
+    errno = ENOMEM;
+    return false;
+}
+
+bool read_whole_file(const char *path, unsigned char **bytes, size_t *n) {
+    bool standard = is_standard(path);
+    int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    bool good = fd >= 0 && read_all(fd, bytes, n);
+    if (!good) complain_errno(standard ? "standard input" : path);
+    if (fd >= 0 && !standard) close(fd);
+    return good;
+}
+
+/* ---- input ---- */
+
+/* How long is it, and is it not what is to be written? */
+static bool look(struct input *in, const char *out) {
+    struct stat from, to;
+    if (fstat(in->fd, &from) != 0) return complain_errno(in->name), false;
+    if (S_ISREG(from.st_mode)) {
+        off_t at = lseek(in->fd, 0, SEEK_CUR); /* a shell may have read some of it */
+        if (from.st_size > at) in->total = (uint64_t)(from.st_size - (at > 0 ? at : 0));
+    }
+    if (stat(out, &to) == 0 && from.st_dev == to.st_dev && from.st_ino == to.st_ino) {
+        return complain("%s: it is both what is to be read and what is to be written", out), false;
+    }
+    return true;
+}
+
+bool input_open(struct input *in, const char *path, const char *out) {
+    bool standard = is_standard(path);
+    *in = (struct input){.name = standard ? "standard input" : path};
+    in->fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    if (in->fd < 0) return complain_errno(path), false;
+    if (look(in, out)) return true;
+    input_close(in);
+    return false;
+}
+
+bool input_read(struct input *in, void *dst, size_t n, size_t *got) {
+    for (*got = 0; *got < n;) {
+        if (stopped) return false;
+        ssize_t now = read(in->fd, (char *)dst + *got, n - *got);
+        if (now == 0) break;
+        if (now < 0 && errno != EINTR) return complain_errno(in->name), false;
+        if (now < 0) continue;
+        *got += (size_t)now;
+        in->done += (uint64_t)now;
+    }
+    return true;
+}
+
+void input_progress(const struct input *in, uint64_t packed) {
+    if (in->total > 0) {
+        progress_tell(NULL, in->done, in->total > in->done ? in->total : in->done);
+    } else {
+        progress_tell(NULL, packed, 0);
+    }
+}
+
+void input_close(struct input *in) {
+    if (in->fd != STDIN_FILENO) close(in->fd);
+}
+
+/* ---- output ---- */
+
+static bool refuse_existing(const char *path) {
+    return complain("%s: it is there already (--force takes its place)", path), false;
+}
+
+/* The name under which a file is written; of this process alone. */
+static char *temporary_name(const char *path) {
+    size_t room = strlen(path) + 64;
+    char *name = malloc(room);
+    if (name) snprintf(name, room, "%s.holdall-part-%ld", path, (long)getpid());
+    return name;
+}
+
+bool output_open(struct output *out, const char *path, bool replace) {
+    struct stat there;
+    *out = (struct output){.path = path};
+    bool exists = stat(path, &there) == 0;
+    if (exists && S_ISREG(there.st_mode)) {
+        if (!replace) return refuse_existing(path);
+        exists = false;
+    }
+    if (!exists) {
+        out->temporary = temporary_name(path);
+        if (!out->temporary) return complain("out of memory"), false;
+    }
+    /* a device or a pipe is written to as it is */
+    int how = O_WRONLY | O_CLOEXEC | (exists ? 0 : O_CREAT | O_TRUNC);
+    out->fd = open(exists ? path : out->temporary, how, 0666);
+    if (out->fd >= 0) return true;
+    complain_errno(path);
+    free(out->temporary);
+    return false;
+}
+
+bool output_write(struct output *out, const void *bytes, size_t n) {
+    const char *from = bytes;
+    while (n > 0) {
+        if (stopped) return false;
+        ssize_t now = write(out->fd, from, n);
+        if (now < 0 && errno == EINTR) continue;
+        if (now < 0) return complain_errno(out->path), false;
+        from += now;
+        n -= (size_t)now;
+    }
+    return true;
+}
+
+/* Gives the whole file its name. */
+static bool put_in_place(const struct output *out, bool replace) {
+    /* link() refuses a name that is taken in one step; some file systems have no links */
+    if (!replace) {
+        if (link(out->temporary, out->path) == 0) return true; /* and the other name goes */
+        if (errno == EEXIST) return refuse_existing(out->path);
+    }
+    if (rename(out->temporary, out->path) == 0) return true;
+    return complain_errno(out->path), false;
+}
+
+bool output_close(struct output *out, bool whole, bool replace) {
+    bool good = whole;
+    if (close(out->fd) != 0 && good) {
+        complain_errno(out->path);
+        good = false;
+    }
+    if (!out->temporary) return good;
+    good = good && put_in_place(out, replace);
+    unlink(out->temporary); /* not there any more where it was renamed */
+    free(out->temporary);
+    return good;
+}

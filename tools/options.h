@@ -1,0 +1,26 @@
+/*
+ * From flags to the library's options.
+ *
+ * Whatever fails here has been said on stderr when the function returns.
+ */
+#ifndef OPTIONS_H
+#define OPTIONS_H
+
+#include "args.h"
+#include "holdall.h"
+
+#include <stdbool.h>
+
+/* Options with nothing set; NULL where there is no memory. */
+holdall_options *new_options(void);
+/* The options that the flags of a reading command ask for. */
+holdall_options *reader_options(const struct args *args);
+/* Sets one option; the second one only where the value was given. */
+bool set_option(holdall_options *options, holdall_option option, int64_t value);
+bool set_given(holdall_options *options, holdall_option option, int64_t value);
+/* Sets what --compression and --dictionary ask for. */
+bool set_compression(holdall_options *options, const struct args *args);
+/* Sets what --no-sync and --no-lock ask for. */
+bool set_commit_options(holdall_options *options, const struct args *args);
+
+#endif

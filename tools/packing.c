@@ -1,0 +1,111 @@
+/*
+ * A file becomes content.
+ */
+#include "packing.h"
+#include "arrays.h"
+#include "options.h"
+#include "report.h"
+#include "signals.h"
+#include "tool.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* Bytes that are handed over at once: several chunks, to be compressed in parallel. */
+enum { PIECE = 8 << 20 };
+
+/* ---- flags ---- */
+
+int check_level(const struct args *args) {
+    if (args->level == NOT_GIVEN || (args->level >= 0 && args->level <= 9)) return -1;
+    return usage_error(args->command, "--level of a superchunk takes 0 to 9, not %lld", (long long)args->level);
+}
+
+static bool set_filter(holdall_options *options, int64_t filter) {
+    unsigned char bytes[1] = {(unsigned char)filter};
+    holdall_error error;
+    if (filter == NOT_GIVEN) return true;
+    if (holdall_options_set_bytes(options, HOLDALL_OPT_FILTERS, bytes, sizeof bytes, &error) >= 0) return true;
+    complain_error("", &error, "");
+    return false;
+}
+
+bool set_chunk_options(holdall_options *options, const struct args *args) {
+    /* the words of these choices stand in the order of the library's numbers */
+    return set_given(options, HOLDALL_OPT_THREADS, args->threads) &&
+           set_given(options, HOLDALL_OPT_CODEC, args->codec) && set_given(options, HOLDALL_OPT_LEVEL, args->level) &&
+           set_filter(options, args->shuffle) && set_commit_options(options, args);
+}
+
+/* ---- content ---- */
+
+/* An array takes whole rows. */
+static bool add_rows(struct packing *p, const void *piece, size_t n, uint64_t row) {
+    holdall_error error;
+    if (n % row != 0) {
+        complain("%s: its last %" PRIu64 " bytes are no whole row of the array, of %" PRIu64 " bytes", p->in.name,
+                 n % row, row);
+        return false;
+    }
+    if (n == 0 || holdall_array_append(p->array, 0, n / row, piece, n, &error) >= 0) return true;
+    complain_error(p->out, &error, "");
+    return false;
+}
+
+static bool add_bytes(struct packing *p, const void *piece, size_t n) {
+    holdall_error error;
+    if (holdall_schunk_append(p->schunk, piece, n, &error) >= 0) return true;
+    complain_error(p->out, &error, "");
+    return false;
+}
+
+static bool add_content(struct packing *p) {
+    uint64_t row = p->array ? row_bytes(p->array) : 1;
+    uint64_t size = row < PIECE ? PIECE / row * row : row;
+    unsigned char *piece = size <= SIZE_MAX ? malloc((size_t)size) : NULL;
+    size_t n = (size_t)size;
+    bool good = piece != NULL;
+    if (!good) complain("out of memory");
+    while (good && n == size) {
+        good = input_read(&p->in, piece, (size_t)size, &n) &&
+               (p->array ? add_rows(p, piece, n, row) : add_bytes(p, piece, n));
+        p->bytes += n;
+        input_progress(&p->in, p->bytes);
+    }
+    free(piece);
+    return good;
+}
+
+static bool commit(struct packing *p) {
+    holdall_error error;
+    holdall_status status =
+        p->array ? holdall_array_commit(p->array, &error) : holdall_schunk_commit(p->schunk, &error);
+    if (status < 0) complain_error(p->out, &error, "");
+    return status >= 0;
+}
+
+static void summarize(const struct packing *p) {
+    if (p->array) {
+        note("%s: %" PRIu64 " bytes %s; now %" PRIu64 " bytes in %" PRIu64 " rows, %" PRIu64 " bytes on disk", p->out,
+             p->bytes, p->done, holdall_array_nbytes(p->array), holdall_array_shape(p->array)[0],
+             holdall_array_cbytes(p->array));
+    } else {
+        note("%s: %" PRIu64 " bytes %s; now %" PRIu64 " bytes in %" PRIu64 " chunks, %" PRIu64 " bytes on disk", p->out,
+             p->bytes, p->done, holdall_schunk_nbytes(p->schunk), holdall_schunk_chunks(p->schunk),
+             holdall_schunk_cbytes(p->schunk));
+    }
+}
+
+int packing_run(struct packing *p, bool (*open)(struct packing *p)) {
+    catch_signals();
+    if (!input_open(&p->in, p->from, p->out)) return FAILED;
+    progress_begin(p->args->command->name, "bytes", p->args->quiet);
+    bool good = open(p) && add_content(p) && !stopped && commit(p);
+    progress_clear();
+    if (good && !p->args->quiet) summarize(p);
+    holdall_array_close(p->array);
+    holdall_schunk_close(p->schunk);
+    input_close(&p->in);
+    if (!good && stopped) die_of_signal();
+    return good ? DONE : FAILED;
+}

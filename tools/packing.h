@@ -1,0 +1,34 @@
+/*
+ * What pack and append share: a file becomes content of a superchunk, piece by piece.
+ *
+ * Nothing counts before the commit at the end: whatever fails before it, or a signal, leaves the superchunk as
+ * it was.
+ */
+#ifndef PACKING_H
+#define PACKING_H
+
+#include "args.h"
+#include "files.h"
+#include "holdall.h"
+
+struct packing {
+    const struct args *args;
+    const char *from, *out;
+    const char *done; /* "packed" or "appended" */
+    struct input in;
+    /* one of these is open */
+    holdall_schunk *schunk;
+    holdall_array *array;
+    uint64_t bytes; /* so far */
+};
+
+/* What the table of flags cannot say of --level; returns as args_parse() does. */
+int check_level(const struct args *args);
+
+/* Sets what the flags about making chunks ask for. */
+bool set_chunk_options(holdall_options *options, const struct args *args);
+
+/* Opens the input, then with `open` what is written, and takes the content over; returns the exit code. */
+int packing_run(struct packing *p, bool (*open)(struct packing *p));
+
+#endif

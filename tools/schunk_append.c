@@ -1,0 +1,36 @@
+/*
+ * holdall append: more content for a superchunk, or rows for an array.
+ */
+#include "arrays.h"
+#include "options.h"
+#include "packing.h"
+#include "report.h"
+#include "tool.h"
+
+/* Bytes can be rows of it, in the order in which they come. */
+static bool takes_rows(const struct packing *p) {
+    if (holdall_array_ndim(p->array) == 0) {
+        return complain("%s: an array without dimensions does not grow", p->out), false;
+    }
+    if (holdall_array_order(p->array) == HOLDALL_ORDER_F && holdall_array_ndim(p->array) > 1) {
+        return complain("%s: an array in Fortran order takes no rows", p->out), false;
+    }
+    if (row_bytes(p->array) == 0) return complain("%s: rows of this array have no bytes", p->out), false;
+    return true;
+}
+
+static bool open_to_append(struct packing *p) {
+    holdall_options *options = new_options();
+    bool good = options && set_chunk_options(options, p->args) &&
+                set_given(options, HOLDALL_OPT_MEMORY_LIMIT, p->args->memory_limit) &&
+                open_array(p->out, HOLDALL_APPEND, options, &p->array);
+    if (good && !p->array) p->schunk = open_schunk(p->out, HOLDALL_APPEND, options);
+    holdall_options_free(options);
+    return p->array ? takes_rows(p) : p->schunk != NULL;
+}
+
+int cmd_append(const struct args *args) {
+    struct packing p = {.args = args, .from = args->operands[1], .out = args->operands[0], .done = "appended"};
+    int wrong = check_level(args);
+    return wrong >= 0 ? wrong : packing_run(&p, open_to_append);
+}

@@ -1,0 +1,162 @@
+/*
+ * Open superchunks, and their content piece by piece.
+ */
+#include "schunks.h"
+#include "options.h"
+#include "report.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* Bytes of content that a piece should have, so that its chunks are decoded in parallel, and those that it has
+ * at most, however large a chunk is. */
+#define PIECE_WANTED ((uint64_t)8 << 20)
+#define PIECE_MOST ((uint64_t)64 << 20)
+
+holdall_schunk *open_schunk(const char *path, holdall_mode mode, const holdall_options *options) {
+    holdall_schunk *schunk = NULL;
+    holdall_error error;
+    if (holdall_schunk_open(path, mode, options, &schunk, &error) < 0) complain_error(path, &error, "");
+    return schunk;
+}
+
+/* ---- opening ---- */
+
+/* Looks whether all chunks and the metadata are there, and tells where they are not: what is opened to skip
+ * damage says nothing of it. False: there is more wrong than that. */
+static bool look_for_damage(struct source *source, const holdall_options *options) {
+    holdall_schunk *schunk;
+    holdall_error error;
+    const void *metadata;
+    size_t n;
+    holdall_status status = holdall_schunk_open(source->path, HOLDALL_READ, options, &schunk, &error);
+    if (status >= 0) status = holdall_schunk_meta_get(schunk, "", &metadata, &n, &error);
+    holdall_schunk_close(schunk);
+    if (status >= 0) return true;
+    source->damaged = status == HOLDALL_E_FORMAT || status == HOLDALL_E_CHECKSUM;
+    complain_error(source->path, &error, source->damaged ? " (skipped)" : "");
+    return source->damaged;
+}
+
+bool source_open(struct source *source, const char *path, const struct args *args) {
+    *source = (struct source){.path = path};
+    holdall_options *options = reader_options(args);
+    if (!options) return false;
+    bool good = !args->skip_damaged ||
+                (look_for_damage(source, options) && set_option(options, HOLDALL_OPT_SKIP_DAMAGED, 1));
+    if (good) source->schunk = open_schunk(path, HOLDALL_READ, options);
+    holdall_options_free(options);
+    return source->schunk != NULL;
+}
+
+void source_close(struct source *source) {
+    holdall_schunk_close(source->schunk);
+}
+
+/* ---- chunks ---- */
+
+static uint64_t chunk_bytes(const struct source *source, uint64_t chunk) {
+    size_t n = 0;
+    return holdall_schunk_chunk_info(source->schunk, chunk, &n, NULL, NULL, NULL) >= 0 ? n : 0;
+}
+
+/* Goes to the chunk that holds this byte of content. */
+static void go_to(struct source *source, uint64_t at) {
+    if (at < source->at) source->chunk = source->at = 0;
+    uint64_t n;
+    while (source->chunk < holdall_schunk_chunks(source->schunk) &&
+           source->at + (n = chunk_bytes(source, source->chunk)) <= at) {
+        source->at += n;
+        source->chunk++;
+    }
+}
+
+/* ---- reading ---- */
+
+static void tell_damage(struct source *source, uint64_t chunk) {
+    holdall_error error;
+    size_t n;
+    if (source->told == chunk + 1) return;
+    source->told = chunk + 1;
+    source->damaged = true;
+    if (holdall_schunk_read_raw(source->schunk, chunk, NULL, 0, &n, &error) < 0) {
+        complain_error(source->path, &error, " (skipped)");
+    } else {
+        complain("%s: chunk %" PRIu64 ": it cannot be decoded (skipped)", source->path, chunk);
+    }
+}
+
+/* Some of what was read is damaged, and zeros now: finds the chunks. */
+static void find_damage(struct source *source, uint64_t at, unsigned char *dst, uint64_t n) {
+    for (uint64_t end = at + n; at < end;) {
+        go_to(source, at);
+        uint64_t next = source->at + chunk_bytes(source, source->chunk);
+        if (next <= at || next > end) next = end;
+        holdall_status status = holdall_schunk_read(source->schunk, at, dst, (size_t)(next - at), NULL);
+        if (status == HOLDALL_NOT_FOUND) tell_damage(source, source->chunk);
+        dst += next - at;
+        at = next;
+    }
+}
+
+bool source_read(struct source *source, uint64_t at, void *dst, size_t n) {
+    holdall_error error;
+    holdall_status status = holdall_schunk_read(source->schunk, at, dst, n, &error);
+    if (status == HOLDALL_NOT_FOUND) find_damage(source, at, dst, n);
+    if (status < 0) complain_error(source->path, &error, "");
+    return status >= 0;
+}
+
+/* Where a piece of at least so many bytes ends that begins here: with a chunk, or inside one that is too large to
+ * be read at once. */
+static uint64_t piece_end(struct source *source, uint64_t at, uint64_t to, uint64_t wanted) {
+    go_to(source, at);
+    uint64_t end = source->at;
+    for (uint64_t c = source->chunk; c < holdall_schunk_chunks(source->schunk); c++) {
+        uint64_t next = end + chunk_bytes(source, c);
+        if (end > at && next - at > PIECE_MOST) break;
+        end = next;
+        if (end > at && end - at >= wanted) break;
+    }
+    if (end <= at || end - at > PIECE_MOST) end = at + PIECE_MOST;
+    return end < to ? end : to;
+}
+
+/* Reads a piece. What fails is told of only where it is one chunk: all before it can be read. */
+static bool read_piece(struct source *source, uint64_t at, void *dst, size_t n, bool one_chunk) {
+    if (one_chunk) return source_read(source, at, dst, n);
+    holdall_status status = holdall_schunk_read(source->schunk, at, dst, n, NULL);
+    if (status == HOLDALL_NOT_FOUND) find_damage(source, at, dst, n);
+    return status >= 0;
+}
+
+bool source_stream(struct source *source, uint64_t from, uint64_t to, sink_fn sink, void *ctx) {
+    unsigned char *piece = NULL;
+    size_t room = 0;
+    uint64_t wanted = PIECE_WANTED, at = from;
+    bool good = true;
+    while (good && at < to) {
+        size_t n = (size_t)(piece_end(source, at, to, wanted) - at);
+        if (n > room) {
+            free(piece);
+            piece = malloc(room = n);
+        }
+        if (!piece) {
+            complain("out of memory");
+            good = false;
+        } else if (read_piece(source, at, piece, n, wanted == 1)) {
+            good = sink(ctx, piece, n);
+            at += n;
+        } else {
+            good = wanted > 1;
+            wanted = 1;
+        }
+    }
+    free(piece);
+    return good;
+}
+
+bool to_stdout(void *ctx, const void *bytes, size_t n) {
+    (void)ctx;
+    return put_bytes(bytes, n);
+}

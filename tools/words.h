@@ -1,0 +1,19 @@
+/*
+ * Words for the library's numbers, and what a path is.
+ */
+#ifndef WORDS_H
+#define WORDS_H
+
+#include "args.h"
+#include "holdall.h"
+
+/* Which container is at a path? What cannot be told is for the reader of bags to complain of. */
+enum container container_of(const char *path);
+
+const char *format_name(holdall_format format);
+const char *kind_name(holdall_kind kind);
+
+/* One of "a|b|c", to stdout; "unknown" beyond the last. */
+void put_choice(const char *words, int64_t n);
+
+#endif
