@@ -98,10 +98,11 @@ check-peers: stage venv
 	done
 
 venv:
-	@PYTHON=$(PYTHON) sh cmake/venv.sh $(VENV) bagz==0.3.8 numpy
+	@PYTHON=$(PYTHON) sh cmake/venv.sh $(VENV) bagz==0.3.8 blosc==1.11.4 blosc2==4.14.1 bloscpack==0.16.0 numpy
 
 bench: need-bench build stage venv
 	@$(VENV)/bin/python tests/bench/bench.py
+	@$(VENV)/bin/python tests/bench/bench_blpk.py
 
 clean:
 	rm -rf target

@@ -16,13 +16,15 @@ E_ARGUMENT, E_PANIC, E_MEMORY, E_BUFFER, E_IO, E_MISSING, E_EXISTS = range(-1, -
 E_FORMAT, E_CHECKSUM, E_VERSION, E_CODEC, E_TYPE, E_RANGE, E_STATE = range(-8, -15, -1)
 E_LIMIT, E_CANCELLED, E_CALLBACK, E_BUSY, E_UNSUPPORTED = range(-15, -20, -1)
 READ, APPEND, NEW, REPLACE = range(4)
-CODEC_NONE, CODEC_ZSTD = 0, 6
+CODEC_NONE, CODEC_BLOSCLZ, CODEC_LZ4, CODEC_LZ4HC, CODEC_SNAPPY, CODEC_ZLIB, CODEC_ZSTD = range(7)
+FORMAT_BLOSCPACK = 1
 SUM_NONE, SUM_CRC32, SUM_SHA256, SUM_ZSTD = 0, 2, 6, 9
 TAIL, SEPARATE = 0, 1
 IO_READ, IO_MAP = 0, 1
 OPTIONS = dict(
     threads=1, memory_limit=2, io=3, verify=4, skip_damaged=5, durability=6, lock=7, codec=8, level=9,
-    checksum=13, dictionary=14, limits=23, limits_cache=24, shards=25,
+    filters=10, chunk_bytes=11, block_bytes=12, checksum=13, dictionary=14, offsets=19, spare_chunks=20, spare_bytes=21,
+    format_version=22, limits=23, limits_cache=24, shards=25,
 )  # fmt: skip
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -54,6 +56,29 @@ CALLS = {
     "options_set_bytes": (STATUS, P, c.c_int32, c.c_char_p, SIZE, ERR),
     "verify": (STATUS, c.c_char_p, P, FAULT, P, c.POINTER(U64), c.POINTER(U64), c.POINTER(U64), ERR),
     "repair": (STATUS, c.c_char_p, P, c.POINTER(U64), c.POINTER(U64), ERR),
+    "schunk_open": (STATUS, c.c_char_p, c.c_int32, P, c.POINTER(P), ERR),
+    "schunk_create": (STATUS, c.c_char_p, c.c_int32, c.c_int32, SIZE, P, c.POINTER(P), ERR),
+    "schunk_close": (None, P),
+    "schunk_chunks": (U64, P),
+    "schunk_nbytes": (U64, P),
+    "schunk_cbytes": (U64, P),
+    "schunk_typesize": (SIZE, P),
+    "schunk_chunk_size": (SIZE, P),
+    "schunk_sum": (c.c_int32, P),
+    "schunk_version": (c.c_int32, P),
+    "schunk_chunk_info": (STATUS, P, U64, c.POINTER(SIZE), c.POINTER(SIZE), c.POINTER(c.c_int32), ERR),
+    "schunk_read": (STATUS, P, U64, P, SIZE, ERR),
+    "schunk_read_chunk": (STATUS, P, U64, P, SIZE, c.POINTER(SIZE), ERR),
+    "schunk_read_raw": (STATUS, P, U64, P, SIZE, c.POINTER(SIZE), ERR),
+    "schunk_append": (STATUS, P, c.c_char_p, SIZE, ERR),
+    "schunk_append_raw": (STATUS, P, c.c_char_p, SIZE, ERR),
+    "schunk_write": (STATUS, P, U64, c.c_char_p, SIZE, ERR),
+    "schunk_insert": (STATUS, P, U64, c.c_char_p, SIZE, ERR),
+    "schunk_remove": (STATUS, P, U64, ERR),
+    "schunk_truncate": (STATUS, P, U64, ERR),
+    "schunk_meta_get": (STATUS, P, c.c_char_p, c.POINTER(P), c.POINTER(SIZE), ERR),
+    "schunk_meta_set": (STATUS, P, c.c_char_p, c.c_char_p, SIZE, ERR),
+    "schunk_commit": (STATUS, P, ERR),
     "bag_open": (STATUS, c.c_char_p, P, c.POINTER(P), ERR),
     "bag_slice": (STATUS, P, U64, c.c_int64, U64, c.POINTER(P), ERR),
     "bag_close": (None, P),
@@ -254,8 +279,94 @@ class Writer(Handle):
         call("bag_writer_commit", self._handle)
 
 
+class Schunk(Handle):
+    """An open superchunk; `Schunk.create` makes one. `damaged`: did the last read skip any?"""
+
+    close_name = "holdall_schunk_close"
+    damaged = False
+
+    def __init__(self, path, mode=READ, **options):
+        out = P()
+        with Options(**options) as o:
+            call("schunk_open", os.fsencode(path), mode, o, c.byref(out))
+        super().__init__(out)
+
+    @classmethod
+    def create(cls, path, typesize, mode=NEW, **options):
+        out = P()
+        with Options(**options) as o:
+            call("schunk_create", os.fsencode(path), mode, FORMAT_BLOSCPACK, typesize, o, c.byref(out))
+        schunk = cls.__new__(cls)
+        Handle.__init__(schunk, out)
+        return schunk
+
+    chunks = property(lambda self: _lib.holdall_schunk_chunks(self._handle))
+    nbytes = property(lambda self: _lib.holdall_schunk_nbytes(self._handle))
+    cbytes = property(lambda self: _lib.holdall_schunk_cbytes(self._handle))
+    typesize = property(lambda self: _lib.holdall_schunk_typesize(self._handle))
+    chunk_size = property(lambda self: _lib.holdall_schunk_chunk_size(self._handle))
+    sum = property(lambda self: _lib.holdall_schunk_sum(self._handle))
+    version = property(lambda self: _lib.holdall_schunk_version(self._handle))
+
+    def chunk_info(self, i):
+        """Bytes of content, bytes as stored, codec."""
+        nbytes, cbytes, codec = SIZE(), SIZE(), c.c_int32()
+        call("schunk_chunk_info", self._handle, i, c.byref(nbytes), c.byref(cbytes), c.byref(codec))
+        return nbytes.value, cbytes.value, codec.value
+
+    def read(self, at=0, n=None):
+        n = self.nbytes - at if n is None else n
+        dst = c.create_string_buffer(max(n, 1))
+        self.damaged = call("schunk_read", self._handle, at, dst, n) == NOT_FOUND
+        return c.string_at(dst, n)
+
+    def read_chunk(self, i):
+        return self._sized("schunk_read_chunk", i)
+
+    def read_raw(self, i):
+        return self._sized("schunk_read_raw", i)
+
+    def _sized(self, name, i):
+        n = SIZE()
+        call(name, self._handle, i, None, 0, c.byref(n))
+        dst = c.create_string_buffer(max(n.value, 1))
+        self.damaged = call(name, self._handle, i, dst, n.value, c.byref(n)) == NOT_FOUND
+        return c.string_at(dst, n.value)
+
+    def append(self, data):
+        call("schunk_append", self._handle, data, len(data))
+
+    def append_raw(self, chunk):
+        call("schunk_append_raw", self._handle, chunk, len(chunk))
+
+    def write(self, at, data):
+        call("schunk_write", self._handle, at, data, len(data))
+
+    def insert(self, chunk, data):
+        call("schunk_insert", self._handle, chunk, data, len(data))
+
+    def remove(self, chunk):
+        call("schunk_remove", self._handle, chunk)
+
+    def truncate(self, nbytes):
+        call("schunk_truncate", self._handle, nbytes)
+
+    def meta(self):
+        """The metadata as they are stored, or None."""
+        value, n = P(), SIZE()
+        if call("schunk_meta_get", self._handle, b"", c.byref(value), c.byref(n)) == NOT_FOUND:
+            return None
+        return c.string_at(value, n.value)
+
+    def set_meta(self, value):
+        call("schunk_meta_set", self._handle, b"", value, len(value or b""))
+
+    def commit(self):
+        call("schunk_commit", self._handle)
+
+
 class Verified:
-    """What verifying found; `error` is None for a bag that is sound."""
+    """What verifying found; `error` is None for what is sound."""
 
     def __init__(self, path, **options):
         self.faults = []
@@ -275,7 +386,7 @@ class Verified:
 
 
 def repair(path, **options):
-    """Gives how many records were kept, and dropped."""
+    """Gives how many records or chunks were kept, and dropped."""
     kept, dropped = U64(), U64()
     with Options(**options) as o:
         call("repair", os.fsencode(path), o, c.byref(kept), c.byref(dropped))

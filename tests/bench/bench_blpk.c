@@ -1,0 +1,379 @@
+/* The loops of bench_blpk.py that time holdall, so that what is timed is what a C program sees.
+ *
+ * usage: bench_blpk               (it reads commands and answers each with a line)
+ *        bench_blpk COMMAND...    (one command; it prints the most memory it had)
+ *
+ * Each command answers with the seconds it took:
+ *   pack FILE PATH CODEC LEVEL CHECKSUM DURABILITY THREADS     a file becomes a superchunk
+ *   unpack PATH FILE THREADS           and a file again
+ *   read PATH IO THREADS VERIFY        all content, a piece at a time
+ *   open PATH IO TIMES
+ *   slice PATH IO AT N TIMES           opens, reads N bytes from byte AT on, closes
+ *   slices PATH IO N TIMES             reads N bytes, here and there, of a superchunk that is open
+ *   encode FILE CODEC LEVEL FILTER     to chunks that go nowhere; then the bytes of all of them
+ *   decode PATH                        chunks in memory, one by one, twice
+ *   memcpy                             answers with bytes a second */
+#include <errno.h>
+#include <fcntl.h>
+#include <holdall.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TYPESIZE 8
+#define PIECE ((size_t)8 << 20)
+
+static holdall_error err;
+static volatile uint64_t sink;
+
+static void die(const char *what)
+{
+    perror(what);
+    exit(3);
+}
+
+static void check(holdall_status status, const char *call)
+{
+    if (status == HOLDALL_OK)
+        return;
+    fprintf(stderr, "%s: %s: %s\n", call, holdall_status_name(status), err.message);
+    exit(3);
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec + t.tv_nsec * 1e-9;
+}
+
+static int open_file(const char *path, int flags, uint64_t *size)
+{
+    struct stat s;
+    int fd = open(path, flags, 0666);
+    if (fd < 0 || fstat(fd, &s))
+        die(path);
+    *size = s.st_size;
+    return fd;
+}
+
+static void *room(size_t n)
+{
+    void *p = malloc(n ? n : 1);
+    if (!p)
+        die("memory");
+    return p;
+}
+
+static uint8_t *load(const char *path, uint64_t *size)
+{
+    int fd = open_file(path, O_RDONLY, size);
+    uint8_t *all = room(*size);
+    for (uint64_t done = 0; done < *size;) {
+        ssize_t n = read(fd, all + done, *size - done);
+        if (n <= 0)
+            die(path);
+        done += n;
+    }
+    close(fd);
+    return all;
+}
+
+static void set(holdall_options *o, int option, int64_t value)
+{
+    check(holdall_options_set(o, option, value, &err), "options");
+}
+
+static double pack(const char *file, const char *path, int codec, int level, int checksum, int durability, int threads)
+{
+    uint64_t size;
+    holdall_schunk *s;
+    holdall_options *o = holdall_options_new();
+    set(o, HOLDALL_OPT_CODEC, codec);
+    set(o, HOLDALL_OPT_LEVEL, level);
+    set(o, HOLDALL_OPT_CHECKSUM, checksum);
+    set(o, HOLDALL_OPT_DURABILITY, durability);
+    set(o, HOLDALL_OPT_THREADS, threads);
+    double start = now();
+    int fd = open_file(file, O_RDONLY, &size);
+    uint8_t *piece = room(PIECE);
+    check(holdall_schunk_create(path, HOLDALL_NEW, HOLDALL_FORMAT_BLOSCPACK, TYPESIZE, o, &s, &err), "create");
+    for (ssize_t n; (n = read(fd, piece, PIECE)) != 0;) {
+        if (n < 0)
+            die(file);
+        check(holdall_schunk_append(s, piece, n, &err), "append");
+    }
+    check(holdall_schunk_commit(s, &err), "commit");
+    holdall_schunk_close(s);
+    free(piece);
+    close(fd);
+    double took = now() - start;
+    holdall_options_free(o);
+    return took;
+}
+
+static holdall_schunk *open_schunk(const char *path, int io, int threads, int verify)
+{
+    holdall_schunk *s;
+    holdall_options *o = holdall_options_new();
+    set(o, HOLDALL_OPT_IO, io);
+    set(o, HOLDALL_OPT_THREADS, threads);
+    set(o, HOLDALL_OPT_VERIFY, verify);
+    check(holdall_schunk_open(path, HOLDALL_READ, o, &s, &err), "open");
+    holdall_options_free(o);
+    return s;
+}
+
+/* Reads all, and writes it where fd is a file. */
+static double read_all(const char *path, const char *file, int io, int threads, int verify)
+{
+    uint64_t size;
+    double start = now();
+    int fd = file ? open_file(file, O_WRONLY | O_CREAT | O_TRUNC, &size) : -1;
+    holdall_schunk *s = open_schunk(path, io, threads, verify);
+    uint64_t all = holdall_schunk_nbytes(s);
+    uint8_t *piece = room(PIECE);
+    for (uint64_t at = 0; at < all;) {
+        size_t n = all - at < PIECE ? all - at : PIECE;
+        check(holdall_schunk_read(s, at, piece, n, &err), "read");
+        if (file && write(fd, piece, n) != (ssize_t)n)
+            die(file);
+        at += n;
+        sink += piece[n - 1];
+    }
+    holdall_schunk_close(s);
+    free(piece);
+    if (file)
+        close(fd);
+    return now() - start;
+}
+
+static double open_often(const char *path, int io, long times)
+{
+    double start = now();
+    for (long i = 0; i < times; i++)
+        holdall_schunk_close(open_schunk(path, io, 0, 1));
+    return now() - start;
+}
+
+static double slice(const char *path, int io, uint64_t at, size_t n, long times)
+{
+    uint8_t *dst = room(n);
+    double start = now();
+    for (long i = 0; i < times; i++) {
+        holdall_schunk *s = open_schunk(path, io, 0, 1);
+        check(holdall_schunk_read(s, at, dst, n, &err), "read");
+        holdall_schunk_close(s);
+    }
+    double took = now() - start;
+    sink = dst[n - 1];
+    free(dst);
+    return took;
+}
+
+static double slices(const char *path, int io, size_t n, long times)
+{
+    uint8_t *dst = room(n);
+    holdall_schunk *s = open_schunk(path, io, 0, 1);
+    uint64_t places = holdall_schunk_nbytes(s) - n, at = 0;
+    double start = now();
+    for (long i = 0; i < times; i++) {
+        at = (at + 0x9e3779b97f4a7c15u % places) % places;
+        check(holdall_schunk_read(s, at / TYPESIZE * TYPESIZE, dst, n, &err), "read");
+    }
+    double took = now() - start;
+    sink = dst[n - 1];
+    free(dst);
+    holdall_schunk_close(s);
+    return took;
+}
+
+/* ---- chunks in memory */
+
+struct nowhere {
+    int there;
+    uint64_t written;
+};
+
+static int64_t no_size(void *ctx, const char *name)
+{
+    (void)name;
+    struct nowhere *n = ctx;
+    return n->there ? (int64_t)n->written : -ENOENT;
+}
+
+static int64_t no_read(void *ctx, const char *name, uint64_t at, void *dst, size_t n)
+{
+    (void)ctx, (void)name, (void)at, (void)dst, (void)n;
+    return -EIO;
+}
+
+static int64_t no_write(void *ctx, const char *name, uint64_t at, const void *src, size_t n)
+{
+    (void)name, (void)at, (void)src;
+    ((struct nowhere *)ctx)->written += n;
+    return 0;
+}
+
+static int64_t no_truncate(void *ctx, const char *name, uint64_t size)
+{
+    (void)name, (void)size;
+    ((struct nowhere *)ctx)->there = 1;
+    return 0;
+}
+
+static int64_t no_sync(void *ctx, const char *name)
+{
+    (void)ctx, (void)name;
+    return 0;
+}
+
+static int64_t no_rename(void *ctx, const char *from, const char *to)
+{
+    (void)ctx, (void)from, (void)to;
+    return -EIO;
+}
+
+static void encode(const char *file, int codec, int level, int filter)
+{
+    static uint8_t *data;
+    static uint64_t size;
+    static char loaded[4096];
+    if (strcmp(loaded, file)) {
+        free(data);
+        data = load(file, &size);
+        snprintf(loaded, sizeof loaded, "%s", file);
+    }
+    struct nowhere to = { 0 };
+    const holdall_io_functions f = {
+        .struct_size = sizeof f, .ctx = &to, .size = no_size, .read_at = no_read, .write_at = no_write,
+        .truncate = no_truncate, .sync = no_sync, .rename = no_rename, .remove = no_sync,
+    };
+    uint8_t filters[1] = { filter };
+    holdall_io *io;
+    holdall_schunk *s;
+    holdall_options *o = holdall_options_new();
+    set(o, HOLDALL_OPT_CODEC, codec);
+    set(o, HOLDALL_OPT_LEVEL, level);
+    set(o, HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_NONE);
+    set(o, HOLDALL_OPT_THREADS, 1);
+    check(holdall_options_set_bytes(o, HOLDALL_OPT_FILTERS, filters, 1, &err), "filters");
+    check(holdall_io_from_functions(&f, &io, &err), "io");
+    check(holdall_schunk_create_io(io, HOLDALL_NEW, HOLDALL_FORMAT_BLOSCPACK, TYPESIZE, o, &s, &err), "create");
+    double start = now();
+    check(holdall_schunk_append(s, data, size, &err), "append");
+    double took = now() - start;
+    printf("%.9g %llu\n", took, (unsigned long long)holdall_schunk_cbytes(s));
+    holdall_schunk_close(s);
+    holdall_io_close(io);
+    holdall_options_free(o);
+}
+
+static double decode(const char *path)
+{
+    uint64_t size;
+    size_t n;
+    uint8_t *bytes = load(path, &size);
+    holdall_io *io;
+    holdall_schunk *s;
+    holdall_options *o = holdall_options_new();
+    set(o, HOLDALL_OPT_THREADS, 1);
+    set(o, HOLDALL_OPT_VERIFY, 0);
+    check(holdall_io_from_memory(bytes, size, &io, &err), "io");
+    check(holdall_schunk_open_io(io, HOLDALL_READ, o, &s, &err), "open");
+    uint64_t chunks = holdall_schunk_chunks(s);
+    size_t most = holdall_schunk_chunk_size(s);
+    uint8_t *dst = room(most);
+    double start = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        start = now();
+        for (uint64_t i = 0; i < chunks; i++)
+            check(holdall_schunk_read_chunk(s, i, dst, most, &n, &err), "read_chunk");
+    }
+    double took = now() - start;
+    holdall_schunk_close(s);
+    holdall_io_close(io);
+    holdall_options_free(o);
+    free(dst);
+    free(bytes);
+    return took;
+}
+
+static double copy_speed(void)
+{
+    const size_t n = 256 << 20;
+    uint8_t *a = room(n), *b = room(n);
+    double best = 0;
+    memset(a, 1, n);
+    memset(b, 2, n);
+    for (int i = 0; i < 8; i++) {
+        double start = now();
+        memcpy(i % 2 ? a : b, i % 2 ? b : a, n);
+        double speed = n / (now() - start);
+        best = speed > best ? speed : best;
+        sink = a[n / 2 + i];
+    }
+    free(a);
+    free(b);
+    return best;
+}
+
+static void run(char **w, int n)
+{
+    double answer;
+    if (n == 8 && !strcmp(w[0], "pack"))
+        answer = pack(w[1], w[2], atoi(w[3]), atoi(w[4]), atoi(w[5]), atoi(w[6]), atoi(w[7]));
+    else if (n == 4 && !strcmp(w[0], "unpack"))
+        answer = read_all(w[1], w[2], HOLDALL_IO_READ, atoi(w[3]), 1);
+    else if (n == 5 && !strcmp(w[0], "read"))
+        answer = read_all(w[1], NULL, atoi(w[2]), atoi(w[3]), atoi(w[4]));
+    else if (n == 4 && !strcmp(w[0], "open"))
+        answer = open_often(w[1], atoi(w[2]), atol(w[3]));
+    else if (n == 6 && !strcmp(w[0], "slice"))
+        answer = slice(w[1], atoi(w[2]), strtoull(w[3], NULL, 10), atol(w[4]), atol(w[5]));
+    else if (n == 5 && !strcmp(w[0], "slices"))
+        answer = slices(w[1], atoi(w[2]), atol(w[3]), atol(w[4]));
+    else if (n == 2 && !strcmp(w[0], "decode"))
+        answer = decode(w[1]);
+    else if (n == 1 && !strcmp(w[0], "memcpy"))
+        answer = copy_speed();
+    else if (n == 5 && !strcmp(w[0], "encode")) {
+        encode(w[1], atoi(w[2]), atoi(w[3]), atoi(w[4]));
+        return;
+    } else {
+        fprintf(stderr, "what is %s with %d words?\n", n ? w[0] : "nothing", n);
+        exit(2);
+    }
+    printf("%.9g\n", answer);
+}
+
+static void peak(void)
+{
+    char line[256];
+    FILE *f = fopen("/proc/self/status", "r");
+    while (f && fgets(line, sizeof line, f))
+        if (!strncmp(line, "VmHWM:", 6))
+            fputs(line, stdout);
+}
+
+int main(int argc, char **argv)
+{
+    char line[8192], *words[16];
+    if (argc > 1) {
+        if (strcmp(argv[1], "nothing"))
+            run(argv + 1, argc - 1);
+        peak();
+        return 0;
+    }
+    while (fgets(line, sizeof line, stdin)) {
+        int n = 0;
+        for (char *w = strtok(line, " \n"); w && n < 16; w = strtok(NULL, " \n"))
+            words[n++] = w;
+        run(words, n);
+        fflush(stdout);
+    }
+    return 0;
+}

@@ -1,0 +1,443 @@
+"""Superchunks of holdall beside the packages bloscpack, blosc and blosc2, on the same files in one run; prints a Markdown
+table and whether the goals are met.
+
+The packages are called from Python, as their users do; holdall from C (bench_blpk.c). HOLDALL_LIB is the library,
+HOLDALL_BENCH_MB how much data (default 400), HOLDALL_BENCH_ROUNDS how many rounds (5), HOLDALL_BENCH_ONLY which parts
+("files", "slices", "chunks", "memory"; default all).
+
+Chunks in memory are 1 MiB, coded one by one on one thread. The goals for them hold at equal ratio: decoding, both take
+the very same chunks; encoding, blosc2 gets the block size and the splitting of ours, and there is no goal where its chunks
+are then still shorter or longer by 2 % (another zlib). Rows with a star are shown, and held to no goal.
+"""
+
+import dataclasses
+import os
+import pathlib
+import platform
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "peer"))
+
+import blosc
+import blosc2
+import numpy as np
+
+import theirs
+from theirs import bloscpack
+
+MB = int(os.environ.get("HOLDALL_BENCH_MB", 400))
+ROUNDS = int(os.environ.get("HOLDALL_BENCH_ROUNDS", 5))
+ONLY = os.environ.get("HOLDALL_BENCH_ONLY", "files slices chunks memory").split()
+CHUNK = 1 << 20
+ITEMS, OPENS = 1000, 100
+CRC32, READ, MAP = 2, 0, 1
+COPIED, UNSPLIT = 0x02, 0x10  # flags of a chunk
+CODECS = dict(blosclz=1, lz4=2, lz4hc=3, zlib=5, zstd=6)
+FILES = (("lz4", 5), ("zstd", 1))
+# and how many MiB of data, of those that are slow
+CHUNKS = (("lz4", 5, 64), ("blosclz", 5, 64), ("zstd", 1, 64), ("zstd", 5, 16), ("lz4hc", 5, 16), ("zlib", 1, 32), ("zlib", 5, 16))
+FILTERS = {1: "shuffle", 2: "bitshuffle"}
+GOALS = dict(pack=1.5, unpack=1.5, encode=0.9, decode=0.9, slice=100)
+
+
+def make_data(folder):
+    """A random walk of floats with two decimals; the same every time."""
+    data = np.round(100 + np.random.default_rng(200).standard_normal(MB * 125_000).cumsum(), 2)
+    data.tofile(folder / "data")
+    for n in {n for *_, n in CHUNKS}:
+        data[: n << 17].tofile(folder / f"data.{n}")
+    return data
+
+
+class Ours:
+    def __init__(self, folder):
+        import holdall_c
+
+        self.version = holdall_c.version()
+        self.program = holdall_c.compile_c(HERE / "bench_blpk.c", folder)
+        self.process = subprocess.Popen([self.program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(self, *command):
+        print(*command, file=self.process.stdin, flush=True)
+        answer = self.process.stdout.readline().split()
+        if not answer:
+            sys.exit("holdall failed")
+        return [float(a) for a in answer]
+
+    def time(self, *command):
+        return self.ask(*command)[0]
+
+    def peak(self, *command):
+        out = subprocess.run([self.program, *map(str, command)], capture_output=True, text=True, check=True).stdout
+        return int(out.split("VmHWM:")[1].split()[0]) / 1024
+
+
+def timed(call, *arguments, **more):
+    start = time.perf_counter()
+    call(*arguments, **more)
+    return time.perf_counter() - start
+
+
+def theirs_pack(source, path, codec, level):
+    blosc_args = bloscpack.BloscArgs(typesize=8, clevel=level, cname=codec)
+    bloscpack_args = bloscpack.BloscpackArgs(checksum="crc32")
+    bloscpack.pack_file_to_file(str(source), str(path), chunk_size=CHUNK, blosc_args=blosc_args, bloscpack_args=bloscpack_args)
+
+
+def theirs_slice(path, at, n):
+    return bloscpack.unpack_bytes_from_file(str(path))[0][at : at + n]
+
+
+def theirs_open(path):
+    with open(path, "rb") as f:
+        bloscpack.file_io.CompressedFPSource(f)
+
+
+def fresh(path, do):
+    """Without what is there from the time before; that is not timed."""
+    pathlib.Path(path).unlink(missing_ok=True)
+    return do()
+
+
+# ---- rows
+
+
+@dataclasses.dataclass
+class Row:
+    """One thing that both do; `theirs` and `ours` are ways to do it, by name, as functions giving seconds. The first of
+    theirs is what ours are held to."""
+
+    what: str
+    theirs: dict
+    ours: dict
+    goal: float = 0
+    nbytes: int = 0  # of content; 0: times are shown
+    each: int = 1
+    shown: tuple = ()  # ways of ours that are held to no goal
+    note: str = ""
+    times: dict = dataclasses.field(default_factory=dict)
+
+    def measure(self):
+        ways = {("theirs", k): f for k, f in self.theirs.items()} | {("ours", k): f for k, f in self.ours.items()}
+        # theirs and ours by turns
+        order = sorted(ways, key=lambda w: ([k for k in ways if k[0] == w[0]].index(w), w[0] == "ours"))
+        print(f"\r{self.what:78}", end="", file=sys.stderr, flush=True)
+        for done in range(ROUNDS + 1):
+            for w in order:
+                took = ways[w]()
+                if done:
+                    self.times.setdefault(w, []).append(took)
+
+    def median(self, whose, way):
+        return statistics.median(self.times[whose, way]) / self.each
+
+    def said(self, whose, way):
+        seconds = self.median(whose, way)
+        return f"{self.nbytes / seconds / 1e6:,.0f} MB/s" if self.nbytes else f"{seconds * 1e6:,.1f} µs"
+
+    def ratio(self, their_way, our_way):
+        return self.median("theirs", their_way) / self.median("ours", our_way)
+
+    def met(self):
+        first = next(iter(self.theirs))
+        for way in self.ours:
+            if self.goal and way not in self.shown:
+                ratio = self.ratio(first, way)
+                yield ratio >= self.goal, f"{self.what}, {way}: {ratio:.2f} times as fast as {first} (goal {self.goal})"
+
+    def lines(self):
+        theirs = "; ".join(f"{way} {self.said('theirs', way)}" for way in self.theirs)
+        for k, way in enumerate(self.ours):
+            star = " *" if way in self.shown or not self.goal else ""
+            ratios = " / ".join(f"{self.ratio(t, way):.2f}" for t in self.theirs)
+            yield "| " + " | ".join([*([self.what, theirs] if k == 0 else ["", ""]), way, self.said("ours", way), ratios + star, self.note]) + " |"
+
+
+def file_rows(ours, folder):
+    source, size = folder / "data", MB * 1_000_000
+    for codec, level in FILES:
+        name = f"{codec}-{level}"
+        t, o, out = folder / f"theirs.{name}", folder / f"ours.{name}", folder / "out"
+
+        def pack(threads, durability, o=o, codec=codec, level=level):
+            return lambda: fresh(o, lambda: ours.time("pack", source, o, CODECS[codec], level, CRC32, durability, threads))
+
+        yield Row(
+            f"pack a file, {name}, CRC-32",
+            {"bloscpack": lambda t=t, c=codec, v=level: fresh(t, lambda: timed(theirs_pack, source, t, c, v))},
+            {"holdall": pack(0, 0), "1 thread": pack(1, 0), "durable": pack(0, 1)},
+            GOALS["pack"],
+            size,
+            shown=("1 thread", "durable"),
+        )
+        for whose, path in (("bloscpack", t), ("holdall", o)):
+            yield Row(
+                f"unpack a file of {whose}, {name}, CRC-32",
+                {"bloscpack": lambda p=path: fresh(out, lambda: timed(bloscpack.unpack_file_from_file, str(p), str(out)))},
+                {
+                    "holdall": lambda p=path: fresh(out, lambda: ours.time("unpack", p, out, 0)),
+                    "1 thread": lambda p=path: fresh(out, lambda: ours.time("unpack", p, out, 1)),
+                },
+                GOALS["unpack"],
+                size,
+                shown=("1 thread",),
+            )
+        yield Row(
+            f"read all to memory, {name}, CRC-32",
+            {"bloscpack": lambda t=t: timed(bloscpack.unpack_bytes_from_file, str(t))},
+            {f"{threads or 2} threads, {how}": bind(ours, "read", t, io, threads, 1) for threads in (0, 1) for io, how in ((READ, "read"), (MAP, "mapped"))},
+            nbytes=size,
+        )
+
+
+def slice_rows(ours, folder):
+    at, n = MB * 125_000 // 2 // 8 * 8, ITEMS * 8
+    for codec, level in FILES:
+        path = folder / f"theirs.{codec}-{level}"
+        yield Row(
+            f"open, read {ITEMS:,} items, close, {codec}-{level}",
+            {"bloscpack": lambda path=path: timed(theirs_slice, path, at, n) * OPENS},
+            {"read": bind(ours, "slice", path, READ, at, n, OPENS), "mapped": bind(ours, "slice", path, MAP, at, n, OPENS)},
+            GOALS["slice"],
+            each=OPENS,
+        )
+        yield Row(
+            f"{ITEMS:,} items of an open file, {codec}-{level}",
+            {"bloscpack": lambda path=path: timed(theirs_slice, path, at, n) * OPENS},
+            {"read": bind(ours, "slices", path, READ, n, OPENS), "mapped": bind(ours, "slices", path, MAP, n, OPENS)},
+            GOALS["slice"],
+            each=OPENS,
+        )
+    yield Row(
+        "open and close",
+        {"bloscpack": lambda path=path: sum(timed(theirs_open, path) for _ in range(OPENS))},
+        {"read": bind(ours, "open", path, READ, OPENS), "mapped": bind(ours, "open", path, MAP, OPENS)},
+        each=OPENS,
+    )
+
+
+def chunk_rows(ours, folder):
+    for codec, level, mib in CHUNKS:
+        for filter in FILTERS if (codec, level) in FILES else (1,):
+            yield from coding_rows(ours, folder, codec, level, mib, filter)
+
+
+def coding_rows(ours, folder, codec, level, mib, filter):
+    name = f"{codec}-{level}, {FILTERS[filter]}"
+    file, path = folder / f"data.{mib}", folder / f"chunks.{codec}-{level}-{filter}"
+    raw = file.read_bytes()
+    pieces = [raw[k : k + CHUNK] for k in range(0, len(raw), CHUNK)]
+    chunks = [blosc.compress(p, 8, level, filter, codec) for p in pieces]
+    theirs.pack(path, raw, codec, filter, 0, 8, CHUNK, level)
+    total, ours_total = sum(map(len, chunks)), int(ours.ask("encode", file, CODECS[codec], level, filter)[1])
+    # of a chunk that is not a copy
+    first = max(chunks, key=lambda c: ~c[2] & COPIED)
+    block, split = struct.unpack_from("<i", first, 8)[0], blosc2.SplitMode.NEVER_SPLIT if first[2] & UNSPLIT else blosc2.SplitMode.ALWAYS_SPLIT
+    params = dict(
+        codec=blosc2.Codec[codec.upper()], clevel=level, typesize=8, nthreads=1, filters=[blosc2.Filter(filter)], filters_meta=[0],
+    )  # fmt: skip
+    alike = blosc2.CParams(**params, blocksize=block, splitmode=split)
+    plain, one = blosc2.CParams(**params), blosc2.DParams(nthreads=1)
+
+    def encode2(cparams):
+        start = time.perf_counter()
+        for p in pieces:
+            blosc2.compress2(p, cparams=cparams)
+        return time.perf_counter() - start
+
+    def encode1():
+        start = time.perf_counter()
+        for p in pieces:
+            blosc.compress(p, 8, level, filter, codec)
+        return time.perf_counter() - start
+
+    size = {k: sum(len(blosc2.compress2(p, cparams=c)) for p in pieces) for k, c in (("alike", alike), ("plain", plain))}
+    ratios = f"{len(raw) / ours_total:.3f}; blosc2 {len(raw) / size['alike']:.3f}, {len(raw) / size['plain']:.3f}; blosc {len(raw) / total:.3f}"
+    yield Row(
+        f"encode {name}",
+        {"blosc2, blocks alike": lambda: encode2(alike), "blosc2": lambda: encode2(plain), "blosc": encode1},
+        {"holdall": bind(ours, "encode", file, CODECS[codec], level, filter)},
+        GOALS["encode"] if abs(ours_total / size["alike"] - 1) < 0.02 else 0,
+        len(raw),
+        note="ratio " + ratios,
+    )
+    room = bytearray(CHUNK)
+    own = [blosc2.compress2(p, cparams=plain) for p in pieces]
+    target = np.empty(CHUNK, "u1")
+
+    def decode2(which):
+        start = time.perf_counter()
+        for chunk in which:
+            blosc2.decompress2(chunk, room, dparams=one)
+        return time.perf_counter() - start
+
+    def decode1():
+        at = target.ctypes.data
+        start = time.perf_counter()
+        for chunk in chunks:
+            blosc.decompress_ptr(chunk, at)
+        return time.perf_counter() - start
+
+    yield Row(
+        f"decode {name}",
+        {"blosc2": lambda: decode2(chunks), "blosc2, chunks of its own": lambda: decode2(own), "blosc": decode1},
+        {"holdall": bind(ours, "decode", path)},
+        GOALS["decode"],
+        len(raw),
+    )
+
+
+def bind(ours, *command):
+    return lambda: ours.time(*command)
+
+
+# ---- memory
+
+
+def memory_lines(ours, folder):
+    yield "| peak memory (VmHWM, MiB) | bloscpack | holdall |"
+    yield "| --- | --: | --: |"
+    yield f"| nothing (Python and the packages; C) | {their_peak('nothing'):.0f} | {ours.peak('nothing'):.0f} |"
+    codec, level = FILES[0]
+    source, path, out = folder / "data", folder / "peak", folder / "out"
+    path.unlink(missing_ok=True)
+    theirs = their_peak("pack", source, path, codec, level)
+    path.unlink()
+    yield f"| pack a file, {codec}-{level} | {theirs:.0f} | {ours.peak('pack', source, path, CODECS[codec], level, CRC32, 0, 0):.0f} |"
+    yield f"| unpack a file | {their_peak('unpack', path, out):.0f} | {ours.peak('unpack', path, out, 0):.0f} |"
+    mapped = ours.peak("slice", path, MAP, 800_000, ITEMS * 8, 1)
+    yield f"| {ITEMS:,} items | {their_peak('slice', path):.0f} | read {ours.peak('slice', path, READ, 800_000, ITEMS * 8, 1):.0f}, mapped {mapped:.0f} |"
+
+
+def their_peak(*command):
+    words = [sys.executable, __file__, "peak", *command]
+    return int(subprocess.run(list(map(str, words)), capture_output=True, text=True, check=True).stdout) / 1024
+
+
+def print_peak(what, *arguments):
+    """Does one thing in this process, and prints the most memory it had, in KiB."""
+    if what == "pack":
+        source, path, codec, level = arguments
+        theirs_pack(source, path, codec, int(level))
+    elif what == "unpack":
+        bloscpack.unpack_file_from_file(*arguments)
+    elif what == "slice":
+        theirs_slice(arguments[0], 800_000, ITEMS * 8)
+    print(pathlib.Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
+
+
+# ---- the machine
+
+
+def processor():
+    try:
+        lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+        return next(x.split(":")[1].strip() for x in lines if x.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
+
+
+def ticks(pid="self"):
+    words = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, words[11:15]))  # with children that have ended
+
+
+def busy(ours):
+    """Ticks of all processors, those that were not idle, and those of ours and this process."""
+    all = list(map(int, pathlib.Path("/proc/stat").read_text().split("\n")[0].split()[1:9]))
+    return sum(all), sum(all) - all[3] - all[4], ticks() + ticks(ours.process.pid)
+
+
+def write_speed(folder):
+    """MB/s of plain writing, for files are bounded by it."""
+    with open(folder / "data", "rb") as f:
+        piece = f.read(8 << 20)
+    took = []
+    for _ in range(3):
+        path = folder / "plain"
+        start = time.perf_counter()
+        with open(path, "wb", buffering=0) as f:
+            for _ in range(MB * 1_000_000 // len(piece)):
+                f.write(piece)
+        took.append(time.perf_counter() - start)
+        path.unlink()
+    return MB / statistics.median(took)
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="holdall-bench-") as folder:
+        folder = pathlib.Path(folder)
+        data = make_data(folder)
+        lines = compare(Ours(folder), folder, data.tobytes())
+    text = "\n".join(lines)
+    print(text)
+    out = HERE.parents[1] / "target" / "bench_blpk.md"
+    out.parent.mkdir(exist_ok=True)
+    out.write_text(text + "\n")
+
+
+def compare(ours, folder, content):
+    blosc.set_nthreads(len(os.sched_getaffinity(0)))
+    load, before = os.getloadavg()[0], busy(ours)
+    copy, write = ours.time("memcpy") / 1e9, write_speed(folder)
+    rows = []
+    for codec, level in FILES:
+        theirs_pack(folder / "data", folder / f"theirs.{codec}-{level}", codec, level)
+    if "files" in ONLY:
+        for row in file_rows(ours, folder):
+            row.measure()
+            rows.append(row)
+        assert (folder / "out").read_bytes() == content, "unpacked, it is another file"
+        for codec, level in FILES:
+            assert theirs.Found(folder / f"ours.{codec}-{level}").content == content, "bloscpack reads something else"
+    if "slices" in ONLY:
+        for row in slice_rows(ours, folder):
+            row.measure()
+            rows.append(row)
+    if "chunks" in ONLY:
+        blosc.set_nthreads(1)
+        for row in chunk_rows(ours, folder):
+            row.measure()
+            rows.append(row)
+    total, used, own = (b - a for a, b in zip(before, busy(ours)))
+    print("\r" + " " * 78 + "\r", end="", file=sys.stderr)
+    goals = [goal for row in rows for goal in row.met()]
+    return [
+        "# holdall and bloscpack, blosc, blosc2",
+        "",
+        f"- {processor()}, {len(os.sched_getaffinity(0))} processors; memcpy {copy:.1f} GB/s; write() {write:,.0f} MB/s; {platform.system()} {platform.release()}",
+        f"- load when it began {load:.2f}; meanwhile other processes used {max(0, used - own) / total:.0%} of the processors",
+        f"- holdall {ours.version} from C; from Python {platform.python_version()}: bloscpack {version('bloscpack')}, blosc {blosc.__version__}"
+        f" ({blosc.blosclib_version}), blosc2 {blosc2.__version__} ({blosc2.blosclib_version})",
+        f"- {MB} MB of float64, a random walk with two decimals; chunks of 1 MiB, shuffled",
+        f"- medians of {ROUNDS} rounds after a warm-up, in turns; ratio: of the medians, above 1 holdall is faster",
+        "- *: shown, held to no goal",
+        "",
+        "| | theirs | holdall | | ratio to each of theirs | |",
+        "| --- | --- | --- | --: | --: | --- |",
+        *(line for row in rows for line in row.lines()),
+        "",
+        *(memory_lines(ours, folder) if "memory" in ONLY else ()),
+        "",
+        *(f"{'PASS' if met else 'FAIL'} {words}" for met, words in goals),
+        f"{sum(met for met, _ in goals)} of {len(goals)} goals are met",
+    ]
+
+
+def version(package):
+    from importlib.metadata import version
+
+    return version(package)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["peak"]:
+        print_peak(*sys.argv[2:])
+    else:
+        main()

@@ -1,0 +1,247 @@
+"""One byte changed at random in a superchunk, or its end cut off: nothing that is read may be wrong without a word, and
+the chunks that are whole stay readable.
+
+Prints the numbers beside those of the package bloscpack on the very same files.
+"""
+
+import collections
+import json
+import os
+import pathlib
+import random
+import resource
+import shutil
+import signal
+import struct
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+
+import holdall_c as h
+import theirs
+
+SEED = int(os.environ.get("HOLDALL_SEED", 0)) or random.SystemRandom().randrange(1, 1 << 30)
+FLIPS = int(os.environ.get("HOLDALL_FLIPS", 200))
+CUTS = int(os.environ.get("HOLDALL_CUTS", 50))
+CHUNK, LENGTH = 8192, 8192 * 9 + 4000
+META = json.dumps({f"key {i}": "value " * i for i in range(4)}).encode()
+WANT = np.round(100 + np.random.default_rng(1).standard_normal(LENGTH // 8 + 1).cumsum(), 2).tobytes()[:LENGTH]
+CHUNKS = [WANT[k : k + CHUNK] for k in range(0, LENGTH, CHUNK)]
+CODECS = (h.CODEC_LZ4, h.CODEC_ZSTD, h.CODEC_BLOSCLZ, h.CODEC_ZLIB)
+
+
+class Found:
+    """What came of one way of reading: was anything wrong without a word, was anything refused?"""
+
+    def __init__(self):
+        self.wrong, self.refused = 0, 0
+
+    def verdict(self):
+        return "silently wrong" if self.wrong else "error" if self.refused else "right"
+
+    def take(self, read, want):
+        try:
+            self.wrong += read() != want
+        except h.Error:
+            self.refused += 1
+
+
+WAYS = ("read", "read_chunk", "metadata", "verify", "skipping damage")
+
+
+def by_ours(path, io):
+    """A `Found` for each way, and the numbers of the chunks that are read right where damage is skipped."""
+    ways = {name: Found() for name in WAYS}
+    readable = set()
+    try:
+        with h.Schunk(path, io=io) as s:
+            ways["read"].take(s.read, WANT)
+            ways["read_chunk"].wrong = s.chunks != len(CHUNKS)
+            for i, want in enumerate(CHUNKS):
+                ways["read_chunk"].take(lambda: s.read_chunk(i), want)
+                at = i * CHUNK + 100 * i
+                ways["read"].take(lambda: s.read(at, 300), WANT[at : at + 300])
+            ways["metadata"].take(s.meta, META)
+    except h.Error:
+        for way in WAYS[:3]:
+            ways[way].refused += 1
+    skipping(path, io, ways["skipping damage"], readable)
+    verified(path, io, ways)
+    return ways, readable
+
+
+def skipping(path, io, found, readable):
+    """What is not said to be damaged, or doubtful, must be right."""
+    try:
+        with h.Schunk(path, io=io, skip_damaged=1) as s:
+            for i in range(s.chunks):
+                got = s.read_chunk(i)
+                right = i < len(CHUNKS) and got == CHUNKS[i]
+                found.refused += s.damaged
+                found.wrong += not right and not s.damaged
+                if right:
+                    readable.add(i)
+    except h.Error:
+        found.refused += 1
+
+
+def verified(path, io, ways):
+    """All sound, it says: so it must be."""
+    v = h.Verified(path, io=io)
+    if v.error:
+        ways["verify"].refused += 1
+    else:
+        ways["verify"].wrong = any(ways[w].verdict() != "right" for w in WAYS[:3]) or v.bad or v.sound + v.unchecked != len(CHUNKS)
+
+
+def by_theirs(path):
+    """"right", "error", "silently wrong" or "crash", in a process of its own."""
+    sys.stderr.flush()
+    child = os.fork()
+    if child == 0:
+        code = 3
+        try:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+            signal.alarm(10)
+            content, meta = theirs.bloscpack.unpack_bytes_from_file(str(path))
+            code = 0 if content == WANT and meta == json.loads(META) else 2
+        except BaseException:
+            code = 1
+        finally:
+            os._exit(code)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return {0: "right", 1: "error", 2: "silently wrong"}.get(code, "crash")
+
+
+class Flips(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="holdall-flips-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.path = self.folder / "x.blp"
+
+    def make(self, sum, rng, offsets=1):
+        """Makes the file; its bytes, and where metadata, offsets and chunks begin and chunks end."""
+        self.path.unlink(missing_ok=True)
+        options = dict(checksum=sum, codec=rng.choice(CODECS), chunk_bytes=CHUNK, offsets=offsets, spare_chunks=4 if offsets else None, durability=0)
+        with h.Schunk.create(self.path, 8, **options) as s:
+            s.set_meta(META)
+            s.append(WANT)
+            s.commit()
+        ways, readable = by_ours(self.path, h.IO_READ)
+        self.assertEqual({f.verdict() for f in ways.values()}, {"right"})
+        self.assertEqual(readable, set(range(len(CHUNKS))))
+        found = theirs.Found(self.path)
+        first = found.positions[0]
+        return self.path.read_bytes(), (32, first - 8 * (len(CHUNKS) + 4) * offsets, first), [*found.positions, found.end]
+
+    def read(self, damaged, rows, compare):
+        """Reads a damaged file in every way; gives the chunks that could be read."""
+        self.path.write_bytes(damaged)
+        kept = None
+        for io, how in ((h.IO_READ, ""), (h.IO_MAP, ", mapped")):
+            ways, readable = by_ours(self.path, io)
+            self.assertIn(kept, (None, readable))
+            kept = readable
+            for way, f in ways.items():
+                rows[f"holdall, {way}{how}"][f.verdict()] += 1
+            self.assertEqual([w for w, f in ways.items() if f.verdict() == "silently wrong"], [], "silently wrong")
+        if compare:
+            rows["bloscpack"][by_theirs(self.path)] += 1
+        return kept
+
+    def repaired(self, rows):
+        """Whatever repair does, no chunk is wrong after it."""
+        try:
+            h.repair(self.path, durability=0)
+        except h.Error as e:
+            self.assertIn(e.status, (h.E_FORMAT, h.E_CHECKSUM, h.E_VERSION, h.E_UNSUPPORTED, h.E_LIMIT), e)
+            rows["holdall, repair"]["error"] += 1
+            return
+        v = h.Verified(self.path)
+        self.assertEqual((v.error, v.faults), (None, []))
+        with h.Schunk(self.path) as s:
+            chunks = [s.read_chunk(i) for i in range(s.chunks)]
+            self.assertIn(s.meta(), (META, None))
+        for i, got in enumerate(chunks):
+            self.assertTrue(got == CHUNKS[i] or not any(got), f"chunk {i} after repair")
+        rows["holdall, repair"]["right" if chunks == CHUNKS else "in part"] += 1
+        self.path.unlink()
+
+    def flips(self, sum, rng, places, rows, compare=True, offsets=1, flips=None):
+        """Changes a byte at one of the places. One chunk at most is lost where it is a chunk's."""
+        sound, begin, ends = self.make(sum, rng, offsets)
+        from_, to = places(begin, ends)
+        flips = flips or FLIPS
+        for flip in range(flips):
+            at, bits = rng.randrange(from_, to), rng.randrange(1, 256)
+            with self.subTest(sum=sum, flip=flip, at=at, bits=bits, begin=begin, seed=SEED):
+                kept = self.read(sound[:at] + bytes([sound[at] ^ bits]) + sound[at + 1 :], rows, compare)
+                if begin[2] <= at:
+                    self.assertGreaterEqual(len(kept), len(CHUNKS) - 1, "other chunks")
+                    self.assertEqual(kept, set(range(len(CHUNKS))) - {sum_of(e <= at for e in ends[1:])})
+                elif begin[1] <= at or 64 <= at:
+                    self.assertEqual(len(kept), len(CHUNKS), "no chunk was damaged")
+                # else in header, or head of the metadata: what says where the chunks are
+                if flip % 4 == 0:
+                    self.repaired(rows)
+
+    def table(self, what, rows):
+        columns = ("right", "in part", "error", "silently wrong", "crash")
+        print(f"\n{what}", file=sys.stderr)
+        print(f"| way | {' | '.join(columns)} |\n| --- |" + " --: |" * len(columns), file=sys.stderr)
+        for way, row in rows.items():
+            if way.endswith(", mapped") and row == rows[way.removesuffix(", mapped")]:
+                continue
+            print(f"| {way} | {' | '.join(str(row[c]) for c in columns)} |", file=sys.stderr)
+
+    def test_anywhere(self):
+        rows = collections.defaultdict(collections.Counter)
+        for sum in range(1, 9):
+            self.flips(sum, random.Random(f"{SEED} flips {sum}"), lambda begin, ends: (0, ends[-1]), rows)
+        self.table(f"{FLIPS} flips with each checksum, {len(CHUNKS)} chunks", rows)
+
+    def test_header_and_offsets(self):
+        rows = collections.defaultdict(collections.Counter)
+        for sum in (h.SUM_CRC32, h.SUM_SHA256):
+            rng = random.Random(f"{SEED} head {sum}")
+            self.flips(sum, rng, lambda begin, ends: (0, 32), rows)
+            self.flips(sum, rng, lambda begin, ends: (begin[1], begin[2]), rows)
+            self.flips(sum, rng, lambda begin, ends: (0, 32), rows, offsets=0)
+        self.table(f"{6 * FLIPS} flips in headers and offsets", rows)
+
+    def test_metadata(self):
+        rows = collections.defaultdict(collections.Counter)
+        rng = random.Random(f"{SEED} metadata")
+        self.flips(h.SUM_CRC32, rng, lambda begin, ends: (32, begin[1]), rows)
+        self.flips(h.SUM_CRC32, rng, lambda begin, ends: (32, 64), rows)
+        self.table(f"{2 * FLIPS} flips in metadata and their header", rows)
+
+    def test_cut_off(self):
+        rows = collections.defaultdict(collections.Counter)
+        for sum in range(9):
+            rng = random.Random(f"{SEED} cuts {sum}")
+            sound, begin, ends = self.make(sum, rng)
+            for cut in range(CUTS):
+                n = rng.randrange(len(sound)) if cut else ends[-1] - 1
+                with self.subTest(sum=sum, n=n, begin=begin, seed=SEED):
+                    kept = self.read(sound[:n], rows, compare=True)
+                    self.assertEqual(kept, {i for i, e in enumerate(ends[1:]) if e <= n}, "chunks before the end")
+                    if cut % 4 == 0:
+                        self.repaired(rows)
+        self.table(f"{CUTS} cuts with each checksum and none", rows)
+
+
+def sum_of(found):
+    return sum(map(int, found))
+
+
+def setUpModule():
+    print(f"seed {SEED} (HOLDALL_SEED)", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,242 @@
+"""kill -9 at any moment of appending to a superchunk, or writing over it, and committing: the last commit that has
+returned is there, whole, or the one that was under way.
+"""
+
+import collections
+import fcntl
+import json
+import os
+import pathlib
+import random
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import numpy as np
+
+import holdall_c as h
+import theirs
+
+SEED = int(os.environ.get("HOLDALL_SEED", 0)) or random.SystemRandom().randrange(1, 1 << 30)
+TRIALS = dict(append=int(os.environ.get("HOLDALL_KILLS", 30)), edit=int(os.environ.get("HOLDALL_KILLS", 30)))
+KILLS_A_FILE = 6
+CHUNK = 32768
+M64 = (1 << 64) - 1
+
+
+def mix(z):
+    """Of a number, or of an array of numbers."""
+    if isinstance(z, int):
+        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 & M64
+        z = (z ^ (z >> 27)) * 0x94D049BB133111EB & M64
+        return z ^ (z >> 31)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def values(start, n, k):
+    """Items as kill_schunk.c makes them."""
+    i = np.arange(start, start + n, dtype="u8")
+    noise = np.uint64(0xFFF if k % 5 else 0xFFFFFFFFFF)
+    return np.uint64(k << 48 & M64) ^ (i << np.uint64(12)) ^ (mix(i * np.uint64(0x9E3779B97F4A7C15) + np.uint64(k)) & noise)
+
+
+class Draws:
+    def __init__(self, state):
+        self.state = state
+
+    def next(self):
+        self.state = self.state + 0x9E3779B97F4A7C15 & M64
+        return mix(self.state)
+
+
+class Appended:
+    """Content by how many items there are. None: no file."""
+
+    first = None
+
+    def at(self, n):
+        return values(0, n, 1)
+
+    def go_on(self, s, n, rng):
+        """Appends; gives the new state."""
+        more = rng.randrange(1, 5000)
+        s.append(values(n, more, 1).tobytes())
+        return n + more
+
+
+class Edited:
+    """Content by the number of the last commit."""
+
+    first = 0
+
+    def __init__(self, seed, items):
+        self.seed = seed
+        self.number, self.content = 0, values(0, items, 0)
+        self.start = self.content.copy()
+
+    def writes(self, k):
+        draws, all = Draws(mix(self.seed + k & M64)), len(self.start)
+        for _ in range(1 + draws.next() % 3):
+            at, most = draws.next() % all, 50 if draws.next() % 4 else 9000
+            n = min(1 + draws.next() % most, all - at)
+            yield at, values(at, n, k)
+
+    def at(self, k):
+        if k < self.number:
+            self.number, self.content = 0, self.start.copy()
+        while self.number < k:
+            self.number += 1
+            for at, items in self.writes(self.number):
+                self.content[at : at + len(items)] = items
+        return self.content
+
+    def go_on(self, s, k, rng):
+        for at, items in self.writes(k + 1):
+            s.write(8 * at, items.tobytes())
+        return k + 1
+
+
+class File:
+    """A superchunk that is killed at again and again. `state` is what its last commit said."""
+
+    def __init__(self, test, what, rng):
+        self.test, self.what, self.rng = test, what, rng
+        self.folder = pathlib.Path(tempfile.mkdtemp(dir=test.folder))
+        self.path = self.folder / "x.blp"
+        self.codec = rng.choice((h.CODEC_LZ4, h.CODEC_ZSTD, h.CODEC_BLOSCLZ))
+        self.sum = rng.choice((h.SUM_NONE, h.SUM_CRC32, h.SUM_SHA256))
+        self.offsets, self.spare = rng.random() < 0.7, rng.choice((0, 100, 2000))
+        self.seed = rng.getrandbits(62)
+        self.model = Appended() if what == "append" else Edited(self.seed, rng.randrange(5000, 100_000))
+        self.state = self.model.first
+        if what == "edit":
+            self.make()
+
+    def __repr__(self):
+        return f"{self.what}, codec {self.codec}, sum {self.sum}, offsets {self.offsets}, spare {self.spare}"
+
+    def make(self):
+        options = dict(codec=self.codec, checksum=self.sum, offsets=int(self.offsets), chunk_bytes=CHUNK, spare_bytes=self.spare)
+        with h.Schunk.create(self.path, 8, **options) as s:
+            s.append(self.model.at(0).tobytes())
+            s.set_meta(b'{"number":0}')
+            s.commit()
+
+    def kill_one(self):
+        """Starts a writer and kills it. Gives the states that may be there then."""
+        rng = self.rng
+        seed = self.seed if self.what == "edit" else rng.getrandbits(62)
+        durable = rng.random() < 0.6
+        arguments = [self.path, self.what, seed, (self.state or 0) + 1, self.codec, self.sum, self.spare, int(self.offsets), int(durable)]
+        child = subprocess.Popen([self.test.program, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)
+        fcntl.fcntl(child.stdout, fcntl.F_SETPIPE_SZ, 1 << 20)
+        said = b""
+        if rng.random() < 0.2:
+            time.sleep(rng.random() * 0.006)
+        else:
+            said = child.stdout.read(16)
+            time.sleep(rng.random() ** 2 * 0.08)
+        child.kill()
+        rest, complaint = child.communicate()
+        self.test.assertEqual((child.returncode, complaint), (-9, b""), "the writer itself failed")
+        before = may_be = [self.state]
+        for what, number in struct.iter_unpack("<QQ", said + rest):
+            if what == 0:
+                self.test.assertEqual(number, (self.state or 0) + (self.what == "edit"), "where the writer began")
+            elif what == 1:
+                may_be = before + [number]
+            else:
+                before = may_be = [number]
+                self.test.tally["commits that returned"] += 1
+        return may_be
+
+    def look(self, may_be):
+        """What is there must be one of these, whole. Nothing is written."""
+        for f in self.folder.iterdir():
+            if f.name.endswith((".holdall-journal", ".holdall-new", ".holdall-part")):
+                self.test.tally["left: *." + f.name.rpartition(".")[2]] += 1
+        try:
+            with h.Schunk(self.path, io=self.rng.randrange(2)) as s:
+                got = s.read()
+                number = json.loads(s.meta())["number"]
+        except h.Error as e:
+            if e.status != h.E_MISSING:
+                raise
+            self.test.assertIn(None, may_be, f"the file is gone: {e}")
+            self.state = None
+            return
+        self.test.assertIn(number, may_be)
+        self.test.assertTrue(self.model.at(number).tobytes() == got, f"the content is not that of {number}")
+        if len(may_be) > 1 and number == may_be[1]:
+            self.test.tally["one commit more than was told"] += 1
+        self.state = number
+        v = h.Verified(self.path)
+        self.test.assertEqual((v.error, v.bad, v.faults), (None, 0, []))
+
+    def go_on(self):
+        """A later writer goes on; what it commits is there, for bloscpack too."""
+        s = h.Schunk(self.path, h.APPEND, spare_bytes=self.spare) if self.state is not None else h.Schunk.create(self.path, 8, chunk_bytes=CHUNK)
+        with s:
+            number = self.model.go_on(s, self.state or 0, self.rng)
+            s.set_meta(b'{"number":%d}' % number)
+            s.commit()
+        self.look([number])
+        found = theirs.Found(self.path)
+        self.test.assertTrue(found.content == self.model.at(number).tobytes(), "bloscpack reads something else")
+        self.test.assertEqual(found.meta, {"number": number})
+        left = {f.name for f in self.folder.iterdir() if not f.name.endswith(".holdall-lock")}
+        self.test.assertEqual(left, {self.path.name})
+        self.test.tally["later commits read back"] += 1
+
+
+class Kill(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="holdall-kill-"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        cls.program = h.compile_c(pathlib.Path(__file__).with_name("kill_schunk.c"), cls.folder)
+
+    def trials(self, what):
+        rng = random.Random(f"{SEED} {what}")
+        self.tally = collections.Counter()
+        violations, file = 0, None
+        started = time.monotonic()
+        for trial in range(TRIALS[what]):
+            if trial % KILLS_A_FILE == 0:
+                file = File(self, what, rng)
+            with self.subTest(trial=trial, file=file, seed=SEED):
+                try:
+                    file.look(file.kill_one())
+                    if trial % KILLS_A_FILE == KILLS_A_FILE - 1 or rng.random() < 0.4:
+                        file.go_on()
+                except (AssertionError, h.Error, ValueError):
+                    violations += 1
+                    keep = os.environ.get("HOLDALL_KEEP")
+                    if keep:
+                        shutil.copytree(file.folder, pathlib.Path(keep) / f"schunk-{what}-{trial}")
+                    # what is there is not to be built upon
+                    file = File(self, what, rng)
+                    raise
+        told = ", ".join(f"{k} {v}" for k, v in sorted(self.tally.items()))
+        took = time.monotonic() - started
+        print(f"{what}: {TRIALS[what]} trials, {violations} violations in {took:.0f} s ({told})", file=sys.stderr)
+
+    def test_append(self):
+        self.trials("append")
+
+    def test_edit(self):
+        self.trials("edit")
+
+
+def setUpModule():
+    print(f"seed {SEED} (HOLDALL_SEED)", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
