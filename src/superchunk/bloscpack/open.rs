@@ -306,10 +306,8 @@ impl Bloscpack {
         let first = self.slots.iter().map(|s| s.nbytes as usize).find(|&n| n > 0);
         let stored = self.header.chunk_size.map(|n| n as usize).filter(|&n| n > 0);
         let wanted = self.options.given(Opt::ChunkBytes).map(|n| n as usize).filter(|_| first.is_none());
-        // a long last chunk may have made the stored size one of no whole items
         let typesize = self.params.typesize.max(1);
-        let whole = |n: usize| (n / typesize * typesize).max(typesize);
-        wanted.or(stored.map(whole)).or(first).unwrap_or(whole(DEFAULT_CHUNK))
+        wanted.or(stored).or(first).unwrap_or((DEFAULT_CHUNK / typesize * typesize).max(typesize))
     }
 
     /// Sets the metadata; `None` removes it. It must be JSON.
