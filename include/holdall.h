@@ -440,7 +440,8 @@ holdall_status holdall_verify(const char *path,
  * Or the superchunk at this path: chunks that are sound stay; a damaged one among them becomes zeros, so that the others
  * keep their places; those that are missing at the end are cut off, damaged metadata go, header and offsets are put
  * right. *kept and *dropped are then chunks. Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _DURABILITY, _LOCK.
- * HOLDALL_E_FORMAT: it cannot be repaired, and nothing was changed. HOLDALL_E_BUSY: a writer is at work. */
+ * HOLDALL_E_FORMAT: it cannot be repaired, and nothing was changed; HOLDALL_E_CODEC, _VERSION, _UNSUPPORTED: nor is that done to chunks
+ * that seem sound, of a kind that is not known. HOLDALL_E_BUSY: a writer is at work. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_repair(const char *path,
@@ -568,8 +569,8 @@ holdall_status holdall_schunk_chunk_info(const holdall_schunk *schunk,
 /* Reads n bytes of content from byte `at` on. Only the chunks that hold them are read, and of those only the
  * blocks that hold them are decoded, several in parallel where it pays.
  * With HOLDALL_OPT_SKIP_DAMAGED what is damaged reads as zeros and the call returns HOLDALL_NOT_FOUND (> 0); else it
- * fails, with the first damaged chunk as the position, and dst holds anything. HOLDALL_E_CHECKSUM, _FORMAT, _CODEC: that chunk is
- * damaged or of a kind that is not known. HOLDALL_E_RANGE: beyond the end. HOLDALL_E_STATE: the file was changed since it
+ * fails, with the first damaged chunk as the position, and dst holds anything. HOLDALL_E_CHECKSUM, _FORMAT, _CODEC, _VERSION, _UNSUPPORTED: that
+ * chunk is damaged or of a kind that is not known. HOLDALL_E_RANGE: beyond the end. HOLDALL_E_STATE: the file was changed since it
  * was opened for reading; open it again. */
 HOLDALL_API
 HOLDALL_USE

@@ -173,7 +173,8 @@ fn tell_fault(fault: holdall_fault_fn, ctx: *mut c_void, kind: &str, path: &str,
 /// Or the superchunk at this path: chunks that are sound stay; a damaged one among them becomes zeros, so that the others
 /// keep their places; those that are missing at the end are cut off, damaged metadata go, header and offsets are put
 /// right. *kept and *dropped are then chunks. Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _DURABILITY, _LOCK.
-/// HOLDALL_E_FORMAT: it cannot be repaired, and nothing was changed. HOLDALL_E_BUSY: a writer is at work.
+/// HOLDALL_E_FORMAT: it cannot be repaired, and nothing was changed; HOLDALL_E_CODEC, _VERSION, _UNSUPPORTED: nor is that done to chunks
+/// that seem sound, of a kind that is not known. HOLDALL_E_BUSY: a writer is at work.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_repair(

@@ -241,8 +241,8 @@ pub(super) fn or_skipped(bad: bool) -> holdall_status {
 /// Reads n bytes of content from byte `at` on. Only the chunks that hold them are read, and of those only the
 /// blocks that hold them are decoded, several in parallel where it pays.
 /// With HOLDALL_OPT_SKIP_DAMAGED what is damaged reads as zeros and the call returns HOLDALL_NOT_FOUND (> 0); else it
-/// fails, with the first damaged chunk as the position, and dst holds anything. HOLDALL_E_CHECKSUM, _FORMAT, _CODEC: that chunk is
-/// damaged or of a kind that is not known. HOLDALL_E_RANGE: beyond the end. HOLDALL_E_STATE: the file was changed since it
+/// fails, with the first damaged chunk as the position, and dst holds anything. HOLDALL_E_CHECKSUM, _FORMAT, _CODEC, _VERSION, _UNSUPPORTED: that
+/// chunk is damaged or of a kind that is not known. HOLDALL_E_RANGE: beyond the end. HOLDALL_E_STATE: the file was changed since it
 /// was opened for reading; open it again.
 #[unsafe(no_mangle)]
 #[must_use]

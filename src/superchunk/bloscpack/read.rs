@@ -302,5 +302,5 @@ pub fn verify(path: &OsStr, options: &Options, fault: impl FnMut(&Error) -> bool
 
 /// Is this what damage looks like, as against a failing disk or a limit of the caller's?
 pub(super) fn is_damage(s: Status) -> bool {
-    matches!(s, Status::Format | Status::Checksum | Status::Codec)
+    matches!(s, Status::Format | Status::Checksum | Status::Codec | Status::Version | Status::Unsupported)
 }

@@ -1,0 +1,353 @@
+/* Damage: every byte of a file that is changed is noticed or means nothing; what is skipped is said; verify finds
+ * all of it, repair keeps all that is sound; files that are cut short while they are open. */
+#include "schunk.h"
+
+enum { CHUNK = 4000, N = 10 * CHUNK + 400, CHUNKS = 11 };
+
+static char path[1024];
+static const int64_t small[] = {HOLDALL_OPT_CHUNK_BYTES, CHUNK, HOLDALL_OPT_DURABILITY, 0, 0, 0};
+
+static const int64_t sums[] = {HOLDALL_SUM_CRC32, HOLDALL_SUM_SHA256, HOLDALL_SUM_NONE, HOLDALL_SUM_ADLER32};
+
+/* Any byte, all of its bits: an error, or what was written. */
+static void every_byte(void)
+{
+    unsigned turn = 0;
+    for (int k = 0; k < 8; k++) {
+        int64_t sum = sums[k / 2];
+        bool offsets = k % 2;
+        holdall_schunk *s = create(path, HOLDALL_REPLACE, WITH(HOLDALL_OPT_CHUNK_BYTES, 400, HOLDALL_OPT_CHECKSUM, sum, HOLDALL_OPT_OFFSETS, offsets, HOLDALL_OPT_SPARE_CHUNKS, 3));
+        OK(holdall_schunk_meta_set(s, "", "{\"a\": [1, 2]}", 13, &err));
+        append_content(s, 0, 2100, 1);
+        finish(s);
+        size_t size, wrong = 0;
+        uint8_t *bytes = load(path, &size), got[2100];
+        for (size_t at = 0; at < size; at++) {
+            if (offsets && at > 200 && at < size - 1200 && at % 97 != 0)
+                continue; /* entries that are kept free */
+            for (int bit = 0; bit < 8; bit++) {
+                if (turn++ % (slow() ? 31 : 1) != 0)
+                    continue;
+                now("sum %d, offsets %d, byte %zu of %zu, bit %d", (int)sum, offsets, at, size, bit);
+                bytes[at] ^= (uint8_t)(1 << bit);
+                holdall_io *io;
+                OK(holdall_io_from_memory(bytes, size, &io, &err));
+                for (int skip = 0; skip < 2; skip++) {
+                    holdall_options *o = options_of(WITH(HOLDALL_OPT_SKIP_DAMAGED, skip));
+                    preset_error();
+                    holdall_status status = holdall_schunk_open_io(io, HOLDALL_READ, o, &s, &err);
+                    holdall_options_free(o);
+                    if (status < 0) {
+                        CHECK(s == NULL && err.status == status && err.message[0]);
+                        continue;
+                    }
+                    const void *value;
+                    size_t n = (size_t)holdall_schunk_nbytes(s), meta_size;
+                    CHECK(n <= sizeof got || sum == HOLDALL_SUM_NONE || skip);
+                    n = n < sizeof got ? n : sizeof got;
+                    preset_error();
+                    status = holdall_schunk_read(s, 0, got, n, &err);
+                    CHECK(skip ? status >= 0 : status <= 0);
+                    bool right = n == sizeof got && is_content(0, got, n, 1);
+                    if (status == HOLDALL_OK && !right && !skip)
+                        wrong++;
+                    /* what is damaged is said to be */
+                    if (status == HOLDALL_OK && sum != HOLDALL_SUM_NONE && n == sizeof got)
+                        CHECK(right);
+                    status = holdall_schunk_meta_get(s, "", &value, &meta_size, &err);
+                    if (status == HOLDALL_OK)
+                        CHECK(meta_size == 13 && memcmp(value, "{\"a\": [1, 2]}", 13) == 0);
+                    holdall_schunk_close(s);
+                }
+                holdall_io_close(io);
+                bytes[at] ^= (uint8_t)(1 << bit);
+            }
+        }
+        free(bytes);
+        CHECK(sum == HOLDALL_SUM_NONE || wrong == 0);
+    }
+}
+
+typedef struct {
+    int told, stop_at;
+    pthread_t thread;
+    char parts[16][64];
+    int64_t positions[16];
+} faults;
+
+static int note(void *ctx, const char *part, const holdall_error *fault)
+{
+    faults *f = ctx;
+    CHECK(pthread_equal(f->thread, pthread_self()));
+    CHECK(fault->status < 0 && fault->message[0] && is_text(fault->message, sizeof fault->message));
+    size_t n = strlen(part);
+    snprintf(f->parts[f->told % 16], sizeof f->parts[0], "%s", n < 60 ? part : part + n - 60);
+    f->positions[f->told % 16] = fault->position;
+    f->told++;
+    return f->told == f->stop_at;
+}
+
+static void check_with_holes(const holdall_schunk *s, unsigned holes)
+{
+    uint8_t got[CHUNK];
+    for (uint64_t i = 0; i < CHUNKS; i++) {
+        size_t n = 0, size = i + 1 < CHUNKS ? CHUNK : N % CHUNK;
+        OK(holdall_schunk_read_chunk(s, i, got, sizeof got, &n, &err));
+        EQUAL(n, size);
+        for (size_t k = 0; k < n; k++)
+            CHECK(got[k] == (holes >> i & 1 ? 0 : byte_at(i * CHUNK + k, 1)));
+    }
+}
+
+/* Three chunks are damaged: told, skipped, repaired. */
+static void damaged_chunks(void)
+{
+    for (int k = 0; k < 6; k++) {
+        int64_t version = (int64_t[]){3, 2, 3, 103, 1, 3}[k], sum = version == 1 ? 0 : k == 2 ? HOLDALL_SUM_NONE : HOLDALL_SUM_CRC32;
+        now("version %d, sum %d", (int)version, (int)sum);
+        holdall_schunk *s = create(path, HOLDALL_REPLACE, WITH(HOLDALL_OPT_CHUNK_BYTES, CHUNK, HOLDALL_OPT_CHECKSUM, sum, HOLDALL_OPT_FORMAT_VERSION, version, HOLDALL_OPT_CODEC, HOLDALL_CODEC_ZSTD));
+        if (version == 103)
+            OK(holdall_schunk_meta_set(s, "", "[]", 2, &err));
+        append_content(s, 0, N, 1);
+        finish(s);
+        static const uint64_t hit[] = {0, 4, 10};
+        for (int h = 0; h < 3; h++) {
+            /* the first bytes of what is compressed: without a checksum zstd notices itself */
+            size_t at = chunk_place(path, hit[h]);
+            flip(path, at + 24);
+            flip(path, at + 25);
+            if (sum == HOLDALL_SUM_NONE)
+                flip(path, at + 19), flip(path, at + 26); /* where its block begins, too */
+        }
+        holdall_status want = sum ? HOLDALL_E_CHECKSUM : HOLDALL_E_FORMAT;
+        uint64_t sound = 9, bad = 9, unchecked = 9;
+        faults f = {.thread = pthread_self()};
+        GIVES(want, holdall_verify(path, NULL, note, &f, &sound, &bad, &unchecked, &err));
+        EQUAL(err.position, 0);
+        CHECK(f.told == 3 && bad == 3 && sound + unchecked == 8 && (sum ? unchecked : sound) == 0);
+        CHECK(strcmp(f.parts[0], "chunk 0") == 0 && strcmp(f.parts[1], "chunk 4") == 0 && strcmp(f.parts[2], "chunk 10") == 0);
+        CHECK(f.positions[0] == 0 && f.positions[1] == 4 && f.positions[2] == 10);
+        f = (faults){.thread = pthread_self(), .stop_at = 2};
+        GIVES(want, holdall_verify(path, NULL, note, &f, NULL, NULL, NULL, &err));
+        EQUAL(f.told, 2);
+        GIVES(want, try_schunk(path, HOLDALL_READ, WITH(HOLDALL_OPT_VERIFY, 2), &s));
+        CHECK(s == NULL && err.position == 0);
+
+        /* the others can be read */
+        uint8_t got[N];
+        size_t n = 99;
+        s = open_schunk(path, HOLDALL_READ, NULL);
+        GIVES(want, holdall_schunk_read(s, 0, got, N, &err));
+        EQUAL(err.position, 0);
+        GIVES(want, holdall_schunk_read(s, CHUNK, got, N - CHUNK, &err));
+        EQUAL(err.position, 4);
+        GIVES(want, holdall_schunk_read_chunk(s, 10, got, N, &n, &err));
+        EQUAL(err.position, 10);
+        EQUAL(n, 99);
+        check_content(s, CHUNK, 3 * CHUNK, 1);
+        check_content(s, 5 * CHUNK, 5 * CHUNK, 1);
+        GIVES(want, holdall_schunk_checksum(s, HOLDALL_SUM_MD5, got, N, &n, &err));
+        holdall_schunk_close(s);
+
+        /* skipped: zeros, and the call says so */
+        s = open_schunk(path, HOLDALL_READ, WITH(HOLDALL_OPT_SKIP_DAMAGED, 1));
+        GIVES(HOLDALL_NOT_FOUND, holdall_schunk_read(s, 0, got, N, &err));
+        for (size_t i = 0; i < N; i++)
+            CHECK(got[i] == (i / CHUNK == 0 || i / CHUNK == 4 || i / CHUNK == 10 ? 0 : byte_at(i, 1)));
+        GIVES(HOLDALL_NOT_FOUND, holdall_schunk_read_chunk(s, 4, got, N, &n, &err));
+        EQUAL(n, CHUNK);
+        OK(holdall_schunk_read_chunk(s, 5, got, N, &n, &err));
+        OK(holdall_schunk_read(s, CHUNK, got, 3 * CHUNK, &err));
+        GIVES(HOLDALL_NOT_FOUND, holdall_schunk_checksum(s, HOLDALL_SUM_MD5, got, N, &n, &err));
+        /* as it is stored, its content is nobody's concern */
+        GIVES(sum ? want : HOLDALL_OK, holdall_schunk_read_raw(s, 4, got, N, &n, &err));
+        holdall_schunk_close(s);
+
+        /* a writer keeps its hands off what it does not touch, and fails where it would have to read it */
+        s = open_schunk(path, HOLDALL_APPEND, NULL);
+        GIVES(want, holdall_schunk_write(s, 4 * CHUNK + 1, "x", 1, &err));
+        EQUAL(err.position, 4);
+        GIVES(want, holdall_schunk_append(s, "x", 1, &err));
+        EQUAL(holdall_schunk_nbytes(s), N);
+        holdall_schunk_close(s);
+
+        uint64_t kept = 9, dropped = 9;
+        OK(holdall_repair(path, NULL, &kept, &dropped, &err));
+        CHECK(kept == 8 && dropped == 3);
+        TIDY();
+        s = open_schunk(path, HOLDALL_APPEND, NULL);
+        EQUAL(holdall_schunk_nbytes(s), N);
+        check_with_holes(s, 1 | 1 << 4 | 1 << 10);
+        write_content(s, 0, N, 1);
+        finish(s);
+        check_schunk(path, N, 1);
+        OK(holdall_verify(path, NULL, NULL, NULL, NULL, NULL, NULL, &err));
+        OK(holdall_repair(path, NULL, &kept, &dropped, &err));
+        CHECK(kept == CHUNKS && dropped == 0);
+    }
+}
+
+/* Cut at any length: an error, what is left for those who want it, and whole again after a repair. */
+static void torn_files(void)
+{
+    for (int k = 0; k < 4; k++) {
+        write_schunk(path, WITH(HOLDALL_OPT_CHUNK_BYTES, CHUNK, HOLDALL_OPT_OFFSETS, k % 2, HOLDALL_OPT_CHECKSUM, k / 2 ? HOLDALL_SUM_MD5 : 0, HOLDALL_OPT_SPARE_CHUNKS, 5), N, 1);
+        size_t size;
+        uint8_t *bytes = load(path, &size);
+        /* with less than its first four bytes it could be a bag */
+        for (size_t n = 4; n < size; n += slow() ? 401 : 97) {
+            now("offsets %d, %zu of %zu bytes", k % 2, n, size);
+            save(path, bytes, n);
+            holdall_schunk *s;
+            GIVES(HOLDALL_E_FORMAT, holdall_schunk_open(path, HOLDALL_READ, NULL, &s, &err));
+            int64_t first = err.position;
+            uint64_t kept = 99, dropped = 98, bad = 97;
+            preset_error();
+            holdall_status repaired = HOLDALL_OK, opened = try_schunk(path, HOLDALL_READ, WITH(HOLDALL_OPT_SKIP_DAMAGED, 1), &s);
+            uint64_t left = opened == HOLDALL_OK ? holdall_schunk_chunks(s) : 0;
+            if (left > 0) {
+                EQUAL(left, first);
+                check_content(s, 0, (size_t)holdall_schunk_nbytes(s), 1);
+            }
+            holdall_schunk_close(s);
+            CHECK(holdall_verify(path, NULL, NULL, NULL, NULL, &bad, NULL, &err) < 0);
+            preset_error();
+            repaired = holdall_repair(path, NULL, &kept, &dropped, &err);
+            if (left > 0) {
+                GAVE(HOLDALL_OK, repaired);
+                EQUAL(kept, left);
+                EQUAL(dropped, CHUNKS - left);
+                check_schunk(path, (size_t)left * CHUNK, 1);
+                OK(holdall_verify(path, NULL, NULL, NULL, NULL, NULL, NULL, &err));
+            } else {
+                GAVE(HOLDALL_E_FORMAT, repaired);
+                CHECK(kept == 99 && dropped == 98);
+                EQUAL(file_size(path), n);
+            }
+            TIDY();
+        }
+        free(bytes);
+    }
+}
+
+/* What cannot be repaired stays as it is. */
+static void beyond_repair(void)
+{
+    uint64_t kept = 93, dropped = 94;
+    GIVES(HOLDALL_E_MISSING, holdall_repair(in_tmp("no-such.blp"), NULL, &kept, &dropped, &err));
+    save(in_tmp("head.blp"), "blpk\x03\1\2\3", 8);
+    GIVES(HOLDALL_E_FORMAT, holdall_repair(in_tmp("head.blp"), NULL, &kept, &dropped, &err));
+    EQUAL(file_size(in_tmp("head.blp")), 8);
+    uint8_t version9[64] = "blpk\x09";
+    save(in_tmp("nine.blp"), version9, sizeof version9);
+    GIVES(HOLDALL_E_VERSION, holdall_repair(in_tmp("nine.blp"), NULL, &kept, &dropped, &err));
+    CHECK(kept == 93 && dropped == 94);
+    faults f = {.thread = pthread_self()};
+    uint64_t sound = 9, bad = 9;
+    GIVES(HOLDALL_E_FORMAT, holdall_verify(in_tmp("head.blp"), NULL, note, &f, &sound, &bad, NULL, &err));
+    CHECK(f.told == 1 && f.positions[0] == -1 && strstr(f.parts[0], "head.blp") != NULL);
+    TIDY();
+}
+
+static void damaged_metadata(void)
+{
+    static const int64_t versions[] = {3, 103};
+    for (int v = 0; v < 2; v++) {
+        now("version %d", (int)versions[v]);
+        holdall_schunk *s = create(path, HOLDALL_REPLACE, WITH(HOLDALL_OPT_CHUNK_BYTES, CHUNK, HOLDALL_OPT_FORMAT_VERSION, versions[v]));
+        OK(holdall_schunk_meta_set(s, "", "{\"abc\": 1}", 10, &err));
+        append_content(s, 0, N, 1);
+        finish(s);
+        if (v == 1)
+            continue; /* the papers gave them no checksum */
+        size_t size, at = 0;
+        uint8_t *bytes = load(path, &size);
+        while (memcmp(bytes + at, "abc", 3) != 0)
+            at++;
+        free(bytes);
+        flip(path, at);
+        const void *value = &err;
+        size_t n = 77;
+        for (int mode = HOLDALL_READ; mode <= HOLDALL_APPEND; mode++) {
+            s = open_schunk(path, mode, NULL);
+            GIVES(HOLDALL_E_CHECKSUM, holdall_schunk_meta_get(s, "", &value, &n, &err));
+            CHECK(value == &err && n == 77);
+            EQUAL(holdall_schunk_metas(s), 1);
+            check_content(s, 0, N, 1);
+            holdall_schunk_close(s);
+        }
+        s = open_schunk(path, HOLDALL_READ, WITH(HOLDALL_OPT_SKIP_DAMAGED, 1));
+        GIVES(HOLDALL_NOT_FOUND, holdall_schunk_meta_get(s, "", &value, &n, &err));
+        holdall_schunk_close(s);
+        uint64_t kept, dropped;
+        GIVES(HOLDALL_E_CHECKSUM, holdall_verify(path, NULL, NULL, NULL, NULL, NULL, NULL, &err));
+        OK(holdall_repair(path, NULL, &kept, &dropped, &err));
+        CHECK(kept == CHUNKS && dropped == 0);
+        s = open_schunk(path, HOLDALL_READ, NULL);
+        GIVES(HOLDALL_NOT_FOUND, holdall_schunk_meta_get(s, "", &value, &n, &err));
+        holdall_schunk_close(s);
+        OK(holdall_verify(path, NULL, NULL, NULL, NULL, NULL, NULL, &err));
+    }
+}
+
+/* Cut short, or written over, while it is open: an error or what was there; no SIGBUS, no other bytes. */
+static void changed_while_open(void)
+{
+    for (int tenths = 0; tenths < 10; tenths++)
+        for (int grown = 0; grown < 2; grown++) {
+            now("cut to %d tenths, grown again %d", tenths, grown);
+            write_schunk(path, small, N, 1);
+            size_t size = file_size(path);
+            holdall_schunk *s = open_schunk(path, HOLDALL_READ, WITH(HOLDALL_OPT_SKIP_DAMAGED, tenths % 2)), *w = open_schunk(path, HOLDALL_APPEND, NULL);
+            CHECK(truncate(path, (off_t)(size * (size_t)tenths / 10)) == 0);
+            if (grown)
+                CHECK(truncate(path, (off_t)size) == 0);
+            uint8_t got[CHUNK];
+            for (uint64_t at = 0; at + CHUNK <= N; at += CHUNK) {
+                preset_error();
+                holdall_status status = holdall_schunk_read(s, at, got, CHUNK, &err);
+                /* a change of the file is not damage that could be skipped */
+                GAVE(HOLDALL_E_STATE, status);
+                status = holdall_schunk_read(w, at, got, CHUNK, &err);
+                CHECK(status < 0 || is_content(at, got, CHUNK, 1));
+            }
+            OK(holdall_schunk_meta_set(w, "", "1", 1, &err));
+            if (!grown)
+                GIVES(HOLDALL_E_STATE, holdall_schunk_commit(w, &err));
+            holdall_schunk_close(s), holdall_schunk_close(w);
+        }
+    remove(path);
+    TIDY();
+}
+
+/* Without checks, what is read is what is there. */
+static void checksums_are_looked_at_where_wanted(void)
+{
+    write_schunk(path, WITH(HOLDALL_OPT_CHUNK_BYTES, CHUNK, HOLDALL_OPT_CODEC, HOLDALL_CODEC_NONE), N, 1);
+    flip(path, chunk_place(path, 2) + 16);
+    uint8_t got[CHUNK];
+    for (int verify = 0; verify < 3; verify++) {
+        holdall_schunk *s;
+        holdall_status opened = try_schunk(path, HOLDALL_READ, WITH(HOLDALL_OPT_VERIFY, verify), &s);
+        EQUAL(opened, verify == 2 ? HOLDALL_E_CHECKSUM : HOLDALL_OK);
+        if (opened < 0)
+            continue;
+        GIVES(verify ? HOLDALL_E_CHECKSUM : HOLDALL_OK, holdall_schunk_read(s, 2 * CHUNK, got, CHUNK, &err));
+        CHECK(verify || (got[0] == (byte_at(2 * CHUNK, 1) ^ 0x10) && is_content(2 * CHUNK + 1, got + 1, CHUNK - 1, 1)));
+        check_content(s, 0, 2 * CHUNK, 1);
+        holdall_schunk_close(s);
+    }
+}
+
+int main(void)
+{
+    snprintf(path, sizeof path, "%s", in_tmp("damage.blp"));
+    RUN(every_byte);
+    RUN(damaged_chunks);
+    RUN(torn_files);
+    RUN(beyond_repair);
+    RUN(damaged_metadata);
+    RUN(changed_while_open);
+    RUN(checksums_are_looked_at_where_wanted);
+    return 0;
+}
