@@ -19,7 +19,7 @@ const KEPT: usize = 8 << 20;
 /// Content that is decoded at once where it cannot go straight to its place.
 const BATCH: usize = 16 << 20;
 /// What is put in where there is nothing yet.
-static ZEROS: [u8; 16 << 10] = [0; 16 << 10];
+static ZEROS: [u8; 1 << 10] = [0; 1 << 10];
 
 /// See the top of the file.
 pub struct Content {
