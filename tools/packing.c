@@ -4,6 +4,7 @@
 #include "packing.h"
 #include "arrays.h"
 #include "options.h"
+#include "relay.h"
 #include "report.h"
 #include "signals.h"
 #include "tool.h"
@@ -59,21 +60,34 @@ static bool add_bytes(struct packing *p, const void *piece, size_t n) {
     return false;
 }
 
+struct content {
+    struct packing *packing;
+    uint64_t row;
+    size_t size; /* of a piece */
+};
+
+static bool make_piece(void *ctx, struct piece *piece) {
+    struct content *c = ctx;
+    if (!piece_room(piece, c->size)) return complain("out of memory"), false;
+    struct packing *p = c->packing;
+    if (!input_read(&p->in, piece->bytes, c->size, &piece->n)) return false;
+    p->bytes += piece->n;
+    input_progress(&p->in, p->bytes);
+    return true;
+}
+
+static bool take_piece(void *ctx, const struct piece *piece) {
+    struct content *c = ctx;
+    struct packing *p = c->packing;
+    return p->array ? add_rows(p, piece->bytes, piece->n, c->row) : add_bytes(p, piece->bytes, piece->n);
+}
+
 static bool add_content(struct packing *p) {
     uint64_t row = p->array ? row_bytes(p->array) : 1;
     uint64_t size = row < PIECE ? PIECE / row * row : row;
-    unsigned char *piece = size <= SIZE_MAX ? malloc((size_t)size) : NULL;
-    size_t n = (size_t)size;
-    bool good = piece != NULL;
-    if (!good) complain("out of memory");
-    while (good && n == size) {
-        good = input_read(&p->in, piece, (size_t)size, &n) &&
-               (p->array ? add_rows(p, piece, n, row) : add_bytes(p, piece, n));
-        p->bytes += n;
-        input_progress(&p->in, p->bytes);
-    }
-    free(piece);
-    return good;
+    if (size > SIZE_MAX) return complain("out of memory"), false;
+    struct content c = {.packing = p, .row = row, .size = (size_t)size};
+    return relay(make_piece, take_piece, &c, MAKE_HERE);
 }
 
 static bool commit(struct packing *p) {

@@ -81,9 +81,11 @@ static void print_line(const char *prefix, const char *format, va_list list) {
     char text[8192]; /* room for a long path and words */
     vsnprintf(text, sizeof text, format, list);
     progress_clear();
+    flockfile(stderr); /* there may be two threads */
     fputs(prefix, stderr);
     escape_to(stderr, text);
     fputc('\n', stderr);
+    funlockfile(stderr);
 }
 
 void complain(const char *format, ...) {

@@ -3,6 +3,7 @@
  */
 #include "schunks.h"
 #include "options.h"
+#include "relay.h"
 #include "report.h"
 
 #include <inttypes.h>
@@ -130,30 +131,37 @@ static bool read_piece(struct source *source, uint64_t at, void *dst, size_t n, 
     return status >= 0;
 }
 
-bool source_stream(struct source *source, uint64_t from, uint64_t to, sink_fn sink, void *ctx) {
-    unsigned char *piece = NULL;
-    size_t room = 0;
-    uint64_t wanted = PIECE_WANTED, at = from;
-    bool good = true;
-    while (good && at < to) {
-        size_t n = (size_t)(piece_end(source, at, to, wanted) - at);
-        if (n > room) {
-            free(piece);
-            piece = malloc(room = n);
+struct stream {
+    struct source *source;
+    uint64_t at, to, wanted;
+    sink_fn sink;
+    void *ctx;
+};
+
+static bool make_piece(void *ctx, struct piece *piece) {
+    struct stream *s = ctx;
+    while (s->at < s->to) {
+        size_t n = (size_t)(piece_end(s->source, s->at, s->to, s->wanted) - s->at);
+        if (!piece_room(piece, n)) return complain("out of memory"), false;
+        if (read_piece(s->source, s->at, piece->bytes, n, s->wanted == 1)) {
+            piece->n = n;
+            s->at += n;
+            return true;
         }
-        if (!piece) {
-            complain("out of memory");
-            good = false;
-        } else if (read_piece(source, at, piece, n, wanted == 1)) {
-            good = sink(ctx, piece, n);
-            at += n;
-        } else {
-            good = wanted > 1;
-            wanted = 1;
-        }
+        if (s->wanted == 1) return false;
+        s->wanted = 1;
     }
-    free(piece);
-    return good;
+    return true;
+}
+
+static bool take_piece(void *ctx, const struct piece *piece) {
+    struct stream *s = ctx;
+    return s->sink(s->ctx, piece->bytes, piece->n);
+}
+
+bool source_stream(struct source *source, uint64_t from, uint64_t to, sink_fn sink, void *ctx) {
+    struct stream s = {.source = source, .at = from, .to = to, .wanted = PIECE_WANTED, .sink = sink, .ctx = ctx};
+    return relay(make_piece, take_piece, &s, TAKE_HERE);
 }
 
 bool to_stdout(void *ctx, const void *bytes, size_t n) {

@@ -23,6 +23,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../tools/relay.c" /* as the tool packs and unpacks */
+
 #define TYPESIZE 8
 #define PIECE ((size_t)8 << 20)
 
@@ -98,10 +100,30 @@ static void set(holdall_options *o, int option, int64_t value)
     check(holdall_options_set(o, option, value, &err), "options");
 }
 
+struct flow {
+    int fd;
+    holdall_schunk *s;
+    uint64_t at, all;
+};
+
+static bool from_file(void *ctx, struct piece *piece)
+{
+    struct flow *f = ctx;
+    ssize_t n = piece_room(piece, PIECE) ? read(f->fd, piece->bytes, PIECE) : -1;
+    piece->n = n;
+    return n >= 0;
+}
+
+static bool to_schunk(void *ctx, const struct piece *piece)
+{
+    struct flow *f = ctx;
+    return holdall_schunk_append(f->s, piece->bytes, piece->n, &err) == HOLDALL_OK;
+}
+
 static double pack(const char *file, const char *path, int codec, int level, int checksum, int durability, int threads)
 {
     uint64_t size;
-    holdall_schunk *s;
+    struct flow f = {0};
     holdall_options *o = holdall_options_new();
     set(o, HOLDALL_OPT_CODEC, codec);
     set(o, HOLDALL_OPT_LEVEL, level);
@@ -109,18 +131,13 @@ static double pack(const char *file, const char *path, int codec, int level, int
     set(o, HOLDALL_OPT_DURABILITY, durability);
     set(o, HOLDALL_OPT_THREADS, threads);
     double start = now();
-    int fd = open_file(file, O_RDONLY, &size);
-    uint8_t *piece = room(PIECE);
-    check(holdall_schunk_create(path, HOLDALL_NEW, HOLDALL_FORMAT_BLOSCPACK, TYPESIZE, o, &s, &err), "create");
-    for (ssize_t n; (n = read(fd, piece, PIECE)) != 0;) {
-        if (n < 0)
-            die(file);
-        check(holdall_schunk_append(s, piece, n, &err), "append");
-    }
-    check(holdall_schunk_commit(s, &err), "commit");
-    holdall_schunk_close(s);
-    free(piece);
-    close(fd);
+    f.fd = open_file(file, O_RDONLY, &size);
+    check(holdall_schunk_create(path, HOLDALL_NEW, HOLDALL_FORMAT_BLOSCPACK, TYPESIZE, o, &f.s, &err), "create");
+    if (!relay(from_file, to_schunk, &f, MAKE_HERE))
+        die(file);
+    check(holdall_schunk_commit(f.s, &err), "commit");
+    holdall_schunk_close(f.s);
+    close(f.fd);
     double took = now() - start;
     holdall_options_free(o);
     return took;
@@ -138,27 +155,53 @@ static holdall_schunk *open_schunk(const char *path, int io, int threads, int ve
     return s;
 }
 
-/* Reads all, and writes it where fd is a file. */
-static double read_all(const char *path, const char *file, int io, int threads, int verify)
+static size_t piece_size(const struct flow *f)
+{
+    return f->all - f->at < PIECE ? f->all - f->at : PIECE;
+}
+
+static bool from_schunk(void *ctx, struct piece *piece)
+{
+    struct flow *f = ctx;
+    size_t n = piece_size(f);
+    if (!piece_room(piece, PIECE) || holdall_schunk_read(f->s, f->at, piece->bytes, n, &err) != HOLDALL_OK)
+        return false;
+    f->at += n;
+    piece->n = n;
+    return true;
+}
+
+static bool to_file(void *ctx, const struct piece *piece)
+{
+    struct flow *f = ctx;
+    return write(f->fd, piece->bytes, piece->n) == (ssize_t)piece->n;
+}
+
+static double unpack(const char *path, const char *file, int threads)
 {
     uint64_t size;
     double start = now();
-    int fd = file ? open_file(file, O_WRONLY | O_CREAT | O_TRUNC, &size) : -1;
-    holdall_schunk *s = open_schunk(path, io, threads, verify);
-    uint64_t all = holdall_schunk_nbytes(s);
+    struct flow f = {.fd = open_file(file, O_WRONLY | O_CREAT | O_TRUNC, &size), .s = open_schunk(path, 0, threads, 1)};
+    f.all = holdall_schunk_nbytes(f.s);
+    if (!relay(from_schunk, to_file, &f, TAKE_HERE))
+        die(file);
+    holdall_schunk_close(f.s);
+    close(f.fd);
+    return now() - start;
+}
+
+static double read_all(const char *path, int io, int threads, int verify)
+{
+    double start = now();
+    struct flow f = {.s = open_schunk(path, io, threads, verify)};
     uint8_t *piece = room(PIECE);
-    for (uint64_t at = 0; at < all;) {
-        size_t n = all - at < PIECE ? all - at : PIECE;
-        check(holdall_schunk_read(s, at, piece, n, &err), "read");
-        if (file && write(fd, piece, n) != (ssize_t)n)
-            die(file);
-        at += n;
+    f.all = holdall_schunk_nbytes(f.s);
+    for (size_t n; (n = piece_size(&f)) > 0; f.at += n) {
+        check(holdall_schunk_read(f.s, f.at, piece, n, &err), "read");
         sink += piece[n - 1];
     }
-    holdall_schunk_close(s);
+    holdall_schunk_close(f.s);
     free(piece);
-    if (file)
-        close(fd);
     return now() - start;
 }
 
@@ -338,9 +381,9 @@ static void run(char **w, int n)
     if (n == 8 && !strcmp(w[0], "pack"))
         answer = pack(w[1], w[2], atoi(w[3]), atoi(w[4]), atoi(w[5]), atoi(w[6]), atoi(w[7]));
     else if (n == 4 && !strcmp(w[0], "unpack"))
-        answer = read_all(w[1], w[2], HOLDALL_IO_READ, atoi(w[3]), 1);
+        answer = unpack(w[1], w[2], atoi(w[3]));
     else if (n == 5 && !strcmp(w[0], "read"))
-        answer = read_all(w[1], NULL, atoi(w[2]), atoi(w[3]), atoi(w[4]));
+        answer = read_all(w[1], atoi(w[2]), atoi(w[3]), atoi(w[4]));
     else if (n == 4 && !strcmp(w[0], "open"))
         answer = open_often(w[1], atoi(w[2]), atol(w[3]));
     else if (n == 6 && !strcmp(w[0], "slice"))

@@ -11,7 +11,7 @@ use crate::error::{Result, fail};
 use crate::io::{Access, File};
 use crate::{memory, parallel};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Encoded chunks that wait in memory before they go to a file.
 const MEMORY: usize = if cfg!(test) { 24 << 10 } else { 8 << 20 };
@@ -88,7 +88,9 @@ impl Bloscpack {
     /// Encodes all that waits, the last of it as a chunk that is not full.
     pub(super) fn flush(&mut self) -> Result<()> {
         self.close_chunk()?;
-        self.encode_pending(self.pending.len())
+        self.encode_pending(self.pending.len())?;
+        self.buffers = Mutex::default();
+        Ok(())
     }
 
     /// Encodes the first `n` bytes of what waits.
@@ -102,53 +104,15 @@ impl Bloscpack {
         done
     }
 
-    /// Encodes content and puts its chunks behind the last. While some are encoded, those before are written.
-    fn push_content(&mut self, content: &[u8]) -> Result<()> {
-        let mut waiting = Vec::new();
-        for group in content.chunks(self.chunk_size.saturating_mul(self.threads.max(1) * 2)) {
-            let pieces: Vec<&[u8]> = group.chunks(self.chunk_size).collect();
-            let (encoded, written) = self.encode_and_write(&pieces, &waiting);
-            self.push_written(std::mem::take(&mut waiting), written)?;
-            for chunk in encoded {
-                waiting.push(self.place(chunk?)?);
-            }
-        }
-        let (_, written) = self.encode_and_write(&[], &waiting);
-        self.push_written(waiting, written)
-    }
-
-    fn push_written(&mut self, chunks: Vec<Placed>, written: Result<()>) -> Result<()> {
-        written?;
-        chunks.into_iter().try_for_each(|c| self.slots.push(c.slot))
-    }
-
     fn encode_many(&self, pieces: &[&[u8]]) -> Vec<Result<Vec<u8>>> {
-        self.encode_and_write(pieces, &[]).0
-    }
-
-    fn encode_and_write(&self, pieces: &[&[u8]], chunks: &[Placed]) -> (Vec<Result<Vec<u8>>>, Result<()>) {
-        enum Job<'a> {
-            Encode(&'a [u8], &'a mut Result<Vec<u8>>),
-            Write(&'a Placed, &'a mut Result<()>),
-        }
-        if !chunks.is_empty() && self.file_threads() == 1 {
-            let written = chunks.iter().try_for_each(|c| self.write_part(c));
-            return (self.encode_and_write(pieces, &[]).0, written);
-        }
-        let each = if pieces.len() + chunks.len() > 1 { 1 } else { self.threads };
+        let each = if pieces.len() > 1 { 1 } else { self.threads };
         let mut encoded: Vec<Result<Vec<u8>>> = pieces.iter().map(|_| Ok(Vec::new())).collect();
-        let mut written: Vec<Result<()>> = chunks.iter().map(|_| Ok(())).collect();
-        let mut jobs: Vec<Job<'_>> = chunks.iter().zip(&mut written).map(|(c, w)| Job::Write(c, w)).collect();
-        jobs.extend(pieces.iter().zip(&mut encoded).map(|(p, e)| Job::Encode(p, e)));
-        parallel::for_each(self.threads, jobs, |job| match job {
-            Job::Encode(content, chunk) => *chunk = self.encode_sealed(content, each),
-            Job::Write(chunk, written) => *written = self.write_part(chunk),
-        });
-        (encoded, written.into_iter().collect())
+        parallel::for_each(self.threads, pieces.iter().zip(&mut encoded).collect(), |(piece, chunk)| *chunk = self.encode_sealed(piece, each));
+        encoded
     }
 
-    fn encode_sealed(&self, content: &[u8], threads: usize) -> Result<Vec<u8>> {
-        let mut bytes = Vec::new();
+    pub(super) fn encode_sealed(&self, content: &[u8], threads: usize) -> Result<Vec<u8>> {
+        let mut bytes = self.buffers.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
         self.encode(content, &mut bytes, threads)?;
         widen(&mut bytes, self.spare_bytes);
         seal(bytes, self.header.checksum)
@@ -160,30 +124,38 @@ impl Bloscpack {
 
     /// Keeps an encoded chunk with its digest.
     pub(super) fn store(&mut self, bytes: Vec<u8>) -> Result<Slot> {
-        let chunk = self.place(bytes)?;
-        self.write_part(&chunk)?;
-        Ok(chunk.slot)
+        let (file, n) = (self.part_for(bytes.len())?, bytes.len());
+        let slot = self.put(file.as_deref(), self.part_end, bytes)?;
+        self.kept(file.is_some(), n as u64);
+        Ok(slot)
     }
 
-    /// Gives an encoded chunk with its digest a place, where it is to be written to if that is in a file.
-    fn place(&mut self, bytes: Vec<u8>) -> Result<Placed> {
+    /// Where chunks of so many bytes are kept: the temporary file, or memory.
+    pub(super) fn part_for(&mut self, n: usize) -> Result<Option<Arc<dyn File>>> {
+        let memory = self.main.is_some() && self.in_memory.saturating_add(n) <= MEMORY;
+        if memory { Ok(None) } else { self.part_file().map(Some) }
+    }
+
+    /// Puts an encoded chunk into that file, or keeps it in memory.
+    pub(super) fn put(&self, file: Option<&dyn File>, at: u64, mut bytes: Vec<u8>) -> Result<Slot> {
         let h = blosc::Header::parse(&bytes)?;
-        let (cbytes, nbytes) = (h.cbytes as u32, h.nbytes as u32);
-        if self.main.is_some() && self.in_memory + bytes.len() <= MEMORY {
-            self.in_memory += bytes.len();
-            let slot = Slot { place: Place::Memory(bytes.into()), cbytes, nbytes, flags: h.flags };
-            return Ok(Placed { slot, bytes: Vec::new() });
-        }
-        self.part_file()?;
-        let at = self.part_end;
-        self.part_end = at.saturating_add(bytes.len() as u64);
-        Ok(Placed { slot: Slot { place: Place::Part(at), cbytes, nbytes, flags: h.flags }, bytes })
+        let place = match file {
+            Some(file) => {
+                file.write_at(at, &bytes)?;
+                bytes.clear();
+                self.buffers.lock().unwrap_or_else(PoisonError::into_inner).push(bytes);
+                Place::Part(at)
+            }
+            None => Place::Memory(bytes.into()),
+        };
+        Ok(Slot { place, cbytes: h.cbytes as u32, nbytes: h.nbytes as u32, flags: h.flags })
     }
 
-    fn write_part(&self, chunk: &Placed) -> Result<()> {
-        match (&chunk.slot.place, &self.part) {
-            (Place::Part(at), Some(file)) => file.write_at(*at, &chunk.bytes),
-            _ => Ok(()),
+    pub(super) fn kept(&mut self, in_file: bool, n: u64) {
+        if in_file {
+            self.part_end = self.part_end.saturating_add(n);
+        } else {
+            self.in_memory = self.in_memory.saturating_add(n as usize);
         }
     }
 
@@ -340,12 +312,6 @@ impl Bloscpack {
         self.pending.truncate(kept);
         Ok(())
     }
-}
-
-/// A chunk that has its place, and its bytes where they are still to be written there.
-struct Placed {
-    slot: Slot,
-    bytes: Vec<u8>,
 }
 
 /// Puts the digest behind a chunk.

@@ -11,6 +11,7 @@ mod edit;
 pub mod header;
 #[cfg(test)]
 mod layout_tests;
+mod line;
 pub mod metadata;
 pub mod offsets;
 mod open;
@@ -34,7 +35,7 @@ use crate::options::{Opt, Options};
 use header::{Dialect, Header};
 use slots::Slots;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// Bytes of content in a chunk where nothing else is said.
 const DEFAULT_CHUNK: usize = 1 << 20;
@@ -58,6 +59,9 @@ pub struct Bloscpack {
     /// The temporary file with what waits for the commit.
     part: Option<Arc<dyn File>>,
     part_end: u64,
+    /// Of chunks that were written, for those that come: asking the system for memory again and again takes longer than to
+    /// fill it.
+    buffers: Mutex<Vec<Vec<u8>>>,
     /// Bytes of the encoded chunks that wait in memory.
     in_memory: usize,
     /// Where the last chunk in the file ends, and the length of the file.

@@ -17,7 +17,7 @@ use crate::json::Value;
 use crate::memory;
 use crate::options::{Opt, Options};
 use std::ffi::OsStr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// Options that opening knows; those of creating are these and more.
 pub const OPEN_OPTIONS: &[Opt] = &[Opt::Threads, Opt::MemoryLimit, Opt::Io, Opt::Verify, Opt::SkipDamaged];
@@ -136,6 +136,7 @@ impl Bloscpack {
             part: None,
             part_end: 0,
             in_memory: 0,
+            buffers: Mutex::default(),
             end: 0,
             size: 0,
             offsets_are_right: true,
