@@ -3,7 +3,8 @@ table and whether the goals are met.
 
 The packages are called from Python, as their users do; holdall from C (bench_blpk.c). HOLDALL_LIB is the library,
 HOLDALL_BENCH_MB how much data (default 400), HOLDALL_BENCH_ROUNDS how many rounds (5), HOLDALL_BENCH_ONLY which parts
-("files", "slices", "chunks", "memory"; default all).
+("files", "slices", "chunks", "memory", "kernels"; default all). CARGO builds and runs the kernels' own measurement,
+examples/filters.rs: no C program can call them.
 
 Chunks in memory are 1 MiB, coded one by one on one thread; the time is that thread's, so that what else the machine does
 counts for little. The goals for them hold at equal ratio: decoding, both take
@@ -34,7 +35,7 @@ from theirs import bloscpack
 
 MB = int(os.environ.get("HOLDALL_BENCH_MB", 400))
 ROUNDS = int(os.environ.get("HOLDALL_BENCH_ROUNDS", 5))
-ONLY = os.environ.get("HOLDALL_BENCH_ONLY", "files slices chunks memory").split()
+ONLY = os.environ.get("HOLDALL_BENCH_ONLY", "files slices chunks memory kernels").split()
 CHUNK = 1 << 20
 ITEMS, OPENS = 1000, 100
 CRC32, READ, MAP = 2, 0, 1
@@ -298,6 +299,30 @@ def bind(ours, *command):
     return lambda: ours.time(*command)
 
 
+# ---- kernels
+
+
+def kernel_lines():
+    """The filters' kernels, one thread, beside memcpy over the same bytes."""
+    command = [os.environ.get("CARGO", "cargo"), "run", "--quiet", "--locked", "--release", "--example", "filters", "4", "8"]
+    out = subprocess.run(command, cwd=HERE.parents[1], capture_output=True, text=True)
+    if out.returncode != 0:
+        sys.exit(f"{' '.join(command)}: {out.stderr}")
+    found, part = {}, ""
+    for line in out.stdout.splitlines():
+        if line.startswith("-- "):
+            part = line[3:]
+            continue
+        name, speed = line.removesuffix(" GB/s").rsplit(None, 1)
+        # memcpy is there twice
+        found.setdefault(part, {}).setdefault(name, float(speed))
+    yield "| kernel and typesize, 1 thread | " + " | ".join(f"{part}, GB/s | of memcpy" for part in found) + " |"
+    yield "| --- |" + " --: | --: |" * len(found)
+    for name in next(iter(found.values())):
+        cells = [(f"{speeds[name]:.1f}", f"{speeds[name] / speeds['memcpy']:.2f}") if name in speeds else ("", "") for speeds in found.values()]
+        yield f"| {name} | " + " | ".join(f"{speed} | {ratio}" for speed, ratio in cells) + " |"
+
+
 # ---- memory
 
 
@@ -425,6 +450,8 @@ def compare(ours, folder, content):
         *(line for row in rows for line in row.lines()),
         "",
         *(memory_lines(ours, folder) if "memory" in ONLY else ()),
+        "",
+        *(kernel_lines() if "kernels" in ONLY else ()),
         "",
         *(f"{'PASS' if met else 'FAIL'} {words}" for met, words in goals),
         f"{sum(met for met, _ in goals)} of {len(goals)} goals are met",
