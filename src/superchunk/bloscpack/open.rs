@@ -2,10 +2,11 @@
 #![forbid(unsafe_code)]
 
 use super::header::{Dialect, Header};
+use super::layout::Layout;
 use super::metadata::Form;
 use super::read::is_damage;
 use super::slots::{Place, Slot, Slots};
-use super::table::{BLOSC_HEADER, ChunkPlace, ChunkTable};
+use super::table::{BLOSC_HEADER, ChunkPlace};
 use super::{Bloscpack, DEFAULT_CHUNK};
 use crate::blosc::{self, Codec, Filter, Params, Pipeline, Target};
 use crate::checksum::Sum;
@@ -143,6 +144,7 @@ impl Bloscpack {
             unchanged: None,
             damage: None,
             doubt: None,
+            mended: false,
             missing: 0,
             unsure: None,
             mode: Mode::Append,
@@ -182,15 +184,9 @@ impl Bloscpack {
 
     /// Takes in the file as it is.
     pub(super) fn load(&mut self, main: Arc<dyn File>) -> Result<()> {
-        self.header = Header::read(&*main)?;
-        if let Some(place) = &self.header.meta {
-            match place.read(&*main, self.memory_limit) {
-                Ok(json) => self.meta = Some(json),
-                Err(e) if is_damage(e.status) => self.meta_damage = Some(e),
-                Err(e) => return Err(e),
-            }
-        }
-        let table = ChunkTable::read(&*main, &self.header, self.memory_limit)?;
+        let Layout { header, table, meta, meta_damage, mended } = Layout::find(&*main, self.memory_limit)?;
+        (self.header, self.meta_changed, self.mended) = (header, mended && meta.is_some(), mended);
+        (self.meta, self.meta_damage) = (meta, meta_damage);
         (self.end, self.offsets_are_right, self.size) = (table.end, table.by_offsets, main.size()?);
         (self.damage, self.doubt) = (table.damage, table.doubt);
         self.main = Some(main);
@@ -273,7 +269,7 @@ impl Bloscpack {
             (Some(e), _) if self.missing > 0 => {
                 partial(e, &format!("; {} chunks before it are there: HOLDALL_OPT_SKIP_DAMAGED reads them, repair keeps them", self.slots.len()))
             }
-            (_, Some(e)) if self.verify => partial(e, "; HOLDALL_OPT_SKIP_DAMAGED reads it as it is, repair mends it"),
+            (_, Some(e)) if self.verify || self.mended => partial(e, "; HOLDALL_OPT_SKIP_DAMAGED reads it as it is, repair mends it"),
             _ => Ok(()),
         }
     }
