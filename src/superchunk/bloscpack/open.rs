@@ -41,6 +41,9 @@ pub enum Mode {
     Replace,
 }
 
+/// A chunk of fewer bytes than this may be short because there was no more content.
+const SHORT: usize = 16 << 10;
+
 impl Bloscpack {
     /// Opens a file that is there.
     pub fn open(path: &OsStr, mode: Mode, options: &Options) -> Result<Bloscpack> {
@@ -77,6 +80,7 @@ impl Bloscpack {
                     return Err(fail!(Unsupported, "{}: the layout of Bloscpack's first trials can be read only; copy it to change it", b.name()));
                 }
                 b.go_on_as_it_is()?;
+                b.longer_chunks();
                 if options.given(Opt::ChunkBytes) == Some(b.chunk_size as i64) {
                     b.whole_items()?;
                 }
@@ -305,6 +309,20 @@ impl Bloscpack {
         let wanted = self.options.given(Opt::ChunkBytes).map(|n| n as usize).filter(|_| first.is_none());
         let typesize = self.params.typesize.max(1);
         wanted.or(stored).or(first).unwrap_or((DEFAULT_CHUNK / typesize * typesize).max(typesize))
+    }
+
+    /// Bloscpack makes chunks no longer than the content at hand: one that is short and alone says nothing of those
+    /// to come, and is filled up.
+    fn longer_chunks(&mut self) {
+        let n = self.chunk_size;
+        if self.slots.len() != 1 || n >= SHORT || self.slots.nbytes() != n as u64 {
+            return;
+        }
+        // whole items, and whole rows where it held such
+        let typesize = self.params.typesize.max(1);
+        let unit = if n.is_multiple_of(typesize) { n } else { typesize };
+        let usual = DEFAULT_CHUNK / unit * unit;
+        self.chunk_size = self.options.given(Opt::ChunkBytes).map_or(usual, |given| given as usize).max(n);
     }
 
     /// Sets the metadata; `None` removes it. It must be JSON.
