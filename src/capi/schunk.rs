@@ -56,8 +56,8 @@ fn only_bloscpack(format: holdall_format) -> Result<()> {
 /// HOLDALL_E_UNSUPPORTED), and the layout of the papers on BLZ and bcolz.
 /// Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO, _VERIFY, _SKIP_DAMAGED; with HOLDALL_APPEND also _DURABILITY, _LOCK,
 /// _CODEC, _FILTERS (where they are not given, new chunks are made like the last one), _LEVEL (which no file keeps),
-/// _BLOCK_BYTES, _CHUNK_BYTES (it counts where there is no content yet), _SPARE_CHUNKS, _SPARE_BYTES. Progress is told
-/// by _VERIFY 2 and holdall_schunk_checksum().
+/// _BLOCK_BYTES, _CHUNK_BYTES (it counts where there is no content yet, or one chunk of less than 16 KiB, which appends
+/// then fill up), _SPARE_CHUNKS, _SPARE_BYTES. Progress is told by _VERIFY 2 and holdall_schunk_checksum().
 /// HOLDALL_E_FORMAT: it is none, or chunks of it are missing or not where header and offsets say; the position is
 /// that of the first such chunk. HOLDALL_OPT_SKIP_DAMAGED opens what is there, holdall_repair() makes it whole.
 #[unsafe(no_mangle)]

@@ -277,6 +277,26 @@ class Bloscpack(unittest.TestCase):
                 self.history(path, data, case, rng)
                 path.unlink()
 
+    def test_what_ours_append_to_one_short_chunk_of_theirs(self):
+        rng = random.Random(f"{SEED} short")
+        for n, offsets, sum in itertools.product((1, 8, 100, (16 << 10) - 8), (False, True), (0, 2)):
+            with self.subTest(n=n, offsets=offsets, sum=sum, seed=SEED):
+                path, data, more = self.path(), content(rng, 8, n), content(rng, 8, 1_500_000)
+                theirs.pack(path, data, "lz4", 1, sum, 8, 1 << 20, offsets=offsets)
+                with h.Schunk(path, h.APPEND, durability=0) as s:
+                    s.append(more[:100_000])
+                    s.append(more[100_000:])
+                    s.commit()
+                found = theirs.Found(path)
+                self.assertTrue(found.content == data + more)
+                self.assertEqual(len(found.sizes), 2)
+                if offsets:
+                    theirs.append(path, data, "lz4", 1)
+                    self.assertTrue(theirs.Found(path).content == data + more + data)
+                with h.Schunk(path) as s:
+                    self.assertTrue(s.read() == data + more + (data if offsets else b""))
+                path.unlink()
+
     # ---- NumPy arrays
 
     def arrays(self):

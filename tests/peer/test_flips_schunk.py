@@ -183,9 +183,9 @@ class Flips(unittest.TestCase):
                 if begin[2] <= at:
                     self.assertGreaterEqual(len(kept), len(CHUNKS) - 1, "other chunks")
                     self.assertEqual(kept, set(range(len(CHUNKS))) - {sum_of(e <= at for e in ends[1:])})
-                elif begin[1] <= at or 64 <= at:
+                elif begin[1] <= at or 64 <= at or offsets and (at == 5 or 16 <= at):
                     self.assertEqual(len(kept), len(CHUNKS), "no chunk was damaged")
-                # else in header, or head of the metadata: what says where the chunks are
+                # else what says how chunks are checked, or, without offsets, where they are
                 if flip % 4 == 0:
                     self.repaired(rows)
 

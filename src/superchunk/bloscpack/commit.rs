@@ -283,7 +283,7 @@ impl Bloscpack {
         }
         (self.part_end, self.in_memory) = (0, 0);
         (self.changed, self.meta_changed) = (false, false);
-        (self.damage, self.doubt, self.unsure) = (None, None, None);
+        (self.damage, self.doubt, self.unsure, self.mended) = (None, None, None, false);
         if self.chunk_size == 0 {
             self.chunk_size = DEFAULT_CHUNK;
         }

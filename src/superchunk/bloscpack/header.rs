@@ -20,7 +20,7 @@ use crate::io::File;
 
 const MAGIC: &[u8; 4] = b"blpk";
 /// Bytes that are enough to tell the dialects apart: a header and the head of a metadata section.
-const PREFIX: usize = 64;
+pub const PREFIX: usize = 64;
 /// Bytes of an entry in the offsets table.
 pub const ENTRY: u64 = 8;
 

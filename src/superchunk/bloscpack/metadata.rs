@@ -8,6 +8,7 @@
 use crate::checksum::Sum;
 use crate::error::{Result, fail};
 use crate::io::File;
+use crate::json::Value;
 use crate::memory;
 use libdeflater::{CompressionLvl, Compressor, DecompressionError, Decompressor};
 
@@ -20,6 +21,8 @@ const MAGIC: &[u8; 8] = b"JSON\0\0\0\0";
 const MAGIC_WITH_SPACES: &[u8; 8] = b"JSON    ";
 const CODEC_NONE: u8 = 0;
 const CODEC_ZLIB: u8 = 1;
+/// What zlib's format begins with, and JSON cannot.
+const ZLIB: u8 = 0x78;
 /// The room that v3 keeps where nobody says otherwise, in sizes of the JSON.
 const ROOM: usize = 10;
 /// zlib's format packs 1032 bytes into one at best.
@@ -96,13 +99,10 @@ impl MetaPlace {
     pub fn of_rfc(last_field: [u8; 8], packed: bool, rest: &[u8]) -> Result<MetaPlace> {
         let [s0, s1, s2, s3, reserved @ ..] = last_field;
         let size = i32::from_le_bytes([s0, s1, s2, s3]);
-        let begins = match rest.first() {
-            Some(0x78) => packed,
-            Some(b) => !packed && (b.is_ascii_whitespace() || b.is_ascii_digit() || b"{[\"-tfnNI".contains(b)),
-            None => false,
-        };
         match u32::try_from(size) {
-            Ok(size) if size > 0 && reserved == [0; 4] && begins => Ok(MetaPlace { room: size, stored: size, form: Form::Rfc { packed } }),
+            Ok(size) if size > 0 && reserved == [0; 4] && begins(rest, packed) => {
+                Ok(MetaPlace { room: size, stored: size, form: Form::Rfc { packed } })
+            }
             _ => Err(fail!(
                 Format,
                 "metadata were expected behind the header: neither a section that begins with JSON nor {size} bytes of JSON are there"
@@ -133,20 +133,26 @@ impl MetaPlace {
     }
 
     fn load(&self, file: &dyn File, limit: u64) -> Result<Vec<u8>> {
-        let mut stored = memory::zeroed(memory::allow(self.stored.into(), limit, "metadata")?)?;
-        file.read_exact_at(self.stored_at(), &mut stored)?;
+        let stored = self.stored_bytes(file, limit)?;
         let json = match &self.form {
             Form::Rfc { packed: false } => stored,
             Form::Rfc { packed: true } => unpack(&stored, limit)?,
-            Form::Section(section) => {
-                self.check(file, section, &stored)?;
-                section.open(stored, limit)?
-            }
+            Form::Section(section) => section.open(stored, limit)?,
         };
         match std::str::from_utf8(&json) {
             Ok(_) => Ok(json),
             Err(e) => Err(fail!(Format, "metadata: JSON was expected, this is no text: {e}")),
         }
+    }
+
+    /// What is stored, its digest checked.
+    fn stored_bytes(&self, file: &dyn File, limit: u64) -> Result<Vec<u8>> {
+        let mut stored = memory::zeroed(memory::allow(self.stored.into(), limit, "metadata")?)?;
+        file.read_exact_at(self.stored_at(), &mut stored)?;
+        if let Form::Section(section) = &self.form {
+            self.check(file, section, &stored)?;
+        }
+        Ok(stored)
     }
 
     fn check(&self, file: &dyn File, section: &Section, stored: &[u8]) -> Result<()> {
@@ -218,6 +224,45 @@ impl Section {
     }
 }
 
+/// Can metadata of the older layout begin like this?
+pub(super) fn begins(bytes: &[u8], packed: bool) -> bool {
+    match bytes.first() {
+        Some(&ZLIB) => packed,
+        Some(b) => !packed && (b.is_ascii_whitespace() || b.is_ascii_digit() || b"{[\"-tfnNI".contains(b)),
+        None => false,
+    }
+}
+
+/// The head that a damaged one was, if its room and its digest take so many bytes: the digest fits, and what is
+/// stored is JSON.
+pub(super) fn other_head(file: &dyn File, damaged: &[u8; HEAD], bytes: u32, limit: u64) -> Option<[u8; HEAD]> {
+    let [_, _, _, _, _, _, _, _, options, _, _, level, n0, n1, n2, n3, r0, r1, r2, r3, s0, s1, s2, s3, user_codec @ ..] = *damaged;
+    let [size, said, stored] = [[n0, n1, n2, n3], [r0, r1, r2, r3], [s0, s1, s2, s3]].map(u32::from_le_bytes);
+    for sum in (1..=8).chain([0]).filter_map(|n| Sum::from_number(n).ok()) {
+        let Some(room) = bytes.checked_sub(sum.size() as u32) else { continue };
+        // without a digest nothing else tells how long the room is
+        for stored in [stored, size].into_iter().filter(|n| *n <= room && (sum.size() > 0 || room == said)) {
+            let mut section = Section { options, sum, codec: CODEC_NONE, level, size: stored, user_codec };
+            let place = MetaPlace { room, stored, form: Form::Section(section.clone()) };
+            let Ok(mut json) = place.stored_bytes(file, limit) else { continue };
+            if json.first() == Some(&ZLIB) {
+                let Ok(unpacked) = unpack(&json, limit) else { continue };
+                (json, section.codec, section.size) = (unpacked, CODEC_ZLIB, 0);
+                section.size = u32::try_from(json.len()).ok()?;
+            }
+            if Value::parse(&json).is_ok() {
+                return section.head(room, stored).first_chunk().copied();
+            }
+        }
+    }
+    None
+}
+
+/// The head of a section that holds nothing in so many bytes.
+pub(super) fn empty_head(bytes: u32) -> Option<[u8; HEAD]> {
+    Section { codec: CODEC_NONE, ..Section::new(Sum::None, 0) }.head(bytes, 0).first_chunk().copied()
+}
+
 /// The whole section for v3: head, JSON, room to grow (10 times the JSON, unless it is said), digest.
 pub fn section(json: &[u8], room: Option<u32>, form: &Section) -> Result<(MetaPlace, Vec<u8>)> {
     let usual = || u32::try_from(json.len().saturating_mul(ROOM)).unwrap_or(u32::MAX);
@@ -231,7 +276,8 @@ fn encode_section(json: &[u8], room: u32, form: &Section) -> Result<Option<(Meta
     let packed = match form.level {
         0 if size <= room => None,
         0 => Some(pack(json, DEFAULT_LEVEL)?),
-        level => Some(pack(json, level)?),
+        // whoever wrote it
+        level => Some(pack(json, level.min(9))?),
     };
     let packed = packed.filter(|p| p.len() < json.len());
     let codec = if packed.is_some() { CODEC_ZLIB } else { CODEC_NONE };

@@ -4,14 +4,17 @@
 //! - [`metadata`]: the user's JSON behind it.
 //! - [`offsets`]: the table of chunk positions.
 //! - [`table`]: where each chunk really is, and what is left of a damaged file.
+//! - `mend`: what a damaged header must have been. `layout`: all of these together.
 //! - `open`, `read`, `edit`, `commit`, `repair`: the five things that are done with a [`Bloscpack`].
 
 mod commit;
 mod edit;
 pub mod header;
+mod layout;
 #[cfg(test)]
 mod layout_tests;
 mod line;
+mod mend;
 pub mod metadata;
 pub mod offsets;
 mod open;
@@ -73,6 +76,8 @@ pub struct Bloscpack {
     unchanged: Option<(u64, u64)>,
     damage: Option<Error>,
     doubt: Option<Error>,
+    /// Is the header another one than the file has? Then the doubt says so.
+    mended: bool,
     /// Chunks that should be behind the last that was found.
     missing: u64,
     /// A chunk is lost or damaged that may have had another size than it has here.

@@ -2,10 +2,11 @@
 #![forbid(unsafe_code)]
 
 use super::header::{Dialect, Header};
+use super::layout::Layout;
 use super::metadata::Form;
 use super::read::is_damage;
 use super::slots::{Place, Slot, Slots};
-use super::table::{BLOSC_HEADER, ChunkPlace, ChunkTable};
+use super::table::{BLOSC_HEADER, ChunkPlace};
 use super::{Bloscpack, DEFAULT_CHUNK};
 use crate::blosc::{self, Codec, Filter, Params, Pipeline, Target};
 use crate::checksum::Sum;
@@ -39,6 +40,9 @@ pub enum Mode {
     /// What is there stays until the first commit replaces it.
     Replace,
 }
+
+/// A chunk of fewer bytes than this may be short because there was no more content.
+const SHORT: usize = 16 << 10;
 
 impl Bloscpack {
     /// Opens a file that is there.
@@ -76,6 +80,7 @@ impl Bloscpack {
                     return Err(fail!(Unsupported, "{}: the layout of Bloscpack's first trials can be read only; copy it to change it", b.name()));
                 }
                 b.go_on_as_it_is()?;
+                b.longer_chunks();
                 if options.given(Opt::ChunkBytes) == Some(b.chunk_size as i64) {
                     b.whole_items()?;
                 }
@@ -143,6 +148,7 @@ impl Bloscpack {
             unchanged: None,
             damage: None,
             doubt: None,
+            mended: false,
             missing: 0,
             unsure: None,
             mode: Mode::Append,
@@ -182,15 +188,9 @@ impl Bloscpack {
 
     /// Takes in the file as it is.
     pub(super) fn load(&mut self, main: Arc<dyn File>) -> Result<()> {
-        self.header = Header::read(&*main)?;
-        if let Some(place) = &self.header.meta {
-            match place.read(&*main, self.memory_limit) {
-                Ok(json) => self.meta = Some(json),
-                Err(e) if is_damage(e.status) => self.meta_damage = Some(e),
-                Err(e) => return Err(e),
-            }
-        }
-        let table = ChunkTable::read(&*main, &self.header, self.memory_limit)?;
+        let Layout { header, table, meta, meta_damage, mended } = Layout::find(&*main, self.memory_limit)?;
+        (self.header, self.meta_changed, self.mended) = (header, mended && meta.is_some(), mended);
+        (self.meta, self.meta_damage) = (meta, meta_damage);
         (self.end, self.offsets_are_right, self.size) = (table.end, table.by_offsets, main.size()?);
         (self.damage, self.doubt) = (table.damage, table.doubt);
         self.main = Some(main);
@@ -273,7 +273,7 @@ impl Bloscpack {
             (Some(e), _) if self.missing > 0 => {
                 partial(e, &format!("; {} chunks before it are there: HOLDALL_OPT_SKIP_DAMAGED reads them, repair keeps them", self.slots.len()))
             }
-            (_, Some(e)) if self.verify => partial(e, "; HOLDALL_OPT_SKIP_DAMAGED reads it as it is, repair mends it"),
+            (_, Some(e)) if self.verify || self.mended => partial(e, "; HOLDALL_OPT_SKIP_DAMAGED reads it as it is, repair mends it"),
             _ => Ok(()),
         }
     }
@@ -309,6 +309,20 @@ impl Bloscpack {
         let wanted = self.options.given(Opt::ChunkBytes).map(|n| n as usize).filter(|_| first.is_none());
         let typesize = self.params.typesize.max(1);
         wanted.or(stored).or(first).unwrap_or((DEFAULT_CHUNK / typesize * typesize).max(typesize))
+    }
+
+    /// Bloscpack makes chunks no longer than the content at hand: one that is short and alone says nothing of those
+    /// to come, and is filled up.
+    fn longer_chunks(&mut self) {
+        let n = self.chunk_size;
+        if self.slots.len() != 1 || n >= SHORT || self.slots.nbytes() != n as u64 {
+            return;
+        }
+        // whole items, and whole rows where it held such
+        let typesize = self.params.typesize.max(1);
+        let unit = if n.is_multiple_of(typesize) { n } else { typesize };
+        let usual = DEFAULT_CHUNK / unit * unit;
+        self.chunk_size = self.options.given(Opt::ChunkBytes).map_or(usual, |given| given as usize).max(n);
     }
 
     /// Sets the metadata; `None` removes it. It must be JSON.

@@ -142,6 +142,16 @@ impl Bloscpack {
 
     /// Calls `f` with a chunk as it is stored, its digest checked.
     pub(super) fn stored<R>(&self, slot: &Slot, f: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
+        let (mut f, mut result) = (Some(f), None);
+        self.with_stored(slot, &mut |chunk| {
+            result = f.take().map(|f| f(chunk));
+            Ok(())
+        })?;
+        result.unwrap_or_else(|| Err(fail!(State, "no chunk")))
+    }
+
+    /// The same, once for all kinds of results.
+    fn with_stored(&self, slot: &Slot, f: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         match &slot.place {
             Place::Memory(bytes) => self.checked(slot, bytes, f),
             Place::Main(at) => self.fetched(&self.main, *at, slot, f),
@@ -150,7 +160,7 @@ impl Bloscpack {
         }
     }
 
-    fn fetched<R>(&self, file: &Option<Arc<dyn File>>, at: u64, slot: &Slot, f: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
+    fn fetched(&self, file: &Option<Arc<dyn File>>, at: u64, slot: &Slot, f: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         thread_local!(static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) });
         let file = file.as_ref().ok_or_else(|| fail!(State, "its file is not open"))?;
         let n = slot.cbytes as usize + self.header.checksum.size();
@@ -170,7 +180,7 @@ impl Bloscpack {
         result
     }
 
-    fn checked<R>(&self, slot: &Slot, bytes: &[u8], f: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
+    fn checked(&self, slot: &Slot, bytes: &[u8], f: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let (chunk, digest) = bytes.split_at_checked(slot.cbytes as usize).unwrap_or_default();
         let sum = self.header.checksum;
         if self.verify && sum.size() > 0 && sum.of(chunk) != digest {
@@ -241,6 +251,10 @@ impl Bloscpack {
 
     /// Reads every chunk and checks all that can be; tells each fault to `fault`, until it returns false.
     pub fn verify(&self, mut fault: impl FnMut(&Error) -> bool) -> Result<Verified> {
+        self.verify_all(&mut fault)
+    }
+
+    fn verify_all(&self, fault: &mut dyn FnMut(&Error) -> bool) -> Result<Verified> {
         let mut v = Verified::default();
         let group = self.threads.max(1) * 4;
         for first in (0..self.slots.len()).step_by(group) {

@@ -124,6 +124,8 @@ impl Sample {
             Some(i) if self.offsets.is_empty() && at < self.places[i].start + 16 => i,
             Some(_) => n - 1,
             None if self.offsets.contains(&at) || self.safe_meta.contains(&at) || self.bare_meta.contains(&at) && at > 32 => n,
+            // offsets say where they are, whatever the header says
+            None if !self.offsets.is_empty() && (at == 5 || at >= 16) => n,
             None => 0,
         }
     }
@@ -282,5 +284,59 @@ fn damage_in_several_places_is_not_silent() {
             }
             s.repair(&hurt, 0, &how);
         }
+    }
+}
+
+/// What repair makes of a file of v3 whose head is damaged at these places: how many of its chunks are as they
+/// were, and whether the metadata are.
+fn mended(damage: &[(Range<usize>, u8)]) -> (usize, bool, String) {
+    let s = Sample::new(Form::new(3, 1, 2), true);
+    let mut hurt = s.bytes.clone();
+    for (range, value) in damage {
+        hurt[range.clone()].fill(*value);
+    }
+    assert!(open(&hurt, &strict().with(Opt::Verify, 0).unwrap()).is_err());
+    let b = open(&hurt, &skipping()).unwrap();
+    let mut words = String::new();
+    let v = b
+        .verify(|e| {
+            words.push_str(&e.message);
+            true
+        })
+        .unwrap();
+    assert_eq!((v.sound, v.bad), (s.places.len() as u64, 0), "{words}");
+    let disk = SimDisk::with_files(&BTreeMap::from([(NAME.into(), hurt)]));
+    repair_in(&disk.folder(), OsStr::new(NAME), &strict()).unwrap();
+    let now = State::of(&reader(&disk.folder()).unwrap()).unwrap();
+    assert!(now.meta.is_none() || now.meta == s.state.meta);
+    let mut w = Form::new(3, 1, 2).append(&disk.folder()).unwrap();
+    w.append(&[1; 1000]).unwrap();
+    w.commit().unwrap();
+    (now.chunks.iter().zip(&s.state.chunks).filter(|(a, b)| a == b).count(), now.meta.is_some(), words)
+}
+
+#[test]
+fn a_header_is_mended_by_what_the_offsets_say() {
+    let all = Sample::new(Form::new(3, 1, 2), true).places.len();
+    // the number of chunks, that of the spare offsets, both; options
+    for damage in [(16..24, 0), (16..17, 200), (23..24, 0x80), (16..24, 0xff), (24..32, 0xff), (24..25, 99), (16..32, 0x55), (5..6, 0), (5..6, 0x82)]
+    {
+        let (same, meta, words) = mended(std::slice::from_ref(&damage));
+        assert_eq!((same, meta), (all, true), "{damage:?}: {words}");
+        assert!(words.contains("header: bytes") && !words.contains("metadata"), "{damage:?}: {words}");
+    }
+    // magic, kind of the digest, codec, size, room, stored bytes
+    for damage in
+        [(32..40, 0), (36..37, 7), (41..42, 9), (41..42, 3), (41..42, 0), (42..43, 1), (44..48, 0xee), (48..52, 0), (48..52, 0xff), (52..56, 0xff)]
+    {
+        let (same, meta, words) = mended(std::slice::from_ref(&damage));
+        assert_eq!((same, meta), (all, true), "{damage:?}: {words}");
+        assert!(words.contains("metadata head: bytes"), "{damage:?}: {words}");
+    }
+    // all of it, or the metadata as well: they are lost
+    for damage in [vec![(32..64, 0)], vec![(33..36, 1), (64..68, 1)]] {
+        let (same, meta, words) = mended(&damage);
+        assert_eq!((same, meta), (all, false), "{damage:?}: {words}");
+        assert!(words.contains("metadata head: bytes"), "{damage:?}: {words}");
     }
 }

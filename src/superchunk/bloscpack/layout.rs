@@ -1,0 +1,59 @@
+//! What a file consists of: header, metadata, chunks; by its header, or, where that is damaged, by one that fits
+//! the rest better.
+#![forbid(unsafe_code)]
+
+use super::header::Header;
+use super::mend::mend;
+use super::read::is_damage;
+use super::table::ChunkTable;
+use crate::error::{Error, Result, Status};
+use crate::io::File;
+
+/// The parts of a file.
+pub struct Layout {
+    pub header: Header,
+    pub table: ChunkTable,
+    pub meta: Option<Vec<u8>>,
+    pub meta_damage: Option<Error>,
+    /// Is the header another one than the file has? The table's doubt tells what is wrong with that.
+    pub mended: bool,
+}
+
+impl Layout {
+    /// Finds the parts of `file`; memory for at most `limit` bytes.
+    pub fn find(file: &dyn File, limit: u64) -> Result<Layout> {
+        let first = Header::read(file).and_then(|h| Layout::by(h, file, limit));
+        let sound = |l: &Layout| l.table.damage.is_none() && l.table.doubt.is_none();
+        match &first {
+            Ok(l) if sound(l) && l.meta_damage.is_none() => return first,
+            Err(e) if !is_damage(e.status) => return first,
+            _ => {}
+        }
+        let guess = mend(file, limit)
+            .and_then(|found| found.map(|m| Layout::by(m.header, file, limit).map(|l| l.guessed(m.meta_is_lost, m.why))).transpose());
+        let found = |l: &Layout| l.table.chunks.iter().filter(|c| !c.is_lost()).count();
+        match guess {
+            Ok(Some(l)) if first.as_ref().map_or(found(&l) > 0, |f| l.table.damage.is_none() || found(&l) > found(f)) => Ok(l),
+            Err(e) if !is_damage(e.status) && e.status != Status::Limit => Err(e),
+            _ => first,
+        }
+    }
+
+    fn by(header: Header, file: &dyn File, limit: u64) -> Result<Layout> {
+        let (meta, meta_damage) = match header.meta.as_ref().map(|place| place.read(file, limit)).transpose() {
+            Ok(json) => (json, None),
+            Err(e) if is_damage(e.status) => (None, Some(e)),
+            Err(e) => return Err(e),
+        };
+        let table = ChunkTable::read(file, &header, limit)?;
+        Ok(Layout { header, table, meta, meta_damage, mended: false })
+    }
+
+    fn guessed(mut self, meta_is_lost: bool, why: Error) -> Layout {
+        if meta_is_lost {
+            (self.meta, self.meta_damage) = (None, Some(why.clone()));
+        }
+        self.table.doubt = Some(why);
+        Layout { mended: true, ..self }
+    }
+}
