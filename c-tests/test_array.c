@@ -188,7 +188,7 @@ static void an_array_grows_and_is_cut_along_its_first_dimension(void)
     check_rows(a, 0, 200);
     OK(holdall_array_read(a, SHAPE(200, 39), SHAPE(1, 1), NULL, &item, NULL, 4, &err));
     EQUAL(item, 0);
-    GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_remove(a, 0, 0, 1, &err));
+    GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_remove(a, 1, 0, 1, &err));
     GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_remove(a, 1, 39, 1, &err));
     GIVES(HOLDALL_E_RANGE, holdall_array_remove(a, 0, ROWS, 1, &err));
     GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_resize(a, SHAPE(ROWS, 1), &err));
@@ -202,6 +202,39 @@ static void an_array_grows_and_is_cut_along_its_first_dimension(void)
     a = open_array(in_tmp("c.blp"), HOLDALL_READ);
     check_rows(a, 0, 200);
     holdall_array_close(a);
+}
+
+static void rows_are_put_in_and_taken_away_in_the_middle(void)
+{
+    static int32_t rows[50 * COLUMNS];
+    create_matrix(in_tmp("i.blp"), HOLDALL_NEW);
+    holdall_array *a = open_array(in_tmp("i.blp"), HOLDALL_APPEND);
+    OK(holdall_array_remove(a, 0, 100, 50, &err));
+    check_shape(a, ROWS - 50, COLUMNS);
+    check_rows(a, 0, 100);
+    fill(rows, 100, 50);
+    OK(holdall_array_insert(a, 0, 100, 50, rows, sizeof rows, &err));
+    check_rows(a, 0, ROWS);
+    OK(holdall_array_insert(a, 0, 7, 0, NULL, 0, &err));
+    fill(rows, ROWS, 50);
+    OK(holdall_array_insert(a, 0, ROWS, 50, rows, sizeof rows, &err));
+    GIVES(HOLDALL_E_RANGE, holdall_array_insert(a, 0, ROWS + 51, 50, rows, sizeof rows, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_array_insert(a, 0, 7, 50, rows, sizeof rows - 1, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_array_insert(a, 0, 7, UINT64_MAX, rows, sizeof rows, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_array_insert(a, 2, 7, 1, rows, 4, &err));
+    GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_insert(a, 1, 0, 1, rows, (ROWS + 50) * 4, &err));
+    CHECK(says("axis 0"));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_array_insert(NULL, 0, 7, 50, rows, sizeof rows, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_array_insert(a, 0, 7, 50, NULL, sizeof rows, &err));
+    OK(holdall_array_commit(a, &err));
+    holdall_array_close(a);
+    a = open_array(in_tmp("i.blp"), HOLDALL_READ);
+    check_shape(a, ROWS + 50, COLUMNS);
+    check_rows(a, 0, ROWS + 50);
+    GIVES(HOLDALL_E_STATE, holdall_array_insert(a, 0, 7, 50, rows, sizeof rows, &err));
+    GIVES(HOLDALL_E_STATE, holdall_array_remove(a, 0, 7, 50, &err));
+    holdall_array_close(a);
+    TIDY();
 }
 
 static void positions_are_written(void)
@@ -488,6 +521,7 @@ int main(void)
     RUN(single_items_and_positions_are_read);
     RUN(changes_count_from_the_commit_on);
     RUN(an_array_grows_and_is_cut_along_its_first_dimension);
+    RUN(rows_are_put_in_and_taken_away_in_the_middle);
     RUN(positions_are_written);
     RUN(metadata_go_with_the_array);
     RUN(arrays_of_no_and_of_many_dimensions);

@@ -900,8 +900,25 @@ holdall_status holdall_array_append(holdall_array *array,
                                     size_t src_size,
                                     holdall_error *err);
 
-/* Takes away `count` places of an axis from `at` on. HOLDALL_E_UNSUPPORTED: they are not the last ones of the slowest
- * dimension. HOLDALL_E_RANGE: there are fewer. */
+/* Puts `count` new places into the slowest dimension (see holdall_array_order()) before place `at`; where that is its
+ * length, this is holdall_array_append(). src: as there. Content behind moves: chunks are made anew from there on, or up to
+ * where their limits fall together again (`count` a multiple of the rows in a chunk). So put in many at once. They count
+ * from the next commit on; on failure nothing was put in.
+ * HOLDALL_E_RANGE: `at` is beyond the end. HOLDALL_E_UNSUPPORTED: another axis. HOLDALL_E_ARGUMENT: src_size is not that of
+ * the new items. All else, about chunks that have to move: as holdall_schunk_read(). */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_array_insert(holdall_array *array,
+                                    uint32_t axis,
+                                    uint64_t at,
+                                    uint64_t count,
+                                    const void *src,
+                                    size_t src_size,
+                                    holdall_error *err);
+
+/* Takes away `count` places of the slowest dimension from `at` on, from the next commit on. Those at its end just go;
+ * else content behind them moves, and costs what it does for holdall_array_insert(). On failure nothing was taken.
+ * HOLDALL_E_RANGE: there are fewer. HOLDALL_E_UNSUPPORTED: another axis. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_array_remove(holdall_array *array,

@@ -372,8 +372,32 @@ pub unsafe extern "C" fn holdall_array_append(
     })
 }
 
-/// Takes away `count` places of an axis from `at` on. HOLDALL_E_UNSUPPORTED: they are not the last ones of the slowest
-/// dimension. HOLDALL_E_RANGE: there are fewer.
+/// Puts `count` new places into the slowest dimension (see holdall_array_order()) before place `at`; where that is its
+/// length, this is holdall_array_append(). src: as there. Content behind moves: chunks are made anew from there on, or up to
+/// where their limits fall together again (`count` a multiple of the rows in a chunk). So put in many at once. They count
+/// from the next commit on; on failure nothing was put in.
+/// HOLDALL_E_RANGE: `at` is beyond the end. HOLDALL_E_UNSUPPORTED: another axis. HOLDALL_E_ARGUMENT: src_size is not that of
+/// the new items. All else, about chunks that have to move: as holdall_schunk_read().
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_array_insert(
+    array: *mut holdall_array,
+    axis: u32,
+    at: u64,
+    count: u64,
+    src: *const c_void,
+    src_size: usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle_mut(borrow_mut(array), err, |a| {
+        a.inner.insert(axis as usize, at, count, slice(src.cast(), src_size, "src")?)?;
+        Ok(HOLDALL_OK)
+    })
+}
+
+/// Takes away `count` places of the slowest dimension from `at` on, from the next commit on. Those at its end just go;
+/// else content behind them moves, and costs what it does for holdall_array_insert(). On failure nothing was taken.
+/// HOLDALL_E_RANGE: there are fewer. HOLDALL_E_UNSUPPORTED: another axis.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_remove(array: *mut holdall_array, axis: u32, at: u64, count: u64, err: *mut holdall_error) -> holdall_status {

@@ -4,7 +4,7 @@
 //! - [`metadata`]: the user's JSON behind it.
 //! - [`offsets`]: the table of chunk positions.
 //! - [`table`]: where each chunk really is, and what is left of a damaged file.
-//! - `open`, `read`, `edit`, `commit`, `repair`: the five things that are done with a [`Bloscpack`].
+//! - `open`, `read`, `edit`, `splice`, `commit`, `repair`: the things that are done with a [`Bloscpack`].
 
 mod commit;
 mod edit;
@@ -18,6 +18,7 @@ mod open;
 mod read;
 mod repair;
 mod slots;
+mod splice;
 pub mod table;
 #[cfg(test)]
 mod tests;
