@@ -237,6 +237,91 @@ static void rows_are_put_in_and_taken_away_in_the_middle(void)
     TIDY();
 }
 
+static void an_array_is_copied(void)
+{
+    const holdall_format blpk = HOLDALL_FORMAT_BLOSCPACK;
+    holdall_array *a = open_array(in_tmp("a.blp"), HOLDALL_READ), *b;
+    holdall_options *options = options_of(WITH(HOLDALL_OPT_CODEC, HOLDALL_CODEC_LZ4, HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_SHA256));
+    OK(holdall_array_copy(a, in_tmp("copy.blp"), HOLDALL_NEW, blpk, SHAPE(7, COLUMNS), NULL, options, &err));
+    holdall_options_free(options);
+    b = open_array(in_tmp("copy.blp"), HOLDALL_READ);
+    check_shape(b, ROWS, COLUMNS);
+    check_rows(b, 0, ROWS);
+    EQUAL(holdall_array_chunkshape(b)[0], 7);
+    CHECK(strcmp(holdall_array_dtype(b), "<i4") == 0);
+    /* its own file, under any name */
+    CHECK(symlink(in_tmp("copy.blp"), in_tmp("link.blp")) == 0 && link(in_tmp("copy.blp"), in_tmp("hard.blp")) == 0);
+    static const char *const own[] = {"copy.blp", "link.blp", "hard.blp"};
+    for (size_t i = 0; i < COUNT(own); i++)
+        GIVES(HOLDALL_E_ARGUMENT, holdall_array_copy(b, in_tmp(own[i]), HOLDALL_REPLACE, blpk, NULL, NULL, NULL, &err));
+    CHECK(says("copy"));
+    GIVES(HOLDALL_E_EXISTS, holdall_array_copy(a, in_tmp("copy.blp"), HOLDALL_NEW, blpk, NULL, NULL, NULL, &err));
+    GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_copy(a, in_tmp("no.blp"), HOLDALL_NEW, HOLDALL_FORMAT_BAGZ, NULL, NULL, NULL, &err));
+    GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_copy(a, in_tmp("no.blp"), HOLDALL_NEW, blpk, NULL, SHAPE(1, 1), NULL, &err));
+    GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_copy(a, in_tmp("no.blp"), HOLDALL_NEW, blpk, SHAPE(7, 7), NULL, NULL, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_array_copy(a, NULL, HOLDALL_NEW, blpk, NULL, NULL, NULL, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_array_copy(NULL, in_tmp("no.blp"), HOLDALL_NEW, blpk, NULL, NULL, NULL, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_array_copy(a, in_tmp("no.blp"), HOLDALL_READ, blpk, NULL, NULL, NULL, &err));
+    options = options_of(WITH(HOLDALL_OPT_FORMAT_VERSION, 2));
+    GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_copy(a, in_tmp("no.blp"), HOLDALL_NEW, blpk, NULL, NULL, options, &err));
+    holdall_options_free(options);
+    CHECK(!there(in_tmp("no.blp")));
+    OK(holdall_array_copy(b, in_tmp("copy2.blp"), HOLDALL_REPLACE, blpk, NULL, NULL, NULL, &err));
+    OK(holdall_array_copy(a, in_tmp("copy2.blp"), HOLDALL_REPLACE, blpk, NULL, NULL, NULL, &err));
+    holdall_array_close(a);
+    holdall_array_close(b);
+    unlink(in_tmp("link.blp"));
+    unlink(in_tmp("hard.blp"));
+    TIDY();
+}
+
+static int stop_at_once(void *ctx, uint64_t done, uint64_t total)
+{
+    (void)done;
+    (void)total;
+    *(int *)ctx += 1;
+    return 1;
+}
+
+static void a_superchunk_is_copied(void)
+{
+    const holdall_format blpk = HOLDALL_FORMAT_BLOSCPACK;
+    holdall_schunk *s, *c;
+    const void *value;
+    char got[24];
+    size_t n;
+    int told = 0;
+    holdall_options *options = options_of(WITH(HOLDALL_OPT_FORMAT_VERSION, 103));
+    OK(holdall_schunk_create(in_tmp("sc.blp"), HOLDALL_NEW, blpk, 8, options, &s, &err));
+    holdall_options_free(options);
+    OK(holdall_schunk_append(s, "0123456789abcdefghijklmn", 24, &err));
+    OK(holdall_schunk_meta_set(s, "", "[1]", 3, &err));
+    OK(holdall_schunk_commit(s, &err));
+    OK(holdall_schunk_copy(s, in_tmp("sc3.blp"), HOLDALL_NEW, blpk, NULL, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_copy(s, in_tmp("sc.blp"), HOLDALL_REPLACE, blpk, NULL, &err));
+    options = options_of(WITH(HOLDALL_OPT_FORMAT_VERSION, 2));
+    GIVES(HOLDALL_E_UNSUPPORTED, holdall_schunk_copy(s, in_tmp("sc2.blp"), HOLDALL_NEW, blpk, options, &err));
+    holdall_options_free(options);
+    options = holdall_options_new();
+    holdall_options_on_progress(options, stop_at_once, &told);
+    GIVES(HOLDALL_E_CANCELLED, holdall_schunk_copy(s, in_tmp("sc2.blp"), HOLDALL_NEW, blpk, options, &err));
+    CHECK(told == 1 && !there(in_tmp("sc2.blp")));
+    holdall_options_free(options);
+    GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_copy(s, in_tmp("sc2.blp"), HOLDALL_NEW, HOLDALL_FORMAT_BAGZ, NULL, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_copy(s, NULL, HOLDALL_NEW, blpk, NULL, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_copy(NULL, in_tmp("sc2.blp"), HOLDALL_NEW, blpk, NULL, &err));
+    holdall_schunk_close(s);
+    OK(holdall_schunk_open(in_tmp("sc3.blp"), HOLDALL_READ, NULL, &c, &err));
+    EQUAL(holdall_schunk_version(c), 3);
+    EQUAL(holdall_schunk_typesize(c), 8);
+    OK(holdall_schunk_read(c, 0, got, sizeof got, &err));
+    CHECK(memcmp(got, "0123456789abcdefghijklmn", 24) == 0);
+    OK(holdall_schunk_meta_get(c, "", &value, &n, &err));
+    CHECK(n == 3 && memcmp(value, "[1]", 3) == 0);
+    holdall_schunk_close(c);
+    TIDY();
+}
+
 static void positions_are_written(void)
 {
     create_matrix(in_tmp("d.blp"), HOLDALL_NEW);
@@ -522,6 +607,8 @@ int main(void)
     RUN(changes_count_from_the_commit_on);
     RUN(an_array_grows_and_is_cut_along_its_first_dimension);
     RUN(rows_are_put_in_and_taken_away_in_the_middle);
+    RUN(an_array_is_copied);
+    RUN(a_superchunk_is_copied);
     RUN(positions_are_written);
     RUN(metadata_go_with_the_array);
     RUN(arrays_of_no_and_of_many_dimensions);

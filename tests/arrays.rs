@@ -8,7 +8,7 @@ use holdall::error::Status;
 use holdall::io::Folder;
 use holdall::io::functions::{Answer, Functions, FunctionsFolder, Refusal};
 use holdall::options::{Opt, Options};
-use holdall::superchunk::bloscpack::{Bloscpack, Mode};
+use holdall::superchunk::bloscpack::{Bloscpack, Destination, Mode};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -475,6 +475,59 @@ fn any_change_does_as_in_memory() {
         assert_eq!(again.shape(), committed.shape);
         assert!(all(&again) == committed.bytes);
     }
+}
+
+#[test]
+fn copies_are_as_what_they_are_made_from() {
+    let mut r = Random(4);
+    for _ in 0..200 {
+        let shape: Vec<u64> = shape(&mut r).into_iter().take(4).collect();
+        let mut c = case(&mut r, shape);
+        let mut array = open(&c.folder, Mode::Append);
+        // what is not committed is copied too
+        change(&mut array, &mut c.model, &mut r);
+        let (_, folder) = memory();
+        let mut options = Options::new().with(Opt::FormatVersion, r.one_of(&[0, 3, 103])).unwrap();
+        let mut chunks = None;
+        match r.below(3) {
+            0 => options.set(Opt::ChunkBytes, 1 + r.below(2000) as i64).unwrap(),
+            1 if array.slowest().is_some() && array.chunkshape().iter().product::<u64>() > 0 => {
+                let mut shape = array.shape().to_vec();
+                shape[array.slowest().unwrap()] = 1 + r.below(5);
+                chunks = Some(shape);
+            }
+            _ => {}
+        }
+        let to = Destination { folder: folder.clone(), name: name().into(), mode: Mode::New, options };
+        assert!(!array.copy(to, chunks.as_deref()).unwrap());
+        let copy = open(&folder, Mode::Read);
+        assert!(all(&copy) == c.model.bytes);
+        assert_eq!((copy.shape(), copy.order(), copy.dtype()), (array.shape(), array.order(), array.dtype()));
+        if let Some(chunks) = chunks {
+            assert_eq!(copy.chunkshape(), chunks);
+        }
+        for _ in 0..3 {
+            check_read(&copy, &c.model, &mut r);
+        }
+    }
+}
+
+#[test]
+fn a_copy_keeps_metadata_and_is_refused_where_they_have_no_place() {
+    let json = r#"{"shape":[3,4], "dtype":"  '<i2'", "order":"F", "container":"numpy", "unit":"m"}"#;
+    let mut a = array_of(json, &[5; 24]).unwrap();
+    a.insert(1, 2, 2, &[6; 12]).unwrap();
+    let (_, folder) = memory();
+    let copy = |chunks: Option<&[u64]>, version| {
+        let options = Options::new().with(Opt::FormatVersion, version).unwrap();
+        a.copy(Destination { folder: folder.clone(), name: name().into(), mode: Mode::Replace, options }, chunks).map_err(|e| e.status)
+    };
+    assert_eq!(copy(Some(&[3, 2]), 3), Ok(false));
+    assert_eq!(open(&folder, Mode::Read).meta().unwrap(), json.replace("[3,4]", "[3,6]").as_bytes());
+    assert_eq!((open(&folder, Mode::Read).file().chunk_size(), all(&open(&folder, Mode::Read))), (12, all(&a)));
+    assert_eq!(copy(Some(&[2, 6]), 3), Err(Status::Unsupported));
+    assert_eq!(copy(Some(&[3, 0]), 3), Err(Status::Argument));
+    assert_eq!(copy(None, 2), Err(Status::Unsupported));
 }
 
 #[test]

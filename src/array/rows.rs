@@ -17,14 +17,12 @@ use crate::error::{Error, Result, fail};
 use crate::io::{Folder, file};
 use crate::memory;
 use crate::options::{Opt, Options};
-use crate::superchunk::bloscpack::{Bloscpack, Mode};
+use crate::superchunk::bloscpack::{Bloscpack, Destination, Mode, keep_room};
 use std::ffi::OsStr;
 use std::sync::{Arc, OnceLock};
 
 /// Bytes of a chunk, about, where nothing else is said.
 const DEFAULT_CHUNK: u64 = 1 << 20;
-/// Chunks for whose offsets a new superchunk keeps room beforehand: for fewer it does so unasked, for more it is too much.
-const OFFSETS: std::ops::Range<u64> = 1000..1 << 20;
 
 /// An open array. It sees its own changes at once; others see them after the commit.
 pub struct Array {
@@ -108,6 +106,16 @@ impl Array {
         let mut file = Bloscpack::create_in(folder, name, mode, typesize, &options)?;
         file.meta_set(Some(meta.to_json().as_bytes()))?;
         Ok(Array::with(file, meta, len, &options))
+    }
+
+    /// Copies it, as it is here and now, with its metadata. `chunks`: as creating has it, with rows along the slowest
+    /// dimension; none: as here. All else as [`Bloscpack::copy`].
+    pub fn copy(&self, mut to: Destination, chunks: Option<&[u64]>) -> Result<bool> {
+        if chunks.is_some() || to.options.given(Opt::ChunkBytes).is_some() {
+            to.options = with_chunks(&self.meta, self.nbytes(), chunks, &to.options)?;
+        }
+        let json = with_shape(self.meta()?, &self.meta.shape)?;
+        self.content.file.copy_as(to, Some(json.as_bytes()), self.nbytes(), &|at, dst| self.content.read(at, dst))
     }
 
     // ---- what it is
@@ -386,13 +394,20 @@ fn slowest(meta: &ArrayMeta) -> Option<usize> {
 fn with_chunks(meta: &ArrayMeta, len: u64, chunks: Option<&[u64]>, options: &Options) -> Result<Options> {
     let mut options = options.clone();
     let item = meta.dtype.item.size.max(1) as u64;
-    let row = nbytes(meta.shape.get(1..).unwrap_or_default(), meta.dtype.item.size).filter(|row| *row > 0).unwrap_or(item);
+    let mut unit = meta.shape.clone();
+    if let Some(n) = slowest(meta).and_then(|d| unit.get_mut(d)) {
+        *n = 1;
+    }
+    let row = nbytes(&unit, meta.dtype.item.size).filter(|row| *row > 0).unwrap_or(item);
     let size = match chunks {
         Some(chunks) => {
-            if chunks.is_empty() || chunks.len() != meta.shape.len() || chunks.iter().skip(1).ne(meta.shape.iter().skip(1)) {
+            let rows = slowest(meta).and_then(|d| chunks.get(d).zip(unit.get_mut(d))).map_or(0, |(rows, n)| {
+                *n = *rows;
+                *rows
+            });
+            if unit.is_empty() || unit != chunks {
                 return Err(fail!(Unsupported, "chunks of {chunks:?}: in a Bloscpack file they are rows of {:?}", meta.shape));
             }
-            let rows = chunks.first().copied().unwrap_or(0);
             if rows == 0 || options.given(Opt::ChunkBytes).is_some() {
                 return Err(fail!(Argument, "chunks of {rows} rows, and HOLDALL_OPT_CHUNK_BYTES {:?}", options.given(Opt::ChunkBytes)));
             }
@@ -404,10 +419,7 @@ fn with_chunks(meta: &ArrayMeta, len: u64, chunks: Option<&[u64]>, options: &Opt
         }
     };
     options.set(Opt::ChunkBytes, i64::try_from(size).unwrap_or(i64::MAX))?;
-    let many = len / size.max(1);
-    if OFFSETS.contains(&many) && options.given(Opt::SpareChunks).is_none() && matches!(options.get(Opt::FormatVersion, 0), 0 | 3) {
-        options.set(Opt::SpareChunks, i64::try_from(many).unwrap_or(i64::MAX))?;
-    }
+    keep_room(&mut options, len)?;
     Ok(options)
 }
 

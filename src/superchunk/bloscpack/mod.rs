@@ -4,9 +4,10 @@
 //! - [`metadata`]: the user's JSON behind it.
 //! - [`offsets`]: the table of chunk positions.
 //! - [`table`]: where each chunk really is, and what is left of a damaged file.
-//! - `open`, `read`, `edit`, `splice`, `commit`, `repair`: the things that are done with a [`Bloscpack`].
+//! - `open`, `read`, `edit`, `splice`, `commit`, `copy`, `repair`: the things that are done with a [`Bloscpack`].
 
 mod commit;
+mod copy;
 mod edit;
 pub mod header;
 #[cfg(test)]
@@ -23,6 +24,7 @@ pub mod table;
 #[cfg(test)]
 mod tests;
 
+pub use copy::{Destination, keep_room};
 pub use open::{Mode, OPEN_OPTIONS};
 pub use read::{Verified, verify};
 pub use repair::{Repaired, repair, repair_in};
