@@ -188,7 +188,7 @@ static void an_array_grows_and_is_cut_along_its_first_dimension(void)
     check_rows(a, 0, 200);
     OK(holdall_array_read(a, SHAPE(200, 39), SHAPE(1, 1), NULL, &item, NULL, 4, &err));
     EQUAL(item, 0);
-    GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_remove(a, 0, 0, 1, &err));
+    GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_remove(a, 1, 0, 1, &err));
     GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_remove(a, 1, 39, 1, &err));
     GIVES(HOLDALL_E_RANGE, holdall_array_remove(a, 0, ROWS, 1, &err));
     GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_resize(a, SHAPE(ROWS, 1), &err));
@@ -202,6 +202,123 @@ static void an_array_grows_and_is_cut_along_its_first_dimension(void)
     a = open_array(in_tmp("c.blp"), HOLDALL_READ);
     check_rows(a, 0, 200);
     holdall_array_close(a);
+}
+
+static void rows_are_put_in_and_taken_away_in_the_middle(void)
+{
+    static int32_t rows[50 * COLUMNS];
+    create_matrix(in_tmp("i.blp"), HOLDALL_NEW);
+    holdall_array *a = open_array(in_tmp("i.blp"), HOLDALL_APPEND);
+    OK(holdall_array_remove(a, 0, 100, 50, &err));
+    check_shape(a, ROWS - 50, COLUMNS);
+    check_rows(a, 0, 100);
+    fill(rows, 100, 50);
+    OK(holdall_array_insert(a, 0, 100, 50, rows, sizeof rows, &err));
+    check_rows(a, 0, ROWS);
+    OK(holdall_array_insert(a, 0, 7, 0, NULL, 0, &err));
+    fill(rows, ROWS, 50);
+    OK(holdall_array_insert(a, 0, ROWS, 50, rows, sizeof rows, &err));
+    GIVES(HOLDALL_E_RANGE, holdall_array_insert(a, 0, ROWS + 51, 50, rows, sizeof rows, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_array_insert(a, 0, 7, 50, rows, sizeof rows - 1, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_array_insert(a, 0, 7, UINT64_MAX, rows, sizeof rows, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_array_insert(a, 2, 7, 1, rows, 4, &err));
+    GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_insert(a, 1, 0, 1, rows, (ROWS + 50) * 4, &err));
+    CHECK(says("axis 0"));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_array_insert(NULL, 0, 7, 50, rows, sizeof rows, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_array_insert(a, 0, 7, 50, NULL, sizeof rows, &err));
+    OK(holdall_array_commit(a, &err));
+    holdall_array_close(a);
+    a = open_array(in_tmp("i.blp"), HOLDALL_READ);
+    check_shape(a, ROWS + 50, COLUMNS);
+    check_rows(a, 0, ROWS + 50);
+    GIVES(HOLDALL_E_STATE, holdall_array_insert(a, 0, 7, 50, rows, sizeof rows, &err));
+    GIVES(HOLDALL_E_STATE, holdall_array_remove(a, 0, 7, 50, &err));
+    holdall_array_close(a);
+    TIDY();
+}
+
+static void an_array_is_copied(void)
+{
+    const holdall_format blpk = HOLDALL_FORMAT_BLOSCPACK;
+    holdall_array *a = open_array(in_tmp("a.blp"), HOLDALL_READ), *b;
+    holdall_options *options = options_of(WITH(HOLDALL_OPT_CODEC, HOLDALL_CODEC_LZ4, HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_SHA256));
+    OK(holdall_array_copy(a, in_tmp("copy.blp"), HOLDALL_NEW, blpk, SHAPE(7, COLUMNS), NULL, options, &err));
+    holdall_options_free(options);
+    b = open_array(in_tmp("copy.blp"), HOLDALL_READ);
+    check_shape(b, ROWS, COLUMNS);
+    check_rows(b, 0, ROWS);
+    EQUAL(holdall_array_chunkshape(b)[0], 7);
+    CHECK(strcmp(holdall_array_dtype(b), "<i4") == 0);
+    /* its own file, under any name */
+    CHECK(link(in_tmp("copy.blp"), in_tmp("hard.blp")) == 0);
+    static const char *const own[] = {"copy.blp", "hard.blp"};
+    for (size_t i = 0; i < COUNT(own); i++)
+        GIVES(HOLDALL_E_ARGUMENT, holdall_array_copy(b, in_tmp(own[i]), HOLDALL_REPLACE, blpk, NULL, NULL, NULL, &err));
+    CHECK(says("copy"));
+    GIVES(HOLDALL_E_EXISTS, holdall_array_copy(a, in_tmp("copy.blp"), HOLDALL_NEW, blpk, NULL, NULL, NULL, &err));
+    GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_copy(a, in_tmp("no.blp"), HOLDALL_NEW, HOLDALL_FORMAT_BAGZ, NULL, NULL, NULL, &err));
+    GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_copy(a, in_tmp("no.blp"), HOLDALL_NEW, blpk, NULL, SHAPE(1, 1), NULL, &err));
+    GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_copy(a, in_tmp("no.blp"), HOLDALL_NEW, blpk, SHAPE(7, 7), NULL, NULL, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_array_copy(a, NULL, HOLDALL_NEW, blpk, NULL, NULL, NULL, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_array_copy(NULL, in_tmp("no.blp"), HOLDALL_NEW, blpk, NULL, NULL, NULL, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_array_copy(a, in_tmp("no.blp"), HOLDALL_READ, blpk, NULL, NULL, NULL, &err));
+    options = options_of(WITH(HOLDALL_OPT_FORMAT_VERSION, 2));
+    GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_copy(a, in_tmp("no.blp"), HOLDALL_NEW, blpk, NULL, NULL, options, &err));
+    holdall_options_free(options);
+    CHECK(!there(in_tmp("no.blp")));
+    OK(holdall_array_copy(b, in_tmp("copy2.blp"), HOLDALL_REPLACE, blpk, NULL, NULL, NULL, &err));
+    OK(holdall_array_copy(a, in_tmp("copy2.blp"), HOLDALL_REPLACE, blpk, NULL, NULL, NULL, &err));
+    holdall_array_close(a);
+    holdall_array_close(b);
+    unlink(in_tmp("hard.blp"));
+    TIDY();
+}
+
+static int stop_at_once(void *ctx, uint64_t done, uint64_t total)
+{
+    (void)done;
+    (void)total;
+    *(int *)ctx += 1;
+    return 1;
+}
+
+static void a_superchunk_is_copied(void)
+{
+    const holdall_format blpk = HOLDALL_FORMAT_BLOSCPACK;
+    holdall_schunk *s, *c;
+    const void *value;
+    char got[24];
+    size_t n;
+    int told = 0;
+    holdall_options *options = options_of(WITH(HOLDALL_OPT_FORMAT_VERSION, 103));
+    OK(holdall_schunk_create(in_tmp("sc.blp"), HOLDALL_NEW, blpk, 8, options, &s, &err));
+    holdall_options_free(options);
+    OK(holdall_schunk_append(s, "0123456789abcdefghijklmn", 24, &err));
+    OK(holdall_schunk_meta_set(s, "", "[1]", 3, &err));
+    OK(holdall_schunk_commit(s, &err));
+    OK(holdall_schunk_copy(s, in_tmp("sc3.blp"), HOLDALL_NEW, blpk, NULL, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_copy(s, in_tmp("sc.blp"), HOLDALL_REPLACE, blpk, NULL, &err));
+    options = options_of(WITH(HOLDALL_OPT_FORMAT_VERSION, 2));
+    GIVES(HOLDALL_E_UNSUPPORTED, holdall_schunk_copy(s, in_tmp("sc2.blp"), HOLDALL_NEW, blpk, options, &err));
+    holdall_options_free(options);
+    options = holdall_options_new();
+    holdall_options_on_progress(options, stop_at_once, &told);
+    GIVES(HOLDALL_E_CANCELLED, holdall_schunk_copy(s, in_tmp("sc2.blp"), HOLDALL_NEW, blpk, options, &err));
+    CHECK(told == 1 && !there(in_tmp("sc2.blp")));
+    holdall_options_free(options);
+    GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_copy(s, in_tmp("sc2.blp"), HOLDALL_NEW, HOLDALL_FORMAT_BAGZ, NULL, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_copy(s, NULL, HOLDALL_NEW, blpk, NULL, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_copy(NULL, in_tmp("sc2.blp"), HOLDALL_NEW, blpk, NULL, &err));
+    holdall_schunk_close(s);
+    OK(holdall_schunk_open(in_tmp("sc3.blp"), HOLDALL_READ, NULL, &c, &err));
+    EQUAL(holdall_schunk_version(c), 3);
+    EQUAL(holdall_schunk_typesize(c), 8);
+    OK(holdall_schunk_read(c, 0, got, sizeof got, &err));
+    CHECK(memcmp(got, "0123456789abcdefghijklmn", 24) == 0);
+    OK(holdall_schunk_meta_get(c, "", &value, &n, &err));
+    CHECK(n == 3 && memcmp(value, "[1]", 3) == 0);
+    holdall_schunk_close(c);
+    TIDY();
 }
 
 static void positions_are_written(void)
@@ -488,6 +605,9 @@ int main(void)
     RUN(single_items_and_positions_are_read);
     RUN(changes_count_from_the_commit_on);
     RUN(an_array_grows_and_is_cut_along_its_first_dimension);
+    RUN(rows_are_put_in_and_taken_away_in_the_middle);
+    RUN(an_array_is_copied);
+    RUN(a_superchunk_is_copied);
     RUN(positions_are_written);
     RUN(metadata_go_with_the_array);
     RUN(arrays_of_no_and_of_many_dimensions);

@@ -708,6 +708,24 @@ HOLDALL_USE
 holdall_status holdall_schunk_commit(holdall_schunk *schunk,
                                      holdall_error *err);
 
+/* Writes content and named values, as this handle sees them, into a new superchunk with another codec, chunk size, checksum
+ * or layout: this is also how files are converted, those of version 0 too. It takes little memory, and the copy is there,
+ * whole, when the call is done, or not at all. mode, format: as for holdall_schunk_create().
+ * Options: those of holdall_schunk_create(). What is not given is as here: _CHUNK_BYTES, _CODEC and _FILTERS as the last chunk
+ * has them, _CHECKSUM (CRC-32 where there is none); the level is 5, the layout that of version 3. Progress is told in bytes.
+ * HOLDALL_E_ARGUMENT: path is this superchunk's own file. HOLDALL_E_UNSUPPORTED: there are metadata, and the layout that
+ * HOLDALL_OPT_FORMAT_VERSION asks for has none. HOLDALL_NOT_FOUND (> 0): HOLDALL_OPT_SKIP_DAMAGED was set for this handle, and
+ * what is damaged is zeros in the copy, or missing at its end or as metadata. Else as holdall_schunk_read() and
+ * holdall_schunk_commit(). */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_schunk_copy(const holdall_schunk *schunk,
+                                   const char *path,
+                                   holdall_mode mode,
+                                   holdall_format format,
+                                   const holdall_options *options,
+                                   holdall_error *err);
+
 /* ---- arrays: items of one type in a grid (Bloscpack) ---------------------------*/
 
 /* The most dimensions of an array. */
@@ -900,8 +918,25 @@ holdall_status holdall_array_append(holdall_array *array,
                                     size_t src_size,
                                     holdall_error *err);
 
-/* Takes away `count` places of an axis from `at` on. HOLDALL_E_UNSUPPORTED: they are not the last ones of the slowest
- * dimension. HOLDALL_E_RANGE: there are fewer. */
+/* Puts `count` new places into the slowest dimension (see holdall_array_order()) before place `at`; where that is its
+ * length, this is holdall_array_append(). src: as there. Content behind moves: chunks are made anew from there on, or up to
+ * where their limits fall together again (`count` a multiple of the rows in a chunk). So put in many at once. They count
+ * from the next commit on; on failure nothing was put in.
+ * HOLDALL_E_RANGE: `at` is beyond the end. HOLDALL_E_UNSUPPORTED: another axis. HOLDALL_E_ARGUMENT: src_size is not that of
+ * the new items. All else, about chunks that have to move: as holdall_schunk_read(). */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_array_insert(holdall_array *array,
+                                    uint32_t axis,
+                                    uint64_t at,
+                                    uint64_t count,
+                                    const void *src,
+                                    size_t src_size,
+                                    holdall_error *err);
+
+/* Takes away `count` places of the slowest dimension from `at` on, from the next commit on. Those at its end just go;
+ * else content behind them moves, and costs what it does for holdall_array_insert(). On failure nothing was taken.
+ * HOLDALL_E_RANGE: there are fewer. HOLDALL_E_UNSUPPORTED: another axis. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_array_remove(holdall_array *array,
@@ -909,6 +944,28 @@ holdall_status holdall_array_remove(holdall_array *array,
                                     uint64_t at,
                                     uint64_t count,
                                     holdall_error *err);
+
+/* Writes the array, as this handle sees it, into a new container, with other chunks, codec or checksum, or another layout:
+ * this is also how files are converted. Dtype with its spelling, shape, order and named values stay. It takes little memory,
+ * and is there, whole, when the call is done, or not at all. mode, format, blocks: as for holdall_array_create(). chunks: as
+ * there, but with any number of places of the slowest dimension (see holdall_array_order()); NULL: HOLDALL_OPT_CHUNK_BYTES,
+ * or as here.
+ * Options: those of holdall_schunk_create(). Codec, filter and checksum that are not given are as here (_FILTERS and _CODEC as
+ * the last chunk has them; CRC-32 for a file without checksums); the level is 5, the layout that of version 3. Progress is
+ * told in bytes.
+ * HOLDALL_E_ARGUMENT: path is this array's own file. HOLDALL_E_UNSUPPORTED: HOLDALL_OPT_FORMAT_VERSION 1 or 2, which have no
+ * place for what makes an array. HOLDALL_NOT_FOUND (> 0): HOLDALL_OPT_SKIP_DAMAGED was set for this handle, and what is
+ * damaged is zeros in the copy. Else as holdall_array_read() and holdall_array_commit(). */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_array_copy(const holdall_array *array,
+                                  const char *path,
+                                  holdall_mode mode,
+                                  holdall_format format,
+                                  const uint64_t *chunks,
+                                  const uint64_t *blocks,
+                                  const holdall_options *options,
+                                  holdall_error *err);
 
 /* Gives the array another shape, of ndim values, from the next commit on. What is new is zeros.
  * HOLDALL_E_UNSUPPORTED: another dimension than the slowest differs. */

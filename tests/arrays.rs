@@ -8,7 +8,7 @@ use holdall::error::Status;
 use holdall::io::Folder;
 use holdall::io::functions::{Answer, Functions, FunctionsFolder, Refusal};
 use holdall::options::{Opt, Options};
-use holdall::superchunk::bloscpack::{Bloscpack, Mode};
+use holdall::superchunk::bloscpack::{Bloscpack, Destination, Mode};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -214,14 +214,37 @@ impl Model {
 
     /// With another length of one dimension.
     fn resized(&self, axis: usize, n: u64) -> Model {
+        self.moved(axis, n, |i| (i < self.shape[axis]).then_some(i))
+    }
+
+    /// With another length of one dimension, where the items of each place are from `there`, or zeros.
+    fn moved(&self, axis: usize, n: u64, there: impl Fn(u64) -> Option<u64>) -> Model {
         let mut shape = self.shape.clone();
         shape[axis] = n;
         let mut new = Model { bytes: vec![0; shape.iter().product::<u64>() as usize * self.item], shape, item: self.item };
-        for i in indices(&new.shape).into_iter().filter(|i| i[axis] < self.shape[axis]) {
-            let (to, from) = (new.at(&i), self.at(&i));
-            new.bytes[to].copy_from_slice(&self.bytes[from]);
+        for mut i in indices(&new.shape) {
+            let to = new.at(&i);
+            if let Some(from) = there(i[axis]) {
+                i[axis] = from;
+                new.bytes[to].copy_from_slice(&self.bytes[self.at(&i)]);
+            }
         }
         new
+    }
+
+    /// With these items at some places of a dimension, packed, in C order.
+    fn put(&mut self, axis: usize, places: std::ops::Range<u64>, src: &[u8]) {
+        let there = indices(&self.shape).into_iter().filter(|i| places.contains(&i[axis])).collect::<Vec<_>>();
+        assert_eq!(there.len() * self.item, src.len());
+        for (i, item) in there.iter().zip(src.chunks(self.item)) {
+            let to = self.at(i);
+            self.bytes[to].copy_from_slice(item);
+        }
+    }
+
+    /// Bytes of all items at one place of a dimension.
+    fn place_bytes(&self, axis: usize) -> usize {
+        (0..).zip(&self.shape).map(|(d, n)| if d == axis { 1 } else { *n as usize }).product::<usize>() * self.item
     }
 }
 
@@ -377,7 +400,7 @@ fn any_box_reads_as_in_memory() {
 
 fn change(array: &mut Array, model: &mut Model, r: &mut Random) {
     let slowest = array.slowest();
-    match (r.below(6), slowest) {
+    match (r.below(8), slowest) {
         (0..3, _) => {
             let b = Box_::random(r, &model.shape, model.item);
             let src = r.bytes(b.len);
@@ -399,16 +422,24 @@ fn change(array: &mut Array, model: &mut Model, r: &mut Random) {
             }
         }
         (4, Some(axis)) => {
-            let n = r.below(4);
-            let old = model.shape[axis];
+            let (n, old) = (r.below(4), model.shape[axis]);
             *model = model.resized(axis, old + n);
-            let new: Vec<Vec<u64>> = indices(&model.shape).into_iter().filter(|i| i[axis] >= old).collect();
-            let src = r.bytes(new.len() * model.item);
+            let src = r.bytes(n as usize * model.place_bytes(axis));
             array.append(axis, n, &src).unwrap();
-            for (i, item) in new.iter().zip(src.chunks(model.item)) {
-                let to = model.at(i);
-                model.bytes[to].copy_from_slice(item);
-            }
+            model.put(axis, old..old + n, &src);
+        }
+        (6, Some(axis)) => {
+            let (n, at) = (r.below(9), r.below(model.shape[axis] + 1));
+            *model = model.moved(axis, model.shape[axis] + n, |i| if i < at { Some(i) } else { i.checked_sub(n).filter(|i| *i >= at) });
+            let src = r.bytes(n as usize * model.place_bytes(axis));
+            array.insert(axis, at, n, &src).unwrap();
+            model.put(axis, at..at + n, &src);
+        }
+        (7, Some(axis)) => {
+            let at = r.below(model.shape[axis] + 1);
+            let n = r.below(model.shape[axis] - at + 1);
+            *model = model.moved(axis, model.shape[axis] - n, |i| Some(if i < at { i } else { i + n }));
+            array.remove(axis, at, n).unwrap();
         }
         (5, Some(axis)) => {
             *model = model.resized(axis, r.below(model.shape[axis] + 4));
@@ -428,6 +459,7 @@ fn any_change_does_as_in_memory() {
         let mut committed = c.model.clone();
         for _ in 0..12 {
             change(&mut array, &mut c.model, &mut r);
+            assert!(all(&array) == c.model.bytes, "{:?}", array.order());
             assert_eq!((array.shape(), array.nbytes()), (&c.model.shape[..], c.model.bytes.len() as u64));
             if r.below(2) == 0 {
                 check_read(&array, &c.model, &mut r);
@@ -443,6 +475,59 @@ fn any_change_does_as_in_memory() {
         assert_eq!(again.shape(), committed.shape);
         assert!(all(&again) == committed.bytes);
     }
+}
+
+#[test]
+fn copies_are_as_what_they_are_made_from() {
+    let mut r = Random(4);
+    for _ in 0..200 {
+        let shape: Vec<u64> = shape(&mut r).into_iter().take(4).collect();
+        let mut c = case(&mut r, shape);
+        let mut array = open(&c.folder, Mode::Append);
+        // what is not committed is copied too
+        change(&mut array, &mut c.model, &mut r);
+        let (_, folder) = memory();
+        let mut options = Options::new().with(Opt::FormatVersion, r.one_of(&[0, 3, 103])).unwrap();
+        let mut chunks = None;
+        match r.below(3) {
+            0 => options.set(Opt::ChunkBytes, 1 + r.below(2000) as i64).unwrap(),
+            1 if array.slowest().is_some() && array.chunkshape().iter().product::<u64>() > 0 => {
+                let mut shape = array.shape().to_vec();
+                shape[array.slowest().unwrap()] = 1 + r.below(5);
+                chunks = Some(shape);
+            }
+            _ => {}
+        }
+        let to = Destination { folder: folder.clone(), name: name().into(), mode: Mode::New, options };
+        assert!(!array.copy(to, chunks.as_deref()).unwrap());
+        let copy = open(&folder, Mode::Read);
+        assert!(all(&copy) == c.model.bytes);
+        assert_eq!((copy.shape(), copy.order(), copy.dtype()), (array.shape(), array.order(), array.dtype()));
+        if let Some(chunks) = chunks {
+            assert_eq!(copy.chunkshape(), chunks);
+        }
+        for _ in 0..3 {
+            check_read(&copy, &c.model, &mut r);
+        }
+    }
+}
+
+#[test]
+fn a_copy_keeps_metadata_and_is_refused_where_they_have_no_place() {
+    let json = r#"{"shape":[3,4], "dtype":"  '<i2'", "order":"F", "container":"numpy", "unit":"m"}"#;
+    let mut a = array_of(json, &[5; 24]).unwrap();
+    a.insert(1, 2, 2, &[6; 12]).unwrap();
+    let (_, folder) = memory();
+    let copy = |chunks: Option<&[u64]>, version| {
+        let options = Options::new().with(Opt::FormatVersion, version).unwrap();
+        a.copy(Destination { folder: folder.clone(), name: name().into(), mode: Mode::Replace, options }, chunks).map_err(|e| e.status)
+    };
+    assert_eq!(copy(Some(&[3, 2]), 3), Ok(false));
+    assert_eq!(open(&folder, Mode::Read).meta().unwrap(), json.replace("[3,4]", "[3,6]").as_bytes());
+    assert_eq!((open(&folder, Mode::Read).file().chunk_size(), all(&open(&folder, Mode::Read))), (12, all(&a)));
+    assert_eq!(copy(Some(&[2, 6]), 3), Err(Status::Unsupported));
+    assert_eq!(copy(Some(&[3, 0]), 3), Err(Status::Argument));
+    assert_eq!(copy(None, 2), Err(Status::Unsupported));
 }
 
 #[test]
@@ -515,6 +600,29 @@ fn a_column_reads_each_chunk_once() {
             assert!(reads <= most, "{order:?}: {reads} reads for {start:?}, {count:?}, {step:?}");
         }
         assert_eq!(a.chunkshape(), turned_shape(order, [100, 100]));
+    }
+}
+
+/// Chunks behind an insert stay as they are where their limits allow it.
+#[test]
+fn whole_chunks_are_put_in_without_touching_those_behind() {
+    let (memory, folder) = memory();
+    let options = Options::new().with(Opt::ChunkBytes, 1000).unwrap();
+    let mut a = Array::create_in(&folder, name(), Mode::New, "|u1", &[100_000], None, &options).unwrap();
+    a.write(&[0], &[100_000], None, &[7; 100_000], None).unwrap();
+    a.commit().unwrap();
+    drop(a);
+    for (at, count, most) in [(5000, 3000, 2), (5500, 3000, 3), (99_500, 10, 2)] {
+        let mut a = open(&folder, Mode::Append);
+        let before = memory.reads.load(Ordering::Relaxed);
+        a.insert(0, at, count, &vec![9; count as usize]).unwrap();
+        let reads = memory.reads.load(Ordering::Relaxed) - before;
+        assert!(reads <= most, "{reads} reads to insert {count} at {at}");
+        let mut want = vec![7; 100_000];
+        want.splice(at as usize..at as usize, vec![9; count as usize]);
+        assert!(all(&a) == want);
+        a.remove(0, at, count).unwrap();
+        assert!(all(&a) == [7; 100_000]);
     }
 }
 
@@ -643,8 +751,15 @@ fn what_does_not_fit_is_refused() {
         (a.resize(&[3]), Status::Argument),
         (a.resize(&[1 << 62, 4]), Status::Argument),
         (a.remove(0, 2, 2), Status::Range),
-        (a.remove(0, 0, 1), Status::Unsupported),
+        (a.remove(0, u64::MAX, 2), Status::Range),
         (a.remove(1, 3, 1), Status::Unsupported),
+        (a.remove(1, 0, 1), Status::Unsupported),
+        (a.remove(2, 0, 1), Status::Argument),
+        (a.insert(0, 1, 1, &[0; 6]), Status::Argument),
+        (a.insert(0, 4, 1, &[0; 8]), Status::Range),
+        (a.insert(0, 1, u64::MAX, &[]), Status::Argument),
+        (a.insert(1, 1, 1, &[0; 6]), Status::Unsupported),
+        (a.insert(2, 0, 1, &[0; 6]), Status::Argument),
         (a.meta_set(b"{}"), Status::Argument),
     ] {
         assert_eq!(e.unwrap_err().status, status);
@@ -663,7 +778,15 @@ fn a_reader_changes_nothing() {
     let (_, folder) = memory();
     Array::create_in(&folder, name(), Mode::New, "<i2", &[3], None, &Options::new()).unwrap().commit().unwrap();
     let mut a = open(&folder, Mode::Read);
-    for e in [a.append(0, 1, &[0; 2]), a.resize(&[9]), a.resize(&[1]), a.write(&[0], &[1], None, &[0; 2], None), a.commit()] {
+    for e in [
+        a.insert(0, 1, 1, &[0; 2]),
+        a.remove(0, 0, 1),
+        a.append(0, 1, &[0; 2]),
+        a.resize(&[9]),
+        a.resize(&[1]),
+        a.write(&[0], &[1], None, &[0; 2], None),
+        a.commit(),
+    ] {
         assert_eq!(e.unwrap_err().status, Status::State);
     }
     assert_eq!((a.shape(), all(&a)), (&[3][..], vec![0; 6]));

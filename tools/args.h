@@ -53,7 +53,7 @@ struct args {
     const char **operands;
     size_t operand_count;
     bool quiet, json, lengths, skip_damaged, unchecked, map;
-    bool separate, append, replace, whole, no_checksum, no_offsets, no_sync, no_lock;
+    bool separate, append, replace, whole, raw, no_checksum, no_offsets, no_sync, no_lock;
     int64_t limits, limits_storage, compression, shards, threads, memory_limit, level, sum;
     int64_t to, format, codec, shuffle, typesize, chunk_size, checksum, format_version;
     const char *dictionary, *metadata;
@@ -97,6 +97,7 @@ struct args {
 #define F_NO_OFFSETS FLAG(31)
 #define F_FORMAT_VERSION FLAG(32)
 #define F_METADATA FLAG(33)
+#define F_RAW FLAG(34)
 /* what everything that opens a container for reading takes */
 #define F_READER \
     (F_LIMITS | F_LIMITS_STORAGE | F_COMPRESSION | F_DICTIONARY | F_SHARDS | F_THREADS | F_MAP | F_MEMORY_LIMIT)
@@ -106,7 +107,7 @@ struct args {
      F_APPEND | F_WHOLE)
 #define F_SUPERCHUNKS \
     (F_FORMAT | F_CODEC | F_SHUFFLE | F_TYPESIZE | F_CHUNK_SIZE | F_CHECKSUM | F_NO_OFFSETS | F_FORMAT_VERSION | \
-     F_METADATA)
+     F_METADATA | F_RAW)
 
 /* A command of the tool. */
 struct command {

@@ -37,10 +37,11 @@ static const struct command commands[] = {
     {"cat", "PATH", "Prints the records of a bag, the content of a superchunk, or the items of an array.",
      F_READER | F_UNCHECKED | F_RECORDS | F_SLICE | F_LENGTHS | F_FORMAT | F_SKIP_DAMAGED | F_QUIET, 1, 1, bag_cat,
      container_there, schunk_cat},
-    {"pack", "IN OUT", "Writes a file (-: standard input) into a new superchunk, OUT.blp, or its lines into a bag.",
+    {"pack", "IN OUT",
+     "Writes a file (-: standard input) into a new superchunk, OUT.blp, a .npy as an array, or its lines into a bag.",
      F_TO | F_SEPARATE | F_LIMITS | F_LEVEL | F_APPEND | F_REPLACE | F_COMPRESSION | F_DICTIONARY | F_NO_CHECKSUM |
          F_THREADS | F_NO_SYNC | F_NO_LOCK | F_WHOLE | F_CODEC | F_SHUFFLE | F_TYPESIZE | F_CHUNK_SIZE | F_CHECKSUM |
-         F_NO_OFFSETS | F_FORMAT_VERSION | F_METADATA | F_QUIET,
+         F_NO_OFFSETS | F_FORMAT_VERSION | F_METADATA | F_RAW | F_QUIET,
      2, SIZE_MAX, bag_pack, container_to_be, schunk_pack},
     {"unpack", "IN.blp OUT", "Writes the content of a superchunk into a file (-: standard output).",
      F_THREADS | F_MAP | F_MEMORY_LIMIT | F_UNCHECKED | F_SKIP_DAMAGED | F_REPLACE | F_QUIET, 2, 2, cmd_unpack, NULL,
@@ -48,6 +49,10 @@ static const struct command commands[] = {
     {"append", "FILE.blp IN", "Appends a file (-: standard input) to the content of a superchunk, or as rows to an array.",
      F_CODEC | F_LEVEL | F_SHUFFLE | F_THREADS | F_MEMORY_LIMIT | F_NO_SYNC | F_NO_LOCK | F_QUIET, 2, 2, cmd_append,
      NULL, NULL},
+    {"convert", "IN.blp OUT.blp", "Copies a superchunk or an array, stored in another way.",
+     F_THREADS | F_MAP | F_MEMORY_LIMIT | F_UNCHECKED | F_SKIP_DAMAGED | F_REPLACE | F_CODEC | F_LEVEL | F_SHUFFLE |
+         F_CHUNK_SIZE | F_CHECKSUM | F_NO_CHECKSUM | F_NO_OFFSETS | F_FORMAT_VERSION | F_NO_SYNC | F_NO_LOCK | F_QUIET,
+     2, 2, cmd_convert, NULL, NULL},
     {"verify", "PATH..", "Reads everything and tells of each fault.", F_READER | F_QUIET, 1, SIZE_MAX, cmd_verify, NULL,
      NULL},
     {"repair", "PATH", "Brings what was left torn or damaged back to its last whole state.",

@@ -1,14 +1,34 @@
 /*
- * The header of a NumPy file (.npy): what stands before the items.
+ * Files of NumPy (.npy): a header in front of the items.
  */
 #ifndef NPY_H
 #define NPY_H
+
+#include "files.h"
+#include "holdall.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Prints it. `descr` is the type as a Python constant: a string in its quotes, or a list. */
+/* Prints a header. `descr` is the type as a Python constant: a string in its quotes, or a list. */
 bool npy_put_header(const char *descr, bool fortran_order, uint32_t ndim, const uint64_t *shape);
+
+/* One that is packed. */
+struct npy {
+    char *descr; /* the type as a Python constant; to be freed */
+    bool fortran_order;
+    uint32_t ndim;
+    uint64_t shape[HOLDALL_MAX_NDIM];
+    /* from the library */
+    uint64_t itemsize, nbytes, chunk_size;
+};
+
+/* Reads the header; the items come next. What fails has been said. */
+bool npy_read_header(struct input *in, struct npy *npy);
+/* Asks the library how large items are, and how large chunks of them should be in a new file that `options` make. */
+bool npy_lay_out(struct npy *npy, const char *out, holdall_mode mode, holdall_options *options);
+/* The metadata by which Bloscpack knows the array; to be freed. */
+char *npy_metadata(const struct npy *npy);
 
 #endif

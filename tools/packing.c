@@ -17,7 +17,10 @@ enum { PIECE = 8 << 20 };
 
 /* ---- flags ---- */
 
-int check_level(const struct args *args) {
+int check_chunk_flags(const struct args *args) {
+    if (args->no_checksum && args->checksum != NOT_GIVEN) {
+        return usage_error(args->command, "--no-checksum and --checksum exclude each other");
+    }
     if (args->level == NOT_GIVEN || (args->level >= 0 && args->level <= 9)) return -1;
     return usage_error(args->command, "--level of a superchunk takes 0 to 9, not %lld", (long long)args->level);
 }
@@ -36,6 +39,16 @@ bool set_chunk_options(holdall_options *options, const struct args *args) {
     return set_given(options, HOLDALL_OPT_THREADS, args->threads) &&
            set_given(options, HOLDALL_OPT_CODEC, args->codec) && set_given(options, HOLDALL_OPT_LEVEL, args->level) &&
            set_filter(options, args->shuffle) && set_commit_options(options, args);
+}
+
+bool set_file_options(holdall_options *options, const struct args *args) {
+    static const int64_t versions[] = {[VERSION_1] = 1, [VERSION_2] = 2, [VERSION_3] = 3, [VERSION_RFC] = 103};
+    int64_t version = args->format_version == NOT_GIVEN ? NOT_GIVEN : versions[args->format_version];
+    int64_t checksum = args->no_checksum ? HOLDALL_SUM_NONE : args->checksum;
+    return set_given(options, HOLDALL_OPT_CHUNK_BYTES, args->chunk_size) &&
+           set_given(options, HOLDALL_OPT_CHECKSUM, checksum) &&
+           (!args->no_offsets || set_option(options, HOLDALL_OPT_OFFSETS, 0)) &&
+           set_given(options, HOLDALL_OPT_FORMAT_VERSION, version);
 }
 
 /* ---- content ---- */
@@ -92,6 +105,11 @@ static bool add_content(struct packing *p) {
 
 static bool commit(struct packing *p) {
     holdall_error error;
+    if (p->exactly && p->bytes != p->wanted) {
+        complain("%s: type and shape in its header are %" PRIu64 " bytes, %" PRIu64 " come behind it", p->in.name, p->wanted,
+                 p->bytes);
+        return false;
+    }
     holdall_status status =
         p->array ? holdall_array_commit(p->array, &error) : holdall_schunk_commit(p->schunk, &error);
     if (status < 0) complain_error(p->out, &error, "");

@@ -20,13 +20,16 @@ struct packing {
     holdall_schunk *schunk;
     holdall_array *array;
     uint64_t bytes; /* so far */
+    bool exactly;   /* there must be `wanted` bytes of content */
+    uint64_t wanted;
 };
 
-/* What the table of flags cannot say of --level; returns as args_parse() does. */
-int check_level(const struct args *args);
+/* What the table of flags cannot say of --level and checksums; returns as args_parse() does. */
+int check_chunk_flags(const struct args *args);
 
-/* Sets what the flags about making chunks ask for. */
+/* Sets what the flags about making chunks ask for; and those about the file that they are in. */
 bool set_chunk_options(holdall_options *options, const struct args *args);
+bool set_file_options(holdall_options *options, const struct args *args);
 
 /* Opens the input, then with `open` what is written, and takes the content over; returns the exit code. */
 int packing_run(struct packing *p, bool (*open)(struct packing *p));

@@ -31,6 +31,6 @@ static bool open_to_append(struct packing *p) {
 
 int cmd_append(const struct args *args) {
     struct packing p = {.args = args, .from = args->operands[1], .out = args->operands[0], .done = "appended"};
-    int wrong = check_level(args);
+    int wrong = check_chunk_flags(args);
     return wrong >= 0 ? wrong : packing_run(&p, open_to_append);
 }

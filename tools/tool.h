@@ -20,6 +20,7 @@ int schunk_info(const struct args *args);
 int schunk_cat(const struct args *args);
 int schunk_pack(const struct args *args);
 int cmd_append(const struct args *args);
+int cmd_convert(const struct args *args);
 int cmd_unpack(const struct args *args);
 int cmd_verify(const struct args *args);
 int cmd_repair(const struct args *args);

@@ -96,6 +96,23 @@ impl Content {
         self.cut().inspect_err(|_| self.len = old)
     }
 
+    /// Puts bytes in, what is behind moves. On failure it is as it was.
+    pub fn insert(&mut self, at: u64, src: &[u8]) -> Result<()> {
+        let len = self.len.checked_add(src.len() as u64).ok_or_else(|| fail!(Argument, "more than 2^64 bytes"))?;
+        self.fill(at)?;
+        self.file.splice(at..at, src)?;
+        self.len = len;
+        Ok(())
+    }
+
+    /// Takes bytes away, what is behind moves. On failure it is as it was.
+    pub fn remove(&mut self, bytes: Range<u64>) -> Result<()> {
+        let there = |at: u64| at.min(self.file.nbytes());
+        self.file.splice(there(bytes.start)..there(bytes.end), &[])?;
+        self.len -= bytes.end - bytes.start;
+        Ok(())
+    }
+
     fn cut(&mut self) -> Result<()> {
         if self.file.nbytes() > self.len { self.file.truncate(self.len) } else { Ok(()) }
     }

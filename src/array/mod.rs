@@ -12,6 +12,8 @@
 //! runs or builds what a file describes.
 
 pub mod content;
+#[cfg(test)]
+mod disk_tests;
 pub mod dtype;
 pub mod grid;
 pub mod literal;

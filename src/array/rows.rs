@@ -2,8 +2,8 @@
 //!
 //! The items stand in one run, in C or Fortran order, and the chunks cut it wherever they end: a box of the array
 //! is a number of runs of bytes. Along the slowest dimension (the first in C order, the last in Fortran order) an
-//! array can grow, and be cut; nothing else needs to move then. Shape and content become others' to see with one
-//! commit.
+//! array can grow and shrink: at its end nothing else needs to move, elsewhere what is behind does. Shape and content
+//! become others' to see with one commit.
 #![forbid(unsafe_code)]
 
 use super::content::Content;
@@ -15,15 +15,14 @@ use super::selection::{MAX_NDIM, Plan};
 use crate::blosc;
 use crate::error::{Error, Result, fail};
 use crate::io::{Folder, file};
+use crate::memory;
 use crate::options::{Opt, Options};
-use crate::superchunk::bloscpack::{Bloscpack, Mode};
+use crate::superchunk::bloscpack::{Bloscpack, Destination, Mode, keep_room};
 use std::ffi::OsStr;
 use std::sync::{Arc, OnceLock};
 
 /// Bytes of a chunk, about, where nothing else is said.
 const DEFAULT_CHUNK: u64 = 1 << 20;
-/// Chunks for whose offsets a new superchunk keeps room beforehand: for fewer it does so unasked, for more it is too much.
-const OFFSETS: std::ops::Range<u64> = 1000..1 << 20;
 
 /// An open array. It sees its own changes at once; others see them after the commit.
 pub struct Array {
@@ -107,6 +106,16 @@ impl Array {
         let mut file = Bloscpack::create_in(folder, name, mode, typesize, &options)?;
         file.meta_set(Some(meta.to_json().as_bytes()))?;
         Ok(Array::with(file, meta, len, &options))
+    }
+
+    /// Copies it, as it is here and now, with its metadata. `chunks`: as creating has it, with rows along the slowest
+    /// dimension; none: as here. All else as [`Bloscpack::copy`].
+    pub fn copy(&self, mut to: Destination, chunks: Option<&[u64]>) -> Result<bool> {
+        if chunks.is_some() || to.options.given(Opt::ChunkBytes).is_some() {
+            to.options = with_chunks(&self.meta, self.nbytes(), chunks, &to.options)?;
+        }
+        let json = with_shape(self.meta()?, &self.meta.shape)?;
+        self.content.file.copy_as(to, Some(json.as_bytes()), self.nbytes(), &|at, dst| self.content.read(at, dst))
     }
 
     // ---- what it is
@@ -249,8 +258,7 @@ impl Array {
             return Err(fixed(d, slowest));
         }
         self.content.set_len(nbytes(shape, self.itemsize()).ok_or_else(|| too_large(shape))?)?;
-        self.shape_changed |= shape != self.meta.shape;
-        self.meta.shape = shape.to_vec();
+        self.reshape(shape.to_vec());
         Ok(())
     }
 
@@ -258,20 +266,8 @@ impl Array {
     /// as it was.
     pub fn append(&mut self, axis: usize, count: u64, src: &[u8]) -> Result<()> {
         let old = self.meta.shape.clone();
-        let (mut start, mut new, mut box_of) = (vec![0; old.len()], old.clone(), old.clone());
-        match (start.get_mut(axis), new.get_mut(axis), box_of.get_mut(axis)) {
-            (Some(start), Some(new), Some(n)) => {
-                *n = count;
-                *start = std::mem::replace(new, new.checked_add(count).ok_or_else(|| too_large(&old))?);
-            }
-            _ => return Err(fail!(Argument, "axis {axis}: the array has {} dimensions", old.len())),
-        }
-        if Some(axis) != self.slowest() {
-            return Err(fixed(axis, self.slowest()));
-        }
-        if nbytes(&box_of, self.itemsize()) != Some(src.len() as u64) {
-            return Err(fail!(Argument, "{} bytes: items of {} bytes in the shape {box_of:?} were expected", src.len(), self.itemsize()));
-        }
+        let (new, box_of) = self.grown(axis, count, src)?;
+        let start: Vec<u64> = (0..).zip(&old).map(|(d, n)| if d == axis { *n } else { 0 }).collect();
         let changed = self.shape_changed;
         self.resize(&new)?;
         self.write(&start, &box_of, None, src, None).inspect_err(|_| {
@@ -282,17 +278,81 @@ impl Array {
         })
     }
 
-    /// Takes away `count` places of a dimension from `at` on: those at the end of the slowest.
-    pub fn remove(&mut self, axis: usize, at: u64, count: u64) -> Result<()> {
-        let mut shape = self.meta.shape.clone();
-        let n = shape.get_mut(axis).ok_or_else(|| fail!(Argument, "axis {axis}: the array has {} dimensions", self.meta.shape.len()))?;
-        let end = at.checked_add(count).filter(|end| end <= n);
-        let end = end.ok_or_else(|| fail!(Range, "axis {axis}: {count} from {at} on: there are {n}"))?;
-        if end < *n && count > 0 {
-            return Err(fail!(Unsupported, "axis {axis}: what is taken away must be at the end; {} would have to move", *n - end));
+    /// The shape with `count` more places of the slowest dimension, and that of the new items alone, which are in `src`.
+    fn grown(&self, axis: usize, count: u64, src: &[u8]) -> Result<(Vec<u64>, Vec<u64>)> {
+        let (mut new, mut box_of) = (self.meta.shape.clone(), self.meta.shape.clone());
+        let (Some(n), Some(of_box)) = (new.get_mut(axis), box_of.get_mut(axis)) else { return Err(self.no_axis(axis)) };
+        *n = n.checked_add(count).ok_or_else(|| too_large(&self.meta.shape))?;
+        *of_box = count;
+        if Some(axis) != self.slowest() {
+            return Err(fixed(axis, self.slowest()));
         }
-        *n -= count;
-        self.resize(&shape)
+        nbytes(&new, self.itemsize()).ok_or_else(|| too_large(&new))?;
+        if nbytes(&box_of, self.itemsize()) != Some(src.len() as u64) {
+            return Err(fail!(Argument, "{} bytes: items of {} bytes in the shape {box_of:?} were expected", src.len(), self.itemsize()));
+        }
+        Ok((new, box_of))
+    }
+
+    fn no_axis(&self, axis: usize) -> Error {
+        fail!(Argument, "axis {axis}: the array has {} dimensions", self.meta.shape.len())
+    }
+
+    /// Puts `count` places into the slowest dimension before `at`; what is behind moves. `src` has the new items, packed,
+    /// in C order. On failure it is as it was.
+    pub fn insert(&mut self, axis: usize, at: u64, count: u64, src: &[u8]) -> Result<()> {
+        let have = *self.meta.shape.get(axis).ok_or_else(|| self.no_axis(axis))?;
+        if at >= have {
+            return if at == have { self.append(axis, count, src) } else { Err(fail!(Range, "axis {axis}: a place {at}: there are {have}")) };
+        }
+        let (new, box_of) = self.grown(axis, count, src)?;
+        let turned = self.in_order_of_file(box_of, src)?;
+        self.content.insert(at * self.place_bytes(), turned.as_deref().unwrap_or(src))?;
+        self.reshape(new);
+        Ok(())
+    }
+
+    /// Bytes of all that is at one place of the slowest dimension.
+    fn place_bytes(&self) -> u64 {
+        let places = self.slowest().and_then(|d| self.meta.shape.get(d)).copied().unwrap_or(1);
+        self.meta.nbytes().unwrap_or(0) / places.max(1)
+    }
+
+    fn reshape(&mut self, shape: Vec<u64>) {
+        self.shape_changed |= shape != self.meta.shape;
+        self.meta.shape = shape;
+    }
+
+    /// Items in C order, in the order in which the file has them; nothing where that is the same.
+    fn in_order_of_file(&self, shape: Vec<u64>, src: &[u8]) -> Result<Option<Vec<u8>>> {
+        let start = vec![0; shape.len()];
+        let meta = ArrayMeta { shape, ..self.meta.clone() };
+        let plan = Grid::of(&meta).boxed(&start, &meta.shape, None, None, src.len())?;
+        let Some(plan) = plan.filter(|plan| plan.one_run().is_none()) else { return Ok(None) };
+        let mut turned = memory::zeroed(src.len())?;
+        let moved = plan.pieces(plan.range()).all(|piece| piece.to_content(src, (&mut turned, 0)));
+        if moved { Ok(Some(turned)) } else { Err(fail!(State, "items outside of their box")) }
+    }
+
+    /// Takes away `count` places of the slowest dimension from `at` on; what is behind moves. On failure it is as it was.
+    pub fn remove(&mut self, axis: usize, at: u64, count: u64) -> Result<()> {
+        let have = *self.meta.shape.get(axis).ok_or_else(|| self.no_axis(axis))?;
+        let end = at.checked_add(count).filter(|end| *end <= have);
+        let end = end.ok_or_else(|| fail!(Range, "axis {axis}: {count} from {at} on: there are {have}"))?;
+        let mut shape = self.meta.shape.clone();
+        if let Some(n) = shape.get_mut(axis) {
+            *n -= count;
+        }
+        if end == have || count == 0 {
+            return self.resize(&shape);
+        }
+        if Some(axis) != self.slowest() {
+            return Err(fixed(axis, self.slowest()));
+        }
+        let place = self.place_bytes();
+        self.content.remove(at * place..end * place)?;
+        self.reshape(shape);
+        Ok(())
     }
 
     /// Makes all changes durable and visible, content and shape together. On failure the file is as the last commit
@@ -334,13 +394,20 @@ fn slowest(meta: &ArrayMeta) -> Option<usize> {
 fn with_chunks(meta: &ArrayMeta, len: u64, chunks: Option<&[u64]>, options: &Options) -> Result<Options> {
     let mut options = options.clone();
     let item = meta.dtype.item.size.max(1) as u64;
-    let row = nbytes(meta.shape.get(1..).unwrap_or_default(), meta.dtype.item.size).filter(|row| *row > 0).unwrap_or(item);
+    let mut unit = meta.shape.clone();
+    if let Some(n) = slowest(meta).and_then(|d| unit.get_mut(d)) {
+        *n = 1;
+    }
+    let row = nbytes(&unit, meta.dtype.item.size).filter(|row| *row > 0).unwrap_or(item);
     let size = match chunks {
         Some(chunks) => {
-            if chunks.is_empty() || chunks.len() != meta.shape.len() || chunks.iter().skip(1).ne(meta.shape.iter().skip(1)) {
+            let rows = slowest(meta).and_then(|d| chunks.get(d).zip(unit.get_mut(d))).map_or(0, |(rows, n)| {
+                *n = *rows;
+                *rows
+            });
+            if unit.is_empty() || unit != chunks {
                 return Err(fail!(Unsupported, "chunks of {chunks:?}: in a Bloscpack file they are rows of {:?}", meta.shape));
             }
-            let rows = chunks.first().copied().unwrap_or(0);
             if rows == 0 || options.given(Opt::ChunkBytes).is_some() {
                 return Err(fail!(Argument, "chunks of {rows} rows, and HOLDALL_OPT_CHUNK_BYTES {:?}", options.given(Opt::ChunkBytes)));
             }
@@ -352,16 +419,13 @@ fn with_chunks(meta: &ArrayMeta, len: u64, chunks: Option<&[u64]>, options: &Opt
         }
     };
     options.set(Opt::ChunkBytes, i64::try_from(size).unwrap_or(i64::MAX))?;
-    let many = len / size.max(1);
-    if OFFSETS.contains(&many) && options.given(Opt::SpareChunks).is_none() && matches!(options.get(Opt::FormatVersion, 0), 0 | 3) {
-        options.set(Opt::SpareChunks, i64::try_from(many).unwrap_or(i64::MAX))?;
-    }
+    keep_room(&mut options, len)?;
     Ok(options)
 }
 
 fn fixed(axis: usize, slowest: Option<usize>) -> Error {
     match slowest {
-        Some(s) => fail!(Unsupported, "axis {axis}: a Bloscpack array can grow and be cut along axis {s} only, the slowest of its order"),
+        Some(s) => fail!(Unsupported, "axis {axis}: a Bloscpack array can grow and shrink along axis {s} only, the slowest of its order"),
         None => fail!(Unsupported, "an array without dimensions cannot grow"),
     }
 }

@@ -140,7 +140,7 @@ impl Plan {
 
     /// The bytes of content from its first to its last.
     pub fn range(&self) -> Range<u64> {
-        self.at..self.at.saturating_add(self.reach.first().copied().unwrap_or(0))
+        self.at..self.at.saturating_add(self.reach.last().copied().unwrap_or(0))
     }
 
     /// If it is one run of bytes in both: where in the content, and where in the buffer.

@@ -9,6 +9,7 @@ use crate::array::numpy_meta::Order;
 use crate::array::rows::Array;
 use crate::array::selection::MAX_NDIM;
 use crate::error::{Result, fail};
+use crate::superchunk::bloscpack::Destination;
 use std::ffi::{CString, OsStr, c_char, c_void};
 use std::sync::atomic::AtomicBool;
 
@@ -97,16 +98,21 @@ pub unsafe extern "C" fn holdall_array_open_io(
 /// Dtype, shape, and the shape of a chunk.
 type Grid<'a> = (&'a str, &'a [u64], Option<&'a [u64]>);
 
-/// What holdall_array_create() is told of the grid.
-fn grid<'a>(format: holdall_format, dtype: *const c_char, ndim: u32, [shape, chunks, blocks]: [*const u64; 3]) -> Result<Grid<'a>> {
+fn only_rows(format: holdall_format, blocks: *const u64) -> Result<()> {
     if format != HOLDALL_FORMAT_BLOSCPACK {
         return Err(fail!(Unsupported, "format {format}: this version creates arrays as HOLDALL_FORMAT_BLOSCPACK"));
     }
-    if ndim > HOLDALL_MAX_NDIM {
-        return Err(fail!(Argument, "{ndim} dimensions: at most HOLDALL_MAX_NDIM, {HOLDALL_MAX_NDIM}"));
-    }
     if !blocks.is_null() {
         return Err(fail!(Unsupported, "blocks: Bloscpack has HOLDALL_OPT_BLOCK_BYTES in their place"));
+    }
+    Ok(())
+}
+
+/// What holdall_array_create() is told of the grid.
+fn grid<'a>(format: holdall_format, dtype: *const c_char, ndim: u32, [shape, chunks, blocks]: [*const u64; 3]) -> Result<Grid<'a>> {
+    only_rows(format, blocks)?;
+    if ndim > HOLDALL_MAX_NDIM {
+        return Err(fail!(Argument, "{ndim} dimensions: at most HOLDALL_MAX_NDIM, {HOLDALL_MAX_NDIM}"));
     }
     let dtype = string(dtype, "dtype")?.to_str().ok_or_else(|| fail!(Argument, "dtype is no UTF-8"))?;
     let chunks = if chunks.is_null() { None } else { Some(slice(chunks, ndim as usize, "chunks")?) };
@@ -372,14 +378,68 @@ pub unsafe extern "C" fn holdall_array_append(
     })
 }
 
-/// Takes away `count` places of an axis from `at` on. HOLDALL_E_UNSUPPORTED: they are not the last ones of the slowest
-/// dimension. HOLDALL_E_RANGE: there are fewer.
+/// Puts `count` new places into the slowest dimension (see holdall_array_order()) before place `at`; where that is its
+/// length, this is holdall_array_append(). src: as there. Content behind moves: chunks are made anew from there on, or up to
+/// where their limits fall together again (`count` a multiple of the rows in a chunk). So put in many at once. They count
+/// from the next commit on; on failure nothing was put in.
+/// HOLDALL_E_RANGE: `at` is beyond the end. HOLDALL_E_UNSUPPORTED: another axis. HOLDALL_E_ARGUMENT: src_size is not that of
+/// the new items. All else, about chunks that have to move: as holdall_schunk_read().
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_array_insert(
+    array: *mut holdall_array,
+    axis: u32,
+    at: u64,
+    count: u64,
+    src: *const c_void,
+    src_size: usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle_mut(borrow_mut(array), err, |a| {
+        a.inner.insert(axis as usize, at, count, slice(src.cast(), src_size, "src")?)?;
+        Ok(HOLDALL_OK)
+    })
+}
+
+/// Takes away `count` places of the slowest dimension from `at` on, from the next commit on. Those at its end just go;
+/// else content behind them moves, and costs what it does for holdall_array_insert(). On failure nothing was taken.
+/// HOLDALL_E_RANGE: there are fewer. HOLDALL_E_UNSUPPORTED: another axis.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_remove(array: *mut holdall_array, axis: u32, at: u64, count: u64, err: *mut holdall_error) -> holdall_status {
     guard_handle_mut(borrow_mut(array), err, |a| {
         a.inner.remove(axis as usize, at, count)?;
         Ok(HOLDALL_OK)
+    })
+}
+
+/// Writes the array, as this handle sees it, into a new container, with other chunks, codec or checksum, or another layout:
+/// this is also how files are converted. Dtype with its spelling, shape, order and named values stay. It takes little memory,
+/// and is there, whole, when the call is done, or not at all. mode, format, blocks: as for holdall_array_create(). chunks: as
+/// there, but with any number of places of the slowest dimension (see holdall_array_order()); NULL: HOLDALL_OPT_CHUNK_BYTES,
+/// or as here.
+/// Options: those of holdall_schunk_create(). Codec, filter and checksum that are not given are as here (_FILTERS and _CODEC as
+/// the last chunk has them; CRC-32 for a file without checksums); the level is 5, the layout that of version 3. Progress is
+/// told in bytes.
+/// HOLDALL_E_ARGUMENT: path is this array's own file. HOLDALL_E_UNSUPPORTED: HOLDALL_OPT_FORMAT_VERSION 1 or 2, which have no
+/// place for what makes an array. HOLDALL_NOT_FOUND (> 0): HOLDALL_OPT_SKIP_DAMAGED was set for this handle, and what is
+/// damaged is zeros in the copy. Else as holdall_array_read() and holdall_array_commit().
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_array_copy(
+    array: *const holdall_array,
+    path: *const c_char,
+    mode: holdall_mode,
+    format: holdall_format,
+    chunks: *const u64,
+    blocks: *const u64,
+    options: *const holdall_options,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle(borrow(array), err, |a| {
+        only_rows(format, blocks)?;
+        let to = Destination::at(string(path, "path")?, mode_of(mode)?, chosen(options))?;
+        a.inner.copy(to, numbers(chunks, &a.inner, "chunks")?).map(or_skipped)
     })
 }
 

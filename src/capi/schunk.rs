@@ -8,7 +8,7 @@ use crate::blosc::Codec;
 use crate::checksum::Hasher;
 use crate::error::{Result, fail};
 use crate::superchunk::bloscpack::header::Dialect;
-use crate::superchunk::bloscpack::{Bloscpack, Mode};
+use crate::superchunk::bloscpack::{Bloscpack, Destination, Mode};
 use std::ffi::{OsStr, c_char, c_void};
 use std::sync::atomic::AtomicBool;
 
@@ -481,5 +481,31 @@ pub unsafe extern "C" fn holdall_schunk_commit(schunk: *mut holdall_schunk, err:
     guard_handle_mut(borrow_mut(schunk), err, |s| {
         s.inner.commit()?;
         Ok(HOLDALL_OK)
+    })
+}
+
+/// Writes content and named values, as this handle sees them, into a new superchunk with another codec, chunk size, checksum
+/// or layout: this is also how files are converted, those of version 0 too. It takes little memory, and the copy is there,
+/// whole, when the call is done, or not at all. mode, format: as for holdall_schunk_create().
+/// Options: those of holdall_schunk_create(). What is not given is as here: _CHUNK_BYTES, _CODEC and _FILTERS as the last chunk
+/// has them, _CHECKSUM (CRC-32 where there is none); the level is 5, the layout that of version 3. Progress is told in bytes.
+/// HOLDALL_E_ARGUMENT: path is this superchunk's own file. HOLDALL_E_UNSUPPORTED: there are metadata, and the layout that
+/// HOLDALL_OPT_FORMAT_VERSION asks for has none. HOLDALL_NOT_FOUND (> 0): HOLDALL_OPT_SKIP_DAMAGED was set for this handle, and
+/// what is damaged is zeros in the copy, or missing at its end or as metadata. Else as holdall_schunk_read() and
+/// holdall_schunk_commit().
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_schunk_copy(
+    schunk: *const holdall_schunk,
+    path: *const c_char,
+    mode: holdall_mode,
+    format: holdall_format,
+    options: *const holdall_options,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle(borrow(schunk), err, |s| {
+        only_bloscpack(format)?;
+        let to = Destination::at(string(path, "path")?, mode_of(mode)?, chosen(options))?;
+        s.inner.copy(to).map(or_skipped)
     })
 }

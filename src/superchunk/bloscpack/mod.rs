@@ -5,9 +5,10 @@
 //! - [`offsets`]: the table of chunk positions.
 //! - [`table`]: where each chunk really is, and what is left of a damaged file.
 //! - `mend`: what a damaged header must have been. `layout`: all of these together.
-//! - `open`, `read`, `edit`, `commit`, `repair`: the five things that are done with a [`Bloscpack`].
+//! - `open`, `read`, `edit`, `line`, `splice`, `commit`, `copy`, `repair`: the things that are done with a [`Bloscpack`].
 
 mod commit;
+mod copy;
 mod edit;
 pub mod header;
 mod layout;
@@ -21,10 +22,12 @@ mod open;
 mod read;
 mod repair;
 mod slots;
+mod splice;
 pub mod table;
 #[cfg(test)]
 mod tests;
 
+pub use copy::{Destination, keep_room};
 pub use open::{Mode, OPEN_OPTIONS};
 pub use read::{Verified, verify};
 pub use repair::{Repaired, repair, repair_in};

@@ -1,0 +1,163 @@
+//! Every operation that changes an array, on the simulated disk.
+
+use super::dtype::Dtype;
+use super::numpy_meta::{ArrayMeta, Order};
+use super::rows::Array;
+use crate::error::{Result, Status};
+use crate::io::Folder;
+use crate::io::sim::{self, Rng, Scene, SimDisk, Tally};
+use crate::options::{Opt, Options};
+use crate::superchunk::bloscpack::{Bloscpack, Mode};
+use std::ffi::OsStr;
+use std::sync::Arc;
+
+const NAME: &str = "x.blp";
+/// Places of the slowest dimension, and bytes of each: 5 items of 4.
+const PLACES: u64 = 90;
+const PLACE: u64 = 20;
+
+/// Order, layout of the header, checksum; chunks end within items.
+const FORMS: &[(Order, i64, i64)] = &[(Order::C, 3, 2), (Order::Fortran, 3, 0), (Order::C, 103, 6)];
+
+fn noise(seed: u64, len: u64) -> Vec<u8> {
+    let mut rng = Rng(seed * 2 + 1);
+    (0..len).map(|_| (rng.next() >> 24) as u8).collect()
+}
+
+fn options() -> Options {
+    Options::new().with(Opt::Threads, 1).unwrap()
+}
+
+fn open(folder: &Arc<dyn Folder>, mode: Mode) -> Result<Array> {
+    Array::open_in(folder, OsStr::new(NAME), mode, &options())
+}
+
+fn axis(a: &Array) -> usize {
+    a.slowest().unwrap()
+}
+
+/// A disk with an array of several chunks.
+fn base((order, version, sum): (Order, i64, i64)) -> SimDisk {
+    let disk = SimDisk::default();
+    let o = options().with(Opt::ChunkBytes, 330).unwrap().with(Opt::FormatVersion, version).unwrap().with(Opt::Checksum, sum).unwrap();
+    let mut file = Bloscpack::create_in(&disk.folder(), OsStr::new(NAME), Mode::New, 1, &o).unwrap();
+    let shape = if order == Order::C { vec![PLACES, 5] } else { vec![5, PLACES] };
+    let meta = ArrayMeta { dtype: Dtype::parse("<i4").unwrap(), shape, order };
+    file.meta_set(Some(meta.to_json().as_bytes())).unwrap();
+    file.append(&noise(1, PLACES * PLACE)).unwrap();
+    file.commit().unwrap();
+    drop(file);
+    disk.settle();
+    disk
+}
+
+/// The content place by place, to which appends add; so that the shape is a part of it.
+fn places(folder: &Arc<dyn Folder>) -> Result<Vec<Vec<u8>>> {
+    let a = open(folder, Mode::Read)?;
+    let mut bytes = vec![0xee; a.nbytes() as usize];
+    a.read(&[0, 0], a.shape(), None, &mut bytes, None)?;
+    let n = a.shape()[axis(&a)] as usize;
+    if axis(&a) == 0 {
+        return Ok(bytes.chunks(PLACE as usize).map(<[u8]>::to_vec).collect());
+    }
+    Ok((0..n).map(|i| bytes.chunks(4).skip(i).step_by(n).flatten().copied().collect()).collect())
+}
+
+fn append(a: &mut Array, seed: u64, n: u64) -> Result<()> {
+    a.append(axis(a), n, &noise(seed, n * PLACE))
+}
+
+fn insert(a: &mut Array, at: u64, n: u64) -> Result<()> {
+    a.insert(axis(a), at, n, &noise(at + n, n * PLACE))
+}
+
+fn remove(a: &mut Array, at: u64, n: u64) -> Result<()> {
+    a.remove(axis(a), at, n)
+}
+
+type Change = fn(&mut Array) -> Result<()>;
+
+const CHANGES: &[(&str, Change)] = &[
+    ("append", |a| append(a, 2, 7)),
+    ("append much", |a| append(a, 2, 2000)),
+    ("write", |a| {
+        let count = [3, 4];
+        a.write(&[1, 0], &count, None, &noise(3, 48), None)
+    }),
+    ("insert in the first chunk", |a| insert(a, 3, 5)),
+    ("insert at the beginning", |a| insert(a, 0, 1)),
+    ("insert near the end", |a| insert(a, PLACES - 1, 1)),
+    ("insert whole chunks", |a| insert(a, 33, 33)),
+    ("insert more than is kept in memory", |a| insert(a, 40, 2000)),
+    ("insert at the end", |a| insert(a, PLACES, 9)),
+    ("remove the first", |a| remove(a, 0, 1)),
+    ("remove in the middle", |a| remove(a, 20, 40)),
+    ("remove whole chunks", |a| remove(a, 33, 33)),
+    ("remove the last", |a| remove(a, PLACES - 5, 5)),
+    ("remove all", |a| remove(a, 0, PLACES)),
+    ("resize", |a| a.resize(&a.shape().iter().map(|n| if *n == 5 { 5 } else { 120 }).collect::<Vec<_>>())),
+    ("remove, insert, append", |a| remove(a, 5, 10).and_then(|()| insert(a, 70, 20)).and_then(|()| append(a, 4, 3))),
+];
+
+fn act(folder: &Arc<dyn Folder>, change: Change) -> Result<()> {
+    let mut a = open(folder, Mode::Append)?;
+    change(&mut a)?;
+    a.commit()
+}
+
+fn check(name: &str, disk: &SimDisk, change: Change) -> Tally {
+    let go_on: Change = |a| append(a, 9, 1);
+    let scene = Scene {
+        name: name.into(),
+        disk: disk.copy(),
+        act: &|folder| act(&folder, change),
+        read: &|folder| places(&folder),
+        go_on: &|folder| act(&folder, go_on),
+    };
+    sim::check(&scene, 8, None)
+}
+
+#[test]
+fn a_failing_power_supply_leaves_the_old_array_or_the_new() {
+    let (mut states, mut violations) = (0, vec![]);
+    for form in FORMS {
+        let disk = base(*form);
+        for (name, change) in CHANGES {
+            let t = check(&format!("{form:?} {name}"), &disk, *change);
+            states += t.states;
+            violations.extend(t.violations);
+        }
+    }
+    println!("simulated disk: {states} states, {} violations", violations.len());
+    assert!(violations.is_empty(), "{}", violations[..violations.len().min(10)].join("\n"));
+    assert!(states > 2_000, "{states}");
+}
+
+#[test]
+fn what_fails_leaves_the_array_as_it_was() {
+    let mut failed = 0;
+    for form in FORMS {
+        let disk = base(*form);
+        let old = places(&disk.folder()).unwrap();
+        for (name, change) in CHANGES {
+            for k in 0.. {
+                let d = disk.copy();
+                let mut a = open(&d.folder(), Mode::Append).unwrap();
+                d.full_after(k);
+                let before = d.ops();
+                let done = change(&mut a);
+                if done.is_ok() && d.ops() - before <= k {
+                    break;
+                }
+                // the disk has room again, and what has not happened is not committed
+                assert_eq!(done.unwrap_err().status, Status::Io, "{name}");
+                a.commit().unwrap();
+                drop(a);
+                assert!(places(&d.folder()).unwrap() == old, "{form:?} {name} at {k}");
+                failed += 1;
+            }
+        }
+    }
+    println!("{failed} changes failed");
+    assert!(failed > 20, "{failed}");
+}
