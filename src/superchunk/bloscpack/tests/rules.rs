@@ -61,3 +61,38 @@ fn a_chunk_that_waits_to_be_encoded_has_no_stored_size() {
     assert!([0, 1, 2].iter().all(|i| w.chunk_info(*i).unwrap().1 >= 16));
     assert_eq!(w.chunk_info(3).unwrap_err().status, Status::Range);
 }
+
+#[test]
+fn room_for_offsets_is_in_proportion() {
+    let given = |n: u64| (100, Some(n as i64), n..=n);
+    for (content, spare, free) in [(0, None, 50..=50), (100, None, 50..=50), (60_000, None, 900..=1000), given(0), given(3)] {
+        let disk = SimDisk::default();
+        let mut w = Form { spare_chunks: spare, ..Form::new(3, 1, 2) }.create(&disk.folder(), Mode::New).unwrap();
+        w.append(&bytes(5, content)).unwrap();
+        w.commit().unwrap();
+        let n = w.header().max_app_chunks;
+        assert!(free.contains(&n), "{content} bytes: {n}");
+        assert!(w.cbytes().unwrap() < 100 + 8 * n + 2 * content as u64, "{content} bytes: {}", w.cbytes().unwrap());
+    }
+}
+
+#[test]
+fn appends_go_on_where_there_is_no_more_room_for_offsets() {
+    for spare in [None, Some(0), Some(7)] {
+        let disk = SimDisk::default();
+        let form = Form { spare_chunks: spare, ..Form::new(3, 1, 2) };
+        let (mut w, mut anew, mut before) = (form.create(&disk.folder(), Mode::New).unwrap(), 0, None);
+        for i in 0..800u64 {
+            w.append(&i.to_le_bytes().repeat(75)).unwrap();
+            w.commit().unwrap();
+            let now = disk.folder().identity(OsStr::new(NAME)).unwrap();
+            anew += usize::from(before != now);
+            before = now;
+        }
+        let b = reader(&disk.folder()).unwrap();
+        assert_eq!(b.chunks(), 800);
+        assert!(State::of(&b).unwrap().chunks.iter().zip(0u64..).all(|(c, i)| *c == i.to_le_bytes().repeat(75)));
+        println!("{spare:?}: {anew} commits of 800 made a new file");
+        assert!(spare == Some(0) || anew <= 800 / (spare.unwrap_or(200) as usize));
+    }
+}
