@@ -211,6 +211,7 @@ static void torn_files(void)
             }
             holdall_schunk_close(s);
             CHECK(holdall_verify(path, NULL, NULL, NULL, NULL, &bad, NULL, &err) < 0);
+            EQUAL(bad, opened == HOLDALL_OK ? CHUNKS - left : 0);
             preset_error();
             repaired = holdall_repair(path, NULL, &kept, &dropped, &err);
             if (left > 0) {

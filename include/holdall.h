@@ -182,8 +182,9 @@ typedef struct holdall_error {
 #define HOLDALL_OPT_DICTIONARY 14
 /* Bloscpack: 1 (default) = with a table of where the chunks are; 0: without, each is found behind the one before. */
 #define HOLDALL_OPT_OFFSETS 19
-/* Bloscpack: entries of that table (8 bytes each) kept free for appends in place. Default: a new file has room for 1,022
- * chunks, one that is written anew 10 free entries for each of its chunks. */
+/* Bloscpack: entries of that table (8 bytes each) kept free for appends in place. Default: 10 for each chunk, 50 at
+ * least; a new file has room for 1,022 chunks where that is little beside its content. Where there is none left, the
+ * next commit that needs one writes the file anew, with as many free ones again; nothing else is different. */
 #define HOLDALL_OPT_SPARE_CHUNKS 20
 /* Bloscpack: bytes kept free in each new chunk, so that a changed one fits into its place (default 0); chunks that
  * cannot be made smaller have none. */
@@ -414,7 +415,8 @@ holdall_status holdall_identify(const char *path,
 
 /* Reads everything at a path (or spec) and checks every length and checksum, to the end; each fault goes
  * to `fault` (NULL: none is told). Then *sound, *bad and *unchecked (each may be NULL) are how many records
- * or chunks are sound, cannot be read, and can be read but have no checksum.
+ * or chunks are sound, cannot be read (chunks that the header counts and that are not there, too, of which one fault
+ * is told), and can be read but have no checksum.
  * What begins as a Bloscpack file is looked at as a superchunk, all else as a bag.
  * Bags: takes the options of holdall_bag_open() but HOLDALL_OPT_VERIFY and _SKIP_DAMAGED. Superchunks:
  * HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO. Superchunks in storage of the caller's: see HOLDALL_OPT_VERIFY 2.
@@ -555,8 +557,9 @@ HOLDALL_API int32_t holdall_schunk_sum(const holdall_schunk *schunk);
 HOLDALL_API
 int32_t holdall_schunk_version(const holdall_schunk *schunk);
 
-/* One chunk: its bytes of content, its bytes as stored (0 as long as it waits to be encoded), and its codec, one
- * of HOLDALL_CODEC_* (LZ4HC is LZ4 here; _NONE where the content is stored as it is). Each place may be NULL. */
+/* One chunk: its bytes of content, its bytes as stored (0 as long as it, or what was written into it, waits to be
+ * encoded, at the latest until the commit), and its codec, one of HOLDALL_CODEC_* (LZ4HC is LZ4 here; _NONE where the
+ * content is stored as it is; of one that waits, what it is going to be encoded with). Each place may be NULL. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_schunk_chunk_info(const holdall_schunk *schunk,

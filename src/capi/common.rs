@@ -109,7 +109,8 @@ pub type holdall_fault_fn = Option<unsafe extern "C" fn(ctx: *mut c_void, part: 
 
 /// Reads everything at a path (or spec) and checks every length and checksum, to the end; each fault goes
 /// to `fault` (NULL: none is told). Then *sound, *bad and *unchecked (each may be NULL) are how many records
-/// or chunks are sound, cannot be read, and can be read but have no checksum.
+/// or chunks are sound, cannot be read (chunks that the header counts and that are not there, too, of which one fault
+/// is told), and can be read but have no checksum.
 /// What begins as a Bloscpack file is looked at as a superchunk, all else as a bag.
 /// Bags: takes the options of holdall_bag_open() but HOLDALL_OPT_VERIFY and _SKIP_DAMAGED. Superchunks:
 /// HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO. Superchunks in storage of the caller's: see HOLDALL_OPT_VERIFY 2.

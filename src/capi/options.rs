@@ -56,8 +56,9 @@ pub const HOLDALL_OPT_CHECKSUM: i32 = 13;
 pub const HOLDALL_OPT_DICTIONARY: i32 = 14;
 /// Bloscpack: 1 (default) = with a table of where the chunks are; 0: without, each is found behind the one before.
 pub const HOLDALL_OPT_OFFSETS: i32 = 19;
-/// Bloscpack: entries of that table (8 bytes each) kept free for appends in place. Default: a new file has room for 1,022
-/// chunks, one that is written anew 10 free entries for each of its chunks.
+/// Bloscpack: entries of that table (8 bytes each) kept free for appends in place. Default: 10 for each chunk, 50 at
+/// least; a new file has room for 1,022 chunks where that is little beside its content. Where there is none left, the
+/// next commit that needs one writes the file anew, with as many free ones again; nothing else is different.
 pub const HOLDALL_OPT_SPARE_CHUNKS: i32 = 20;
 /// Bloscpack: bytes kept free in each new chunk, so that a changed one fits into its place (default 0); chunks that
 /// cannot be made smaller have none.

@@ -195,8 +195,9 @@ pub unsafe extern "C" fn holdall_schunk_version(schunk: *const holdall_schunk) -
     })
 }
 
-/// One chunk: its bytes of content, its bytes as stored (0 as long as it waits to be encoded), and its codec, one
-/// of HOLDALL_CODEC_* (LZ4HC is LZ4 here; _NONE where the content is stored as it is). Each place may be NULL.
+/// One chunk: its bytes of content, its bytes as stored (0 as long as it, or what was written into it, waits to be
+/// encoded, at the latest until the commit), and its codec, one of HOLDALL_CODEC_* (LZ4HC is LZ4 here; _NONE where the
+/// content is stored as it is; of one that waits, what it is going to be encoded with). Each place may be NULL.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_chunk_info(

@@ -26,8 +26,11 @@ use std::sync::Arc;
 
 /// Offsets that a new file has room for at first.
 const ENTRIES: u64 = 1022;
-/// Offsets kept free, in numbers of chunks, as Bloscpack does.
+/// Offsets kept free, in numbers of chunks, as Bloscpack does; and how many at least.
 const SPARE: u64 = 10;
+const LEAST_SPARE: u64 = 50;
+/// A new file may have this part of its chunks' bytes in offsets that it is not likely to need.
+const WASTE: u64 = 16;
 /// Committed bytes that a change in place may save first, whatever the size of the file.
 const SAVED: u64 = 64 << 20;
 
@@ -139,7 +142,7 @@ impl Bloscpack {
                     let Some(spare) = (room / ENTRY).checked_sub(n) else { return Ok(None) };
                     spare
                 }
-                (Dialect::V3, None) => self.options.given(Opt::SpareChunks).map_or(n.saturating_mul(SPARE), |s| s as u64),
+                (Dialect::V3, None) => self.spare_offsets(),
                 _ => 0,
             };
             header.max_app_chunks = spare;
@@ -177,7 +180,16 @@ impl Bloscpack {
         if self.part_end != next {
             return Ok(None);
         }
-        self.head(Some(*first))
+        // a short file is copied rather than left with room for many chunks that may never come
+        let room = self.head(Some(*first))?;
+        let more = |h: &Header| h.max_app_chunks.saturating_sub(self.spare_offsets()) * ENTRY;
+        Ok(room.filter(|(header, _)| more(header) <= (next - first) / WASTE))
+    }
+
+    /// Offsets that a new file keeps free.
+    fn spare_offsets(&self) -> u64 {
+        let usual = (self.slots.len() as u64).saturating_mul(SPARE).max(LEAST_SPARE);
+        self.options.given(Opt::SpareChunks).map_or(usual, |n| n as u64)
     }
 
     fn stored_size(&self, s: &Slot) -> u64 {

@@ -170,10 +170,11 @@ impl Bloscpack {
         &self.header
     }
 
-    /// Bytes of content, bytes as stored (0: not encoded yet) and flags of chunk `i`.
+    /// Bytes of content, bytes as stored (0: not encoded yet, or other content waits for that) and flags of chunk `i`.
     pub fn chunk_info(&self, i: u64) -> Result<(usize, usize, u8)> {
         let nbytes = self.chunk_nbytes(i)?;
-        Ok(self.slots.get(i as usize).map_or((nbytes, 0, 0), |s| (nbytes, s.cbytes as usize, s.flags)))
+        let slot = self.slots.get(i as usize).ok().filter(|_| self.open_chunk.as_ref().is_none_or(|(k, _)| *k as u64 != i));
+        Ok(slot.map_or((nbytes, 0, 0), |s| (nbytes, s.cbytes as usize, s.flags)))
     }
 
     /// The content of a chunk that is not encoded yet.

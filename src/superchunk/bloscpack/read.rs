@@ -275,8 +275,9 @@ impl Bloscpack {
             self.options.progress(self.slots.len().min(first + group) as u64, self.slots.len() as u64)?;
         }
         self.still()?;
+        // one fault tells of all that are missing
+        v.bad = v.bad.saturating_add(self.missing);
         for e in self.damage.iter().filter(|_| self.missing > 0).chain(&self.doubt).chain(&self.unsure).chain(&self.meta_damage) {
-            v.bad += u64::from(self.missing > 0);
             fault(e);
         }
         Ok(v)

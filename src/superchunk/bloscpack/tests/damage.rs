@@ -229,6 +229,10 @@ fn no_truncation_is_silent() {
             let good = s.nothing_wrong(&s.bytes[..len], &skipping(), &how);
             let whole = s.places.iter().filter(|p| p.end <= len).count();
             assert_eq!(good, whole, "{} {how}", s.what);
+            if let Ok(b) = open(&s.bytes[..len], &skipping()) {
+                let v = b.verify(|_| true).unwrap();
+                assert_eq!((v.sound + v.unchecked, v.bad), (whole as u64, (s.places.len() - whole) as u64), "{} {how}", s.what);
+            }
             s.repair(&s.bytes[..len], whole, &how);
             cuts += 1;
         }

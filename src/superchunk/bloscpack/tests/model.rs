@@ -318,44 +318,6 @@ impl Run {
 }
 
 #[test]
-fn one_short_chunk_does_not_make_those_behind_it_short() {
-    let given = |n: i64| Options::new().with(Opt::ChunkBytes, n).unwrap();
-    for (version, offsets) in [(1, 0), (2, 0), (2, 1), (3, 0), (3, 1), (103, 1)] {
-        for (first, typesize, o, want) in [
-            (1, 1, Options::new(), 1 << 20),
-            (8, 8, Options::new(), 1 << 20),
-            (1200, 12, Options::new(), (1 << 20) / 1200 * 1200),
-            (1201, 12, Options::new(), (1 << 20) / 12 * 12),
-            (1200, 12, given(2400), 2400),
-            (1200, 12, given(1212), 1212),
-            // shorter ones are not made
-            (1200, 12, given(600), 1200),
-            ((16 << 10) - 1, 1, Options::new(), (1 << 20) / 16383 * 16383),
-            (16 << 10, 1, Options::new(), 16 << 10),
-        ] {
-            let form = Form { chunk: first / typesize * typesize, typesize, codec: 2, ..Form::new(version, offsets, 2) };
-            let disk = SimDisk::default();
-            let mut w = form.create(&disk.folder(), Mode::New).unwrap();
-            w.insert(0, &vec![7; first]).unwrap();
-            w.commit().unwrap();
-            drop(w);
-            assert_eq!(reader(&disk.folder()).unwrap().chunk_size(), first);
-            let mut w = Bloscpack::open_in(&disk.folder(), OsStr::new(NAME), Mode::Append, &o).unwrap();
-            assert_eq!(w.chunk_size(), want, "{form:?}");
-            w.append(&bytes(4, 300_000)).unwrap();
-            w.commit().unwrap();
-            let b = reader(&disk.folder()).unwrap();
-            assert_eq!(
-                (b.chunks(), b.chunk_size()),
-                ((300_000 + first).div_ceil(want), if version == 1 { want.min(300_000 + first) } else { want }),
-                "{form:?}"
-            );
-            assert!(State::of(&b).unwrap().content() == [vec![7; first], bytes(4, 300_000)].concat());
-        }
-    }
-}
-
-#[test]
 fn every_operation_does_what_it_does_to_a_vector() {
     let (mut commits, mut refused) = ([0; 2], 0);
     for seed in 0..300 {

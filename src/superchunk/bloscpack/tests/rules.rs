@@ -1,0 +1,98 @@
+//! What single calls promise.
+
+use super::*;
+
+#[test]
+fn one_short_chunk_does_not_make_those_behind_it_short() {
+    let given = |n: i64| Options::new().with(Opt::ChunkBytes, n).unwrap();
+    for (version, offsets) in [(1, 0), (2, 0), (2, 1), (3, 0), (3, 1), (103, 1)] {
+        for (first, typesize, o, want) in [
+            (1, 1, Options::new(), 1 << 20),
+            (8, 8, Options::new(), 1 << 20),
+            (1200, 12, Options::new(), (1 << 20) / 1200 * 1200),
+            (1201, 12, Options::new(), (1 << 20) / 12 * 12),
+            (1200, 12, given(2400), 2400),
+            (1200, 12, given(1212), 1212),
+            // shorter ones are not made
+            (1200, 12, given(600), 1200),
+            ((16 << 10) - 1, 1, Options::new(), (1 << 20) / 16383 * 16383),
+            (16 << 10, 1, Options::new(), 16 << 10),
+        ] {
+            let form = Form { chunk: first / typesize * typesize, typesize, codec: 2, ..Form::new(version, offsets, 2) };
+            let disk = SimDisk::default();
+            let mut w = form.create(&disk.folder(), Mode::New).unwrap();
+            w.insert(0, &vec![7; first]).unwrap();
+            w.commit().unwrap();
+            drop(w);
+            assert_eq!(reader(&disk.folder()).unwrap().chunk_size(), first);
+            let mut w = Bloscpack::open_in(&disk.folder(), OsStr::new(NAME), Mode::Append, &o).unwrap();
+            assert_eq!(w.chunk_size(), want, "{form:?}");
+            w.append(&bytes(4, 300_000)).unwrap();
+            w.commit().unwrap();
+            let b = reader(&disk.folder()).unwrap();
+            assert_eq!(
+                (b.chunks(), b.chunk_size()),
+                ((300_000 + first).div_ceil(want), if version == 1 { want.min(300_000 + first) } else { want }),
+                "{form:?}"
+            );
+            assert!(State::of(&b).unwrap().content() == [vec![7; first], bytes(4, 300_000)].concat());
+        }
+    }
+}
+
+#[test]
+fn a_chunk_that_waits_to_be_encoded_has_no_stored_size() {
+    let disk = SimDisk::default();
+    let mut w = Form::new(3, 1, 2).create(&disk.folder(), Mode::New).unwrap();
+    w.append(&[5; 1500]).unwrap();
+    assert_eq!([0, 1, 2].map(|i| w.chunk_info(i).unwrap()), [(600, 0, 0), (600, 0, 0), (300, 0, 0)]);
+    w.commit().unwrap();
+    let stored = [0, 1, 2].map(|i| w.chunk_info(i).unwrap());
+    assert!(stored.iter().all(|(_, cbytes, _)| *cbytes >= 16));
+    // a part of one is changed: it waits; then another one
+    for k in [1, 2] {
+        w.write(600 * k + 5, b"x").unwrap();
+        for (i, was) in stored.iter().enumerate() {
+            let (nbytes, cbytes, flags) = w.chunk_info(i as u64).unwrap();
+            assert_eq!((nbytes, cbytes == 0, flags == 0), (was.0, i as u64 == k, i as u64 == k), "{i} while {k} waits");
+        }
+    }
+    w.commit().unwrap();
+    assert!([0, 1, 2].iter().all(|i| w.chunk_info(*i).unwrap().1 >= 16));
+    assert_eq!(w.chunk_info(3).unwrap_err().status, Status::Range);
+}
+
+#[test]
+fn room_for_offsets_is_in_proportion() {
+    let given = |n: u64| (100, Some(n as i64), n..=n);
+    for (content, spare, free) in [(0, None, 50..=50), (100, None, 50..=50), (60_000, None, 900..=1000), given(0), given(3)] {
+        let disk = SimDisk::default();
+        let mut w = Form { spare_chunks: spare, ..Form::new(3, 1, 2) }.create(&disk.folder(), Mode::New).unwrap();
+        w.append(&bytes(5, content)).unwrap();
+        w.commit().unwrap();
+        let n = w.header().max_app_chunks;
+        assert!(free.contains(&n), "{content} bytes: {n}");
+        assert!(w.cbytes().unwrap() < 100 + 8 * n + 2 * content as u64, "{content} bytes: {}", w.cbytes().unwrap());
+    }
+}
+
+#[test]
+fn appends_go_on_where_there_is_no_more_room_for_offsets() {
+    for spare in [None, Some(0), Some(7)] {
+        let disk = SimDisk::default();
+        let form = Form { spare_chunks: spare, ..Form::new(3, 1, 2) };
+        let (mut w, mut anew, mut before) = (form.create(&disk.folder(), Mode::New).unwrap(), 0, None);
+        for i in 0..800u64 {
+            w.append(&i.to_le_bytes().repeat(75)).unwrap();
+            w.commit().unwrap();
+            let now = disk.folder().identity(OsStr::new(NAME)).unwrap();
+            anew += usize::from(before != now);
+            before = now;
+        }
+        let b = reader(&disk.folder()).unwrap();
+        assert_eq!(b.chunks(), 800);
+        assert!(State::of(&b).unwrap().chunks.iter().zip(0u64..).all(|(c, i)| *c == i.to_le_bytes().repeat(75)));
+        println!("{spare:?}: {anew} commits of 800 made a new file");
+        assert!(spare == Some(0) || anew <= 800 / (spare.unwrap_or(200) as usize));
+    }
+}
