@@ -10,6 +10,7 @@
 mod commit;
 mod edit;
 pub mod header;
+mod in_place;
 mod layout;
 #[cfg(test)]
 mod layout_tests;
