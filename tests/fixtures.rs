@@ -1,5 +1,6 @@
 //! Bags that the reference library wrote, read through the C functions: every single-file and sharded
 //! entry of the manifest, read and mapped, on 1 and 2 threads, with limits on disk and in memory.
+#![allow(clippy::undocumented_unsafe_blocks, reason = "each calls a function of the C API with what lives through the call")]
 
 use holdall::capi::{bag::*, guard::*, options::*};
 use serde_json::Value;

@@ -258,7 +258,7 @@ mod tests {
             for checksum in [false, true] {
                 for random in [false, true] {
                     let mut rng = crate::io::sim::Rng(n as u64 + 1);
-                    let data: Vec<u8> = (0..n).map(|i| if random { rng.next() as u8 } else { (i / 100) as u8 }).collect();
+                    let data: Vec<u8> = (0..n).map(|i| if random { rng.draw() as u8 } else { (i / 100) as u8 }).collect();
                     let f = zstd(&data, checksum);
                     let got = frame(&&f[..], 0).unwrap();
                     assert_eq!(got.len, f.len() as u64);

@@ -51,7 +51,7 @@ fn all(folder: Arc<dyn Folder>, f: Form) -> Result<Vec<Vec<u8>>> {
 
 fn record(seed: u64, len: usize) -> Vec<u8> {
     let mut rng = Rng(seed * 2 + 1);
-    (0..len).map(|_| (rng.next() >> 60) as u8 + b'a').collect()
+    (0..len).map(|_| (rng.draw() >> 60) as u8 + b'a').collect()
 }
 
 fn put(folder: Arc<dyn Folder>, mode: Mode, f: Form, records: &[Vec<u8>]) -> Result<()> {

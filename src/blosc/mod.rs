@@ -13,11 +13,13 @@ mod decode;
 mod encode;
 pub mod filter;
 mod header;
+mod params;
 mod pipeline;
 
 pub use decode::{BlockDecoder, decode, decode_range};
-pub use encode::{Params, Split, Target, encode};
+pub use encode::encode;
 pub use header::{Content, Header, sections};
+pub use params::{Params, Split, Target};
 pub use pipeline::{Filter, Pipeline};
 
 use crate::error::Result;

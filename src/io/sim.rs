@@ -264,7 +264,7 @@ pub struct Rng(pub u64);
 
 impl Rng {
     /// The next 64 bits (xorshift64*).
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
@@ -272,7 +272,7 @@ impl Rng {
     }
     /// A number below `n` (0 where `n` is 0).
     pub fn below(&mut self, n: usize) -> usize {
-        if n == 0 { 0 } else { (self.next() >> 16) as usize % n }
+        if n == 0 { 0 } else { (self.draw() >> 16) as usize % n }
     }
 }
 

@@ -5,21 +5,16 @@
 //! before, and are widened to their old length; offsets and metadata that fit into their room), it is
 //! written in place, under the journal. Else a new file is written and swapped in: a new file and one that
 //! is replaced always are, and then the chunks that waited in the temporary file need not be copied.
-//!
-//! A change in place leaves the file with another length than it had, and gives it a longer one before any
-//! committed byte is written over: readers tell by the length.
 #![forbid(unsafe_code)]
 
-use super::edit::{seal, widen};
 use super::header::{Dialect, ENTRY, Header};
 use super::metadata::{self, Section};
 use super::open::part_name;
 use super::slots::{Place, Slot};
 use super::{Bloscpack, DEFAULT_CHUNK, offsets};
 use crate::error::{Result, fail};
-use crate::io::journal::{self, Change, MOST_RANGES, Swapped, Undo};
+use crate::io::journal::{self, Swapped};
 use crate::io::{self, Access, File};
-use crate::memory;
 use crate::options::Opt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -31,20 +26,6 @@ const SPARE: u64 = 10;
 const LEAST_SPARE: u64 = 50;
 /// A new file may have this part of its chunks' bytes in offsets that it is not likely to need.
 const WASTE: u64 = 16;
-/// Committed bytes that a change in place may save first, whatever the size of the file.
-const SAVED: u64 = 64 << 20;
-
-/// How the new state fits into the file that is there.
-struct InPlace {
-    header: Header,
-    /// Metadata, where they change.
-    meta: Option<Vec<u8>>,
-    /// Where each chunk goes, and its bytes there without the digest.
-    places: Vec<(u64, u32)>,
-    /// The first offset that changes.
-    first: usize,
-    end: u64,
-}
 
 impl Bloscpack {
     /// Makes all changes durable and visible, together. On failure the file is as the last commit left it;
@@ -94,7 +75,7 @@ impl Bloscpack {
     // ---- what the header says
 
     /// The header for the chunks that are there now.
-    fn next_header(&self) -> Header {
+    pub(super) fn next_header(&self) -> Header {
         let last = self.slots.iter().next_back().map_or(0, |s| s.nbytes);
         let sized = !matches!(self.header.dialect, Dialect::V0 | Dialect::V1);
         Header {
@@ -192,7 +173,7 @@ impl Bloscpack {
         self.options.given(Opt::SpareChunks).map_or(usual, |n| n as u64)
     }
 
-    fn stored_size(&self, s: &Slot) -> u64 {
+    pub(super) fn stored_size(&self, s: &Slot) -> u64 {
         u64::from(s.cbytes) + self.header.checksum.size() as u64
     }
 
@@ -284,7 +265,7 @@ impl Bloscpack {
         self.go_on(opened.ok(), header, places, next)
     }
 
-    fn go_on(&mut self, main: Option<Arc<dyn File>>, header: Header, places: Vec<(u64, u32)>, end: u64) -> Result<()> {
+    pub(super) fn go_on(&mut self, main: Option<Arc<dyn File>>, header: Header, places: Vec<(u64, u32)>, end: u64) -> Result<()> {
         self.slots.settle(places);
         self.header = header;
         self.end = end;
@@ -303,185 +284,13 @@ impl Bloscpack {
     }
 
     /// Makes what was written to a file durable, if that is wished.
-    fn sync(&mut self, file: &dyn File) -> Result<()> {
+    pub(super) fn sync(&mut self, file: &dyn File) -> Result<()> {
         let done = if self.durable { file.sync() } else { Ok(()) };
         // the system may have thrown away what it could not write, and says so once
         self.broken |= done.is_err();
         done
     }
-
-    // ---- in place
-
-    /// How the new state fits in; `None` where it does not.
-    fn plan(&self) -> Result<Option<InPlace>> {
-        let n = self.slots.len() as u64;
-        let mut header = self.next_header();
-        if header.has_offsets {
-            let entries = self.header.offset_entries();
-            let Some(spare) = entries.checked_sub(n).filter(|s| *s == 0 || header.dialect == Dialect::V3) else { return Ok(None) };
-            header.max_app_chunks = spare;
-        }
-        let mut meta = None;
-        if self.meta_changed {
-            let rewritten = match (&self.header.meta, &self.meta) {
-                (Some(place), Some(json)) => place.rewrite(json)?,
-                (None, None) => None,
-                _ => return Ok(None),
-            };
-            match rewritten {
-                Some((place, bytes)) if place.size() == self.header.meta.as_ref().map_or(0, |m| m.size()) => {
-                    header.meta = Some(place);
-                    meta = Some(bytes);
-                }
-                None if self.meta.is_none() => {}
-                _ => return Ok(None),
-            }
-        }
-        let Some((places, end)) = self.places(header.chunks_at()) else { return Ok(None) };
-        let moved = |(slot, (at, _)): (&Slot, &(u64, u32))| !matches!(slot.place, Place::Main(a) if a == *at);
-        let by_offsets = self.doubt.is_none() && self.offsets_are_right;
-        let first = if by_offsets { self.slots.iter().zip(&places).position(moved).unwrap_or(places.len()) } else { 0 };
-        let plan = InPlace { header, meta, places, first, end };
-        let saved: u64 = self.ranges(&plan).iter().map(|r| r.end.min(self.size).saturating_sub(r.start)).sum();
-        let worth = saved <= SAVED || saved <= self.size / 2;
-        Ok(Some(plan).filter(|p| worth && self.ranges(p).len() < MOST_RANGES))
-    }
-
-    /// Where each chunk goes, if those that are in the file may stay where they are.
-    fn places(&self, from: u64) -> Option<(Vec<(u64, u32)>, u64)> {
-        let mut places = memory::with_room(self.slots.len()).ok()?;
-        let (mut next, digest) = (from, self.header.checksum.size() as u64);
-        let mut slots = self.slots.iter().peekable();
-        while let Some(s) = slots.next() {
-            let mut cbytes = s.cbytes;
-            match (&s.place, slots.peek().map(|s| &s.place)) {
-                (Place::Main(at), _) if *at == next => {}
-                (Place::Main(_) | Place::Lost, _) => return None,
-                (_, Some(Place::Main(then))) => {
-                    // its length is given by the one behind it
-                    cbytes = u32::try_from(then.checked_sub(next)?.checked_sub(digest)?).ok()?;
-                    let wider = cbytes > s.cbytes && s.flags & 0x02 != 0;
-                    if cbytes < s.cbytes || wider || i32::try_from(cbytes).is_err() {
-                        return None;
-                    }
-                }
-                _ => {}
-            }
-            places.push((next, cbytes));
-            next += u64::from(cbytes) + digest;
-        }
-        Some((places, next))
-    }
-
-    /// The ranges that are written, rising and apart.
-    fn ranges(&self, plan: &InPlace) -> Vec<Range<u64>> {
-        let header = &plan.header;
-        let mut all: Vec<Range<u64>> = Vec::new();
-        all.push(0..header.size());
-        if let Some(meta) = &plan.meta {
-            all.push(header.size()..header.size() + meta.len() as u64);
-        }
-        let (from, to) = self.entries(plan);
-        all.push(header.offsets_at() + from * ENTRY..header.offsets_at() + to * ENTRY);
-        for (s, (at, cbytes)) in self.slots.iter().zip(&plan.places) {
-            if !matches!(s.place, Place::Main(_)) {
-                all.push(*at..*at + u64::from(*cbytes) + header.checksum.size() as u64);
-            }
-        }
-        all.push(plan.end..plan.end + STALE.len() as u64);
-        let mut out: Vec<Range<u64>> = Vec::new();
-        for r in all.into_iter().filter(|r| !r.is_empty()) {
-            match out.last_mut() {
-                Some(last) if last.end == r.start => last.end = r.end,
-                _ => out.push(r),
-            }
-        }
-        out
-    }
-
-    /// The offsets that change.
-    fn entries(&self, plan: &InPlace) -> (u64, u64) {
-        if !plan.header.has_offsets {
-            return (0, 0);
-        }
-        let was = self.header.nchunks.unwrap_or(0).min(self.header.offset_entries());
-        let from = (plan.first as u64).min(was);
-        (from, (plan.places.len() as u64).max(was))
-    }
-
-    fn write_in_place(&mut self, plan: InPlace) -> Result<()> {
-        let Some(main) = self.main.clone() else { return Err(fail!(State, "no file")) };
-        let change = Change::new(self.container.main.clone(), Some(&*main), self.ranges(&plan));
-        let undo = match Undo::begin(&self.container, self.durable, &[change]) {
-            Ok(undo) => undo,
-            Err(e) => {
-                // it may have been published, and must not be found beside another file that a later try swaps in
-                self.broken |= journal::settle(&self.container, self.durable).is_err();
-                return Err(e);
-            }
-        };
-        match self.write_plan(&*main, &plan).and_then(|()| self.sync(&*main)) {
-            Ok(()) => {
-                let done = undo.commit();
-                self.broken |= done.is_err();
-                done?;
-            }
-            Err(e) => {
-                self.broken |= undo.rollback().is_err();
-                return Err(e);
-            }
-        }
-        // it stands from here on; what it has in excess may go, and goes with the next commit where it cannot now
-        let _ = main.set_size(if plan.end == self.size { plan.end + 1 } else { plan.end });
-        self.go_on(Some(main), plan.header, plan.places, plan.end)
-    }
-
-    fn write_plan(&self, main: &dyn File, plan: &InPlace) -> Result<()> {
-        // first the length: readers tell by it that something is about to be written over
-        main.set_size(if plan.end > self.size { plan.end } else { self.size + 1 })?;
-        for (s, (at, cbytes)) in self.slots.iter().zip(&plan.places) {
-            if !matches!(s.place, Place::Main(_)) {
-                main.write_at(*at, &self.bytes_of(s, *cbytes)?)?;
-            }
-        }
-        if plan.end < self.size {
-            // what is left of longer chunks must not look like one more
-            let n = (self.size - plan.end).min(STALE.len() as u64) as usize;
-            main.write_at(plan.end, STALE.get(..n).unwrap_or_default())?;
-        }
-        let (from, to) = self.entries(plan);
-        if from < to {
-            let used = plan.places.iter().skip(from as usize).map(|(at, _)| *at);
-            main.write_at(plan.header.offsets_at() + from * ENTRY, &offsets::encode(used, to - from)?)?;
-        }
-        if let Some(meta) = &plan.meta {
-            main.write_at(plan.header.size(), meta)?;
-        }
-        main.write_at(0, &plan.header.encode())
-    }
-
-    /// A chunk that waits, widened, with its digest.
-    fn bytes_of(&self, s: &Slot, cbytes: u32) -> Result<Vec<u8>> {
-        let n = self.stored_size(s) as usize;
-        let mut bytes = memory::zeroed(n)?;
-        match &s.place {
-            Place::Memory(b) => bytes.copy_from_slice(b.get(..n).ok_or_else(|| fail!(State, "a short chunk"))?),
-            Place::Part(at) => self.part.as_ref().ok_or_else(|| fail!(State, "no temporary file"))?.read_exact_at(*at, &mut bytes)?,
-            Place::Main(_) | Place::Lost => return Err(fail!(State, "a chunk that does not wait")),
-        }
-        if cbytes > s.cbytes {
-            bytes.truncate(s.cbytes as usize);
-            if !widen(&mut bytes, cbytes - s.cbytes) {
-                return Err(fail!(State, "a chunk that cannot be widened"));
-            }
-            bytes = seal(bytes, self.header.checksum)?;
-        }
-        Ok(bytes)
-    }
 }
-
-/// No chunk begins like this.
-const STALE: [u8; 16] = [0; 16];
 
 fn copy_run(run: Option<(&Arc<dyn File>, Range<u64>)>, to: &dyn File, at: u64) -> Result<u64> {
     let Some((from, range)) = run else { return Ok(0) };

@@ -11,6 +11,7 @@ mod commit;
 mod copy;
 mod edit;
 pub mod header;
+mod in_place;
 mod layout;
 #[cfg(test)]
 mod layout_tests;

@@ -96,7 +96,7 @@ impl State {
 fn bytes(seed: u64, len: usize) -> Vec<u8> {
     let mut rng = Rng(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     match rng.below(5) {
-        0 => (0..len).map(|_| (rng.next() >> 24) as u8).collect(),
+        0 => (0..len).map(|_| (rng.draw() >> 24) as u8).collect(),
         1 => (0..len).map(|i| (i / 8) as u8 ^ seed as u8).collect(),
         2 => vec![0; len],
         _ => (0..len).map(|_| b"abcd"[rng.below(4)]).collect(),

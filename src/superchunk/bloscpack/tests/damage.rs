@@ -276,7 +276,7 @@ fn damage_in_several_places_is_not_silent() {
                         let copy: Vec<u8> = hurt[from..].iter().take(24).copied().collect();
                         hurt[at..].iter_mut().zip(copy).for_each(|(b, c)| *b = c);
                     }
-                    2 => hurt[at] = rng.next() as u8,
+                    2 => hurt[at] = rng.draw() as u8,
                     _ => hurt[at] ^= 1 << rng.below(8),
                 }
             }

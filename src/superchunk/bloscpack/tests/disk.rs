@@ -28,7 +28,7 @@ struct Case {
 
 fn noise(seed: u64, len: usize) -> Vec<u8> {
     let mut rng = Rng(seed * 2 + 1);
-    (0..len).map(|_| (rng.next() >> 24) as u8).collect()
+    (0..len).map(|_| (rng.draw() >> 24) as u8).collect()
 }
 
 fn text(seed: u64, len: usize) -> Vec<u8> {

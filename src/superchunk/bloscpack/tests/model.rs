@@ -22,12 +22,8 @@ impl Model {
     }
 
     fn write(&mut self, at: usize, src: &[u8]) {
-        let mut byte = 0;
-        for b in self.now.chunks.iter_mut().flatten() {
-            if (at..at + src.len()).contains(&byte) {
-                *b = src[byte - at];
-            }
-            byte += 1;
+        for (b, new) in self.now.chunks.iter_mut().flatten().skip(at).zip(src) {
+            *b = *new;
         }
     }
 
@@ -73,7 +69,7 @@ struct Run {
 
 fn any_form(rng: &mut Rng) -> Form {
     // the first numbers of a generator are as near to each other as the seeds
-    (0..9).for_each(|_| _ = rng.next());
+    (0..9).for_each(|_| _ = rng.draw());
     let typesize = [1, 2, 3, 4, 8, 16, 17, 255, 300][rng.below(9)];
     let items = [1, 2, 10, 97, 700, 5_000][rng.below(if typesize > 100 { 4 } else { 6 })];
     let version = [1, 2, 3, 3, 103][rng.below(5)];
@@ -131,7 +127,7 @@ impl Run {
     }
 
     fn data(&mut self, len: usize) -> Vec<u8> {
-        bytes(self.rng.next(), len)
+        bytes(self.rng.draw(), len)
     }
 
     fn step(&mut self) {
@@ -191,7 +187,7 @@ impl Run {
 
     fn meta_set(&mut self) {
         let len = [0, 3, 40, 500][self.rng.below(4)];
-        let meta = Some(json(self.rng.next() >> 40, len)).filter(|_| self.rng.below(4) > 0);
+        let meta = Some(json(self.rng.draw() >> 40, len)).filter(|_| self.rng.below(4) > 0);
         let set = self.writer().meta_set(meta.as_deref());
         if meta.is_some() && !self.form.has_meta() {
             assert_eq!(set.unwrap_err().status, Status::Unsupported);
