@@ -622,7 +622,7 @@ class Superchunk(Blp):
             self.assertEqual((r.returncode, r.stdout, r.stderr), (0, b"", b""))
 
     def test_append(self):
-        pieces = [items(n, n) for n in (700, 1, 1024, 5000)] + [b"odd", b"", items(3)]
+        pieces = [items(n, n) for n in (2100, 1, 1024, 5000)] + [b"odd", b"", items(3)]
         for flags in [[], ["--no-offsets"], ["--format-version", "1"], ["--format-version", "rfc"], ["--codec", "zstd", "--checksum", "sha512"]]:
             self.blp("a.blp", pieces[0], "--chunk-size", "8K", *flags)
             was = self.info("a.blp")
