@@ -99,8 +99,14 @@ impl Content {
     /// Puts bytes in, what is behind moves. On failure it is as it was.
     pub fn insert(&mut self, at: u64, src: &[u8]) -> Result<()> {
         let len = self.len.checked_add(src.len() as u64).ok_or_else(|| fail!(Argument, "more than 2^64 bytes"))?;
+        self.cut()?;
         self.fill(at)?;
-        self.file.splice(at..at, src)?;
+        // what of an append that fails is there is cut off before anybody sees it
+        if at < self.file.nbytes() {
+            self.file.splice(at..at, src)?
+        } else {
+            self.file.append(src)?
+        }
         self.len = len;
         Ok(())
     }

@@ -4,12 +4,11 @@ use super::common::*;
 use super::guard::*;
 use super::io::holdall_io;
 use super::options::{chosen, holdall_options};
-use super::schunk::{mode_of, or_skipped};
+use super::schunk::{copy_to, mode_of, or_skipped};
 use crate::array::numpy_meta::Order;
 use crate::array::rows::Array;
 use crate::array::selection::MAX_NDIM;
 use crate::error::{Result, fail};
-use crate::superchunk::bloscpack::Destination;
 use std::ffi::{CString, OsStr, c_char, c_void};
 use std::sync::atomic::AtomicBool;
 
@@ -438,8 +437,7 @@ pub unsafe extern "C" fn holdall_array_copy(
 ) -> holdall_status {
     guard_handle(borrow(array), err, |a| {
         only_rows(format, blocks)?;
-        let to = Destination::at(string(path, "path")?, mode_of(mode)?, chosen(options))?;
-        a.inner.copy(to, numbers(chunks, &a.inner, "chunks")?).map(or_skipped)
+        a.inner.copy(copy_to(path, mode, options)?, numbers(chunks, &a.inner, "chunks")?).map(or_skipped)
     })
 }
 

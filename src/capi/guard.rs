@@ -112,7 +112,9 @@ fn quiet_panics() {
     });
 }
 
-fn caught<T>(f: impl FnOnce() -> Result<T>) -> Result<T> {
+/// Runs the body of a call. One function for all of them: what it does is not in each.
+#[inline(never)]
+fn caught(f: &mut dyn FnMut() -> Result<holdall_status>) -> Result<holdall_status> {
     quiet_panics();
     INSIDE.set(INSIDE.get() + 1);
     let r = catch_unwind(AssertUnwindSafe(f));
@@ -125,9 +127,20 @@ fn caught<T>(f: impl FnOnce() -> Result<T>) -> Result<T> {
     })
 }
 
+/// A function that runs once, as one that may run often.
+fn once(f: impl FnOnce() -> Result<holdall_status>) -> impl FnMut() -> Result<holdall_status> {
+    let mut f = Some(f);
+    move || f.take().map_or(Ok(HOLDALL_OK), |f| f())
+}
+
 /// Runs the body of an exported function: `Ok` is the status it returns.
 pub(crate) fn guard(err: *mut holdall_error, f: impl FnOnce() -> Result<holdall_status>) -> holdall_status {
-    match caught(f) {
+    told(err, caught(&mut once(f)))
+}
+
+#[inline(never)]
+fn told(err: *mut holdall_error, done: Result<holdall_status>) -> holdall_status {
+    match done {
         Ok(status) => status,
         Err(e) => {
             // SAFETY: NULL or, by contract, a holdall_error of the caller's.
@@ -141,10 +154,10 @@ pub(crate) fn guard(err: *mut holdall_error, f: impl FnOnce() -> Result<holdall_
 
 /// As [`guard`], on a handle: it must not be NULL or broken, and a panic breaks it.
 pub(crate) fn guard_handle<H: Handle>(h: Option<&H>, err: *mut holdall_error, f: impl FnOnce(&H) -> Result<holdall_status>) -> holdall_status {
-    guard(err, || {
-        let h = usable(h)?;
-        caught(|| f(h)).inspect_err(|e| mark(h, e))
-    })
+    match h {
+        Some(h) => guarded(h.broken(), err, &mut once(|| f(h))),
+        None => no_handle(err),
+    }
 }
 
 /// As [`guard_handle`], on a handle that is changed.
@@ -153,30 +166,41 @@ pub(crate) fn guard_handle_mut<H: Handle>(
     err: *mut holdall_error,
     f: impl FnOnce(&mut H) -> Result<holdall_status>,
 ) -> holdall_status {
-    guard(err, || {
-        usable(h.as_deref())?;
-        let h = h.ok_or_else(|| fail!(Argument, "the handle is NULL"))?;
-        caught(|| f(h)).inspect_err(|e| mark(h, e))
-    })
+    let Some(h) = h else { return no_handle(err) };
+    // the body has the handle to itself: the mark is looked at before, and set behind it
+    let broken = AtomicBool::new(h.broken().load(Ordering::Relaxed));
+    let done = guarded(&broken, err, &mut once(|| f(&mut *h)));
+    h.broken().store(broken.into_inner(), Ordering::Relaxed);
+    done
 }
 
-fn usable<H: Handle>(h: Option<&H>) -> Result<&H> {
-    let h = h.ok_or_else(|| fail!(Argument, "the handle is NULL"))?;
-    if h.broken().load(Ordering::Relaxed) {
-        return Err(fail!(Panic, "an earlier call on this handle met a bug in holdall; close it"));
-    }
-    Ok(h)
+#[inline(never)]
+fn no_handle(err: *mut holdall_error) -> holdall_status {
+    told(err, Err(fail!(Argument, "the handle is NULL")))
 }
 
-fn mark<H: Handle>(h: &H, e: &Error) {
-    if e.status == Status::Panic {
-        h.broken().store(true, Ordering::Relaxed);
+#[inline(never)]
+fn guarded(broken: &AtomicBool, err: *mut holdall_error, f: &mut dyn FnMut() -> Result<holdall_status>) -> holdall_status {
+    if broken.load(Ordering::Relaxed) {
+        return told(err, Err(fail!(Panic, "an earlier call on this handle met a bug in holdall; close it")));
     }
+    let done = caught(f);
+    if done.as_ref().is_err_and(|e| e.status == Status::Panic) {
+        broken.store(true, Ordering::Relaxed);
+    }
+    told(err, done)
 }
 
 /// For functions that cannot fail: what they return if there is a bug.
 pub(crate) fn guard_value<T>(otherwise: T, f: impl FnOnce() -> T) -> T {
-    caught(|| Ok(f())).unwrap_or(otherwise)
+    let (mut f, mut value) = (Some(f), otherwise);
+    let _ = caught(&mut || {
+        if let Some(f) = f.take() {
+            value = f();
+        }
+        Ok(HOLDALL_OK)
+    });
+    value
 }
 
 fn tell(out: &mut holdall_error, e: &Error) {

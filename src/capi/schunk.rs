@@ -42,6 +42,12 @@ pub(super) fn mode_of(mode: holdall_mode) -> Result<Mode> {
     })
 }
 
+/// Where a copy goes.
+#[inline(never)]
+pub(super) fn copy_to(path: *const c_char, mode: holdall_mode, options: *const holdall_options) -> Result<Destination> {
+    Destination::at(string(path, "path")?, mode_of(mode)?, chosen(options))
+}
+
 fn only_bloscpack(format: holdall_format) -> Result<()> {
     match format {
         HOLDALL_FORMAT_BLOSCPACK => Ok(()),
@@ -506,7 +512,6 @@ pub unsafe extern "C" fn holdall_schunk_copy(
 ) -> holdall_status {
     guard_handle(borrow(schunk), err, |s| {
         only_bloscpack(format)?;
-        let to = Destination::at(string(path, "path")?, mode_of(mode)?, chosen(options))?;
-        s.inner.copy(to).map(or_skipped)
+        s.inner.copy(copy_to(path, mode, options)?).map(or_skipped)
     })
 }

@@ -79,6 +79,26 @@ CALLS = {
     "schunk_meta_get": (STATUS, P, c.c_char_p, c.POINTER(P), c.POINTER(SIZE), ERR),
     "schunk_meta_set": (STATUS, P, c.c_char_p, c.c_char_p, SIZE, ERR),
     "schunk_commit": (STATUS, P, ERR),
+    "schunk_copy": (STATUS, P, c.c_char_p, c.c_int32, c.c_int32, P, ERR),
+    "array_open": (STATUS, c.c_char_p, c.c_int32, P, c.POINTER(P), ERR),
+    "array_create": (STATUS, c.c_char_p, c.c_int32, c.c_int32, c.c_char_p, c.c_uint32, P, P, P, P, c.POINTER(P), ERR),
+    "array_close": (None, P),
+    "array_ndim": (c.c_uint32, P),
+    "array_shape": (c.POINTER(U64), P),
+    "array_dtype": (c.c_char_p, P),
+    "array_itemsize": (SIZE, P),
+    "array_order": (c.c_int32, P),
+    "array_nbytes": (U64, P),
+    "array_read": (STATUS, P, P, P, P, P, P, SIZE, ERR),
+    "array_write": (STATUS, P, P, P, P, P, P, SIZE, ERR),
+    "array_read_orthogonal": (STATUS, P, P, P, P, SIZE, ERR),
+    "array_read_points": (STATUS, P, P, SIZE, P, SIZE, ERR),
+    "array_append": (STATUS, P, c.c_uint32, U64, c.c_char_p, SIZE, ERR),
+    "array_insert": (STATUS, P, c.c_uint32, U64, U64, c.c_char_p, SIZE, ERR),
+    "array_remove": (STATUS, P, c.c_uint32, U64, U64, ERR),
+    "array_copy": (STATUS, P, c.c_char_p, c.c_int32, c.c_int32, P, P, P, ERR),
+    "array_resize": (STATUS, P, P, ERR),
+    "array_commit": (STATUS, P, ERR),
     "bag_open": (STATUS, c.c_char_p, P, c.POINTER(P), ERR),
     "bag_slice": (STATUS, P, U64, c.c_int64, U64, c.POINTER(P), ERR),
     "bag_close": (None, P),
@@ -363,6 +383,78 @@ class Schunk(Handle):
 
     def commit(self):
         call("schunk_commit", self._handle)
+
+
+def _numbers(kind, values):
+    return (kind * max(len(values), 1))(*values)
+
+
+class Array(Handle):
+    """An open array of bytes: what is read and written are the items, packed, in C order."""
+
+    close_name = "holdall_array_close"
+
+    def __init__(self, path, mode=READ, **options):
+        out = P()
+        with Options(**options) as o:
+            call("array_open", os.fsencode(path), mode, o, c.byref(out))
+        super().__init__(out)
+
+    @classmethod
+    def create(cls, path, dtype, shape, mode=NEW, **options):
+        out = P()
+        with Options(**options) as o:
+            call("array_create", os.fsencode(path), mode, FORMAT_BLOSCPACK, dtype.encode(), len(shape), _numbers(U64, shape), None, None, o,
+                 c.byref(out))  # fmt: skip
+        array = cls.__new__(cls)
+        Handle.__init__(array, out)
+        return array
+
+    shape = property(lambda self: tuple(_lib.holdall_array_shape(self._handle)[: _lib.holdall_array_ndim(self._handle)]))
+    dtype = property(lambda self: _lib.holdall_array_dtype(self._handle).decode())
+    itemsize = property(lambda self: _lib.holdall_array_itemsize(self._handle))
+    order = property(lambda self: "CF"[_lib.holdall_array_order(self._handle)])
+
+    def _read(self, count, name, *arguments):
+        n = self.itemsize
+        for k in count:
+            n *= k
+        dst = c.create_string_buffer(max(n, 1))
+        call(name, self._handle, *arguments, dst, *([None] if name == "array_read" else []), n)
+        return c.string_at(dst, n)
+
+    def read(self, start, count, step):
+        return self._read(count, "array_read", _numbers(U64, start), _numbers(U64, count), _numbers(U64, step))
+
+    def read_orthogonal(self, lists):
+        lists = [_numbers(U64, list) for list in lists]
+        counts = [len(list) for list in lists]
+        return self._read(counts, "array_read_orthogonal", _numbers(P, [c.addressof(list) for list in lists]), _numbers(U64, counts))
+
+    def read_points(self, points):
+        return self._read([len(points)], "array_read_points", _numbers(U64, [i for point in points for i in point]), len(points))
+
+    def write(self, start, count, step, data):
+        call("array_write", self._handle, _numbers(U64, start), _numbers(U64, count), _numbers(U64, step), data, None, len(data))
+
+    def append(self, axis, count, data):
+        call("array_append", self._handle, axis, count, data, len(data))
+
+    def insert(self, axis, at, count, data):
+        call("array_insert", self._handle, axis, at, count, data, len(data))
+
+    def remove(self, axis, at, count):
+        call("array_remove", self._handle, axis, at, count)
+
+    def resize(self, shape):
+        call("array_resize", self._handle, _numbers(U64, shape))
+
+    def copy(self, path, mode=NEW, **options):
+        with Options(**options) as o:
+            call("array_copy", self._handle, os.fsencode(path), mode, FORMAT_BLOSCPACK, None, None, o)
+
+    def commit(self):
+        call("array_commit", self._handle)
 
 
 class Verified:

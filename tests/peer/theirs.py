@@ -12,7 +12,7 @@ with warnings.catch_warnings():
     import bloscpack.file_io
     import bloscpack.numpy_io
 
-__all__ = ["bloscpack", "Found", "SUMS", "pack", "append"]
+__all__ = ["bloscpack", "Found", "SUMS", "pack", "append", "unpack_ndarray"]
 
 SUMS = ("None", "adler32", "crc32", "md5", "sha1", "sha224", "sha256", "sha384", "sha512")
 
@@ -30,6 +30,12 @@ def append(path, data, codec, shuffle, level=5):
     blosc_args = dict(typesize=None, clevel=level, shuffle=shuffle, cname=codec)
     with open(path, "r+b") as f:
         bloscpack.append.append_fp(f, bloscpack.file_io.StringIO(data), len(data), blosc_args)
+
+
+def unpack_ndarray(path):
+    """Reads an array."""
+    with open(path, "rb") as f:
+        return bloscpack.numpy_io.unpack_ndarray(bloscpack.file_io.CompressedFPSource(f))
 
 
 class Found:

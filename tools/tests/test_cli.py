@@ -26,11 +26,19 @@ import zlib
 
 TOOL = os.path.abspath(os.environ.get("HOLDALL_TOOL") or shutil.which("holdall") or "holdall")
 FIXTURES = os.environ.get("HOLDALL_FIXTURES")
-COMMANDS = ["info", "cat", "pack", "unpack", "append", "verify", "repair", "sum", "identify"]
+COMMANDS = ["info", "cat", "pack", "unpack", "append", "convert", "verify", "repair", "sum", "identify"]
 
 
 def run(*args, stdin=b"", cwd=None, **more):
     return subprocess.run([TOOL, *args], input=stdin, capture_output=True, cwd=cwd, timeout=120, **more)
+
+
+def np_count(shape):
+    """Items of a shape."""
+    count = 1
+    for n in shape:
+        count *= n
+    return count
 
 
 def framed(records):
@@ -878,6 +886,76 @@ class Superchunk(Blp):
             os.remove(self.path("a.blp"))
 
 
+class Convert(Blp):
+    def test_settings(self):
+        data = self.blp("a.blp", items(5000), "--chunk-size", "4K", "--codec", "zstd", "--checksum", "md5", "--typesize", "4")
+        for flags, changed in [
+            ([], {}),
+            (["--codec", "lz4", "--level", "9", "--shuffle", "none"], {"codec": "lz4"}),
+            (["--chunk-size", "16K"], {"chunk_size": 16384, "chunks": 3}),
+            (["--checksum", "sha256"], {"checksum": "sha256"}),
+            (["--no-checksum"], {"checksum": "none"}),
+            (["--format-version", "1"], {"dialect": "v1", "checksum": "none"}),
+            (["--format-version", "2", "--no-offsets"], {"dialect": "v2"}),
+        ]:
+            self.good("convert", "-q", "--force", "a.blp", "b.blp", *flags)
+            facts = {k: v for k, v in self.info("a.blp").items() if k not in ("path", "cbytes")}
+            self.assertEqual(facts | changed, {k: v for k, v in self.info("b.blp").items() if k not in ("path", "cbytes")}, flags)
+            self.assertEqual(self.good("cat", "b.blp"), data)
+        self.good("convert", "-q", "--force", "b.blp", "a.blp")
+        self.assertEqual((self.info("a.blp")["dialect"], self.good("cat", "a.blp")), ("v3", data))
+
+    def test_metadata(self):
+        self.write("m.json", b'{"a": [1]}')
+        data = self.blp("a.blp", items(100), "--metadata", "m.json", "--format-version", "rfc")
+        self.good("convert", "-q", "a.blp", "b.blp")
+        self.assertEqual((self.info("b.blp")["metadata"], self.info("b.blp")["dialect"]), ({"a": [1]}, "v3"))
+        before = self.files()
+        words, _ = self.bad("convert", "a.blp", "c.blp", "--format-version", "2")
+        self.assertIn("metadata", words)
+        self.assertEqual((self.files(), self.good("cat", "b.blp")), (before, data))
+
+    def test_what_is_refused(self):
+        self.blp("a.blp", items(9))
+        self.blp("b.blp", items(8))
+        os.link(self.path("a.blp"), self.path("same.blp"))
+        before = self.read("a.blp"), self.read("b.blp")
+        for args, code in [
+            (["a.blp", "b.blp"], 1), (["a.blp", "a.blp"], 1), (["a.blp", "same.blp", "--force"], 1), (["none.blp", "c.blp"], 1),
+            (["m.json", "c.blp"], 1), (["-", "c.blp"], 2), (["a.blp", "-"], 2), (["a.blp", "c.blp", "--level=10"], 2),
+            (["a.blp", "c.blp", "--chunk-size=12"], 1), (["a.blp", "c.blp", "--no-checksum", "--checksum=md5"], 2),
+        ]:
+            self.bad("convert", *args, code=code)
+            self.assertFalse(os.path.exists(self.path("c.blp")), args)
+        self.assertEqual((self.read("a.blp"), self.read("b.blp")), before)
+
+    def test_damage(self):
+        data = self.blp("a.blp", items(5000), "--chunk-size", "4K")
+        self.flip("a.blp", self.chunks("a.blp")[3] + 50)
+        before = self.files()
+        self.bad("convert", "a.blp", "b.blp")
+        self.assertEqual(self.files(), before)
+        words, _ = self.bad("convert", "--skip-damaged", "-q", "a.blp", "b.blp")
+        self.assertIn("b.blp", words)
+        self.assertEqual(self.good("cat", "b.blp"), data[:3 * 4096] + bytes(4096) + data[4 * 4096:])
+
+    @unittest.skipUnless(sys.platform == "linux", "ulimit -v counts differently")
+    def test_memory_stays_small_and_a_signal_leaves_nothing(self):
+        os.truncate(self.write("zeros", b""), 1 << 30)
+        self.good("pack", "-q", "--no-sync", "zeros", "a.blp")
+        line = 'ulimit -v 262144; "$0" convert --threads 1 --no-sync -q a.blp b.blp --codec zstd --level 1'
+        p = subprocess.run(["bash", "-c", line, TOOL], cwd=self.folder.name, capture_output=True)
+        self.assertEqual((p.stderr, p.returncode), (b"", 0))
+        self.assertEqual(self.good("sum", "a.blp").split()[0], self.good("sum", "b.blp").split()[0])
+        before = self.files(), self.read("b.blp")
+        p = subprocess.Popen([TOOL, "convert", "--force", "a.blp", "b.blp", "--level=9"], cwd=self.folder.name, stderr=subprocess.DEVNULL)
+        while len(self.files()) == len(before[0]) and p.poll() is None:
+            time.sleep(0.001)
+        p.send_signal(signal.SIGTERM)
+        self.assertEqual(p.wait(60), -signal.SIGTERM)
+        self.assertEqual((self.files(), self.read("b.blp")), before)
+
+
 class Array(Blp):
     """Superchunks whose metadata say that they are arrays."""
 
@@ -1037,6 +1115,58 @@ class Array(Blp):
         self.assertEqual(len(out), len(whole))
         self.assertNotEqual(out, whole)
         self.assertTrue(all(o in (w, 0) for o, w in zip(out, whole)))
+
+
+    def header(self, descr, order, shape, version=1, encoding="latin-1"):
+        text = f"{{'descr': {descr!r}, 'fortran_order': {order == 'F'}, 'shape': {shape!r}, }}\n".encode(encoding)
+        return b"\x93NUMPY" + bytes([version, 0]) + struct.pack("<H" if version == 1 else "<I", len(text)) + text
+
+    def test_files_of_numpy_become_arrays(self):
+        two = [("a", "<i4"), ("b", ">f8", (2,))]
+        for descr, size, order, shape, version in [
+            ("<f8", 8, "C", (4, 5), 1), ("<f8", 8, "F", (4, 5), 1), (">i2", 2, "C", (7,), 2), ("|b1", 1, "C", (), 1), ("<U3", 12, "F", (2, 3, 4), 3),
+            (two, 20, "C", (3, 1), 1), ([("\u00e9", "<i4")], 4, "C", (3,), 1), ([("\u20ac", "<i4")], 4, "C", (3,), 3), ("<i4", 4, "C", (0, 3), 1),
+            ("<i4", 4, "C", (3, 0), 1), ("|S300", 300, "F", (5, 2), 1), ("|V0", 0, "C", (5,), 1),
+        ]:  # fmt: skip
+            content = items(1000)[:size * int(np_count(shape))]
+            self.write("x.npy", self.header(descr, order, shape, version, "utf-8" if version == 3 else "latin-1") + content)
+            self.good("pack", "-q", "--force", "--no-sync", "x.npy", "x.blp")
+            facts = self.info("x.blp")
+            self.assertEqual((facts["kind"], facts["shape"], facts["order"]), ("array", list(shape), order))
+            self.assertEqual(eval(facts["metadata"]["dtype"]), descr)
+            self.assertEqual((facts["typesize"], facts["nbytes"]), (size if 0 < size < 256 else 1, len(content)))
+            self.assertEqual(self.good("unpack", "x.blp", "-"), content)
+            self.good("convert", "-q", "--force", "--chunk-size", "100", "--codec", "zlib", "x.blp", "y.blp")
+            now = self.info("y.blp")
+            self.assertEqual([now[k] for k in ("metadata", "order", "typesize")], [facts[k] for k in ("metadata", "order", "typesize")])
+            self.assertEqual(self.good("unpack", "y.blp", "-"), content)
+        # chunks end with rows; --raw and standard input take the bytes
+        whole = self.header("<f8", "C", (1000, 13)) + items(13000)
+        self.write("x.npy", whole)
+        self.good("pack", "-q", "--force", "--chunk-size", "1000", "x.npy", "x.blp")
+        self.assertEqual((self.info("x.blp")["chunk_size"], self.good("cat", "x.blp")), (936, items(13000)))
+        self.good("pack", "-q", "--force", "--raw", "x.npy", "x.blp")
+        self.assertEqual((self.info("x.blp")["kind"], self.good("cat", "x.blp")), ("schunk", whole))
+        self.good("pack", "-q", "--force", "-", "x.blp", stdin=whole)
+        self.assertEqual((self.info("x.blp")["kind"], self.good("cat", "x.blp")), ("schunk", whole))
+
+    def test_what_is_no_file_of_numpy(self):
+        head, content = self.header("<f8", "C", (4,)), items(4)
+        for data in [
+            b"", b"hello", head[:7], head[:30], head, head + content[:-1], head + content + b"x", head.replace(b"'descr'", b"'other'") + content,
+            head.replace(b"False", b"Maybe") + content, head.replace(b"<f8", b"<q9") + content, head.replace(b"<f8", b"|O8") + content,
+            head.replace(b"(4,)", b"(-4,)") + content, head.replace(b"(4,)", b"4") + content, head.replace(b"{", b"[") + content,
+            head.replace(b"(4,)", b"(4611686018427387904,)") + content, head.replace(b"(4,)", b"(99999999999999999999,)") + content,
+            self.header("<f8", "C", (1,) * 17) + items(1), head.replace(b"\1\0", b"\7\0", 1) + content, head.replace(b"'<f8'", b"open('x')") + content,
+        ]:  # fmt: skip
+            self.write("x.npy", data)
+            self.bad("pack", "x.npy", "x.blp")
+            self.assertEqual([n for n in self.files() if n.startswith("x.blp")], [], data)
+        self.write("x.npy", head + content)
+        self.write("m.json", b"{}")
+        self.bad("pack", "x.npy", "x.blp", "--typesize", "8", code=2)
+        self.bad("pack", "x.npy", "x.blp", "--metadata", "m.json", code=2)
+        self.bad("pack", "x.npy", "x.blp", "--format-version", "2")
 
 
 class Damage(Base):
@@ -1310,6 +1440,21 @@ class Bloscpack(Base):
                 self.assertEqual(hashlib.sha256(out).hexdigest(), content.get("sha256_stored", content["sha256"]))
                 self.check_array(e, path, facts)
                 (self.bad if damaged else self.good)("verify", path)
+
+    def test_converted(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        to = os.path.join(folder.name, "x.blp")
+        for e in self.entries:
+            if e["expect"] == "damaged":
+                continue
+            with self.subTest(e["id"]):
+                path, content = os.path.join(self.root, e["path"]), e["content"]
+                self.good("convert", "-q", "--no-sync", "--force", "--codec", "lz4", path, to)
+                facts = json.loads(self.good("info", "--json", to))
+                self.assertEqual((facts["dialect"], facts["metadata"], facts["nbytes"]), ("v3", e["metadata"], content["nbytes"]))
+                self.assertEqual(hashlib.sha256(self.good("cat", to)).hexdigest(), content.get("sha256_stored", content["sha256"]))
+                self.check_array(e, to, facts)
 
     def check_array(self, e, path, facts):
         content = e["content"]

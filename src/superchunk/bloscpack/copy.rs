@@ -3,7 +3,6 @@
 #![forbid(unsafe_code)]
 
 use super::{Bloscpack, Mode};
-use crate::blosc;
 use crate::error::{Result, fail};
 use crate::io::{Folder, file};
 use crate::memory;
@@ -89,8 +88,7 @@ impl Bloscpack {
         }
         keep_room(&mut options, len)?;
         let mut new = Bloscpack::create_in(&folder, &name, mode, typesize, &options)?;
-        let like = self.slots.iter().rev().find(|s| s.nbytes > 0).and_then(|s| self.stored(s, blosc::Header::parse).ok());
-        if let Some(like) = like.filter(|h| !h.extended()) {
+        if let Some(like) = self.last_chunk().filter(|h| !h.extended()) {
             if options.given(Opt::Codec).is_none() {
                 new.params.codec = like.codec().unwrap_or(new.params.codec);
             }
@@ -114,6 +112,7 @@ pub fn keep_room(options: &mut Options, len: u64) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::blosc;
     use crate::checksum::Sum;
     use crate::error::Status;
     use crate::io::sim::{self, Scene, SimDisk};

@@ -94,7 +94,7 @@ impl Bloscpack {
     }
 
     /// Encodes the first `n` bytes of what waits.
-    fn encode_pending(&mut self, n: usize) -> Result<()> {
+    pub(super) fn encode_pending(&mut self, n: usize) -> Result<()> {
         let mut content = std::mem::take(&mut self.pending);
         let before = self.slots.nbytes();
         let done = self.push_content(content.get(..n).unwrap_or(&content));

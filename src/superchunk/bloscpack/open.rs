@@ -292,14 +292,16 @@ impl Bloscpack {
 
     /// What is appended is made as what is there, where the options do not say otherwise.
     pub(super) fn go_on_as_it_is(&mut self) -> Result<()> {
-        let like = self.slots.iter().rev().find(|s| s.nbytes > 0).or(self.slots.iter().next_back());
-        let like = match like {
-            Some(slot) => self.stored(slot, blosc::Header::parse).ok(),
-            None => None,
-        };
+        let like = self.last_chunk();
         let typesize = like.map_or(self.header.typesize.max(1).into(), |h| h.typesize);
         self.params = params(&self.options, typesize, like.as_ref())?;
         Ok(())
+    }
+
+    /// The header of the last chunk, of the last that is not empty where there is one.
+    pub(super) fn last_chunk(&self) -> Option<blosc::Header> {
+        let last = self.slots.iter().rev().find(|s| s.nbytes > 0).or(self.slots.iter().next_back());
+        last.and_then(|slot| self.stored(slot, blosc::Header::parse).ok())
     }
 
     /// Bytes of content that a chunk has here, unless it is the last.

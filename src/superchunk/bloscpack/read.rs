@@ -131,7 +131,11 @@ impl Bloscpack {
             dst.copy_from_slice(part.ok_or_else(|| fail!(Range, "bytes beyond its end"))?);
             return Ok(());
         }
-        let slot = self.slots.get(i)?;
+        self.slot_part(self.slots.get(i)?, from, dst, threads)
+    }
+
+    /// Reads part of a chunk that is stored.
+    pub(super) fn slot_part(&self, slot: &Slot, from: usize, dst: &mut [u8], threads: usize) -> Result<()> {
         self.stored(slot, |chunk| {
             // what decoding takes beside the place that the caller brought
             let block = blosc::Header::parse(chunk)?.blocksize;

@@ -7,7 +7,6 @@
 
 use super::Bloscpack;
 use super::slots::Slot;
-use crate::blosc;
 use crate::error::{Result, fail};
 use crate::memory;
 use std::ops::Range;
@@ -52,7 +51,7 @@ impl Bloscpack {
             let end = at + u64::from(slot.nbytes);
             let gone = bytes.end.saturating_sub(at).min(end - at) as usize;
             if gone == 0 && self.pending.len().is_multiple_of(self.chunk_size) {
-                self.flush()?;
+                self.encode_pending(self.pending.len())?;
                 self.slots.push(slot.clone())?;
             } else if at + (gone as u64) < end {
                 let content = self.content_of(i, slot)?;
@@ -66,8 +65,8 @@ impl Bloscpack {
     /// The content of a chunk that was chunk `i`.
     fn content_of(&self, i: usize, slot: &Slot) -> Result<Vec<u8>> {
         let mut content = memory::zeroed(memory::allow(slot.nbytes.into(), self.memory_limit, "a chunk")?)?;
-        let decoded = self.stored(slot, |chunk| blosc::decode(chunk, &mut content, self.threads));
-        decoded.map_err(|e| e.within(format_args!("{}: chunk {i}", self.name())).at(i as u64))?;
+        let read = self.slot_part(slot, 0, &mut content, self.threads);
+        read.map_err(|e| e.within(format_args!("{}: chunk {i}", self.name())).at(i as u64))?;
         Ok(content)
     }
 }
