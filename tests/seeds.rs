@@ -3,6 +3,8 @@
 
 #[path = "../fuzz/checks/bag.rs"]
 mod bag;
+#[path = "../fuzz/checks/chunk.rs"]
+mod chunk;
 #[path = "../fuzz/checks/folder.rs"]
 mod folder;
 
@@ -38,4 +40,9 @@ fn bags() {
 #[test]
 fn folders() {
     each("folder", folder::run);
+}
+
+#[test]
+fn chunks() {
+    each("chunk", chunk::run);
 }
