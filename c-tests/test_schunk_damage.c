@@ -231,6 +231,77 @@ static void torn_files(void)
     }
 }
 
+static void put(uint8_t *at, uint64_t value, int bytes)
+{
+    for (int i = 0; i < bytes; i++)
+        at[i] = (uint8_t)(value >> 8 * i);
+}
+
+/* One offset that leads anywhere: all content is there, and repair makes it sound. */
+static void offsets_that_lead_anywhere(void)
+{
+    static const int64_t places[] = {INT64_MAX, INT64_MAX - 15, INT64_MAX - 16, INT64_C(1) << 62, INT64_C(1) << 44, INT64_MIN, -1, 0, 1};
+    write_schunk(path, WITH(HOLDALL_OPT_CHUNK_BYTES, CHUNK, HOLDALL_OPT_SPARE_CHUNKS, 5), N, 1);
+    size_t size;
+    uint8_t *bytes = load(path, &size);
+    for (size_t k = 0; k < sizeof places / sizeof *places; k++)
+        for (int i = 0; i < CHUNKS; i++) {
+            now("offset %d is %" PRId64, i, places[k]);
+            uint8_t was[8];
+            memcpy(was, bytes + 32 + 8 * i, 8);
+            put(bytes + 32 + 8 * i, (uint64_t)places[k], 8);
+            save(path, bytes, size);
+            memcpy(bytes + 32 + 8 * i, was, 8);
+            holdall_schunk *s;
+            GIVES(places[k] < 0 ? HOLDALL_OK : HOLDALL_E_FORMAT, try_schunk(path, HOLDALL_READ, NULL, &s));
+            holdall_schunk_close(s);
+            s = open_schunk(path, HOLDALL_READ, WITH(HOLDALL_OPT_SKIP_DAMAGED, 1));
+            EQUAL(holdall_schunk_nbytes(s), N);
+            uint8_t got[CHUNK];
+            for (uint64_t c = 0; c < CHUNKS; c++) {
+                size_t n;
+                CHECK(holdall_schunk_read_chunk(s, c, got, sizeof got, &n, &err) >= 0);
+                CHECK(is_content(c * CHUNK, got, n, 1));
+            }
+            holdall_schunk_close(s);
+            uint64_t kept = 0, dropped = 9;
+            OK(holdall_repair(path, NULL, &kept, &dropped, &err));
+            CHECK(kept == CHUNKS && dropped == 0);
+            check_schunk(path, N, 1);
+        }
+    free(bytes);
+}
+
+/* A short file that claims to have lost very much: no repair makes terabytes of zeros of it. */
+static void zeros_without_end(void)
+{
+    enum { MANY = 5000 };
+    static uint8_t file[32 + 8 * MANY + 20 * MANY] = "blpk\3\1\0\1";
+    put(file + 8, 1 << 28, 4), put(file + 12, 4, 4), put(file + 16, MANY, 8);
+    for (int i = 0; i < MANY; i++)
+        put(file + 32 + 8 * i, 32 + 8 * MANY + 20 * i, 8);
+    uint8_t *chunk = file + sizeof file - 20;
+    memcpy(chunk, "\2\1\2\1\4\0\0\0\4\0\0\0\24\0\0\0abcd", 20);
+    save(path, file, sizeof file);
+    uint64_t kept = 93, dropped = 94;
+    GIVES(HOLDALL_E_FORMAT, holdall_repair(path, NULL, &kept, &dropped, &err));
+    CHECK(kept == 93 && dropped == 94 && says("more than it can have held"));
+    EQUAL(file_size(path), sizeof file);
+    TIDY();
+    /* what it may have held is zeros then */
+    const uint64_t each = slow() ? 1 << 10 : 1 << 16;
+    put(file + 8, each, 4);
+    save(path, file, sizeof file);
+    OK(holdall_repair(path, NULL, &kept, &dropped, &err));
+    CHECK(kept == 1 && dropped == MANY - 1);
+    holdall_schunk *s = open_schunk(path, HOLDALL_READ, NULL);
+    uint8_t got[4];
+    EQUAL(holdall_schunk_nbytes(s), each * (MANY - 1) + 4);
+    OK(holdall_schunk_read(s, each * (MANY - 1), got, 4, &err));
+    CHECK(memcmp(got, "abcd", 4) == 0);
+    holdall_schunk_close(s);
+}
+
 /* What cannot be repaired stays as it is. */
 static void beyond_repair(void)
 {
@@ -346,6 +417,8 @@ int main(void)
     RUN(every_byte);
     RUN(damaged_chunks);
     RUN(torn_files);
+    RUN(offsets_that_lead_anywhere);
+    RUN(zeros_without_end);
     RUN(beyond_repair);
     RUN(damaged_metadata);
     RUN(changed_while_open);

@@ -178,7 +178,8 @@ impl File for LocalFile {
     fn read_at(&self, at: u64, dst: &mut [u8]) -> Result<usize> {
         let mut done = 0;
         while let Some(rest) = dst.get_mut(done..).filter(|r| !r.is_empty()) {
-            let Some(from) = at.checked_add(done as u64).filter(|&f| f <= i64::MAX as u64) else { break };
+            // the system refuses what would end beyond its largest offset, and no file has bytes there
+            let Some(from) = at.checked_add(done as u64).filter(|&f| f <= i64::MAX as u64 - rest.len() as u64) else { break };
             match self.file.read_at(rest, from) {
                 Ok(0) => break,
                 Ok(n) => done += n,

@@ -13,6 +13,9 @@ use crate::options::{Opt, Options};
 use std::ffi::OsStr;
 use std::sync::Arc;
 
+/// The most content that a byte of a chunk can stand for: Zstandard says a run of 128 KiB in four.
+const BEST_RATIO: u64 = 32 << 10;
+
 /// What a repair did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Repaired {
@@ -94,11 +97,16 @@ impl Bloscpack {
     }
 
     fn zero_damaged(&mut self) -> Result<u64> {
-        let mut bad = 0;
+        let (mut bad, mut lost) = (0, 0u64);
         for i in 0..self.slots.len() {
             let slot = self.slots.get(i)?;
             if self.is_sound(slot)? {
                 continue;
+            }
+            lost = lost.saturating_add(slot.nbytes.into());
+            if lost / BEST_RATIO > self.size {
+                let words = "bytes of content are lost, it says, more than it can have held: nothing was changed";
+                return Err(fail!(Format, "{}: {lost} {words}", self.name()));
             }
             let zeros = memory::zeroed(memory::allow(slot.nbytes.into(), self.memory_limit, "a chunk")?)?;
             self.replace_content(i, &zeros)?;

@@ -290,6 +290,9 @@ impl Search<'_> {
 
     /// The chunk here, whole with its digest, as far as its header says so.
     fn chunk_at(&mut self, at: u64) -> Result<Option<ChunkPlace>> {
+        if at >= self.size {
+            return Ok(None);
+        }
         let chunk = self.window.header(at)?.and_then(|h| ChunkPlace::parse(at, &h));
         Ok(chunk.filter(|c| c.end(self.header.checksum) <= self.size))
     }
