@@ -25,7 +25,9 @@
  *  - Buffers belong to the caller; sizes are in bytes. Where a size is not known
  *    beforehand, dst == NULL asks for it in *n (HOLDALL_OK); a short dst gives
  *    HOLDALL_E_BUFFER and the size wanted in *n.
- *  - Pointers returned by const getters are borrowed: valid until the handle is closed.
+ *  - Pointers returned by const getters are borrowed: valid until the handle is closed, or
+ *    changed by a call that takes it without const. Where a function says that one is valid
+ *    until the handle is closed, changes do no harm.
  *  - Strings are UTF-8 with a final NUL; paths are any bytes but NUL. Binary values
  *    carry their length.
  *  - NULL for a required pointer, or a value out of range, is HOLDALL_E_ARGUMENT (0 or

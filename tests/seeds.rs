@@ -1,6 +1,8 @@
 //! What fuzzing found to be different from each other (`fuzz/seeds`, made smaller by `cargo fuzz cmin`, and
 //! kept in bags, an input a record), run through the same checks as the fuzzers run (`fuzz/checks`), and cut and flipped a little.
 
+#[path = "../fuzz/checks/array.rs"]
+mod array;
 #[path = "../fuzz/checks/bag.rs"]
 mod bag;
 #[path = "../fuzz/checks/chunk.rs"]
@@ -45,4 +47,9 @@ fn folders() {
 #[test]
 fn chunks() {
     each("chunk", chunk::run);
+}
+
+#[test]
+fn arrays() {
+    each("array", array::run);
 }
