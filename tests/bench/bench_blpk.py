@@ -102,8 +102,9 @@ def theirs_open(path):
 
 
 def fresh(path, do):
-    """Without what is there from the time before; that is not timed."""
+    """Without what is there from the time before, and with nothing left for the system to write; that is not timed."""
     pathlib.Path(path).unlink(missing_ok=True)
+    os.sync()
     return do()
 
 
