@@ -321,6 +321,41 @@ static void a_superchunk_is_copied(void)
     TIDY();
 }
 
+static void a_digest_of_pieces_is_that_of_the_whole(void)
+{
+    uint8_t bytes[1000], whole[64], got[64];
+    size_t n, m;
+    holdall_digest *d;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)(i * i);
+    for (int32_t sum = HOLDALL_SUM_NONE; sum <= HOLDALL_SUM_SHA512; sum++) {
+        OK(holdall_checksum(sum, bytes, sizeof bytes, whole, sizeof whole, &n, &err));
+        OK(holdall_digest_new(sum, &d, &err));
+        OK(holdall_digest_update(d, bytes, 1, &err));
+        OK(holdall_digest_update(d, NULL, 0, &err));
+        OK(holdall_digest_update(d, bytes + 1, sizeof bytes - 1, &err));
+        OK(holdall_digest_finish(d, NULL, 0, &m, &err));
+        EQUAL(n, m);
+        if (n > 0)
+            GIVES(HOLDALL_E_BUFFER, holdall_digest_finish(d, got, n - 1, &m, &err));
+        GIVES(HOLDALL_E_ARGUMENT, holdall_digest_finish(d, got, sizeof got, NULL, &err));
+        OK(holdall_digest_finish(d, got, sizeof got, &m, &err));
+        CHECK(n == m && memcmp(whole, got, n) == 0);
+        GIVES(HOLDALL_E_STATE, holdall_digest_finish(d, got, sizeof got, &m, &err));
+        GIVES(HOLDALL_E_STATE, holdall_digest_update(d, bytes, 1, &err));
+        holdall_digest_free(d);
+    }
+    GIVES(HOLDALL_E_ARGUMENT, holdall_digest_new(HOLDALL_SUM_ZSTD, &d, &err));
+    CHECK(d == NULL);
+    GIVES(HOLDALL_E_ARGUMENT, holdall_digest_new(HOLDALL_SUM_CRC32, NULL, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_digest_update(NULL, bytes, 1, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_digest_finish(NULL, got, sizeof got, &m, &err));
+    OK(holdall_digest_new(HOLDALL_SUM_CRC32, &d, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_digest_update(d, NULL, 1, &err));
+    holdall_digest_free(d);
+    holdall_digest_free(NULL);
+}
+
 static void positions_are_written(void)
 {
     create_matrix(in_tmp("d.blp"), HOLDALL_NEW);
@@ -608,6 +643,7 @@ int main(void)
     RUN(rows_are_put_in_and_taken_away_in_the_middle);
     RUN(an_array_is_copied);
     RUN(a_superchunk_is_copied);
+    RUN(a_digest_of_pieces_is_that_of_the_whole);
     RUN(positions_are_written);
     RUN(metadata_go_with_the_array);
     RUN(arrays_of_no_and_of_many_dimensions);

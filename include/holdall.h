@@ -382,6 +382,9 @@ HOLDALL_API void holdall_io_close(holdall_io *io);
 #define HOLDALL_NEW 2
 /* What is there stays until the first commit puts the new in its place. */
 #define HOLDALL_REPLACE 3
+/* A checksum under way, of bytes that come in pieces. */
+typedef struct holdall_digest holdall_digest;
+
 /* One of HOLDALL_FORMAT_*. */
 typedef int32_t holdall_format;
 
@@ -465,6 +468,33 @@ holdall_status holdall_checksum(int32_t sum,
                                 size_t dst_size,
                                 size_t *digest_size,
                                 holdall_error *err);
+
+/* Begins a checksum (HOLDALL_SUM_*, 0 to 8). */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_digest_new(int32_t sum,
+                                  holdall_digest **out,
+                                  holdall_error *err);
+
+/* Takes in n more bytes. HOLDALL_E_STATE: holdall_digest_finish() has given the digest. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_digest_update(holdall_digest *digest,
+                                     const void *bytes,
+                                     size_t n,
+                                     holdall_error *err);
+
+/* The digest of all bytes, as holdall_checksum() gives it of them in one piece, once; dst NULL asks for its size. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_digest_finish(holdall_digest *digest,
+                                     void *dst,
+                                     size_t dst_size,
+                                     size_t *digest_size,
+                                     holdall_error *err);
+
+/* Frees it; NULL is fine. */
+HOLDALL_API void holdall_digest_free(holdall_digest *digest);
 
 /* ---- superchunks: a run of bytes in compressed chunks (Bloscpack) --------------*/
 

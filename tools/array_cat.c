@@ -129,6 +129,12 @@ static bool set_box(struct job *job, const struct args *args, struct span *rows)
     return true;
 }
 
+bool array_give(const struct args *args, struct source *source, const holdall_array *array, sink_fn sink, void *ctx) {
+    struct job job = {.source = source, .array = array, .sink = sink, .ctx = ctx};
+    struct span rows;
+    return set_box(&job, args, &rows) && give_all(&job, &rows);
+}
+
 bool array_print(const struct args *args, struct source *source, const holdall_array *array) {
     struct job job = {.source = source, .array = array, .sink = to_stdout};
     struct numbers_out numbers;

@@ -18,7 +18,9 @@ bool source_array(const struct source *source, const struct args *args, holdall_
 /* Bytes of one place of its first dimension. */
 uint64_t row_bytes(const holdall_array *array);
 
-/* Prints an array as cat does, its items in C order. */
+/* Gives the items of an array, or of the slice that is asked for, in C order. */
+bool array_give(const struct args *args, struct source *source, const holdall_array *array, sink_fn sink, void *ctx);
+/* Prints an array as cat does. */
 bool array_print(const struct args *args, struct source *source, const holdall_array *array);
 
 #endif

@@ -1,6 +1,7 @@
 /*
  * holdall identify, verify, repair, sum: what is it, is it whole, make it whole, what is in it.
  */
+#include "arrays.h"
 #include "bags.h"
 #include "options.h"
 #include "report.h"
@@ -173,10 +174,30 @@ static bool sum_bag(const struct args *args, const char *path, const holdall_opt
     return status >= 0;
 }
 
+static bool to_digest(void *ctx, const void *bytes, size_t n) {
+    return holdall_digest_update(ctx, bytes, n, NULL) >= 0;
+}
+
+/* The digest of what cat prints of a slice. */
+static bool sum_slice(const struct args *args, const char *path, int32_t sum, struct digest *to) {
+    struct source source;
+    holdall_array *array = NULL;
+    holdall_digest *digest = NULL;
+    if (!source_open(&source, path, args)) return false;
+    bool good = holdall_digest_new(sum, &digest, NULL) >= 0 && source_array(&source, args, &array) &&
+                (array ? array_give(args, &source, array, to_digest, digest)
+                       : source_give(&source, args, to_digest, digest)) &&
+                holdall_digest_finish(digest, to->bytes, sizeof to->bytes, &to->n, NULL) >= 0;
+    holdall_digest_free(digest);
+    holdall_array_close(array);
+    source_close(&source);
+    return good;
+}
+
 static bool sum_schunk(const struct args *args, const char *path, const holdall_options *options, int32_t sum,
                        struct digest *to) {
     holdall_error error;
-    if (args->slice.given) return complain("%s: --slice is for bags, and this is a superchunk", path), false;
+    if (args->slice.given) return sum_slice(args, path, sum, to);
     holdall_schunk *schunk = open_schunk(path, HOLDALL_READ, options);
     if (!schunk) return false;
     holdall_status status = holdall_schunk_checksum(schunk, sum, to->bytes, sizeof to->bytes, &to->n, &error);

@@ -1,5 +1,5 @@
 /*
- * holdall cat of a superchunk: its content, or items of it, to stdout. Where it is an array, that is for
+ * holdall cat of a superchunk: its content, or items of it. Where it is an array, that is for
  * array_cat.c.
  */
 #include "arrays.h"
@@ -20,9 +20,11 @@ enum { WINDOW = 4 << 20 };
 /* What is to be printed. */
 struct job {
     const struct args *args;
-    struct source source;
+    struct source *source;
     uint64_t typesize;
     struct span items;
+    sink_fn sink;
+    void *ctx;
 };
 
 /* ---- items ---- */
@@ -30,13 +32,13 @@ struct job {
 /* How many of the next `count` items are read at once: as many as stand in a window, one where there is more
  * than a chunk between them. */
 static uint64_t in_window(const struct job *job, uint64_t distance, uint64_t count) {
-    if (distance > WINDOW || distance > holdall_schunk_chunk_size(job->source.schunk)) return 1;
+    if (distance > WINDOW || distance > holdall_schunk_chunk_size(job->source->schunk)) return 1;
     uint64_t most = (WINDOW - job->typesize) / distance + 1;
     return count < most ? count : most;
 }
 
-/* Prints items that do not stand side by side. */
-static bool print_apart(struct job *job) {
+/* Gives items that do not stand side by side. */
+static bool give_apart(struct job *job) {
     size_t size = (size_t)job->typesize;
     bool backwards = job->items.step < 0;
     uint64_t step = backwards ? 0 - (uint64_t)job->items.step : (uint64_t)job->items.step;
@@ -47,10 +49,10 @@ static bool print_apart(struct job *job) {
     for (uint64_t left = job->items.count; good && left > 0;) {
         uint64_t n = in_window(job, step * size, left), reach = (n - 1) * step;
         uint64_t first = backwards ? item - reach : item;
-        good = source_read(&job->source, first * size, window, (size_t)(reach + 1) * size);
+        good = source_read(job->source, first * size, window, (size_t)(reach + 1) * size);
         for (uint64_t i = 0; good && i < n; i++) {
             uint64_t at = (backwards ? reach - i * step : i * step) * size;
-            good = put_bytes(window + at, size);
+            good = job->sink(job->ctx, window + at, size);
         }
         left -= n;
         if (left > 0) item = backwards ? item - n * step : item + n * step;
@@ -59,11 +61,27 @@ static bool print_apart(struct job *job) {
     return good;
 }
 
-static bool print_items(struct job *job) {
+static bool give_items(struct job *job) {
     const struct span *items = &job->items;
-    if (items->count > 1 && items->step != 1) return print_apart(job);
+    if (items->count > 1 && items->step != 1) return give_apart(job);
     uint64_t from = items->start * job->typesize;
-    return source_stream(&job->source, from, from + items->count * job->typesize, to_stdout, NULL);
+    return source_stream(job->source, from, from + items->count * job->typesize, job->sink, job->ctx);
+}
+
+static struct job job_of(struct source *source, const struct args *args, sink_fn sink, void *ctx) {
+    uint64_t typesize = holdall_schunk_typesize(source->schunk);
+    struct span items = slice_resolve(&args->slice, holdall_schunk_nbytes(source->schunk) / typesize);
+    return (struct job){args, source, typesize, items, sink, ctx};
+}
+
+static bool give(struct job *job) {
+    if (job->args->slice.given) return give_items(job);
+    return source_stream(job->source, 0, holdall_schunk_nbytes(job->source->schunk), job->sink, job->ctx);
+}
+
+bool source_give(struct source *source, const struct args *args, sink_fn sink, void *ctx) {
+    struct job job = job_of(source, args, sink, ctx);
+    return give(&job);
 }
 
 /* ---- the command ---- */
@@ -80,32 +98,34 @@ static bool print_npy_header(const struct job *job) {
 }
 
 static bool print_content(struct job *job) {
-    uint64_t nbytes = holdall_schunk_nbytes(job->source.schunk);
-    job->typesize = holdall_schunk_typesize(job->source.schunk);
-    job->items = slice_resolve(&job->args->slice, nbytes / job->typesize);
+    uint64_t nbytes = holdall_schunk_nbytes(job->source->schunk);
     if (job->args->format == FORMAT_TEXT) {
-        complain("%s: --format text prints numbers; what the items are is known of arrays only", job->source.path);
+        complain("%s: --format text prints numbers; what the items are is known of arrays only", job->source->path);
         return false;
     }
     if (job->args->format == FORMAT_NPY) {
         if (!job->args->slice.given && nbytes % job->typesize != 0) {
             complain("%s: %" PRIu64 " bytes are not a whole number of items of %" PRIu64 " (--slice : takes those that are)",
-                     job->source.path, nbytes, job->typesize);
+                     job->source->path, nbytes, job->typesize);
             return false;
         }
-        return print_npy_header(job) && print_items(job);
+        return print_npy_header(job) && give_items(job);
     }
-    if (job->args->slice.given) return print_items(job);
-    return source_stream(&job->source, 0, nbytes, to_stdout, NULL);
+    return give(job);
 }
 
 int schunk_cat(const struct args *args) {
-    struct job job = {.args = args};
+    struct source source;
     holdall_array *array = NULL;
-    if (!source_open(&job.source, args->operands[0], args)) return FAILED;
-    bool printed = source_array(&job.source, args, &array) &&
-                   (array ? array_print(args, &job.source, array) : print_content(&job));
+    if (!source_open(&source, args->operands[0], args)) return FAILED;
+    bool printed = source_array(&source, args, &array);
+    if (printed && array) {
+        printed = array_print(args, &source, array);
+    } else if (printed) {
+        struct job job = job_of(&source, args, to_stdout, NULL);
+        printed = print_content(&job);
+    }
     holdall_array_close(array);
-    source_close(&job.source);
-    return put_end((printed || put_failed()) && !job.source.damaged ? DONE : FAILED);
+    source_close(&source);
+    return put_end((printed || put_failed()) && !source.damaged ? DONE : FAILED);
 }

@@ -34,4 +34,7 @@ bool to_stdout(void *ctx, const void *bytes, size_t n);
 /* Reads the content of a range, each chunk once, in pieces that take little memory. */
 bool source_stream(struct source *source, uint64_t from, uint64_t to, sink_fn sink, void *ctx);
 
+/* Gives content as it is, or the items of the slice that is asked for. */
+bool source_give(struct source *source, const struct args *args, sink_fn sink, void *ctx);
+
 #endif

@@ -21,7 +21,7 @@ const FORMS: &[(Order, i64, i64)] = &[(Order::C, 3, 2), (Order::Fortran, 3, 0), 
 
 fn noise(seed: u64, len: u64) -> Vec<u8> {
     let mut rng = Rng(seed * 2 + 1);
-    (0..len).map(|_| (rng.next() >> 24) as u8).collect()
+    (0..len).map(|_| (rng.draw() >> 24) as u8).collect()
 }
 
 fn options() -> Options {

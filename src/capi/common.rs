@@ -3,12 +3,13 @@
 use super::guard::*;
 use super::options::{chosen, holdall_options};
 use crate::bag;
-use crate::checksum::Sum;
+use crate::checksum::{Hasher, Sum};
 use crate::error::{Error, Result, Status, fail};
 use crate::identify::{identify, is_bloscpack};
 use crate::superchunk::bloscpack;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
 
 /// One of HOLDALL_FORMAT_*.
 pub type holdall_format = i32;
@@ -215,6 +216,67 @@ pub unsafe extern "C" fn holdall_checksum(
         let digest = sum_number(sum)?.of(slice(bytes.cast(), n, "bytes")?);
         copy_out(&digest, dst.cast(), dst_size, digest_size)
     })
+}
+
+/// A checksum under way, of bytes that come in pieces.
+pub struct holdall_digest {
+    broken: AtomicBool,
+    sum: Sum,
+    hasher: Option<Hasher>,
+}
+handle!(holdall_digest);
+
+/// Begins a checksum (HOLDALL_SUM_*, 0 to 8).
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_digest_new(sum: i32, out: *mut *mut holdall_digest, err: *mut holdall_error) -> holdall_status {
+    guard(err, || {
+        give(out, || {
+            let sum = sum_number(sum)?;
+            Ok(holdall_digest { broken: AtomicBool::new(false), sum, hasher: Some(Hasher::new(sum)) })
+        })
+    })
+}
+
+/// Takes in n more bytes. HOLDALL_E_STATE: holdall_digest_finish() has given the digest.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_digest_update(
+    digest: *mut holdall_digest,
+    bytes: *const c_void,
+    n: usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle_mut(borrow_mut(digest), err, |d| {
+        let hasher = d.hasher.as_mut().ok_or_else(|| fail!(State, "the digest was given already"))?;
+        hasher.update(slice(bytes.cast(), n, "bytes")?);
+        Ok(HOLDALL_OK)
+    })
+}
+
+/// The digest of all bytes, as holdall_checksum() gives it of them in one piece, once; dst NULL asks for its size.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_digest_finish(
+    digest: *mut holdall_digest,
+    dst: *mut c_void,
+    dst_size: usize,
+    digest_size: *mut usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle_mut(borrow_mut(digest), err, |d| {
+        let size = d.sum.size();
+        let fits = !dst.is_null() && !digest_size.is_null() && dst_size >= size;
+        let bytes = if fits { d.hasher.take().map(Hasher::finish) } else { Some(vec![0; size]) };
+        let bytes = bytes.ok_or_else(|| fail!(State, "the digest was given already"))?;
+        copy_out(&bytes, dst.cast(), dst_size, digest_size)
+    })
+}
+
+/// Frees it; NULL is fine.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdall_digest_free(digest: *mut holdall_digest) {
+    take_back(digest);
 }
 
 /// A checksum that can be computed.

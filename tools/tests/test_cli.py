@@ -1150,6 +1150,22 @@ class Array(Blp):
         self.good("pack", "-q", "--force", "-", "x.blp", stdin=whole)
         self.assertEqual((self.info("x.blp")["kind"], self.good("cat", "x.blp")), ("schunk", whole))
 
+    def test_sum_of_a_slice(self):
+        data = items(5000)
+        self.blp("s.blp", data + b"odd", "--chunk-size", "4K")
+        self.array("c.blp", data, "<u8", [250, 20], "--chunk-size", "4K")
+        self.array("f.blp", data, "<u8", [250, 20], "--chunk-size", "4K", order="F")
+        for part in ["3:700", "::-7", ":", "10:20:3", "5:5", "100:3:-9"]:
+            for name in ["s.blp", "c.blp", "f.blp"]:
+                for kind in ["sha256", "md5"]:
+                    out = self.good("sum", "--sum", kind, f"--slice={part}", name).decode()
+                    want = hashlib.new(kind, self.good("cat", f"--slice={part}", name)).hexdigest()
+                    self.assertEqual(out, f"{want}  {name}\n", part)
+        self.flip("c.blp", os.path.getsize(self.path("c.blp")) - 600)
+        self.bad("sum", "--slice=::3", "c.blp")
+        self.array("0.blp", items(1), "<u8", [])
+        self.bad("sum", "--slice=:", "0.blp")
+
     def test_what_is_no_file_of_numpy(self):
         head, content = self.header("<f8", "C", (4,)), items(4)
         for data in [
