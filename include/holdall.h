@@ -864,8 +864,8 @@ const char *holdall_array_dtype(const holdall_array *array);
 /* Bytes of an item; may be 0. */
 HOLDALL_API size_t holdall_array_itemsize(const holdall_array *array);
 
-/* HOLDALL_ORDER_C or _F: how the items are stored. The array can grow along its slowest dimension: the first in C
- * order, the last in Fortran order. */
+/* HOLDALL_ORDER_C or _F: how the items are stored. The slowest dimension is the first in C order, the last in Fortran
+ * order: at its end an array grows and is cut without anything else having to move. */
 HOLDALL_API
 int32_t holdall_array_order(const holdall_array *array);
 
@@ -941,9 +941,10 @@ holdall_status holdall_array_read_points(const holdall_array *array,
                                          size_t dst_size,
                                          holdall_error *err);
 
-/* Lets the array grow by `count` along its slowest dimension (see holdall_array_order()). src: the new items, packed, in
- * C order, src_size bytes of them. They count from the next commit on; on failure nothing was appended.
- * HOLDALL_E_UNSUPPORTED: another axis. HOLDALL_E_ARGUMENT: src_size is not that of the new items. */
+/* Lets the array grow by `count` along a dimension: holdall_array_insert() at its end. Along the slowest (see
+ * holdall_array_order()) that is cheap. src: the new items, packed, in C order, src_size bytes of them. They count from the
+ * next commit on; on failure nothing was appended.
+ * HOLDALL_E_ARGUMENT: there is no such axis, or src_size is not that of the new items. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_array_append(holdall_array *array,
@@ -953,12 +954,12 @@ holdall_status holdall_array_append(holdall_array *array,
                                     size_t src_size,
                                     holdall_error *err);
 
-/* Puts `count` new places into the slowest dimension (see holdall_array_order()) before place `at`; where that is its
- * length, this is holdall_array_append(). src: as there. Content behind moves: chunks are made anew from there on, or up to
- * where their limits fall together again (`count` a multiple of the rows in a chunk). So put in many at once. They count
- * from the next commit on; on failure nothing was put in.
- * HOLDALL_E_RANGE: `at` is beyond the end. HOLDALL_E_UNSUPPORTED: another axis. HOLDALL_E_ARGUMENT: src_size is not that of
- * the new items. All else, about chunks that have to move: as holdall_schunk_read(). */
+/* Puts `count` new places into a dimension before place `at`. src: as for holdall_array_append(). Items behind them in the
+ * file move: chunks are made anew from there on, in the slowest dimension (see holdall_array_order()) up to where their
+ * limits fall together again (`count` a multiple of the rows in a chunk), in another one all of them. So put in many at
+ * once. They count from the next commit on; on failure nothing was put in.
+ * HOLDALL_E_RANGE: `at` is beyond the end. HOLDALL_E_ARGUMENT: there is no such axis, or src_size is not that of the new
+ * items. All else, about chunks that have to move: as holdall_schunk_read(). */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_array_insert(holdall_array *array,
@@ -969,9 +970,10 @@ holdall_status holdall_array_insert(holdall_array *array,
                                     size_t src_size,
                                     holdall_error *err);
 
-/* Takes away `count` places of the slowest dimension from `at` on, from the next commit on. Those at its end just go;
- * else content behind them moves, and costs what it does for holdall_array_insert(). On failure nothing was taken.
- * HOLDALL_E_RANGE: there are fewer. HOLDALL_E_UNSUPPORTED: another axis. */
+/* Takes away `count` places of a dimension from `at` on, from the next commit on. Those at the end of the slowest (see
+ * holdall_array_order()) just go; else items behind them move, and that costs what it does for holdall_array_insert(). On
+ * failure nothing was taken.
+ * HOLDALL_E_RANGE: there are fewer. HOLDALL_E_ARGUMENT: there is no such axis. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_array_remove(holdall_array *array,
@@ -1002,8 +1004,9 @@ holdall_status holdall_array_copy(const holdall_array *array,
                                   const holdall_options *options,
                                   holdall_error *err);
 
-/* Gives the array another shape, of ndim values, from the next commit on. What is new is zeros.
- * HOLDALL_E_UNSUPPORTED: another dimension than the slowest differs. */
+/* Gives the array another shape, of ndim values, from the next commit on: what is beyond goes, what is new is zeros. What
+ * holdall_array_insert() says of its costs holds for each dimension that differs; zeros for any but the slowest take as
+ * much memory as they are. On failure it may have a shape on the way, with no commit of it. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_array_resize(holdall_array *array,

@@ -76,13 +76,8 @@ impl Model {
         &self.items[at(index, &self.shape) * self.item..][..self.item]
     }
 
-    fn slowest(&self) -> usize {
-        if self.order == Order::C { 0 } else { self.shape.len() - 1 }
-    }
-
-    /// With other places of the slowest dimension: each an old one, or new items from `src`.
-    fn with(&self, places: &[Option<u64>], src: &[u8]) -> Model {
-        let axis = self.slowest();
+    /// With other places of a dimension: each an old one, or new items from `src`.
+    fn with(&self, axis: usize, places: &[Option<u64>], src: &[u8]) -> Model {
         let mut shape = self.shape.clone();
         shape[axis] = places.len() as u64;
         let mut new = src.chunks(self.item);
@@ -99,9 +94,8 @@ impl Model {
         Model { shape, items, ..self.clone() }
     }
 
-    /// Bytes of one place of the slowest dimension.
-    fn place(&self) -> u64 {
-        let axis = self.slowest();
+    /// Bytes of one place of a dimension.
+    fn place(&self, axis: usize) -> u64 {
         self.shape.iter().enumerate().filter(|(d, _)| *d != axis).map(|(_, n)| n).product::<u64>() * self.item as u64
     }
 }
@@ -164,13 +158,13 @@ fn change(a: &mut Array, m: &mut Model, c: &mut Choice) -> bool {
         }
         return done;
     }
-    let axis = m.slowest();
+    let axis = c.below(m.shape.len() as u64) as usize;
     let have = m.shape[axis];
-    let (from, n) = (c.below(have + 1), c.below(1 + (256 / m.place().max(1)).min(20)));
-    let src = bytes(c, n * m.place());
+    let (from, n) = (c.below(have + 1), c.below(1 + (256 / m.place(axis).max(1)).min(20)));
+    let src = bytes(c, n * m.place(axis));
     let (old, new) = ((0..have).map(Some), vec![None; n as usize]);
     let (done, next) = match what {
-        1 => (a.append(axis, n, &src), m.with(&old.chain(new).collect::<Vec<_>>(), &src)),
+        1 => (a.append(axis, n, &src), m.with(axis, &old.chain(new).collect::<Vec<_>>(), &src)),
         2 => (
             a.resize(&{
                 let mut shape = m.shape.clone();
@@ -179,16 +173,16 @@ fn change(a: &mut Array, m: &mut Model, c: &mut Choice) -> bool {
             }),
             {
                 let places: Vec<Option<u64>> = (0..from + n).map(|i| Some(i).filter(|i| *i < have)).collect();
-                m.with(&places, &vec![0; ((from + n) * m.place()) as usize])
+                m.with(axis, &places, &vec![0; ((from + n) * m.place(axis)) as usize])
             },
         ),
         3 | 4 => {
             let (before, after) = ((0..from).map(Some), (from..have).map(Some));
-            (a.insert(axis, from, n, &src), m.with(&before.chain(new).chain(after).collect::<Vec<_>>(), &src))
+            (a.insert(axis, from, n, &src), m.with(axis, &before.chain(new).chain(after).collect::<Vec<_>>(), &src))
         }
         _ => {
             let n = n.min(have - from);
-            (a.remove(axis, from, n), m.with(&(0..from).chain(from + n..have).map(Some).collect::<Vec<_>>(), &[]))
+            (a.remove(axis, from, n), m.with(axis, &(0..from).chain(from + n..have).map(Some).collect::<Vec<_>>(), &[]))
         }
     };
     if done.is_ok() {

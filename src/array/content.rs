@@ -7,7 +7,7 @@
 
 use super::selection::{Cover, Plan};
 use crate::error::{Error, Result, fail};
-use crate::superchunk::bloscpack::Bloscpack;
+use crate::superchunk::bloscpack::{Bloscpack, Splice};
 use crate::{memory, parallel};
 use std::cell::RefCell;
 use std::ops::Range;
@@ -96,27 +96,29 @@ impl Content {
         self.cut().inspect_err(|_| self.len = old)
     }
 
-    /// Puts bytes in, what is behind moves. On failure it is as it was.
-    pub fn insert(&mut self, at: u64, src: &[u8]) -> Result<()> {
-        let len = self.len.checked_add(src.len() as u64).ok_or_else(|| fail!(Argument, "more than 2^64 bytes"))?;
-        self.cut()?;
-        self.fill(at)?;
+    /// Puts bytes in and takes others away, what is behind moves. On failure it is as it was.
+    pub fn splice(&mut self, splice: &Splice<'_>) -> Result<()> {
+        // refuses a handle that reads
+        self.file.append(&[])?;
+        if splice.src.is_empty() && (splice.gone == 0 || splice.times == 0) {
+            return Ok(());
+        }
+        let (more, less) = (splice.src.len() as u64, splice.gone.saturating_mul(splice.times));
+        let len = self.len.checked_add(more).and_then(|n| n.checked_sub(less)).ok_or_else(|| fail!(Argument, "more than 2^64 bytes"))?;
+        self.settle()?;
         // what of an append that fails is there is cut off before anybody sees it
-        if at < self.file.nbytes() {
-            self.file.splice(at..at, src)?
+        if splice.at < self.file.nbytes() {
+            self.file.splice(splice)?
         } else {
-            self.file.append(src)?
+            self.file.append(splice.src)?
         }
         self.len = len;
         Ok(())
     }
 
-    /// Takes bytes away, what is behind moves. On failure it is as it was.
-    pub fn remove(&mut self, bytes: Range<u64>) -> Result<()> {
-        let there = |at: u64| at.min(self.file.nbytes());
-        self.file.splice(there(bytes.start)..there(bytes.end), &[])?;
-        self.len -= bytes.end - bytes.start;
-        Ok(())
+    /// So many zeros, if the memory may be had.
+    pub fn zeros(&self, n: u64) -> Result<Vec<u8>> {
+        memory::zeroed(memory::allow(n, self.memory_limit, "what is put in")?)
     }
 
     fn cut(&mut self) -> Result<()> {

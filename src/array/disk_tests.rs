@@ -58,13 +58,13 @@ fn places(folder: &Arc<dyn Folder>) -> Result<Vec<Vec<u8>>> {
     a.read(&[0, 0], a.shape(), None, &mut bytes, None)?;
     let n = a.shape()[axis(&a)] as usize;
     if axis(&a) == 0 {
-        return Ok(bytes.chunks(PLACE as usize).map(<[u8]>::to_vec).collect());
+        return Ok(bytes.chunks((bytes.len() / n.max(1)).max(1)).map(<[u8]>::to_vec).collect());
     }
     Ok((0..n).map(|i| bytes.chunks(4).skip(i).step_by(n).flatten().copied().collect()).collect())
 }
 
 fn append(a: &mut Array, seed: u64, n: u64) -> Result<()> {
-    a.append(axis(a), n, &noise(seed, n * PLACE))
+    a.append(axis(a), n, &noise(seed, n * 4 * a.shape()[1 - axis(a)]))
 }
 
 fn insert(a: &mut Array, at: u64, n: u64) -> Result<()> {
@@ -96,6 +96,9 @@ const CHANGES: &[(&str, Change)] = &[
     ("remove the last", |a| remove(a, PLACES - 5, 5)),
     ("remove all", |a| remove(a, 0, PLACES)),
     ("resize", |a| a.resize(&a.shape().iter().map(|n| if *n == 5 { 5 } else { 120 }).collect::<Vec<_>>())),
+    ("insert into the other dimension", |a| a.insert(1 - axis(a), 2, 3, &noise(5, 3 * PLACES * 4))),
+    ("remove from the other dimension", |a| a.remove(1 - axis(a), 1, 2)),
+    ("resize both", |a| a.resize(&a.shape().iter().map(|n| if *n == 5 { 7 } else { 60 }).collect::<Vec<_>>())),
     ("remove, insert, append", |a| remove(a, 5, 10).and_then(|()| insert(a, 70, 20)).and_then(|()| append(a, 4, 3))),
 ];
 

@@ -1,9 +1,9 @@
 //! Bloscpack files as arrays.
 //!
 //! The items stand in one run, in C or Fortran order, and the chunks cut it wherever they end: a box of the array
-//! is a number of runs of bytes. Along the slowest dimension (the first in C order, the last in Fortran order) an
-//! array can grow and shrink: at its end nothing else needs to move, elsewhere what is behind does. Shape and content
-//! become others' to see with one commit.
+//! is a number of runs of bytes. An array can grow and shrink anywhere: at the end of the slowest dimension (the first in C
+//! order, the last in Fortran order) nothing else needs to move, elsewhere what is behind does. Shape and content become
+//! others' to see with one commit.
 #![forbid(unsafe_code)]
 
 use super::content::Content;
@@ -17,7 +17,7 @@ use crate::error::{Error, Result, fail};
 use crate::io::{Folder, file};
 use crate::memory;
 use crate::options::{Opt, Options};
-use crate::superchunk::bloscpack::{Bloscpack, Destination, Mode, keep_room};
+use crate::superchunk::bloscpack::{Bloscpack, Destination, Mode, Splice, keep_room};
 use std::ffi::OsStr;
 use std::sync::{Arc, OnceLock};
 
@@ -247,70 +247,98 @@ impl Array {
         slowest(&self.meta)
     }
 
-    /// Gives it another shape, which may differ in the length of the slowest dimension: what is beyond goes, what is new
-    /// is zeros.
+    /// Gives it another shape: what is beyond goes, what is new is zeros. On failure its shape may be one on the way.
     pub fn resize(&mut self, shape: &[u64]) -> Result<()> {
+        let have = self.meta.shape.clone();
+        if shape.len() != have.len() {
+            return Err(fail!(Argument, "a shape of {} dimensions: the array has {}", shape.len(), have.len()));
+        }
+        nbytes(shape, self.itemsize()).ok_or_else(|| too_large(shape))?;
+        // the less there is, the less moves
         let slowest = self.slowest();
-        if shape.len() != self.meta.shape.len() {
-            return Err(fail!(Argument, "a shape of {} dimensions: the array has {}", shape.len(), self.meta.shape.len()));
+        let fast = || shape.iter().zip(&have).enumerate().filter(|(axis, _)| Some(*axis) != slowest);
+        for (axis, (new, old)) in fast().filter(|(_, (new, old))| new < old) {
+            self.remove(axis, *new, old - new)?;
         }
-        if let Some((d, _)) = shape.iter().zip(&self.meta.shape).enumerate().find(|(d, (new, old))| new != old && Some(*d) != slowest) {
-            return Err(fixed(d, slowest));
+        if let Some((new, n)) = slowest.and_then(|axis| shape.get(axis).zip(self.meta.shape.get(axis))).filter(|(new, n)| new < n) {
+            self.set_slowest(*new.min(n))?;
         }
-        self.content.set_len(nbytes(shape, self.itemsize()).ok_or_else(|| too_large(shape))?)?;
-        self.reshape(shape.to_vec());
+        for (axis, (new, old)) in fast().filter(|(_, (new, old))| new > old) {
+            self.put(axis, *old, new - old, None)?;
+        }
+        slowest.and_then(|axis| shape.get(axis)).map_or(Ok(()), |new| self.set_slowest(*new))
+    }
+
+    /// Cuts it along the slowest dimension, or lets it grow by zeros.
+    fn set_slowest(&mut self, new: u64) -> Result<()> {
+        let mut shape = self.meta.shape.clone();
+        if let Some(n) = self.slowest().and_then(|axis| shape.get_mut(axis)) {
+            *n = new;
+        }
+        self.content.set_len(nbytes(&shape, self.itemsize()).ok_or_else(|| too_large(&shape))?)?;
+        self.reshape(shape);
         Ok(())
     }
 
-    /// Lets it grow by `count` along the slowest dimension. `src` has the new items, packed, in C order. On failure it is
+    /// Lets it grow by `count` along a dimension. `src` has the new items, packed, in C order. On failure it is
     /// as it was.
     pub fn append(&mut self, axis: usize, count: u64, src: &[u8]) -> Result<()> {
         self.insert(axis, self.meta.shape.get(axis).copied().unwrap_or(0), count, src)
     }
 
-    /// The shape with `count` more places of the slowest dimension, and that of the new items alone, which are in `src`.
-    fn grown(&self, axis: usize, count: u64, src: &[u8]) -> Result<(Vec<u64>, Vec<u64>)> {
+    /// Puts `count` places into a dimension before `at`; what is behind moves. `src` has the new items, packed,
+    /// in C order. On failure it is as it was.
+    pub fn insert(&mut self, axis: usize, at: u64, count: u64, src: &[u8]) -> Result<()> {
+        self.put(axis, at, count, Some(src))
+    }
+
+    /// The same, zeros without `src`.
+    fn put(&mut self, axis: usize, at: u64, count: u64, src: Option<&[u8]>) -> Result<()> {
         let (mut new, mut box_of) = (self.meta.shape.clone(), self.meta.shape.clone());
         let (Some(n), Some(of_box)) = (new.get_mut(axis), box_of.get_mut(axis)) else { return Err(self.no_axis(axis)) };
+        let have = *n;
         *n = n.checked_add(count).ok_or_else(|| too_large(&self.meta.shape))?;
         *of_box = count;
-        if Some(axis) != self.slowest() {
-            return Err(fixed(axis, self.slowest()));
-        }
         nbytes(&new, self.itemsize()).ok_or_else(|| too_large(&new))?;
-        if nbytes(&box_of, self.itemsize()) != Some(src.len() as u64) {
+        let bytes = nbytes(&box_of, self.itemsize()).ok_or_else(|| too_large(&box_of))?;
+        if let Some(src) = src.filter(|src| src.len() as u64 != bytes) {
             return Err(fail!(Argument, "{} bytes: items of {} bytes in the shape {box_of:?} were expected", src.len(), self.itemsize()));
         }
-        Ok((new, box_of))
+        if at > have {
+            return Err(fail!(Range, "axis {axis}: a place {at}: there are {have}"));
+        }
+        let turned = match src {
+            Some(src) => self.in_order_of_file(box_of, src)?,
+            None => Some(self.content.zeros(bytes)?),
+        };
+        let (place, times) = self.places(axis);
+        let src = turned.as_deref().or(src).unwrap_or_default();
+        self.content.splice(&Splice { at: at.saturating_mul(place), every: have.saturating_mul(place), times, gone: 0, src })?;
+        self.reshape(new);
+        Ok(())
+    }
+
+    /// Bytes that lie together at one place of a dimension, and how often such a place is there.
+    fn places(&self, axis: usize) -> (u64, u64) {
+        let (before, rest) = self.meta.shape.split_at_checked(axis).unwrap_or_default();
+        let behind = rest.get(1..).unwrap_or_default();
+        let (slower, faster) = match self.meta.order {
+            Order::C => (before, behind),
+            Order::Fortran => (behind, before),
+        };
+        // more than there can be only where there is nothing
+        (nbytes(faster, self.itemsize()).unwrap_or(0), slower.iter().fold(1, |n: u64, d| n.saturating_mul(*d)))
     }
 
     fn no_axis(&self, axis: usize) -> Error {
         fail!(Argument, "axis {axis}: the array has {} dimensions", self.meta.shape.len())
     }
 
-    /// Puts `count` places into the slowest dimension before `at`; what is behind moves. `src` has the new items, packed,
-    /// in C order. On failure it is as it was.
-    pub fn insert(&mut self, axis: usize, at: u64, count: u64, src: &[u8]) -> Result<()> {
-        let (new, box_of) = self.grown(axis, count, src)?;
-        let have = self.meta.shape.get(axis).copied().unwrap_or(0);
-        if at > have {
-            return Err(fail!(Range, "axis {axis}: a place {at}: there are {have}"));
-        }
-        let turned = self.in_order_of_file(box_of, src)?;
-        self.content.insert(at * self.place_bytes(), turned.as_deref().unwrap_or(src))?;
-        self.reshape(new);
-        Ok(())
-    }
-
-    /// Bytes of all that is at one place of the slowest dimension.
-    fn place_bytes(&self) -> u64 {
-        let places = self.slowest().and_then(|d| self.meta.shape.get(d)).copied().unwrap_or(1);
-        self.meta.nbytes().unwrap_or(0) / places.max(1)
-    }
-
     fn reshape(&mut self, shape: Vec<u64>) {
         self.shape_changed |= shape != self.meta.shape;
         self.meta.shape = shape;
+        self.chunkshape = rows_of(&self.meta, self.content.file.chunk_size() as u64);
+        self.blockshape = OnceLock::new();
     }
 
     /// Items in C order, in the order in which the file has them; nothing where that is the same.
@@ -324,23 +352,26 @@ impl Array {
         if moved { Ok(Some(turned)) } else { Err(fail!(State, "items outside of their box")) }
     }
 
-    /// Takes away `count` places of the slowest dimension from `at` on; what is behind moves. On failure it is as it was.
+    /// Takes away `count` places of a dimension from `at` on; what is behind moves. On failure it is as it was.
     pub fn remove(&mut self, axis: usize, at: u64, count: u64) -> Result<()> {
         let have = *self.meta.shape.get(axis).ok_or_else(|| self.no_axis(axis))?;
         let end = at.checked_add(count).filter(|end| *end <= have);
         let end = end.ok_or_else(|| fail!(Range, "axis {axis}: {count} from {at} on: there are {have}"))?;
+        if Some(axis) == self.slowest() && (end == have || count == 0) {
+            return self.set_slowest(have - count);
+        }
         let mut shape = self.meta.shape.clone();
         if let Some(n) = shape.get_mut(axis) {
             *n -= count;
         }
-        if end == have || count == 0 {
-            return self.resize(&shape);
-        }
-        if Some(axis) != self.slowest() {
-            return Err(fixed(axis, self.slowest()));
-        }
-        let place = self.place_bytes();
-        self.content.remove(at * place..end * place)?;
+        let (place, times) = self.places(axis);
+        self.content.splice(&Splice {
+            at: at.saturating_mul(place),
+            every: have.saturating_mul(place),
+            times,
+            gone: count.saturating_mul(place),
+            src: &[],
+        })?;
         self.reshape(shape);
         Ok(())
     }
@@ -408,13 +439,6 @@ fn with_chunks(meta: &ArrayMeta, len: u64, chunks: Option<&[u64]>, options: &Opt
     options.set(Opt::ChunkBytes, i64::try_from(size).unwrap_or(i64::MAX))?;
     keep_room(&mut options, len)?;
     Ok(options)
-}
-
-fn fixed(axis: usize, slowest: Option<usize>) -> Error {
-    match slowest {
-        Some(s) => fail!(Unsupported, "axis {axis}: a Bloscpack array can grow and shrink along axis {s} only, the slowest of its order"),
-        None => fail!(Unsupported, "an array without dimensions cannot grow"),
-    }
 }
 
 fn too_large(shape: &[u64]) -> Error {

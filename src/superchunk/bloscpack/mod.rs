@@ -32,6 +32,7 @@ pub use copy::{Destination, keep_room};
 pub use open::{Mode, OPEN_OPTIONS};
 pub use read::{Verified, verify};
 pub use repair::{Repaired, repair, repair_in};
+pub use splice::Splice;
 
 use crate::blosc::{Codec, Params};
 use crate::error::{Error, Result};
