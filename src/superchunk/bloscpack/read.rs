@@ -174,7 +174,8 @@ impl Bloscpack {
         memory::allow(n as u64, self.memory_limit, "a stored chunk")?;
         let mut scratch = SCRATCH.with(|s| s.try_borrow_mut().map(|mut s| std::mem::take(&mut *s)).unwrap_or_default());
         if scratch.len() < n {
-            scratch = memory::zeroed(n.next_power_of_two())?;
+            // one that is kept is going to be of use for somewhat longer chunks, too
+            scratch = memory::zeroed(if n <= KEPT { n.next_power_of_two() } else { n })?;
         }
         let bytes = scratch.get_mut(..n).unwrap_or_default();
         let result = file.read_exact_at(at, bytes).and_then(|()| self.checked(slot, bytes, f));
