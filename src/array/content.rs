@@ -1,4 +1,4 @@
-//! The content of an array: the bytes of its superchunk, then zeros that nobody has put into it yet.
+//! The content of an array: the bytes of its store, then zeros that nobody has put into it yet.
 //!
 //! An array that was made large, or made larger, costs nothing until it is written: who fills it from its
 //! beginning to its end never makes those zeros into chunks. And here the bytes of a selection go to and from a
@@ -6,8 +6,9 @@
 #![forbid(unsafe_code)]
 
 use super::selection::{Cover, Plan};
+use super::store::Store;
 use crate::error::{Error, Result, fail};
-use crate::superchunk::bloscpack::{Bloscpack, Splice};
+use crate::superchunk::bloscpack::Splice;
 use crate::{memory, parallel};
 use std::cell::RefCell;
 use std::ops::Range;
@@ -24,7 +25,7 @@ static ZEROS: [u8; 1 << 10] = [0; 1 << 10];
 /// See the top of the file.
 pub struct Content {
     /// The bytes that are there.
-    pub file: Bloscpack,
+    pub file: Box<dyn Store>,
     len: u64,
     memory_limit: u64,
 }
@@ -41,8 +42,8 @@ struct Task<'a> {
 }
 
 impl Content {
-    /// All bytes of a superchunk, and zeros up to `len` bytes.
-    pub fn new(file: Bloscpack, len: u64, memory_limit: u64) -> Content {
+    /// All bytes of a store, and zeros up to `len` bytes.
+    pub fn new(file: Box<dyn Store>, len: u64, memory_limit: u64) -> Content {
         Content { file, len, memory_limit }
     }
 

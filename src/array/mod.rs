@@ -5,8 +5,9 @@
 //! - [`numpy_meta`]: the metadata by which Bloscpack marks a file as an array.
 //! - [`selection`]: which bytes of the content go where in a buffer.
 //! - [`grid`]: what is asked for of an array, as such a selection.
+//! - [`store`]: what holds the content.
 //! - [`content`]: the content of an array, and the one engine that moves selections of it.
-//! - [`rows`]: Bloscpack files as arrays.
+//! - [`rows`]: arrays whose items stand in one run, Bloscpack files among them.
 //!
 //! This layer knows items, shapes and types. It does not know how a superchunk is stored, and never
 //! runs or builds what a file describes.
@@ -20,3 +21,4 @@ pub mod literal;
 pub mod numpy_meta;
 pub mod rows;
 pub mod selection;
+pub mod store;

@@ -1,4 +1,4 @@
-//! Bloscpack files as arrays.
+//! Arrays whose items stand in one run: Bloscpack files, and what else is a [`Store`].
 //!
 //! The items stand in one run, in C or Fortran order, and the chunks cut it wherever they end: a box of the array
 //! is a number of runs of bytes. An array can grow and shrink anywhere: at the end of the slowest dimension (the first in C
@@ -12,7 +12,7 @@ use super::grid::{Grid, Positions, Repeated};
 use super::literal::Literal;
 use super::numpy_meta::{ArrayMeta, Order, nbytes, with_shape};
 use super::selection::{MAX_NDIM, Plan};
-use crate::blosc;
+use super::store::Store;
 use crate::error::{Error, Result, fail};
 use crate::io::{Folder, file};
 use crate::memory;
@@ -50,12 +50,10 @@ impl Array {
         let none = || fail!(Type, "{}: its metadata do not make it an array (\"container\":\"numpy\"); it is a superchunk", file.name());
         let meta = meta.ok_or_else(none)?;
         let (ndim, have) = (meta.shape.len(), file.nbytes());
-        if ndim > MAX_NDIM {
-            return Err(fail!(Unsupported, "{}: an array of {ndim} dimensions: at most {MAX_NDIM} are supported", file.name()));
-        }
+        few_dimensions(ndim, file.name())?;
         let size = meta.dtype.item.size;
         match meta.nbytes() {
-            Some(n) if n == have => Ok(Array::with(file, meta, have, options)),
+            Some(n) if n == have => Ok(Array::with(Box::new(file), meta, None, have, options)),
             Some(n) => {
                 let shape = &meta.shape;
                 Err(fail!(Format, "{}: items of {size} bytes in the shape {shape:?} are {n} bytes, the content has {have}", file.name()))
@@ -69,8 +67,18 @@ impl Array {
         }
     }
 
-    fn with(file: Bloscpack, meta: ArrayMeta, len: u64, options: &Options) -> Array {
-        let chunkshape = rows_of(&meta, file.chunk_size() as u64);
+    /// The array over a store that holds just its items, with this shape of a chunk.
+    pub fn over(store: Box<dyn Store>, meta: ArrayMeta, chunkshape: Vec<u64>, options: &Options) -> Result<Array> {
+        few_dimensions(meta.shape.len(), store.name())?;
+        let len = store.nbytes();
+        if !store.has_objects() && meta.nbytes() != Some(len) {
+            return Err(fail!(State, "{}: {len} bytes are not those of its items", store.name()));
+        }
+        Ok(Array::with(store, meta, Some(chunkshape), len, options))
+    }
+
+    fn with(file: Box<dyn Store>, meta: ArrayMeta, chunkshape: Option<Vec<u64>>, len: u64, options: &Options) -> Array {
+        let chunkshape = chunkshape.unwrap_or_else(|| rows_of(&meta, file.chunk_bytes()));
         let content = Content::new(file, len, options.memory_limit());
         Array { content, meta, chunkshape, blockshape: OnceLock::new(), shape_changed: false }
     }
@@ -105,7 +113,7 @@ impl Array {
         let typesize = if meta.dtype.item.size <= 255 { meta.dtype.item.size.max(1) } else { 1 };
         let mut file = Bloscpack::create_in(folder, name, mode, typesize, &options)?;
         file.meta_set(Some(meta.to_json().as_bytes()))?;
-        Ok(Array::with(file, meta, len, &options))
+        Ok(Array::with(Box::new(file), meta, None, len, &options))
     }
 
     /// Copies it, as it is here and now, with its metadata. `chunks`: as creating has it, with rows along the slowest
@@ -135,10 +143,8 @@ impl Array {
     /// the first chunk, or whole chunks as long as it waits.
     pub fn blockshape(&self) -> &[u64] {
         self.blockshape.get_or_init(|| {
-            let file = &self.content.file;
-            let stored = file.chunk_info(0).is_ok_and(|(_, cbytes, _)| cbytes > 0);
-            let block = if stored { file.with_raw(0, |c| Ok(blosc::Header::parse(c)?.blocksize)).ok() } else { None };
-            block.map_or_else(|| self.chunkshape.clone(), |n| rows_of(&self.meta, n as u64))
+            let block = self.content.file.block_bytes();
+            block.map_or_else(|| self.chunkshape.clone(), |n| rows_of(&self.meta, n))
         })
     }
 
@@ -174,14 +180,14 @@ impl Array {
         self.content.file.cbytes()
     }
 
-    /// The superchunk, which tells more of how it is stored.
-    pub fn file(&self) -> &Bloscpack {
-        &self.content.file
+    /// What holds it.
+    pub fn store(&self) -> &dyn Store {
+        &*self.content.file
     }
 
-    /// The metadata, JSON, as the last commit left them or [`Array::meta_set`] set them.
+    /// The metadata of a Bloscpack file, JSON, as the last commit left them or [`Array::meta_set`] set them.
     pub fn meta(&self) -> Result<&[u8]> {
-        Ok(self.content.file.meta()?.unwrap_or_default())
+        Ok(self.content.file.attr("")?.unwrap_or_default())
     }
 
     /// Sets the metadata. They must say the same of the array; anything may stand beside that.
@@ -190,7 +196,7 @@ impl Array {
         if !ArrayMeta::read(json)?.as_ref().is_some_and(same) {
             return Err(fail!(Argument, "the metadata must say what the array is: {} and more", self.meta.to_json()));
         }
-        self.content.file.meta_set(Some(json))?;
+        self.content.file.attr_set("", json)?;
         self.shape_changed = false;
         Ok(())
     }
@@ -203,24 +209,24 @@ impl Array {
     /// the first byte of `dst`: where a stride is negative, the items of that dimension come from its far end.
     /// True: some of it was damaged, and is zeros now, as the options wished.
     pub fn read(&self, start: &[u64], count: &[u64], step: Option<&[u64]>, dst: &mut [u8], strides: Option<&[i64]>) -> Result<bool> {
-        let plan = self.grid().boxed(start, count, step, strides, dst.len())?;
+        let plan = self.grid()?.boxed(start, count, step, strides, dst.len())?;
         plan.map_or(Ok(false), |plan| self.content.gather(&plan, dst))
     }
 
     /// Writes a box from a buffer that is laid out as [`Array::read`] says. On failure some of it may be written.
     pub fn write(&mut self, start: &[u64], count: &[u64], step: Option<&[u64]>, src: &[u8], strides: Option<&[i64]>) -> Result<()> {
-        let plan = self.grid().boxed(start, count, step, strides, src.len())?;
+        let plan = self.grid()?.boxed(start, count, step, strides, src.len())?;
         plan.map_or(Ok(()), |plan| self.content.scatter(&plan, src))
     }
 
     /// Reads single items: `coordinates` has one number for each dimension, item after item.
     pub fn read_points(&self, coordinates: &[u64], n: usize, dst: &mut [u8]) -> Result<bool> {
-        self.gather(self.grid().points(coordinates, n, dst.len())?, dst)
+        self.gather(self.grid()?.points(coordinates, n, dst.len())?, dst)
     }
 
     /// Reads all combinations of the positions of each dimension, in C order, packed.
     pub fn read_orthogonal(&self, positions: &Positions, dst: &mut [u8]) -> Result<bool> {
-        self.gather(self.grid().product(positions, dst.len(), false)?, dst)
+        self.gather(self.grid()?.product(positions, dst.len(), false)?, dst)
     }
 
     fn gather(&self, (plan, repeated): (Option<Plan>, Vec<Repeated>), dst: &mut [u8]) -> Result<bool> {
@@ -230,13 +236,16 @@ impl Array {
         Ok(bad)
     }
 
-    fn grid(&self) -> Grid<'_> {
-        Grid::of(&self.meta)
+    fn grid(&self) -> Result<Grid<'_>> {
+        if self.content.file.has_objects() {
+            return Err(fail!(Type, "{}: its items are objects of Python's, of any length: read them one by one", self.content.file.name()));
+        }
+        Ok(Grid::of(&self.meta))
     }
 
     /// Writes all combinations of the positions of each dimension; of a position that is there twice, the last counts.
     pub fn write_orthogonal(&mut self, positions: &Positions, src: &[u8]) -> Result<()> {
-        let (plan, _) = self.grid().product(positions, src.len(), true)?;
+        let (plan, _) = self.grid()?.product(positions, src.len(), true)?;
         plan.map_or(Ok(()), |plan| self.content.scatter(&plan, src))
     }
 
@@ -337,7 +346,7 @@ impl Array {
     fn reshape(&mut self, shape: Vec<u64>) {
         self.shape_changed |= shape != self.meta.shape;
         self.meta.shape = shape;
-        self.chunkshape = rows_of(&self.meta, self.content.file.chunk_size() as u64);
+        self.chunkshape = rows_of(&self.meta, self.content.file.chunk_bytes());
         self.blockshape = OnceLock::new();
     }
 
@@ -382,11 +391,18 @@ impl Array {
         self.content.settle()?;
         if self.shape_changed {
             let json = with_shape(self.meta()?, &self.meta.shape)?;
-            self.content.file.meta_set(Some(json.as_bytes()))?;
+            self.content.file.attr_set("", json.as_bytes())?;
             self.shape_changed = false;
         }
         self.content.file.commit()
     }
+}
+
+fn few_dimensions(ndim: usize, name: &str) -> Result<()> {
+    if ndim <= MAX_NDIM {
+        return Ok(());
+    }
+    Err(fail!(Unsupported, "{name}: an array of {ndim} dimensions: at most {MAX_NDIM} are supported"))
 }
 
 /// The rows of this many bytes of content.

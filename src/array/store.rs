@@ -1,0 +1,126 @@
+//! What holds the content of an array: one superchunk, or the files of a dataset.
+//!
+//! The engine of [`super::content`] sees a run of bytes in chunks, and this is all that it, and the array around it,
+//! ask of what is below. What cannot be changed leaves those methods as they are.
+#![forbid(unsafe_code)]
+
+use crate::blosc;
+use crate::error::{Error, Result, fail};
+use crate::superchunk::bloscpack::Bloscpack;
+use std::ops::Range;
+
+/// A run of bytes in chunks, and what is known of the array beside its items.
+pub trait Store: Send + Sync {
+    /// Its file or folder, for messages.
+    fn name(&self) -> &str;
+    /// Bytes of content.
+    fn nbytes(&self) -> u64;
+    /// Bytes on disk.
+    fn cbytes(&self) -> Result<u64>;
+    /// The bytes of content of the chunk that holds, or is going to hold, this one of them.
+    fn chunk_span(&self, at: u64) -> Range<u64>;
+    /// Bytes of content of each chunk but the last, unless other ones were put in.
+    fn chunk_bytes(&self) -> u64;
+    /// Bytes of content in a block of the first chunk, where there is one.
+    fn block_bytes(&self) -> Option<u64>;
+    /// Threads that may read and write it at once.
+    fn file_threads(&self) -> usize;
+    /// Reads content until `dst` is full. True: some of it was damaged, and is the fill value now, as was wished.
+    fn read(&self, at: u64, dst: &mut [u8]) -> Result<bool>;
+
+    /// The names of what others have put beside the array.
+    fn attr_names(&self) -> Vec<&str>;
+    /// One of them, as it is stored.
+    fn attr(&self, name: &str) -> Result<Option<&[u8]>>;
+    /// The item, or the row, that is where nothing was written; none: zeros.
+    fn fill(&self) -> Result<Option<&[u8]>> {
+        Ok(None)
+    }
+    /// Are its items objects of Python's, of any length, so that there is no run of bytes?
+    fn has_objects(&self) -> bool {
+        false
+    }
+    /// One of these objects, as Python has pickled it.
+    fn object(&self, _: u64) -> Result<Vec<u8>> {
+        Err(fail!(Type, "{}: its items are no objects", self.name()))
+    }
+
+    /// Writes over content.
+    fn write(&mut self, _at: u64, _src: &[u8]) -> Result<()> {
+        Err(read_only(self.name()))
+    }
+    /// Puts content behind the last.
+    fn append(&mut self, _src: &[u8]) -> Result<()> {
+        Err(read_only(self.name()))
+    }
+    /// Cuts the content.
+    fn truncate(&mut self, _nbytes: u64) -> Result<()> {
+        Err(read_only(self.name()))
+    }
+    /// Sets a named value.
+    fn attr_set(&mut self, _name: &str, _value: &[u8]) -> Result<()> {
+        Err(read_only(self.name()))
+    }
+    /// Makes all changes durable and visible.
+    fn commit(&mut self) -> Result<()> {
+        Err(read_only(self.name()))
+    }
+}
+
+fn read_only(name: &str) -> Error {
+    fail!(Unsupported, "{name}: this version reads datasets, it does not change them")
+}
+
+/// Its metadata are the one named value, named "".
+impl Store for Bloscpack {
+    fn name(&self) -> &str {
+        self.name()
+    }
+    fn nbytes(&self) -> u64 {
+        self.nbytes()
+    }
+    fn cbytes(&self) -> Result<u64> {
+        self.cbytes()
+    }
+    fn chunk_span(&self, at: u64) -> Range<u64> {
+        self.chunk_span(at)
+    }
+    fn chunk_bytes(&self) -> u64 {
+        self.chunk_size() as u64
+    }
+    fn block_bytes(&self) -> Option<u64> {
+        let stored = self.chunk_info(0).is_ok_and(|(_, cbytes, _)| cbytes > 0);
+        let block = |chunk: &[u8]| Ok(blosc::Header::parse(chunk)?.blocksize as u64);
+        if stored { self.with_raw(0, block).ok() } else { None }
+    }
+    fn file_threads(&self) -> usize {
+        self.file_threads()
+    }
+    fn read(&self, at: u64, dst: &mut [u8]) -> Result<bool> {
+        self.read(at, dst)
+    }
+    fn attr_names(&self) -> Vec<&str> {
+        vec![""]
+    }
+    fn attr(&self, name: &str) -> Result<Option<&[u8]>> {
+        if name.is_empty() { self.meta() } else { Ok(None) }
+    }
+    fn write(&mut self, at: u64, src: &[u8]) -> Result<()> {
+        self.write(at, src)
+    }
+    fn append(&mut self, src: &[u8]) -> Result<()> {
+        self.append(src)
+    }
+    fn truncate(&mut self, nbytes: u64) -> Result<()> {
+        self.truncate(nbytes)
+    }
+    fn attr_set(&mut self, name: &str, value: &[u8]) -> Result<()> {
+        match name {
+            "" => self.meta_set(Some(value)),
+            _ => Err(fail!(Unsupported, "Bloscpack files have one value, named \"\"")),
+        }
+    }
+    fn commit(&mut self) -> Result<()> {
+        self.commit()
+    }
+}
