@@ -2,9 +2,12 @@
 #![forbid(unsafe_code)]
 
 use crate::bag::{Bag, spec};
+use crate::dataset::open::is_folder;
+use crate::dataset::place::Place;
 use crate::error::{Error, Result, fail};
 use crate::io::{Access, file};
 use crate::options::{Opt, Options};
+use crate::table;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
@@ -14,6 +17,12 @@ use std::os::unix::ffi::OsStrExt;
 pub enum Format {
     /// A Bloscpack file.
     Bloscpack = 1,
+    /// A folder as bcolz writes it.
+    Bcolz = 2,
+    /// A folder as BLZ writes it.
+    Blz = 3,
+    /// A folder as the papers on BLZ and bcolz have it.
+    BlzPaper = 4,
     /// A Blosc2 frame in one file.
     B2Frame = 5,
     /// Bagz.
@@ -26,6 +35,10 @@ pub enum Format {
 pub enum Kind {
     /// A run of bytes in compressed chunks.
     Schunk = 1,
+    /// Items of one type in a grid.
+    Array = 2,
+    /// Columns of one length.
+    Table = 3,
     /// Records of any length.
     Bag = 4,
 }
@@ -39,6 +52,11 @@ pub fn is_bloscpack(path: &OsStr) -> bool {
 
 /// Format and kind of a path or spec.
 pub fn identify(path: &OsStr) -> Result<(Format, Kind)> {
+    if is_folder(path)
+        && let Some(found) = table::identify(&Place::local(path)?)?
+    {
+        return Ok(found);
+    }
     let files = spec::expand(path)?;
     let first = files.first().ok_or_else(|| fail!(Argument, "no path"))?;
     let place = file::locate(first)?;

@@ -34,13 +34,10 @@ pub enum Value {
 impl Value {
     /// Reads a text that is one value.
     pub fn parse(text: &[u8]) -> Result<Value> {
-        let text = std::str::from_utf8(text).map_err(|e| fail!(Format, "JSON was expected, this is no text: {e}"))?;
-        let mut p = Parser { text, at: 0 };
+        let mut p = Parser::new(text)?;
         let value = p.value(DEPTH)?;
-        match p.peek() {
-            None => Ok(value),
-            Some(_) => Err(p.unexpected("the end")),
-        }
+        p.end()?;
+        Ok(value)
     }
 
     /// The value of this key, where this is an object that has it; the last one counts, as in all readers.
@@ -68,6 +65,25 @@ impl Value {
     }
 }
 
+/// The names of an object, each with the text of its value.
+pub fn members(text: &[u8]) -> Result<Vec<(String, &str)>> {
+    let mut p = Parser::new(text)?;
+    if p.peek() != Some(b'{') {
+        return Err(p.unexpected("an object"));
+    }
+    let mut items = Vec::new();
+    p.at += 1;
+    while let Some(name) = p.name(items.is_empty())? {
+        p.peek();
+        let from = p.at;
+        p.value(DEPTH - 1)?;
+        memory::reserve(&mut items, 1)?;
+        items.push((name, p.text.get(from..p.at).unwrap_or_default()));
+    }
+    p.end()?;
+    Ok(items)
+}
+
 /// Text as JSON has it: in quotes, all beyond ASCII escaped, as Python does.
 pub struct Quoted<'a>(pub &'a str);
 
@@ -89,12 +105,47 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
+/// As Python writes it, without spaces.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let comma = |i: usize| if i == 0 { "" } else { "," };
+        match self {
+            Value::Null => f.write_str("null"),
+            Value::Bool(b) => write!(f, "{b}"),
+            Value::Int(n) => write!(f, "{n}"),
+            Value::Float(x) if x.is_finite() => write!(f, "{x:?}"),
+            Value::Float(x) if x.is_nan() => f.write_str("NaN"),
+            Value::Float(x) => f.write_str(if *x > 0.0 { "Infinity" } else { "-Infinity" }),
+            Value::String(s) => write!(f, "{}", Quoted(s)),
+            Value::Array(items) => {
+                f.write_str("[")?;
+                items.iter().enumerate().try_for_each(|(i, v)| write!(f, "{}{v}", comma(i)))?;
+                f.write_str("]")
+            }
+            Value::Object(items) => {
+                f.write_str("{")?;
+                items.iter().enumerate().try_for_each(|(i, (k, v))| write!(f, "{}{}:{v}", comma(i), Quoted(k)))?;
+                f.write_str("}")
+            }
+        }
+    }
+}
+
 struct Parser<'a> {
     text: &'a str,
     at: usize,
 }
 
 impl<'a> Parser<'a> {
+    fn new(text: &'a [u8]) -> Result<Self> {
+        let text = std::str::from_utf8(text).map_err(|e| fail!(Format, "JSON was expected, this is no text: {e}"))?;
+        Ok(Parser { text, at: 0 })
+    }
+
+    fn end(&mut self) -> Result<()> {
+        if self.peek().is_none() { Ok(()) } else { Err(self.unexpected("the end")) }
+    }
+
     fn rest(&self) -> &'a str {
         self.text.get(self.at..).unwrap_or("")
     }
@@ -146,21 +197,29 @@ impl<'a> Parser<'a> {
     fn object(&mut self, depth: usize) -> Result<Value> {
         self.at += 1;
         let mut items = Vec::new();
-        while !self.accept(b'}') {
-            if !items.is_empty() && !self.accept(b',') {
-                return Err(self.unexpected("',' or '}'"));
-            }
-            if self.peek() != Some(b'"') {
-                return Err(self.unexpected("a name in quotes"));
-            }
-            let name = self.string()?;
-            if !self.accept(b':') {
-                return Err(self.unexpected("':'"));
-            }
+        while let Some(name) = self.name(items.is_empty())? {
             memory::reserve(&mut items, 1)?;
             items.push((name, self.value(depth)?));
         }
         Ok(Value::Object(items))
+    }
+
+    /// The name of the next member of an object and its colon; nothing at the end of the object.
+    fn name(&mut self, is_first: bool) -> Result<Option<String>> {
+        if self.accept(b'}') {
+            return Ok(None);
+        }
+        if !is_first && !self.accept(b',') {
+            return Err(self.unexpected("',' or '}'"));
+        }
+        if self.peek() != Some(b'"') {
+            return Err(self.unexpected("a name in quotes"));
+        }
+        let name = self.string()?;
+        if !self.accept(b':') {
+            return Err(self.unexpected("':'"));
+        }
+        Ok(Some(name))
     }
 
     /// A number, or one of the names.
@@ -280,6 +339,9 @@ mod tests {
         ] {
             assert_eq!(parse(text).unwrap(), want, "{text}");
         }
+        for text in [r#"{"a":[1,-2.5,1e300],"\u00e9":{"b":null,"c":true}}"#, "[NaN,-Infinity,Infinity]", "[]", "{}"] {
+            assert_eq!(parse(text).unwrap().to_string(), text);
+        }
         assert!(matches!(parse("NaN").unwrap(), Value::Float(x) if x.is_nan()));
         assert_eq!(parse(r#"{"a":1,"a":2}"#).unwrap().get("a"), Some(&Value::Int(2)));
     }
@@ -323,6 +385,18 @@ mod tests {
             assert_eq!(parse(&deep).unwrap_err().status, Status::Limit);
         }
         assert!(parse(&format!("{}{}", "[".repeat(DEPTH), "]".repeat(DEPTH))).is_ok());
+    }
+
+    #[test]
+    fn members_keep_their_text() {
+        let text = br#" { "a" : [1, {"b": 2}] , "\u00e9": 1e400,"a":"}" } "#;
+        let want = [("a", r#"[1, {"b": 2}]"#), ("\u{e9}", "1e400"), ("a", "\"}\"")];
+        let found = members(text).unwrap();
+        assert!(found.iter().map(|(n, v)| (n.as_str(), *v)).eq(want), "{found:?}");
+        assert_eq!(members(b"{}").unwrap(), []);
+        for bad in ["[]", "", "{", "{1:2}", "{\"a\"}", "{} {}", "{\"a\":1,}"] {
+            assert_eq!(members(bad.as_bytes()).unwrap_err().status, Status::Format, "{bad}");
+        }
     }
 
     proptest! {

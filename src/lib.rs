@@ -11,6 +11,7 @@ pub mod blosc;
 #[allow(unsafe_code)]
 pub mod capi;
 pub mod checksum;
+pub mod dataset;
 pub mod error;
 pub mod identify;
 pub mod io;
@@ -20,5 +21,6 @@ pub mod memory;
 pub mod options;
 pub mod parallel;
 pub mod superchunk;
+pub mod table;
 
 pub use error::{Error, Result, Status};

@@ -8,7 +8,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Seek, SeekFrom};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 /// A folder of the local file system.
@@ -19,6 +19,8 @@ pub struct LocalFolder {
     shown: PathBuf,
     /// Where a symbolic link is, if the container was found through one.
     link: Option<Link>,
+    /// The folder, by its real name, where no link may lead out of it.
+    fence: Option<PathBuf>,
 }
 
 struct Link {
@@ -45,12 +47,12 @@ pub fn locate(path: &OsStr) -> Result<Located> {
     let (given_folder, given) = split(given_path)?;
     let linked = fs::symlink_metadata(given_path).is_ok_and(|m| m.is_symlink());
     let Some(real) = linked.then(|| fs::canonicalize(given_path).ok()).flatten() else {
-        let folder = LocalFolder { path: absolute(&given_folder)?, shown: given_folder, link: None };
+        let folder = LocalFolder { path: absolute(&given_folder)?, shown: given_folder, link: None, fence: None };
         return Ok(Located { folder: Arc::new(folder), name: given.clone(), given });
     };
     let (real_folder, name) = split(&real)?;
     let link = Link { folder: absolute(&given_folder)?, name: given.clone(), target: name.clone() };
-    let folder = LocalFolder { path: real_folder.clone(), shown: real_folder, link: Some(link) };
+    let folder = LocalFolder { path: real_folder.clone(), shown: real_folder, link: Some(link), fence: None };
     Ok(Located { folder: Arc::new(folder), name, given })
 }
 
@@ -65,6 +67,14 @@ pub fn locate_for_change(path: &OsStr) -> Result<Located> {
         Ok(real) if fs::symlink_metadata(path).is_ok_and(|m| m.is_symlink()) => locate(real.as_os_str()),
         _ => Ok(l),
     }
+}
+
+/// The folder of this path itself, for containers that are folders: names in it may have folders in them, and no link
+/// leads out of it.
+pub fn folder(path: &OsStr) -> Result<Arc<dyn Folder>> {
+    let shown = PathBuf::from(path);
+    let real = fs::canonicalize(path).map_err(|e| Error::os(shown.display(), &e))?;
+    Ok(Arc::new(LocalFolder { path: real.clone(), shown, link: None, fence: Some(real) }))
 }
 
 fn split(path: &Path) -> Result<(PathBuf, OsString)> {
@@ -96,10 +106,29 @@ impl LocalFolder {
     fn path(&self, name: &OsStr) -> PathBuf {
         self.link.as_ref().and_then(|l| l.beside(name)).unwrap_or_else(|| self.path.join(name))
     }
+
+    /// Refuses a name that leads out of the folder, where that is asked for.
+    fn stays_inside(&self, name: &OsStr) -> Result<()> {
+        let Some(fence) = &self.fence else { return Ok(()) };
+        let outside = || fail!(Format, "{}: this leads out of {}", self.show(name), self.shown.display());
+        let mut path = self.path.clone();
+        for part in Path::new(name).components() {
+            if !matches!(part, Component::Normal(_)) {
+                return Err(outside());
+            }
+            path.push(part);
+            let linked = fs::symlink_metadata(&path).is_ok_and(|m| m.is_symlink());
+            if linked && fs::canonicalize(&path).is_ok_and(|real| !real.starts_with(fence)) {
+                return Err(outside());
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Folder for LocalFolder {
     fn open(&self, name: &OsStr, access: Access) -> Result<Arc<dyn File>> {
+        self.stays_inside(name)?;
         let path = self.path(name);
         let shown = self.show(name);
         let mut o = OpenOptions::new();

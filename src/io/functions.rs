@@ -109,6 +109,10 @@ impl Folder for FunctionsFolder {
     fn show(&self, name: &OsStr) -> String {
         shown(name)
     }
+
+    fn is_foreign(&self) -> bool {
+        true
+    }
 }
 
 struct FunctionsFile {

@@ -102,6 +102,10 @@ pub trait Folder: Send + Sync {
     /// Name for messages.
     fn show(&self, name: &OsStr) -> String;
 
+    /// Does it live behind functions of the caller's?
+    fn is_foreign(&self) -> bool {
+        false
+    }
     /// Refuses storage that cannot be written.
     fn writable(&self) -> Result<()> {
         Ok(())

@@ -1,0 +1,282 @@
+//! The array of one dataset, as what holds the content of an [`Array`](crate::array::rows::Array).
+#![forbid(unsafe_code)]
+
+use super::attrs::{self, Attrs};
+use super::chunks::{Chunks, How, Sound, has_superchunks};
+use super::fields::{Field, Fields};
+use super::fill;
+use super::meta::Meta;
+use super::place::Place;
+use crate::array::dtype::{self, Dtype, Kind, Type};
+use crate::array::rows::Array;
+use crate::array::store::Store;
+use crate::error::{Error, Result, fail};
+use crate::json::Value;
+use crate::parallel;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+/// Where the data are.
+const DATA: &str = "data";
+
+/// How the items are stored.
+enum Items {
+    /// As they are.
+    Whole(Chunks),
+    /// Each field by itself.
+    Apart(Fields),
+    /// As Python's objects, each by itself.
+    Objects(Chunks),
+}
+
+/// An open dataset, or a column of one.
+pub struct ArrayFile {
+    name: String,
+    items: Items,
+    /// What it says of itself.
+    pub meta: Meta,
+    attrs: Attrs,
+    fill: OnceLock<Result<Option<Vec<u8>>>>,
+    how: How,
+    /// Is it stored as the papers have it?
+    pub as_in_papers: bool,
+}
+
+/// What [`ArrayFile::verify`] counts: chunks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// Those whose checksums fit.
+    pub sound: u64,
+    /// Those that are damaged, or not there.
+    pub bad: u64,
+    /// Those that can be decoded, and have no checksum.
+    pub unchecked: u64,
+}
+
+/// What is needed to find the items.
+struct Search<'a> {
+    place: &'a Place,
+    meta: &'a Meta,
+    how: &'a How,
+}
+
+impl ArrayFile {
+    /// The array in this folder.
+    pub fn open(place: &Place, meta: Meta, how: &How) -> Result<ArrayFile> {
+        let attrs = Attrs::read(place, how.memory_limit)?;
+        let item = meta.array.dtype.item.clone();
+        ArrayFile::of(place, place.down(DATA)?, &item, meta, attrs, how)
+    }
+
+    /// The fields of the array in this folder, each an array, where they are stored apart.
+    pub fn fields(place: &Place, meta: &Meta, how: &How) -> Result<Option<Vec<(String, ArrayFile)>>> {
+        let data = place.down(DATA)?;
+        let Kind::Struct(fields) = &meta.array.dtype.item.kind else { return Ok(None) };
+        if !(Search { place, meta, how }).is_apart(&data, fields)? {
+            return Ok(None);
+        }
+        let field = |f: &dtype::Field| {
+            let mut meta = meta.clone();
+            let mut dtype = Dtype { spelling: String::new(), item: f.item.clone() };
+            dtype.spelling = dtype.to_python_literal();
+            (meta.array.dtype, meta.dflt) = (dtype, Value::Null);
+            Ok((f.name.clone(), ArrayFile::of(place, data.down(&f.name)?, &f.item, meta, Attrs::default(), how)?))
+        };
+        fields.iter().map(field).collect::<Result<_>>().map(Some)
+    }
+
+    fn of(place: &Place, data: Place, item: &Type, mut meta: Meta, attrs: Attrs, how: &How) -> Result<ArrayFile> {
+        // only who skips damage needs it now
+        let fill = if how.skip_damaged { fill::bytes(&meta.dflt, item, meta.row(), how.memory_limit)? } else { None };
+        let (items, as_in_papers) = Search { place, meta: &meta, how }.items(&data, item, fill.map(Arc::from))?;
+        if matches!(items, Items::Objects(_)) {
+            meta.array.dtype.item.size = 0;
+        }
+        let name = data.show("");
+        let name = name.strip_suffix("/data").unwrap_or(&name).to_owned();
+        Ok(ArrayFile { name, items, meta, attrs, fill: OnceLock::new(), how: how.clone(), as_in_papers })
+    }
+
+    /// The array over it.
+    pub fn into_array(self) -> Result<Array> {
+        let chunkshape = [&[self.meta.chunklen], self.meta.row()].concat();
+        let (meta, options) = (self.meta.array.clone(), self.how.options.clone());
+        Array::over(Box::new(self), meta, chunkshape, &options)
+    }
+
+    /// Every run of chunks in it.
+    fn runs(&self) -> Vec<&Chunks> {
+        match &self.items {
+            Items::Whole(chunks) | Items::Objects(chunks) => vec![chunks],
+            Items::Apart(fields) => fields.all.iter().map(|f| &f.chunks).collect(),
+        }
+    }
+
+    /// How many chunks it has.
+    pub fn chunks(&self) -> u64 {
+        self.runs().iter().map(|c| c.count()).sum()
+    }
+
+    /// Reads every chunk and checks all that can be; tells each fault to `fault`, until it returns false, and `told`
+    /// how many chunks were looked at.
+    pub fn verify(&self, fault: &mut dyn FnMut(&Error) -> bool, told: &mut dyn FnMut(u64) -> Result<()>) -> Result<(Verified, bool)> {
+        let mut v = Verified::default();
+        let group = self.how.threads.max(1) as u64 * 4;
+        for run in self.runs() {
+            let mut first = 0;
+            while first < run.count() {
+                let end = run.count().min(first + group);
+                let mut found: Vec<(u64, Result<Sound>)> = (first..end).map(|i| (i, Ok(Sound::Unchecked))).collect();
+                parallel::for_each(self.how.threads, found.iter_mut().collect(), |(i, sound): &mut (u64, _)| *sound = run.check(*i));
+                for (_, sound) in found {
+                    match sound {
+                        Ok(Sound::Checked) => v.sound += 1,
+                        Ok(Sound::Unchecked) => v.unchecked += 1,
+                        Err(e) => {
+                            v.bad += 1;
+                            if !fault(&e) {
+                                return Ok((v, false));
+                            }
+                        }
+                    }
+                }
+                told(end - first)?;
+                first = end;
+            }
+        }
+        Ok((v, true))
+    }
+}
+
+impl Search<'_> {
+    /// The items in this folder; and whether they are as the papers have it.
+    fn items(&self, data: &Place, item: &Type, fill: Option<Arc<[u8]>>) -> Result<(Items, bool)> {
+        let row_items = self.meta.row_items()?;
+        match &item.kind {
+            Kind::Object => Ok((Items::Objects(Chunks::objects(data.clone(), self.meta, self.how)), false)),
+            Kind::Struct(fields) if self.is_apart(data, fields)? => {
+                let mut all = Vec::new();
+                self.flatten(data, fields, 0, row_items, fill.as_deref(), &mut all)?;
+                let (rows, item, memory_limit) = (self.meta.rows(), item.size as u64, self.how.memory_limit);
+                let chunk_items = self.meta.chunklen.saturating_mul(row_items);
+                Ok((Items::Apart(Fields { all, item, items: rows.saturating_mul(row_items), chunk_items, memory_limit }), true))
+            }
+            _ => {
+                let row = row_items.saturating_mul(item.size as u64);
+                let many = self.has_superchunks(data)?;
+                Ok((Items::Whole(Chunks::new(data.clone(), many, self.meta, row, fill, self.how)?), many))
+            }
+        }
+    }
+
+    /// Where nothing is there to tell by: the tools write attributes always, and in another file than the papers.
+    fn has_superchunks(&self, data: &Place) -> Result<bool> {
+        let [tools, _] = attrs::FILES;
+        has_superchunks(data, || Ok(!self.place.has(tools)?))
+    }
+
+    /// Have the fields folders of their own?
+    fn is_apart(&self, data: &Place, fields: &[dtype::Field]) -> Result<bool> {
+        let Some(first) = fields.first() else { return Ok(false) };
+        let has_chunks = |p: &Place| Ok::<bool, Error>(p.has(&super::chunks::file_name(0))? || p.has(&super::superchunks::name(1))?);
+        if has_chunks(data)? {
+            return Ok(false);
+        }
+        // not every storage knows of folders
+        let Ok(inner) = data.down(&first.name) else { return Ok(false) };
+        match &first.item.kind {
+            _ if data.has(&first.name)? || has_chunks(&inner)? => Ok(true),
+            Kind::Struct(fields) => self.is_apart(&inner, fields),
+            _ => Ok(false),
+        }
+    }
+
+    fn flatten(&self, data: &Place, fields: &[dtype::Field], at: usize, row_items: u64, fill: Option<&[u8]>, all: &mut Vec<Field>) -> Result<()> {
+        for f in fields {
+            let (inner, offset, size) = (data.down(&f.name)?, at + f.offset, f.item.size);
+            match &f.item.kind {
+                Kind::Struct(fields) if self.is_apart(&inner, fields)? => self.flatten(&inner, fields, offset, row_items, fill, all)?,
+                _ => {
+                    let fill = fill.and_then(|f| f.get(offset..)?.get(..size)).map(Arc::from);
+                    let many = self.has_superchunks(&inner)?;
+                    let chunks = Chunks::new(inner, many, self.meta, row_items.saturating_mul(size as u64), fill, self.how)?;
+                    all.push(Field { offset, size, chunks });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Store for ArrayFile {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn nbytes(&self) -> u64 {
+        match &self.items {
+            Items::Whole(chunks) => chunks.nbytes(),
+            Items::Apart(fields) => fields.nbytes(),
+            Items::Objects(_) => self.meta.object_bytes,
+        }
+    }
+
+    fn cbytes(&self) -> Result<u64> {
+        Ok(self.meta.cbytes)
+    }
+
+    fn chunk_span(&self, at: u64) -> Range<u64> {
+        match &self.items {
+            Items::Whole(chunks) | Items::Objects(chunks) => chunks.span(at),
+            Items::Apart(fields) => fields.span(at),
+        }
+    }
+
+    fn chunk_bytes(&self) -> u64 {
+        let span = self.chunk_span(0);
+        span.end - span.start
+    }
+
+    fn block_bytes(&self) -> Option<u64> {
+        match &self.items {
+            Items::Whole(chunks) => chunks.block_bytes(),
+            _ => None,
+        }
+    }
+
+    fn file_threads(&self) -> usize {
+        self.how.threads
+    }
+
+    fn read(&self, at: u64, dst: &mut [u8]) -> Result<bool> {
+        match &self.items {
+            Items::Whole(chunks) | Items::Objects(chunks) => chunks.read(at, dst),
+            Items::Apart(fields) => fields.read(at, dst),
+        }
+    }
+
+    fn attr_names(&self) -> Vec<&str> {
+        self.attrs.names()
+    }
+
+    fn attr(&self, name: &str) -> Result<Option<&[u8]>> {
+        Ok(self.attrs.get(name))
+    }
+
+    fn fill(&self) -> Result<Option<&[u8]>> {
+        let Meta { dflt, array, .. } = &self.meta;
+        let made = self.fill.get_or_init(|| fill::bytes(dflt, &array.dtype.item, self.meta.row(), self.how.memory_limit));
+        made.as_ref().map(Option::as_deref).map_err(|e| e.clone().within(&self.name))
+    }
+
+    fn has_objects(&self) -> bool {
+        matches!(self.items, Items::Objects(_))
+    }
+
+    fn object(&self, i: u64) -> Result<Vec<u8>> {
+        match &self.items {
+            Items::Objects(chunks) => chunks.object(i),
+            _ => Err(fail!(Type, "{}: its items are no objects", self.name)),
+        }
+    }
+}

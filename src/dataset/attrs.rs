@@ -1,0 +1,63 @@
+//! What users put beside an array or a table: JSON by name, in `__attrs__`, as the tools have it, and in
+//! `meta/attributes`, as the papers have it.
+//!
+//! Both are read; where both have a name, the tools' file counts.
+#![forbid(unsafe_code)]
+
+use super::place::Place;
+use super::yaml;
+use crate::error::Result;
+use crate::json;
+use std::collections::HashSet;
+
+/// Where they are.
+pub const FILES: [&str; 2] = ["__attrs__", "meta/attributes"];
+
+/// Names and values.
+#[derive(Default)]
+pub struct Attrs(Vec<(String, Vec<u8>)>);
+
+impl Attrs {
+    /// Those of an array or a table.
+    pub fn read(place: &Place, limit: u64) -> Result<Attrs> {
+        let mut attrs = Attrs::default();
+        for file in FILES {
+            let text = place.read(file, limit)?.unwrap_or_default();
+            // bcolz leaves an empty one where it could not write it
+            if !text.trim_ascii().is_empty() {
+                let found = attrs.take(&text);
+                found.map_err(|e| e.within(place.show(file)))?;
+            }
+        }
+        Ok(attrs)
+    }
+
+    fn take(&mut self, text: &[u8]) -> Result<()> {
+        let as_json;
+        let members = match json::members(text) {
+            Err(e) => {
+                as_json = yaml::parse(text).map_err(|_| e)?.to_string();
+                json::members(as_json.as_bytes())?
+            }
+            found => found?,
+        };
+        // of two that bear one name the last counts, as in all readers
+        let mut seen: HashSet<String> = self.0.iter().map(|(n, _)| n.clone()).collect();
+        let mut new = members;
+        new.reverse();
+        new.retain(|(name, _)| seen.insert(name.clone()));
+        let new: Vec<_> = new.into_iter().map(|(name, value)| (name, value.as_bytes().to_vec())).collect();
+        self.0.extend(new.into_iter().rev());
+        Ok(())
+    }
+
+    /// The names.
+    pub fn names(&self) -> Vec<&str> {
+        self.0.iter().map(|(n, _)| n.as_str()).collect()
+    }
+
+    /// The value of this name, as it is stored.
+    pub fn get(&self, name: &str) -> Option<&[u8]> {
+        self.0.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_slice())
+    }
+}

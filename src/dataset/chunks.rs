@@ -1,0 +1,315 @@
+//! The items of an array, or of one field: a run of bytes, in chunks of whole rows, in the files of one folder.
+//!
+//! Where each chunk is and how much of it counts follows from the number of rows alone. A last chunk that holds more
+//! rows than are counted is one of a commit that never was, or of rows that were cut off: its beginning counts.
+#![forbid(unsafe_code)]
+
+use super::chunk::ChunkFile;
+use super::meta::Meta;
+use super::place::Place;
+use super::superchunks::{self, Superchunks};
+use crate::blosc;
+use crate::checksum::Sum;
+use crate::error::{Error, Result, Status, fail};
+use crate::io::Access;
+use crate::options::{Opt, Options};
+use crate::superchunk::bloscpack::Bloscpack;
+use crate::{memory, parallel};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Content that is worth another thread.
+const WORTH: u64 = 256 << 10;
+
+/// What is told of a chunk that is sound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sound {
+    /// Its checksum fits.
+    Checked,
+    /// It has none.
+    Unchecked,
+}
+
+/// How a dataset is read.
+#[derive(Clone)]
+pub struct How {
+    /// For each file of many chunks.
+    pub options: Options,
+    /// Threads that may read its files.
+    pub threads: usize,
+    /// Are checksums looked at?
+    pub verify: bool,
+    /// Is damage to read as the fill value?
+    pub skip_damaged: bool,
+    /// How chunk files are opened.
+    pub access: Access,
+    /// The most that a file may make a call allocate.
+    pub memory_limit: u64,
+}
+
+impl How {
+    /// As these options wish, in this place. A caller's function may wait for what the caller holds, so that other
+    /// threads call it only on demand.
+    pub fn new(options: &Options, place: &Place) -> How {
+        let foreign = place.folder().is_foreign() && options.given(Opt::Threads).is_none();
+        let mut each = options.clone();
+        // all that there is is looked at by who opens all of it
+        let _ = each.set(Opt::Verify, options.get(Opt::Verify, 1).min(1));
+        How {
+            options: each,
+            threads: if foreign { 1 } else { options.threads() },
+            verify: options.get(Opt::Verify, 1) > 0,
+            skip_damaged: options.get(Opt::SkipDamaged, 0) == 1,
+            access: if options.get(Opt::Io, 0) == 1 { Access::Map } else { Access::Read },
+            memory_limit: options.memory_limit(),
+        }
+    }
+}
+
+/// Where the chunks are.
+enum Files {
+    /// Each in a file of its own.
+    One(Place, Sum),
+    /// Many in one.
+    Many(Superchunks),
+}
+
+/// See the top of the file.
+pub struct Chunks {
+    files: Files,
+    /// Bytes of content, of a chunk, and of a row.
+    len: u64,
+    chunk: u64,
+    row: u64,
+    has_objects: bool,
+    fill: Option<Arc<[u8]>>,
+    how: How,
+}
+
+/// The name of the file with this chunk alone.
+pub fn file_name(chunk: u64) -> String {
+    format!("__{chunk}.blp")
+}
+
+/// Are the chunks in this folder as the papers have it?
+pub fn has_superchunks(place: &Place, otherwise: impl FnOnce() -> Result<bool>) -> Result<bool> {
+    if place.has(&file_name(0))? {
+        return Ok(false);
+    }
+    if place.has(&superchunks::name(1))? { Ok(true) } else { otherwise() }
+}
+
+impl Chunks {
+    /// The rows of `row` bytes of a dataset in this folder. `fill`: what its damaged rows read as, repeated.
+    pub fn new(place: Place, many: bool, meta: &Meta, row: u64, fill: Option<Arc<[u8]>>, how: &How) -> Result<Chunks> {
+        let files = if many { Files::Many(Superchunks::new(place, meta.superchunk, how.options.clone())) } else { Files::One(place, meta.checksum) };
+        let too_many = || fail!(Format, "{} rows of {row} bytes are more than 2^64 bytes", meta.rows());
+        let len = meta.rows().checked_mul(row).ok_or_else(too_many)?;
+        Ok(Chunks { files, len, chunk: meta.chunklen.saturating_mul(row).max(1), row, has_objects: false, fill, how: how.clone() })
+    }
+
+    /// Objects, a chunk each.
+    pub fn objects(place: Place, meta: &Meta, how: &How) -> Chunks {
+        Chunks { files: Files::One(place, meta.checksum), len: meta.rows(), chunk: 1, row: 1, has_objects: true, fill: None, how: how.clone() }
+    }
+
+    /// Bytes of content.
+    pub fn nbytes(&self) -> u64 {
+        self.len
+    }
+
+    /// Bytes of content in a chunk.
+    pub fn chunk_bytes(&self) -> u64 {
+        self.chunk
+    }
+
+    /// The bytes of the chunk that holds this one.
+    pub fn span(&self, at: u64) -> Range<u64> {
+        let start = at - at % self.chunk;
+        start..start.saturating_add(self.chunk)
+    }
+
+    /// How many chunks.
+    pub fn count(&self) -> u64 {
+        self.len.div_ceil(self.chunk)
+    }
+
+    /// Bytes of content in a block of the first chunk.
+    pub fn block_bytes(&self) -> Option<u64> {
+        match &self.files {
+            Files::One(place, sum) => self.open(place, *sum, 0).ok().map(|c| c.blocksize() as u64),
+            Files::Many(files) => {
+                let (file, _) = files.holding(0).ok()?;
+                file.with_raw(0, |c| Ok(blosc::Header::parse(c)?.blocksize as u64)).ok()
+            }
+        }
+    }
+
+    /// Reads content until `dst` is full. True: some of it was damaged, and is the fill value now, as was wished.
+    pub fn read(&self, at: u64, dst: &mut [u8]) -> Result<bool> {
+        let end = at.checked_add(dst.len() as u64).filter(|end| *end <= self.len);
+        let end = end.ok_or_else(|| fail!(Range, "{} bytes at {at}: there are {}", dst.len(), self.len))?;
+        let worth = end - at >= WORTH;
+        let threads = if worth { self.how.threads } else { 1 };
+        if self.span(at).end >= end {
+            return if dst.is_empty() { Ok(false) } else { self.part(at, dst, threads) };
+        }
+        let (mut parts, mut rest, mut from) = (Vec::new(), dst, at);
+        while !rest.is_empty() {
+            let n = (self.span(from).end.min(end) - from) as usize;
+            let (part, behind) = rest.split_at_mut_checked(n).unwrap_or_default();
+            memory::reserve(&mut parts, 1)?;
+            parts.push((from, part));
+            (rest, from) = (behind, from + n as u64);
+        }
+        // the first of those that fail, whatever the order in which they did
+        let found = Mutex::new((None::<Error>, false));
+        parallel::for_each(threads, parts, |(from, part)| {
+            let read = self.part(from, part, 1);
+            let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+            match read {
+                Ok(bad) => found.1 |= bad,
+                Err(e) if found.0.as_ref().is_none_or(|f| e.position < f.position) => found.0 = Some(e),
+                Err(_) => {}
+            }
+        });
+        match found.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            (Some(e), _) => Err(e),
+            (None, bad) => Ok(bad),
+        }
+    }
+
+    /// Reads a part of one chunk.
+    fn part(&self, at: u64, dst: &mut [u8], threads: usize) -> Result<bool> {
+        let chunk = at / self.chunk;
+        let from = (at % self.chunk) as usize;
+        let read = match &self.files {
+            Files::One(place, sum) => self.part_of_one(place, *sum, chunk, from, dst, threads).map(|()| false),
+            Files::Many(files) => self.part_of_many(files, chunk, from, dst),
+        };
+        match read {
+            Ok(false) => Ok(false),
+            Ok(true) => {
+                self.fill(at, dst);
+                Ok(true)
+            }
+            Err(e) if self.how.skip_damaged && is_damage(e.status) => {
+                self.fill(at, dst);
+                Ok(true)
+            }
+            Err(e) => Err(self.named(chunk, e)),
+        }
+    }
+
+    fn open(&self, place: &Place, sum: Sum, chunk: u64) -> Result<ChunkFile> {
+        let file = place.open(&file_name(chunk), self.how.access)?;
+        ChunkFile::open(file, sum, self.how.memory_limit)
+    }
+
+    fn part_of_one(&self, place: &Place, sum: Sum, chunk: u64, from: usize, dst: &mut [u8], threads: usize) -> Result<()> {
+        let file = self.open(place, sum, chunk)?;
+        self.check_size(chunk, file.nbytes() as u64)?;
+        file.read(from, dst, self.how.verify, threads)
+    }
+
+    /// Refuses a chunk that holds another number of bytes than it should; what is last may hold more.
+    fn check_size(&self, chunk: u64, have: u64) -> Result<()> {
+        let want = self.wanted(chunk);
+        let fits = want == have || (want < self.chunk && (want..=self.chunk).contains(&have) && have.is_multiple_of(self.row.max(1)));
+        if fits { Ok(()) } else { Err(fail!(Format, "it holds {have} bytes, {want} were expected")) }
+    }
+
+    /// Bytes of a chunk that count.
+    fn wanted(&self, chunk: u64) -> u64 {
+        self.len.saturating_sub(chunk.saturating_mul(self.chunk)).min(self.chunk)
+    }
+
+    /// The file that has a chunk, and which one it is there.
+    fn in_file(&self, files: &Superchunks, chunk: u64) -> Result<(Arc<Bloscpack>, u64)> {
+        let (file, i) = files.holding(chunk)?;
+        if i >= file.chunks() as u64 {
+            return Err(fail!(Format, "it has {} chunks, and number {i} was expected to be one of them", file.chunks()));
+        }
+        self.check_size(chunk, file.chunk_nbytes(i)? as u64)?;
+        Ok((file, i))
+    }
+
+    fn part_of_many(&self, files: &Superchunks, chunk: u64, from: usize, dst: &mut [u8]) -> Result<bool> {
+        let (file, i) = self.in_file(files, chunk)?;
+        let begin = i.saturating_mul(self.chunk);
+        if file.chunk_span(begin).start != begin {
+            return Err(fail!(Format, "chunks before it are not of {} bytes", self.chunk));
+        }
+        file.read(begin + from as u64, dst)
+    }
+
+    fn named(&self, chunk: u64, mut e: Error) -> Error {
+        let file = match &self.files {
+            Files::One(place, _) => place.show(&file_name(chunk)),
+            Files::Many(files) => files.show(chunk),
+        };
+        e.position = -1;
+        let words = e.message.strip_prefix(&file).map(|rest| rest.trim_start_matches(": ").to_owned());
+        e.message = words.unwrap_or(e.message);
+        e.within(format_args!("{file}: chunk {chunk}")).at(chunk)
+    }
+
+    fn fill(&self, at: u64, dst: &mut [u8]) {
+        fill(self.fill.as_deref(), at, dst);
+    }
+
+    /// The bytes of the object in a chunk.
+    pub fn object(&self, chunk: u64) -> Result<Vec<u8>> {
+        if chunk >= self.len {
+            return Err(fail!(Range, "object {chunk}: there are {}", self.len).at(chunk));
+        }
+        let Files::One(place, sum) = &self.files else { return Err(fail!(Unsupported, "objects in superchunks")) };
+        let read = || {
+            let file = self.open(place, *sum, chunk)?;
+            let mut bytes = memory::zeroed(memory::allow(file.nbytes() as u64, self.how.memory_limit, "an object")?)?;
+            file.read(0, &mut bytes, self.how.verify, self.how.threads)?;
+            Ok(bytes)
+        };
+        read().map_err(|e| self.named(chunk, e))
+    }
+
+    /// Reads a whole chunk and checks all that can be.
+    pub fn check(&self, chunk: u64) -> Result<Sound> {
+        let room = |n: usize| memory::zeroed(memory::allow(n as u64, self.how.memory_limit, "a chunk")?);
+        let checked = |yes: bool| if yes { Sound::Checked } else { Sound::Unchecked };
+        let read = || match &self.files {
+            Files::One(place, sum) => {
+                let file = self.open(place, *sum, chunk)?;
+                if !self.has_objects {
+                    self.check_size(chunk, file.nbytes() as u64)?;
+                }
+                file.read(0, &mut room(file.nbytes())?, true, 1)?;
+                Ok(checked(file.has_digest))
+            }
+            Files::Many(files) => {
+                let (file, i) = self.in_file(files, chunk)?;
+                file.with_raw(i, |raw| blosc::decode(raw, &mut room(blosc::Header::parse(raw)?.nbytes)?, 1))?;
+                Ok(checked(file.header().checksum.size() > 0))
+            }
+        };
+        read().map_err(|e| self.named(chunk, e))
+    }
+}
+
+/// Puts a default value, one item behind the other, where content is missing that begins at `at`.
+pub fn fill(value: Option<&[u8]>, at: u64, dst: &mut [u8]) {
+    match value {
+        Some(value) if !value.is_empty() => {
+            let skip = (at % value.len() as u64) as usize;
+            for (to, from) in dst.iter_mut().zip(value.iter().cycle().skip(skip)) {
+                *to = *from;
+            }
+        }
+        _ => dst.fill(0),
+    }
+}
+
+/// Is this what damage looks like, as against a failing disk or a limit of the caller's?
+pub fn is_damage(s: Status) -> bool {
+    matches!(s, Status::Format | Status::Checksum | Status::Codec | Status::Version | Status::Unsupported | Status::Missing)
+}

@@ -1,0 +1,23 @@
+//! Datasets: folders with an array in them, as bcolz and BLZ write them and as the papers on both describe them.
+//!
+//! - [`place`]: names in such a folder, none of which leads out of it.
+//! - [`meta`]: what `meta/sizes` and `meta/storage` say; [`yaml`]: where they are no JSON; [`fill`]: their default value.
+//! - [`attrs`]: what users put beside the array.
+//! - [`chunk`]: a file with one chunk; [`superchunks`]: the papers' files with many.
+//! - [`chunks`]: the items of an array, in either; [`fields`]: items whose fields stand in folders of their own.
+//! - [`array`], [`open`]: the array over all that.
+//!
+//! Only what `meta/sizes` counts is there, whatever else lies in the folder: it is the record of the last commit. Chunk
+//! files are opened when something in them is wanted. Objects of Python's are bytes here, and stay so.
+
+pub mod array;
+pub mod attrs;
+pub mod chunk;
+pub mod chunks;
+pub mod fields;
+pub mod fill;
+pub mod meta;
+pub mod open;
+pub mod place;
+pub mod superchunks;
+pub mod yaml;

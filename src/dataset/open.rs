@@ -1,0 +1,130 @@
+//! Opening and verifying: from a path to an array.
+#![forbid(unsafe_code)]
+
+use super::array::{ArrayFile, Verified};
+use super::chunks::How;
+use super::meta::{Meta, STORAGE};
+use super::place::Place;
+use crate::array::rows::Array;
+use crate::error::{Error, Result, Status, fail};
+use crate::io::Folder;
+use crate::options::{Opt, Options};
+use crate::superchunk::bloscpack::{Mode, OPEN_OPTIONS};
+use std::ffi::OsStr;
+use std::sync::Arc;
+
+/// The columns of a table.
+pub const ROOTDIRS: &str = "__rootdirs__";
+
+/// Who wrote it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writer {
+    /// bcolz.
+    Bcolz,
+    /// BLZ.
+    Blz,
+    /// Nobody but us: it is as the papers have it.
+    Papers,
+}
+
+/// Opens an array: a folder that is a dataset, or a file.
+pub fn open(path: &OsStr, mode: Mode, options: &Options) -> Result<Array> {
+    if is_folder(path) { open_at(&Place::local(path)?, mode, options) } else { Array::open(path, mode, options) }
+}
+
+/// Opens the array that is in this storage: as the file "", or as the files of a dataset.
+pub fn open_in(folder: &Arc<dyn Folder>, mode: Mode, options: &Options) -> Result<Array> {
+    match Array::open_in(folder, OsStr::new(""), mode, options) {
+        Err(e) if e.status == Status::Missing => {
+            let place = Place::of(folder);
+            if is_dataset(&place)? { open_at(&place, mode, options) } else { Err(e) }
+        }
+        array => array,
+    }
+}
+
+/// Is there a folder at this path?
+pub fn is_folder(path: &OsStr) -> bool {
+    std::fs::metadata(path).is_ok_and(|m| m.is_dir())
+}
+
+/// Is this a dataset, of one array or of several columns?
+pub fn is_dataset(place: &Place) -> Result<bool> {
+    Ok(place.has(STORAGE)? || place.has(ROOTDIRS)?)
+}
+
+/// How it is going to be read.
+pub fn how(place: &Place, mode: Mode, options: &Options) -> Result<How> {
+    if mode != Mode::Read {
+        return Err(fail!(Unsupported, "{}: this version reads datasets, it does not change them", place.show("")));
+    }
+    options.only("opening a dataset", OPEN_OPTIONS)?;
+    Ok(How::new(options, place))
+}
+
+fn open_at(place: &Place, mode: Mode, options: &Options) -> Result<Array> {
+    let how = how(place, mode, options)?;
+    let file = file_at(place, &how)?;
+    if options.get(Opt::Verify, 1) > 1 {
+        all_sound(&[&file])?;
+    }
+    file.into_array()
+}
+
+/// The array in a folder.
+pub fn file_at(place: &Place, how: &How) -> Result<ArrayFile> {
+    if place.has(ROOTDIRS)? {
+        return Err(fail!(Type, "{}: this is a table, not an array", place.show("")));
+    }
+    if !place.has(STORAGE)? {
+        return Err(fail!(Format, "{}: no dataset: neither {STORAGE} nor {ROOTDIRS} is there", place.show("")));
+    }
+    ArrayFile::open(place, Meta::read(place, how.memory_limit, how.skip_damaged)?, how)
+}
+
+/// Fails with the first fault that verifying them finds.
+pub fn all_sound(files: &[&ArrayFile]) -> Result<()> {
+    let mut first = None;
+    for file in files {
+        let mut fault = |e: &Error| {
+            first.get_or_insert_with(|| e.clone());
+            false
+        };
+        file.verify(&mut fault, &mut |_| Ok(()))?;
+    }
+    first.map_or(Ok(()), Err)
+}
+
+/// Verifies arrays one after the other; what could not be opened is a fault.
+pub fn verify(files: &[Result<ArrayFile>], options: &Options, mut fault: impl FnMut(&Error) -> bool) -> Result<Verified> {
+    let (mut all, mut done) = (Verified::default(), 0);
+    let chunks = files.iter().flatten().map(ArrayFile::chunks).sum();
+    for file in files {
+        let file = match file {
+            Ok(file) => file,
+            Err(e) if fault(e) => continue,
+            Err(_) => return Ok(all),
+        };
+        let (v, go_on) = file.verify(&mut fault, &mut |n| {
+            done += n;
+            options.progress(done, chunks)
+        })?;
+        all = Verified { sound: all.sound + v.sound, bad: all.bad + v.bad, unchecked: all.unchecked + v.unchecked };
+        if !go_on {
+            break;
+        }
+    }
+    Ok(all)
+}
+
+/// Who wrote the array in this folder.
+pub fn writer(place: &Place) -> Result<Writer> {
+    let options = Options::new();
+    let how = How::new(&options, place);
+    let file = file_at(place, &how)?;
+    Ok(match file.meta.has("bparams") && !file.meta.has("cparams") {
+        _ if file.as_in_papers => Writer::Papers,
+        true => Writer::Blz,
+        false => Writer::Bcolz,
+    })
+}

@@ -1,0 +1,85 @@
+//! A folder of a dataset: the files in it, and the folders below it.
+//!
+//! Names from files are used only where they are one step down. What a name leads to is for the storage to mind: a
+//! local folder that is a dataset follows no link out of itself.
+#![forbid(unsafe_code)]
+
+use crate::error::{Result, Status, fail};
+use crate::io::{Access, File, Folder, file};
+use crate::memory;
+use std::ffi::{OsStr, OsString};
+use std::sync::Arc;
+
+/// What a text of so many bytes may take when it is parsed.
+const PARSED: u64 = 32;
+
+/// A folder that is a dataset, or one in it.
+#[derive(Clone)]
+pub struct Place {
+    folder: Arc<dyn Folder>,
+    /// The way down to it, with a slash behind each step.
+    way: OsString,
+}
+
+impl Place {
+    /// A local folder.
+    pub fn local(path: &OsStr) -> Result<Place> {
+        Ok(Place::of(&file::folder(path)?))
+    }
+
+    /// All of a folder.
+    pub fn of(folder: &Arc<dyn Folder>) -> Place {
+        Place { folder: folder.clone(), way: OsString::new() }
+    }
+
+    /// A folder in it.
+    pub fn down(&self, name: &str) -> Result<Place> {
+        if matches!(name, "" | "." | "..") || name.contains(['/', '\0']) {
+            return Err(fail!(Format, "{}: {name:?} is no name of a folder in it", self.show("")));
+        }
+        let mut way = self.name(name);
+        way.push("/");
+        Ok(Place { folder: self.folder.clone(), way })
+    }
+
+    /// The storage that it is in.
+    pub fn folder(&self) -> &Arc<dyn Folder> {
+        &self.folder
+    }
+
+    /// What the storage calls a file in it.
+    pub fn name(&self, name: &str) -> OsString {
+        let mut full = self.way.clone();
+        full.push(name);
+        full
+    }
+
+    /// For messages.
+    pub fn show(&self, name: &str) -> String {
+        let shown = self.folder.show(&self.name(name));
+        shown.trim_end_matches('/').to_owned()
+    }
+
+    /// Opens a file.
+    pub fn open(&self, name: &str, access: Access) -> Result<Arc<dyn File>> {
+        self.folder.open(&self.name(name), access)
+    }
+
+    /// Is there a file, or a folder, of this name?
+    pub fn has(&self, name: &str) -> Result<bool> {
+        self.folder.exists(&self.name(name))
+    }
+
+    /// All bytes of a small file; nothing where there is none.
+    pub fn read(&self, name: &str, limit: u64) -> Result<Option<Vec<u8>>> {
+        let file = match self.open(name, Access::Read) {
+            Err(e) if e.status == Status::Missing => return Ok(None),
+            file => file?,
+        };
+        let size = file.size()?;
+        memory::allow(size.saturating_mul(PARSED), limit, file.name())?;
+        let mut text = memory::zeroed(size as usize)?;
+        file.read_exact_at(0, &mut text)?;
+        Ok(Some(text))
+    }
+}

@@ -1,0 +1,81 @@
+//! The papers' data files, `__N__.bin` from 1 on: superchunks of many chunks each, opened when something in them is
+//! wanted.
+//!
+//! How many chunks a file holds stands in `meta/storage` (`superchunksize`), or else is what the first file holds. Then
+//! any file can be elsewhere, so long as nothing in it is wanted.
+#![forbid(unsafe_code)]
+
+use super::place::Place;
+use crate::error::{Result, Status, fail};
+use crate::options::Options;
+use crate::superchunk::bloscpack::{Bloscpack, Mode};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// Files that are kept open.
+const OPEN: usize = 16;
+
+/// The files of one array or field.
+pub struct Superchunks {
+    place: Place,
+    options: Options,
+    each: OnceLock<u64>,
+    /// The one that was opened last is the last.
+    open: Mutex<VecDeque<(u64, Arc<Bloscpack>)>>,
+}
+
+/// What a data file is called.
+pub fn name(number: u64) -> String {
+    format!("__{number}__.bin")
+}
+
+impl Superchunks {
+    /// In this folder, each of so many chunks, if that is known. `options`: those of reading superchunks.
+    pub fn new(place: Place, each: Option<u64>, options: Options) -> Superchunks {
+        let each = each.map_or_else(OnceLock::new, OnceLock::from);
+        Superchunks { place, options, each, open: Mutex::default() }
+    }
+
+    /// The file with this chunk, and which one it is there.
+    pub fn holding(&self, chunk: u64) -> Result<(Arc<Bloscpack>, u64)> {
+        let each = self.each()?;
+        let number = (chunk / each).checked_add(1).ok_or_else(|| fail!(Range, "chunk {chunk}"))?;
+        Ok((self.file(number)?, chunk % each))
+    }
+
+    /// The file that has this chunk, for messages.
+    pub fn show(&self, chunk: u64) -> String {
+        let each = self.each.get().copied().unwrap_or(u64::MAX);
+        self.place.show(&name((chunk / each).saturating_add(1)))
+    }
+
+    fn each(&self) -> Result<u64> {
+        if let Some(n) = self.each.get() {
+            return Ok(*n);
+        }
+        let first = self.file(1).map_err(|e| match e.status {
+            Status::Missing => e.within("the first file tells how many chunks each one has"),
+            _ => e,
+        })?;
+        let n = first.chunks() as u64;
+        if n == 0 {
+            return Err(fail!(Format, "{}: it has no chunks", first.name()));
+        }
+        Ok(*self.each.get_or_init(|| n))
+    }
+
+    fn file(&self, number: u64) -> Result<Arc<Bloscpack>> {
+        let lock = || self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, file)) = lock().iter().find(|(n, _)| *n == number) {
+            return Ok(file.clone());
+        }
+        let file = Bloscpack::open_in(self.place.folder(), &self.place.name(&name(number)), Mode::Read, &self.options)?;
+        let file = Arc::new(file);
+        let mut open = lock();
+        if open.len() >= OPEN {
+            open.pop_front();
+        }
+        open.push_back((number, file.clone()));
+        Ok(file)
+    }
+}

@@ -1,0 +1,207 @@
+//! Tables: columns of one length, each an array with a name. bcolz's `ctable`, BLZ's `btable`, and datasets of the
+//! papers whose fields stand apart.
+//!
+//! A table is as long as its shortest column: what others have beyond that belongs to a commit that never was. The
+//! columns are cut to it here; how long each one is in its files is still known.
+#![forbid(unsafe_code)]
+
+use crate::array::rows::Array;
+use crate::dataset::array::{ArrayFile, Verified};
+use crate::dataset::attrs::Attrs;
+use crate::dataset::chunks::How;
+use crate::dataset::meta::{self, Meta, STORAGE};
+use crate::dataset::open::{self, ROOTDIRS, Writer, all_sound, how};
+use crate::dataset::place::Place;
+use crate::error::{Error, Result, fail};
+use crate::identify::{Format, Kind};
+use crate::io::Folder;
+use crate::json::Value;
+use crate::options::{Opt, Options};
+use crate::superchunk::bloscpack::Mode;
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::sync::Arc;
+
+/// An open table. `A`: what its columns are.
+pub struct Table<A = Array> {
+    name: String,
+    rows: u64,
+    columns: Vec<Column<A>>,
+    attrs: Attrs,
+}
+
+/// One column.
+pub struct Column<A = Array> {
+    /// Its name.
+    pub name: String,
+    /// Its rows, as many as the table has.
+    pub array: A,
+    /// As many as there are in its files.
+    pub stored_rows: u64,
+}
+
+/// A column that may not open.
+struct Found {
+    name: String,
+    stored_rows: u64,
+    file: Result<ArrayFile>,
+}
+
+impl Table {
+    /// Opens the table in a folder.
+    pub fn open(path: &OsStr, mode: Mode, options: &Options) -> Result<Table> {
+        if !open::is_folder(path) && std::fs::metadata(path).is_ok() {
+            return Err(fail!(Type, "{}: a table is a folder, and this is a file", path.display()));
+        }
+        Table::open_at(&Place::local(path)?, mode, options)
+    }
+
+    /// Opens the table that is in this storage.
+    pub fn open_in(folder: &Arc<dyn Folder>, mode: Mode, options: &Options) -> Result<Table> {
+        Table::open_at(&Place::of(folder), mode, options)
+    }
+
+    fn open_at(place: &Place, mode: Mode, options: &Options) -> Result<Table> {
+        let how = how(place, mode, options)?;
+        let found = find(place, &how)?;
+        let found = found.ok_or_else(|| fail!(Type, "{}: this is an array, not a table", place.show("")))?;
+        let attrs = Attrs::read(place, how.memory_limit)?;
+        let mut columns = Vec::new();
+        for column in found {
+            columns.push(Column { name: column.name, array: column.file?, stored_rows: column.stored_rows });
+        }
+        if options.get(Opt::Verify, 1) > 1 {
+            all_sound(&columns.iter().map(|c| &c.array).collect::<Vec<_>>())?;
+        }
+        let rows = columns.iter().map(|c| c.stored_rows).min().unwrap_or(0);
+        Table { name: place.show(""), rows, columns, attrs }.map(ArrayFile::into_array)
+    }
+}
+
+impl<A> Table<A> {
+    /// The same with columns that are something else.
+    pub fn map<B>(self, f: impl Fn(A) -> Result<B>) -> Result<Table<B>> {
+        let Table { name, rows, columns, attrs } = self;
+        let column = |c: Column<A>| Ok(Column { name: c.name, array: f(c.array)?, stored_rows: c.stored_rows });
+        Ok(Table { name, rows, columns: columns.into_iter().map(column).collect::<Result<_>>()?, attrs })
+    }
+
+    /// Its folder, for messages.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How many rows it has.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Its columns, in their order.
+    pub fn columns(&self) -> &[Column<A>] {
+        &self.columns
+    }
+
+    /// What users put beside it: JSON by name.
+    pub fn attrs(&self) -> &Attrs {
+        &self.attrs
+    }
+}
+
+/// The columns of a table, none of which is opened beyond the shortest; nothing where it is an array.
+fn find(place: &Place, how: &How) -> Result<Option<Vec<Found>>> {
+    if let Some(text) = place.read(ROOTDIRS, how.memory_limit)? {
+        let names = names(&text).map_err(|e| e.within(place.show(ROOTDIRS)))?;
+        let metas = names.into_iter().map(|(name, folder)| {
+            let meta = place.down(&folder).and_then(|p| Ok((Meta::read(&p, how.memory_limit, how.skip_damaged)?, p)));
+            (name, meta)
+        });
+        let metas: Vec<(String, Result<(Meta, Place)>)> = metas.collect();
+        let rows = metas.iter().flat_map(|(_, m)| m.as_ref().ok()).map(|(m, _)| m.rows()).min().unwrap_or(0);
+        let column = |(name, meta): (String, Result<(Meta, Place)>)| {
+            let stored_rows = meta.as_ref().map_or(0, |(m, _)| m.rows());
+            let file = meta.and_then(|(mut meta, place)| {
+                meta.array.shape.first_mut().into_iter().for_each(|n| *n = rows);
+                ArrayFile::open(&place, meta, how)
+            });
+            Found { file: file.map_err(|e| e.within(format_args!("column {name:?}"))), name, stored_rows }
+        };
+        return Ok(Some(metas.into_iter().map(column).collect()));
+    }
+    if !place.has(STORAGE)? {
+        return Err(fail!(Format, "{}: no dataset: neither {STORAGE} nor {ROOTDIRS} is there", place.show("")));
+    }
+    let meta = Meta::read(place, how.memory_limit, how.skip_damaged)?;
+    let fields = ArrayFile::fields(place, &meta, how)?;
+    let column = |(name, file)| Found { name, stored_rows: meta.rows(), file: Ok(file) };
+    Ok(fields.map(|f| f.into_iter().map(column).collect()))
+}
+
+/// The names of columns, each with that of its folder.
+fn names(text: &[u8]) -> Result<Vec<(String, String)>> {
+    let value = meta::parse(text)?;
+    let names = match value.get("names") {
+        Some(Value::Array(names)) => names.iter().map(|n| n.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>(),
+        _ => None,
+    };
+    let names = names.ok_or_else(|| fail!(Format, "\"names\", a list of text, was expected"))?;
+    let mut seen = HashSet::new();
+    if let Some(twice) = names.iter().find(|n| !seen.insert(n.as_str())) {
+        return Err(fail!(Format, "two columns have the name {twice:?}"));
+    }
+    // BLZ says where they are; what comes last of that is in the table
+    let folder = |name: &String| {
+        let said = value.get("dirs").and_then(|d| d.get(name)).and_then(Value::as_str).unwrap_or(name);
+        said.rsplit('/').next().unwrap_or(said).to_owned()
+    };
+    Ok(names.iter().map(|n| (n.clone(), folder(n))).collect())
+}
+
+/// Reads every chunk of a table or an array and checks all that can be; every fault goes to `fault`, which says whether to
+/// go on.
+pub fn verify(path: &OsStr, options: &Options, fault: impl FnMut(&Error) -> bool) -> Result<Verified> {
+    options.only("verifying a dataset", &[Opt::Threads, Opt::MemoryLimit, Opt::Io])?;
+    let place = Place::local(path)?;
+    verify_at(&place, options, fault)
+}
+
+/// As [`verify`], in this place.
+pub fn verify_at(place: &Place, options: &Options, mut fault: impl FnMut(&Error) -> bool) -> Result<Verified> {
+    // in a file of many chunks all that are there are looked at
+    let skipping = options.clone().with(Opt::SkipDamaged, 1)?;
+    let strict = How { skip_damaged: false, ..How::new(&skipping, place) };
+    let files = match find(place, &strict)? {
+        Some(found) => {
+            if let Err(e) = Attrs::read(place, strict.memory_limit)
+                && !fault(&e)
+            {
+                return Ok(Verified::default());
+            }
+            found.into_iter().map(|c| c.file).collect()
+        }
+        None => vec![open::file_at(place, &strict)],
+    };
+    open::verify(&files, options, fault)
+}
+
+/// Format and kind of a folder; nothing where it is no dataset.
+pub fn identify(place: &Place) -> Result<Option<(Format, Kind)>> {
+    let format = |w: Writer| match w {
+        Writer::Bcolz => Format::Bcolz,
+        Writer::Blz => Format::Blz,
+        Writer::Papers => Format::BlzPaper,
+    };
+    let how = How::new(&Options::new(), place);
+    if let Some(text) = place.read(ROOTDIRS, how.memory_limit)? {
+        let value = meta::parse(&text).map_err(|e| e.within(place.show(ROOTDIRS)))?;
+        let first = names(&text).map_err(|e| e.within(place.show(ROOTDIRS)))?.into_iter().next();
+        let column = first.and_then(|(_, folder)| open::writer(&place.down(&folder).ok()?).ok());
+        let by_names = if value.get("dirs").is_some() { Writer::Blz } else { Writer::Bcolz };
+        return Ok(Some((format(column.unwrap_or(by_names)), Kind::Table)));
+    }
+    if !place.has(STORAGE)? {
+        return Ok(None);
+    }
+    let meta = Meta::read(place, how.memory_limit, true)?;
+    let kind = if ArrayFile::fields(place, &meta, &how)?.is_some() { Kind::Table } else { Kind::Array };
+    Ok(Some((format(open::writer(place)?), kind)))
+}
