@@ -3,7 +3,6 @@
 
 use holdall::array::dtype::{Dtype, Kind, Type};
 use holdall::array::rows::Array;
-use holdall::array::store::Store;
 use holdall::checksum::Sum;
 use holdall::dataset::open;
 use holdall::dataset::place::Place;
@@ -162,7 +161,9 @@ fn check_fill(id: &Value, array: &Array, dflt: &Value) {
     let fill = array.store().fill().unwrap_or_else(|e| panic!("{id}: {e}"));
     match (dflt, fill) {
         (Value::Number(n), Some(fill)) if fill.len() == 8 => assert_eq!(f64::from_le_bytes(fill.try_into().unwrap()), n.as_f64().unwrap(), "{id}"),
-        (Value::Number(n), Some(fill)) if fill.len() == 4 => assert_eq!(f32::from_le_bytes(fill.try_into().unwrap()), n.as_f64().unwrap() as f32, "{id}"),
+        (Value::Number(n), Some(fill)) if fill.len() == 4 => {
+            assert_eq!(f32::from_le_bytes(fill.try_into().unwrap()), n.as_f64().unwrap() as f32, "{id}")
+        }
         (Value::String(s), Some(fill)) => assert!(fill.starts_with(s.as_bytes()), "{id}"),
         // the manifest has it for infinity
         (Value::Null, fill) => assert_eq!(fill, Some(&f64::INFINITY.to_le_bytes()[..]), "{id}"),
@@ -194,7 +195,11 @@ fn check(folder: &Path, entry: &Value) {
         }
     }
     let v = table::verify(path.as_os_str(), &Options::new(), |e| panic!("{id}: {e}")).unwrap();
-    assert_eq!((v.bad, v.sound > 0), (0, matches!(id.as_str().unwrap().rsplit('/').next(), Some("one_superchunk" | "one_chunk_each")) || nested), "{id}");
+    assert_eq!(
+        (v.bad, v.sound > 0),
+        (0, matches!(id.as_str().unwrap().rsplit('/').next(), Some("one_superchunk" | "one_chunk_each")) || nested),
+        "{id}"
+    );
 }
 
 #[test]
@@ -355,4 +360,326 @@ fn files_of_many_chunks_are_opened_when_they_are_touched() {
     assert_eq!(files.opened(), ["data/__2__.bin"]);
     let e = read(&array, 1990, 20).unwrap_err();
     assert!(e.status == Status::Missing && e.position == 3 && e.message.contains("__1__.bin"), "{e:?}");
+}
+
+/// The digest behind each chunk, and its kind where the reader looks for it.
+fn with_digests(files: &Arc<Files>, way: &str) {
+    let mut all = files.all.lock().unwrap();
+    for (_, bytes) in all.iter_mut().filter(|(n, _)| n.starts_with(&format!("{way}data/"))) {
+        let digest = Sum::Crc32.of(&bytes[16..]);
+        bytes.extend(digest);
+    }
+    let storage = all.get_mut(&format!("{way}meta/storage")).unwrap();
+    storage.splice(1..1, *b"\"checksum\": \"crc32\", ").for_each(drop);
+}
+
+#[test]
+fn digests_behind_chunks_are_checked() {
+    let files = own("bcolz/bcolz121_chunks/leftover");
+    let want = read(&array_in(&files, &[]).unwrap(), 0, 1050).unwrap();
+    with_digests(&files, "");
+    let verify = || {
+        let folder: Arc<dyn Folder> = files.clone();
+        let mut faults = Vec::new();
+        let v = table::verify_at(&Place::of(&folder), &Options::new(), |e| {
+            faults.push(e.clone());
+            true
+        });
+        (v.unwrap(), faults)
+    };
+    let array = || array_in(&files, &[]).unwrap();
+    assert_eq!(read(&array(), 0, 1050).unwrap(), want);
+    assert_eq!((verify().0.sound, verify().0.unchecked), (11, 0));
+    // another writer leaves it out
+    files.change("data/__7.blp", |b| b.truncate(b.len() - 4));
+    assert_eq!(read(&array(), 0, 1050).unwrap(), want);
+    assert_eq!((verify().0.sound, verify().0.unchecked), (10, 1));
+    files.change("data/__4.blp", |b| b[40] ^= 1);
+    let e = read(&array(), 350, 200).unwrap_err();
+    assert!(e.status == Status::Checksum && e.position == 4 && e.message.contains("data/__4.blp: chunk 4: "), "{e:?}");
+    let (v, faults) = verify();
+    assert_eq!((v.sound, v.unchecked, v.bad, faults.len()), (9, 1, 1, 1));
+    assert_eq!(faults[0], e);
+    assert_eq!(read(&array(), 500, 550).unwrap().0, want.0[4000..]);
+    assert!(array_in(&files, &[(Opt::Verify, 2)]).is_err());
+    // cut within the digest, and gone
+    files.change("data/__4.blp", |b| b.truncate(b.len() - 2));
+    files.all.lock().unwrap().remove("data/__9.blp");
+    let (v, faults) = verify();
+    assert_eq!((v.sound, v.unchecked, v.bad), (8, 1, 2));
+    assert_eq!((faults[0].status, faults[1].status), (Status::Format, Status::Missing));
+}
+
+#[test]
+fn damage_is_skipped_on_wish_and_reads_as_the_default_value() {
+    let files = own("bcolz/bcolz121_dflt/dflt_inf");
+    let want = read(&array_in(&files, &[]).unwrap(), 0, 100).unwrap().0;
+    files.change("data/__1.blp", |b| b[17] = 9);
+    let skip = array_in(&files, &[(Opt::SkipDamaged, 1)]).unwrap();
+    let (got, bad) = read(&skip, 0, 100).unwrap();
+    assert!(bad && got[..240] == want[..240] && got[480..] == want[480..]);
+    assert!(got[240..480].chunks(8).all(|x| x == f64::INFINITY.to_le_bytes()));
+    let mut one = [0; 8];
+    assert!(skip.read_points(&[33], 1, &mut one).unwrap() && one == f64::INFINITY.to_le_bytes());
+    assert!(!read(&skip, 60, 40).unwrap().1);
+    // a file of many chunks, a chunk of it; then all
+    let files = own("rfc/dataset/one_superchunk");
+    let want = read(&array_in(&files, &[]).unwrap(), 0, 3000).unwrap().0;
+    files.change("data/__1__.bin", |b| b[2000] ^= 4);
+    let e = read(&array_in(&files, &[]).unwrap(), 0, 3000).unwrap_err();
+    assert!(e.status == Status::Checksum && e.message.contains("__1__.bin"), "{e:?}");
+    let (got, bad) = read(&array_in(&files, &[(Opt::SkipDamaged, 1)]).unwrap(), 0, 3000).unwrap();
+    let at = e.position as usize * 4000;
+    assert!(bad && got[at..at + 4000].iter().all(|b| *b == 0));
+    assert!(got[..at] == want[..at] && got[at + 4000..] == want[at + 4000..]);
+    files.all.lock().unwrap().remove("data/__1__.bin");
+    let (got, bad) = read(&array_in(&files, &[(Opt::SkipDamaged, 1)]).unwrap(), 0, 3000).unwrap();
+    assert!(bad && got.iter().all(|b| *b == 0));
+}
+
+#[test]
+fn what_is_not_counted_is_not_there() {
+    // a commit that never was: more rows in the last chunk, and chunks behind it
+    let files = own("bcolz/bcolz121_chunks/leftover");
+    let want = read(&array_in(&files, &[]).unwrap(), 0, 1050).unwrap().0;
+    for rows in [0, 1, 99, 100, 101, 1049] {
+        files.set("meta/sizes", format!("{{\"shape\": [{rows}], \"nbytes\": {}, \"cbytes\": 1}}", rows * 8).as_bytes());
+        let array = array_in(&files, &[]).unwrap();
+        assert_eq!(read(&array, 0, rows).unwrap().0, want[..rows as usize * 8], "{rows}");
+        let beyond = read(&array, rows, 1).unwrap_err();
+        assert_eq!(beyond.status, Status::Range);
+    }
+    // fewer than are counted are an error
+    files.set("meta/sizes", b"{\"shape\": [1060], \"nbytes\": 8480, \"cbytes\": 1}");
+    let e = read(&array_in(&files, &[]).unwrap(), 1000, 60).unwrap_err();
+    assert_eq!((e.status, e.position), (Status::Format, 10));
+    // and a full chunk is full
+    files.set("meta/sizes", b"{\"shape\": [1050], \"nbytes\": 8400, \"cbytes\": 1}");
+    let short = files.all.lock().unwrap()["data/__10.blp"].clone();
+    files.set("data/__3.blp", &short);
+    assert_eq!(read(&array_in(&files, &[]).unwrap(), 300, 5).unwrap_err().status, Status::Format);
+}
+
+#[test]
+fn a_table_is_as_long_as_its_shortest_column() {
+    let files = own("bcolz/bcolz121_table/t_addcol");
+    files.set("b/meta/sizes", b"{\"shape\": [501], \"nbytes\": 4008, \"cbytes\": 1}");
+    let table = table_in(&files, &[]).unwrap();
+    assert_eq!(table.rows(), 501);
+    assert_eq!(table.columns().iter().map(|c| c.stored_rows).collect::<Vec<_>>(), [530, 530, 501, 530]);
+    assert!(table.columns().iter().all(|c| c.array.shape() == [501]));
+    assert_eq!(read(&table.columns()[3].array, 490, 11).unwrap().0.len(), 66);
+    // what a column lacks is said by its name
+    files.all.lock().unwrap().remove("new/meta/sizes");
+    let e = table_in(&files, &[]).err().unwrap();
+    assert!(e.status == Status::Missing && e.message.contains("column \"new\""), "{e:?}");
+    let folder: Arc<dyn Folder> = files.clone();
+    let mut faults = 0;
+    let v = table::verify_at(&Place::of(&folder), &Options::new(), |_| {
+        faults += 1;
+        true
+    });
+    assert_eq!((v.unwrap().unchecked, faults), (18, 1));
+}
+
+#[test]
+fn names_that_lead_out_are_refused() {
+    let files = own("bcolz/bcolz121_table/t_addcol");
+    for name in ["../x", "/etc", "..", ".", "", "a/b", "a\\u0000"] {
+        files.set("__rootdirs__", format!("{{\"names\": [\"a\", \"{name}\"]}}").as_bytes());
+        let e = table_in(&files, &[]).err().unwrap();
+        assert_eq!(e.status, Status::Format, "{name}: {e}");
+    }
+    for text in ["", "{}", "[]", "{\"names\": 1}", "{\"names\": [1]}", "{\"names\": [\"a\", \"a\"]}"] {
+        files.set("__rootdirs__", text.as_bytes());
+        assert_eq!(table_in(&files, &[]).err().unwrap().status, Status::Format, "{text}");
+    }
+    // BLZ's folders: the last step of what it says
+    files.set("__rootdirs__", b"{\"names\": [\"x\", \"b\"], \"dirs\": {\"x\": \"/somewhere/else/a\", \"gone\": \"gone\"}}");
+    let table = table_in(&files, &[]).unwrap();
+    assert_eq!((table.columns()[0].name.as_str(), table.columns()[0].array.dtype_text()), ("x", "int32".into()));
+    files.set("__rootdirs__", b"{\"names\": [\"x\"], \"dirs\": {\"x\": \"..\"}}");
+    assert_eq!(table_in(&files, &[]).err().unwrap().status, Status::Format);
+}
+
+#[test]
+fn links_that_lead_out_are_refused() {
+    use std::os::unix::fs::symlink;
+    let folder = own_archive();
+    let path = folder.join("bcolz/bcolz121_chunks/leftover");
+    let array = || open::open(path.as_os_str(), Mode::Read, &Options::new());
+    let rows = |a: &Array| read(a, 0, 1050);
+    let want = rows(&array().unwrap()).unwrap();
+    let (data, chunk) = (path.join("data"), path.join("data/__3.blp"));
+    // inside they may lead
+    std::fs::rename(&chunk, path.join("other")).unwrap();
+    symlink("../other", &chunk).unwrap();
+    assert_eq!(rows(&array().unwrap()).unwrap(), want);
+    // the dataset itself may be behind one
+    symlink(&path, folder.join("link")).unwrap();
+    let link = folder.join("link");
+    assert_eq!(rows(&open::open(link.as_os_str(), Mode::Read, &Options::new()).unwrap()).unwrap(), want);
+    std::fs::rename(path.join("other"), folder.join("outside")).unwrap();
+    std::fs::remove_file(&chunk).unwrap();
+    symlink(folder.join("outside"), &chunk).unwrap();
+    let e = rows(&array().unwrap()).unwrap_err();
+    assert!(e.status == Status::Format && e.message.contains("leads out"), "{e:?}");
+    std::fs::rename(&data, folder.join("data")).unwrap();
+    symlink(folder.join("data"), &data).unwrap();
+    let e = read(&array().unwrap(), 0, 1).unwrap_err();
+    assert!(e.message.contains("leads out"), "{e:?}");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn files_as_the_papers_write_them() {
+    // YAML, shapes of chunks, fields by name
+    let files = own("rfc/dataset/nested");
+    let want = read(&array_in(&files, &[]).unwrap(), 0, 1500).unwrap().0;
+    files.set("meta/sizes", b"shape: (1500,)\nnbytes: 27000\ncbytes: 8974 # about\n");
+    let storage = b"dtype:\n  col1: int32\n  col2: float64\n  col3:\n    sc1: int16\n    sc3: float32\nchunkshape: (400,)\nsuperchunksize: 2\n\
+                    order: C\ncompression:\n  library: blosclz\n  filters: [shuffle, truncate]\n";
+    files.set("meta/storage", storage);
+    files.set("meta/attributes", b"temperature:\n  value: 23.5\nids: [1, 3]\n");
+    let array = array_in(&files, &[]).unwrap();
+    assert_eq!(array.store().attr("temperature").unwrap().unwrap(), b"{\"value\":23.5}");
+    assert_eq!(read(&array, 0, 1500).unwrap().0, want);
+    assert_eq!(read(&array, 777, 3).unwrap().0, want[777 * 18..780 * 18]);
+    let mut part = vec![0; 100];
+    array.store().read(1005, &mut part).unwrap();
+    assert_eq!(part, want[1005..1105]);
+    // its columns
+    let table = table_in(&files, &[]).unwrap();
+    assert_eq!(
+        table.columns().iter().map(|c| (c.name.as_str(), c.array.dtype_text())).collect::<Vec<_>>(),
+        [("col1", "<i4".into()), ("col2", "<f8".into()), ("col3", "[('sc1', '<i2'), ('sc3', '<f4')]".into())]
+    );
+    for (i, (from, size)) in [(0, 4), (4, 8), (12, 6)].into_iter().enumerate() {
+        let column = read(&table.columns()[i].array, 0, 1500).unwrap().0;
+        assert!(column.chunks(size).eq(want.chunks(18).map(|row| &row[from..from + size])), "column {i}");
+    }
+    let big = [&storage[..], b"endianness: big\n"].concat();
+    files.set("meta/storage", &big);
+    assert_eq!(array_in(&files, &[]).unwrap().dtype_text(), "[('col1', '>i4'), ('col2', '>f8'), ('col3', [('sc1', '>i2'), ('sc3', '>f4')])]");
+}
+
+/// What a reader is told of all of a dataset: bytes and shapes of its columns, or nothing where it is told of a fault.
+fn seen(files: &Arc<Files>) -> Option<Vec<(Vec<u64>, Vec<u8>)>> {
+    let limit = [(Opt::MemoryLimit, 1 << 20), (Opt::Threads, 1)];
+    let all = |a: &Array| (a.nbytes() < 1 << 20).then(|| read(a, 0, a.shape()[0]).ok()).flatten().map(|(bytes, _)| (a.shape().to_vec(), bytes));
+    match table_in(files, &limit) {
+        Ok(table) => table.columns().iter().map(|c| all(&c.array)).collect(),
+        Err(_) => Some(vec![all(&array_in(files, &limit).ok()?)?]),
+    }
+}
+
+/// Flips and cuts of a dataset: how many were told of, were harmless, were silently wrong.
+fn count_damage(files: &Arc<Files>) -> [[usize; 3]; 2] {
+    let want = seen(files).unwrap();
+    let names: Vec<(String, usize)> = files.all.lock().unwrap().iter().map(|(n, b)| (n.clone(), b.len())).collect();
+    let total: usize = names.iter().map(|(_, n)| n).sum();
+    let mut random = 0x9e37_79b9_7f4a_7c15u64;
+    let mut next = |n: usize| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        (random % n as u64) as usize
+    };
+    let mut counts = [[0; 3]; 2];
+    for (trial, n) in [(0, 200), (1, 50)] {
+        for _ in 0..n {
+            let mut at = next(total);
+            let (name, _) = names
+                .iter()
+                .find(|(_, n)| {
+                    at < *n || {
+                        at -= n;
+                        false
+                    }
+                })
+                .unwrap();
+            let before = files.all.lock().unwrap()[name].clone();
+            files.change(name, |b| if trial == 0 { b[at] ^= 1 << next(8) } else { b.truncate(at) });
+            let outcome = match seen(files) {
+                None => 0,
+                Some(got) if got == want => 1,
+                Some(_) => 2,
+            };
+            counts[trial][outcome] += 1;
+            files.set(name, &before);
+        }
+    }
+    counts
+}
+
+#[test]
+fn flips_and_cuts_are_told_of() {
+    let files = own("bcolz/bcolz121_chunks/leftover");
+    let bare = count_damage(&files);
+    println!("array without digests: {bare:?}");
+    assert_eq!(bare[1][2], 0, "a cut file is always told of");
+    with_digests(&files, "");
+    let array = count_damage(&files);
+    println!("array with digests: {array:?}");
+    let files = own("bcolz/bcolz121_table/t_addcol");
+    for column in ["a/", "b/", "c/", "new/"] {
+        with_digests(&files, column);
+    }
+    let table = count_damage(&files);
+    println!("table with digests: {table:?}");
+    let papers = [count_damage(&own("rfc/dataset/one_superchunk")), count_damage(&own("rfc/dataset/nested"))];
+    println!("superchunks with digests: {papers:?}");
+    for counts in [array, table, papers[0], papers[1]] {
+        assert_eq!((counts[0][2], counts[1][2]), (0, 0));
+        assert!(counts[0][0] > 120 && counts[1][0] > 40, "{counts:?}");
+    }
+}
+
+#[test]
+fn hostile_numbers_cost_nothing() {
+    let files = own("bcolz/bcolz121_chunks/leftover");
+    let limit = [(Opt::MemoryLimit, 1 << 20)];
+    for (sizes, storage) in [
+        ("{\"shape\": [1152921504606846976], \"nbytes\": 9223372036854775808}", ""),
+        ("{\"shape\": [18446744073709551615]}", "{\"dtype\": \"i1\", \"chunklen\": 1}"),
+        ("{\"shape\": [18446744073709551615]}", "{\"dtype\": \"i1\", \"chunklen\": 18446744073709551615}"),
+        ("{\"shape\": [2, 18446744073709551615, 18446744073709551615, 0]}", ""),
+        ("{\"shape\": [0, 4294967296, 4294967296]}", ""),
+        ("{\"shape\": [1, 4294967296]}", ""),
+        ("{\"shape\": [1]}", "{\"dtype\": \"S2147483647\", \"chunklen\": 1, \"dflt\": \"a\"}"),
+        ("{\"shape\": [5]}", "{\"dtype\": \"S0\", \"chunklen\": 1}"),
+        ("{\"shape\": [5]}", "{\"dtype\": [], \"chunklen\": 7}"),
+        ("{\"shape\": [18446744073709551615]}", "{\"dtype\": \"object\", \"chunklen\": 7}"),
+        ("{\"shape\": [18446744073709551615]}", "{\"dtype\": \"i1\", \"chunklen\": 3, \"superchunksize\": 1}"),
+    ] {
+        files.set("meta/sizes", sizes.as_bytes());
+        if !storage.is_empty() {
+            files.set("meta/storage", storage.as_bytes());
+        }
+        for skip in [0, 1] {
+            let Ok(array) = array_in(&files, &[limit[0], (Opt::SkipDamaged, skip)]) else { continue };
+            let last = array.shape()[0].saturating_sub(1);
+            let (mut start, mut count) = (vec![0; array.shape().len()], vec![1; array.shape().len()]);
+            start[0] = last;
+            count[0] = array.shape()[0].min(1);
+            let _ = array.read(&start, &count, None, &mut [0; 4096], None);
+            let _ = (array.store().fill(), array.store().object(last), array.blockshape(), array.nbytes());
+        }
+    }
+    for (name, text) in [
+        ("meta/sizes", "{\"shape\": []}"),
+        ("meta/sizes", "{\"shape\": [-1]}"),
+        ("meta/sizes", "{\"shape\": [1.5]}"),
+        ("meta/sizes", "{\"shape\": 5}"),
+        ("meta/sizes", ""),
+        ("meta/sizes", "{\"shape\": [5], \"nbytes\": 7}"),
+        ("meta/storage", "{\"dtype\": \"i8\"}"),
+        ("meta/storage", "{\"dtype\": \"i8\", \"chunklen\": 0}"),
+        ("meta/storage", "{\"chunklen\": 10}"),
+        ("meta/storage", "\0\0\0"),
+    ] {
+        let files = own("bcolz/bcolz121_chunks/leftover");
+        files.set(name, text.as_bytes());
+        assert_eq!(array_in(&files, &[]).err().unwrap().status, Status::Format, "{name} {text}");
+    }
 }

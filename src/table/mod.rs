@@ -150,8 +150,8 @@ fn names(text: &[u8]) -> Result<Vec<(String, String)>> {
     }
     // BLZ says where they are; what comes last of that is in the table
     let folder = |name: &String| {
-        let said = value.get("dirs").and_then(|d| d.get(name)).and_then(Value::as_str).unwrap_or(name);
-        said.rsplit('/').next().unwrap_or(said).to_owned()
+        let said = value.get("dirs").and_then(|d| d.get(name)).and_then(Value::as_str);
+        said.map_or(name.as_str(), |way| way.rsplit('/').next().unwrap_or(way)).to_owned()
     };
     Ok(names.iter().map(|n| (n.clone(), folder(n))).collect())
 }
