@@ -366,12 +366,22 @@ HOLDALL_API void holdall_io_close(holdall_io *io);
 
 /* A Bloscpack file. */
 #define HOLDALL_FORMAT_BLOSCPACK 1
+/* A folder as bcolz writes it. */
+#define HOLDALL_FORMAT_BCOLZ 2
+/* A folder as BLZ writes it. */
+#define HOLDALL_FORMAT_BLZ 3
+/* A folder as the papers on BLZ and bcolz have it: files of many chunks, `__1__.bin`. */
+#define HOLDALL_FORMAT_BLZ_PAPER 4
 /* A Blosc2 frame (told apart; this version does not open it). */
 #define HOLDALL_FORMAT_B2FRAME 5
 /* A Bagz file. */
 #define HOLDALL_FORMAT_BAGZ 8
 /* A run of bytes in compressed chunks. */
 #define HOLDALL_KIND_SCHUNK 1
+/* Items of one type in a grid. */
+#define HOLDALL_KIND_ARRAY 2
+/* Named columns of one length. */
+#define HOLDALL_KIND_TABLE 3
 /* Records of any length. */
 #define HOLDALL_KIND_BAG 4
 /* To be read. */
@@ -409,7 +419,8 @@ HOLDALL_API const char *holdall_version_text(void);
 HOLDALL_API const char *holdall_status_name(holdall_status status);
 
 /* What is at this path (or spec, see holdall_bag_open())? Format and kind, from the bytes; Bagz has no
- * magic number, a file is a bag if it opens as one. *format and *kind: each may be NULL.
+ * magic number, a file is a bag if it opens as one. Folders of the papers whose fields stand apart are HOLDALL_KIND_TABLE,
+ * and open as arrays, too. *format and *kind: each may be NULL.
  * HOLDALL_E_FORMAT: nothing that is known here. */
 HOLDALL_API
 HOLDALL_USE
@@ -761,7 +772,7 @@ holdall_status holdall_schunk_copy(const holdall_schunk *schunk,
                                    const holdall_options *options,
                                    holdall_error *err);
 
-/* ---- arrays: items of one type in a grid (Bloscpack) ---------------------------*/
+/* ---- arrays: items of one type in a grid (Bloscpack, bcolz, BLZ) ---------------*/
 
 /* The most dimensions of an array. */
 #define HOLDALL_MAX_NDIM 16
@@ -777,10 +788,13 @@ typedef struct holdall_array holdall_array;
 
 /* Opens an array: its last commit, with HOLDALL_READ to be read, with HOLDALL_APPEND to be read and changed (one at a
  * time: HOLDALL_E_BUSY). Options: those of holdall_schunk_open().
- * Bloscpack files are arrays where their metadata say so, as those of NumPy arrays do.
- * HOLDALL_E_TYPE: it is a superchunk and no array, or has a dtype that is not known. HOLDALL_E_FORMAT: as
- * holdall_schunk_open(), and where its content is not as long as shape and dtype say. HOLDALL_E_UNSUPPORTED: more than
- * HOLDALL_MAX_NDIM dimensions. */
+ * Bloscpack files are arrays where their metadata say so, as those of NumPy arrays do. Folders are arrays that bcolz or
+ * BLZ wrote, or as their papers have them; this version reads them. Of a folder just the files in `meta` and the
+ * attributes are opened now, those of chunks when a call needs them: one that is missing then is HOLDALL_E_MISSING, and
+ * the words name it. A column of a table is such a folder, too.
+ * HOLDALL_E_TYPE: it is a superchunk or a table and no array, or has a dtype that is not known. HOLDALL_E_FORMAT: as
+ * holdall_schunk_open(), and where its content is not as long as shape and dtype say; in folders also names and links
+ * that lead out of them. HOLDALL_E_UNSUPPORTED: more than HOLDALL_MAX_NDIM dimensions; a folder, to be changed. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_array_open(const char *path,
@@ -789,7 +803,8 @@ holdall_status holdall_array_open(const char *path,
                                   holdall_array **out,
                                   holdall_error *err);
 
-/* As holdall_array_open(), in storage of the caller's, under the name "". It may be closed at once. */
+/* As holdall_array_open(), in storage of the caller's: the file "", or else the files of a folder ("meta/sizes",
+ * "data/__0.blp"). It may be closed at once. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_array_open_io(holdall_io *io,
@@ -872,8 +887,10 @@ int32_t holdall_array_order(const holdall_array *array);
 /* Bytes of all items. */
 HOLDALL_API uint64_t holdall_array_nbytes(const holdall_array *array);
 
-/* Bytes on disk at the last commit; before the first one, of the chunks so far. */
-HOLDALL_API uint64_t holdall_array_cbytes(const holdall_array *array);
+/* Bytes on disk at the last commit; before the first one, of the chunks so far. Of a folder, what its writer has put
+ * down, which is an estimate with bcolz and BLZ. */
+HOLDALL_API
+uint64_t holdall_array_cbytes(const holdall_array *array);
 
 /* Reads a box: of each dimension d the items start[d], start[d] + step[d], ..., count[d] of them. Each has ndim values;
  * step NULL: 1 everywhere.
@@ -1019,8 +1036,33 @@ HOLDALL_USE
 holdall_status holdall_array_commit(holdall_array *array,
                                     holdall_error *err);
 
-/* How many named values it has. Bloscpack: its metadata, JSON, is the one named "". */
-HOLDALL_API uint32_t holdall_array_attrs(const holdall_array *array);
+/* The item that is where nothing was written, and where damage was skipped (bcolz and BLZ: `dflt`): holdall_array_itemsize()
+ * bytes, or those of a row where each item of a row has its own. *value is borrowed until the array is closed.
+ * HOLDALL_NOT_FOUND: zeros. HOLDALL_E_FORMAT: what is stored does not fit the dtype. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_array_fill(const holdall_array *array,
+                                  const void **value,
+                                  size_t *n,
+                                  holdall_error *err);
+
+/* An item of an array of Python's objects (dtype "object" or "O", one dimension, itemsize 0): its bytes as Python
+ * has pickled them, which nothing here looks into. Whoever unpickles them runs what their writer wanted to be run. dst NULL
+ * asks for the size in *n; a short dst is HOLDALL_E_BUFFER. HOLDALL_E_TYPE: other arrays; those of objects are
+ * HOLDALL_E_TYPE for the calls that read items by number. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_array_read_object(const holdall_array *array,
+                                         uint64_t i,
+                                         void *dst,
+                                         size_t dst_size,
+                                         size_t *n,
+                                         holdall_error *err);
+
+/* How many named values it has. Bloscpack: its metadata, JSON, is the one named "". Folders: their attributes, each of
+ * which is JSON (as Python writes it: NaN and Infinity are numbers there). */
+HOLDALL_API
+uint32_t holdall_array_attrs(const holdall_array *array);
 
 /* The name of one of them; NULL beyond the last. */
 HOLDALL_API const char *holdall_array_attr_name(const holdall_array *array, uint32_t i);
@@ -1043,6 +1085,76 @@ holdall_status holdall_array_attr_set(holdall_array *array,
                                       const char *name,
                                       const void *value,
                                       size_t n,
+                                      holdall_error *err);
+
+/* ---- tables: named columns of one length (bcolz, BLZ) --------------------------*/
+
+/* An open table: columns of one length, each an array with a name. It is a const handle for reading from many threads, and
+ * so is each of its columns. */
+typedef struct holdall_table holdall_table;
+
+/* Opens a table, a folder that bcolz or BLZ wrote, or of their papers' layout with fields that stand apart: its last
+ * commit, with HOLDALL_READ to be read. Options, and which files are opened when: those of holdall_array_open().
+ * A table is as long as its shortest column; see holdall_table_column_rows().
+ * HOLDALL_E_TYPE: it is an array, or a file. HOLDALL_E_MISSING, HOLDALL_E_FORMAT: a column is not there, or broken, and the
+ * words name it; names of columns that lead out of the folder. HOLDALL_E_UNSUPPORTED: it is to be changed. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_table_open(const char *path,
+                                  holdall_mode mode,
+                                  const holdall_options *options,
+                                  holdall_table **out,
+                                  holdall_error *err);
+
+/* As holdall_table_open(), in storage of the caller's: the files "__rootdirs__", "NAME/meta/sizes", "NAME/data/__0.blp" and
+ * so on. It may be closed at once. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_table_open_io(holdall_io *io,
+                                     holdall_mode mode,
+                                     const holdall_options *options,
+                                     holdall_table **out,
+                                     holdall_error *err);
+
+/* Closes a table and its columns; NULL is fine. */
+HOLDALL_API void holdall_table_close(holdall_table *table);
+
+/* How many rows it has. */
+HOLDALL_API uint64_t holdall_table_rows(const holdall_table *table);
+
+/* How many columns it has. */
+HOLDALL_API uint32_t holdall_table_columns(const holdall_table *table);
+
+/* The name of a column; NULL beyond the last. Borrowed until the table is closed. */
+HOLDALL_API
+const char *holdall_table_column_name(const holdall_table *table,
+                                      uint32_t i);
+
+/* A column, as an array with the rows of the table; NULL beyond the last. Borrowed until the table is closed: it is not to
+ * be closed. */
+HOLDALL_API
+const holdall_array *holdall_table_column(const holdall_table *table,
+                                          uint32_t i);
+
+/* How many rows a column has in its files: more than the table where a writer was cut off while it appended to one
+ * column after the other. 0 beyond the last column. */
+HOLDALL_API
+uint64_t holdall_table_column_rows(const holdall_table *table,
+                                   uint32_t i);
+
+/* How many named values it has, its attributes; those of a column are its own. */
+HOLDALL_API uint32_t holdall_table_attrs(const holdall_table *table);
+
+/* The name of one of them; NULL beyond the last. */
+HOLDALL_API const char *holdall_table_attr_name(const holdall_table *table, uint32_t i);
+
+/* A named value, JSON: *value is borrowed until the table is closed. HOLDALL_NOT_FOUND: there is none of this name. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_table_attr_get(const holdall_table *table,
+                                      const char *name,
+                                      const void **value,
+                                      size_t *n,
                                       holdall_error *err);
 
 /* ---- bags: records of any length (Bagz) ----------------------------------------*/

@@ -10,7 +10,8 @@ const PARTS: &[(&str, &str)] = &[
     ("io", "where the bytes live: a path, or this"),
     ("common", "what is it, is it sound, make it whole"),
     ("schunk", "superchunks: a run of bytes in compressed chunks (Bloscpack)"),
-    ("array", "arrays: items of one type in a grid (Bloscpack)"),
+    ("array", "arrays: items of one type in a grid (Bloscpack, bcolz, BLZ)"),
+    ("table", "tables: named columns of one length (bcolz, BLZ)"),
     ("bag", "bags: records of any length (Bagz)"),
 ];
 

@@ -6,6 +6,7 @@
  */
 #include "args.h"
 #include "report.h"
+#include "words.h"
 #include "tool.h"
 
 #include <stdarg.h>
@@ -305,11 +306,12 @@ int args_parse(const struct command *command, int argc, char **argv, struct args
 }
 
 int args_fit(const struct args *args, enum container container) {
-    flag_set others = args->given & (container == BAG ? F_SUPERCHUNKS : F_BAGS);
+    flag_set others = container == BAG ? F_SUPERCHUNKS : container == SUPERCHUNK ? F_BAGS : F_BAGS | (F_SUPERCHUNKS & ~F_FORMAT);
+    others &= args->given;
     for (size_t i = 0; i < FLAGS; i++) {
         if (!(flags[i].bit & others)) continue;
         return usage_error(args->command, "--%s is for %s, and this is a %s", flags[i].name, only_for(&flags[i]),
-                           container == BAG ? "bag" : "superchunk");
+                           container_name(container));
     }
     return -1;
 }

@@ -24,8 +24,8 @@ enum { COMPRESSION_AUTO, COMPRESSION_NONE, COMPRESSION_ZSTD };
 enum { SHARDS_CONCATENATED, SHARDS_INTERLEAVED };
 enum { FORMAT_RAW, FORMAT_NPY, FORMAT_TEXT };
 enum { VERSION_1, VERSION_2, VERSION_3, VERSION_RFC };
-/* What a path is, and what --to asks for. */
-enum container { BAG, SUPERCHUNK };
+/* What a path is, and what --to asks for. A dataset is a folder: an array or a table. */
+enum container { BAG, SUPERCHUNK, DATASET };
 
 /* Words in the order of the library's numbers, which are the values of these flags. */
 #define CODEC_WORDS "none|blosclz|lz4|lz4hc|snappy|zlib|zstd"
@@ -117,10 +117,11 @@ struct command {
     flag_set flags;
     size_t least, most; /* operands */
     int (*run)(const struct args *args);
-    /* Where this is set, it tells which container the command is about: `run` is for bags, the other one for
-     * superchunks, and flags that mean nothing to that container are refused. */
+    /* Where this is set, it tells which container the command is about: `run` is for bags, the other ones for
+     * superchunks and datasets, and flags that mean nothing to that container are refused. */
     enum container (*which)(const struct args *args);
     int (*run_superchunk)(const struct args *args);
+    int (*run_dataset)(const struct args *args);
 };
 
 /*

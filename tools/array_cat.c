@@ -81,7 +81,7 @@ static bool give_parts(struct job *job, uint32_t d, const uint64_t *start, const
 static bool give_all(struct job *job, const struct span *rows) {
     /* what stands in the file as it is to be printed need not go through a box */
     bool in_order = holdall_array_order(job->array) == HOLDALL_ORDER_C || job->ndim < 2;
-    if (in_order && rows->step == 1) {
+    if (job->source->schunk && in_order && rows->step == 1) {
         uint64_t row = job->ndim > 0 ? row_bytes(job->array) : job->itemsize, from = rows->start * row;
         return source_stream(job->source, from, from + rows->count * row, job->sink, job->ctx);
     }

@@ -15,6 +15,9 @@ bool open_array(const char *path, holdall_mode mode, const holdall_options *opti
 /* The same as a source was opened. */
 bool source_array(const struct source *source, const struct args *args, holdall_array **array);
 
+/* Opens a folder that is an array; NULL: it failed. */
+holdall_array *dataset_array(const char *path, const struct args *args);
+
 /* Bytes of one place of its first dimension. */
 uint64_t row_bytes(const holdall_array *array);
 

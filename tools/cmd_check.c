@@ -95,7 +95,7 @@ static struct verdict verify(const struct args *args, const char *path, const ho
     if (args->quiet || nothing_seen) return verdict;
     put_printable(path);
     put_text(": %" PRIu64 " sound, %" PRIu64 " bad, %" PRIu64 " unchecked", sound, bad, unchecked);
-    if (verdict.whole) put_text("; this is not a sound %s", container_of(path) == BAG ? "bag" : "superchunk");
+    if (verdict.whole) put_text("; this is not a sound %s", container_name(container_of(path)));
     put_text("\n");
     return verdict;
 }
@@ -197,6 +197,7 @@ static bool sum_slice(const struct args *args, const char *path, int32_t sum, st
 static bool sum_schunk(const struct args *args, const char *path, const holdall_options *options, int32_t sum,
                        struct digest *to) {
     holdall_error error;
+    if (container_of(path) == DATASET) return complain("%s: a dataset has no sum of its own", path), false;
     if (args->slice.given) return sum_slice(args, path, sum, to);
     holdall_schunk *schunk = open_schunk(path, HOLDALL_READ, options);
     if (!schunk) return false;

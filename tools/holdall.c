@@ -33,35 +33,36 @@ static enum container container_to_be(const struct args *args) {
 
 static const struct command commands[] = {
     {"info", "PATH", "Tells what a container is: content, compression, layout, checksums, bytes on disk.",
-     F_READER | F_UNCHECKED | F_JSON | F_SKIP_DAMAGED | F_QUIET, 1, 1, bag_info, container_there, schunk_info},
-    {"cat", "PATH", "Prints the records of a bag, the content of a superchunk, or the items of an array.",
+     F_READER | F_UNCHECKED | F_JSON | F_SKIP_DAMAGED | F_QUIET, 1, 1, bag_info, container_there, schunk_info,
+     dataset_info},
+    {"cat", "PATH", "Prints the records of a bag, the content of a superchunk, or the items of an array or a dataset.",
      F_READER | F_UNCHECKED | F_RECORDS | F_SLICE | F_LENGTHS | F_FORMAT | F_SKIP_DAMAGED | F_QUIET, 1, 1, bag_cat,
-     container_there, schunk_cat},
+     container_there, schunk_cat, dataset_cat},
     {"pack", "IN OUT",
      "Writes a file (-: standard input) into a new superchunk, OUT.blp, a .npy as an array, or its lines into a bag.",
      F_TO | F_SEPARATE | F_LIMITS | F_LEVEL | F_APPEND | F_REPLACE | F_COMPRESSION | F_DICTIONARY | F_NO_CHECKSUM |
          F_THREADS | F_NO_SYNC | F_NO_LOCK | F_WHOLE | F_CODEC | F_SHUFFLE | F_TYPESIZE | F_CHUNK_SIZE | F_CHECKSUM |
          F_NO_OFFSETS | F_FORMAT_VERSION | F_METADATA | F_RAW | F_QUIET,
-     2, SIZE_MAX, bag_pack, container_to_be, schunk_pack},
+     2, SIZE_MAX, bag_pack, container_to_be, schunk_pack, NULL},
     {"unpack", "IN.blp OUT", "Writes the content of a superchunk into a file (-: standard output).",
      F_THREADS | F_MAP | F_MEMORY_LIMIT | F_UNCHECKED | F_SKIP_DAMAGED | F_REPLACE | F_QUIET, 2, 2, cmd_unpack, NULL,
-     NULL},
+     NULL, NULL},
     {"append", "FILE.blp IN", "Appends a file (-: standard input) to the content of a superchunk, or as rows to an array.",
      F_CODEC | F_LEVEL | F_SHUFFLE | F_THREADS | F_MEMORY_LIMIT | F_NO_SYNC | F_NO_LOCK | F_QUIET, 2, 2, cmd_append,
-     NULL, NULL},
-    {"convert", "IN.blp OUT.blp", "Copies a superchunk or an array, stored in another way.",
+     NULL, NULL, NULL},
+    {"convert", "IN OUT.blp", "Copies a superchunk or an array, stored in another way.",
      F_THREADS | F_MAP | F_MEMORY_LIMIT | F_UNCHECKED | F_SKIP_DAMAGED | F_REPLACE | F_CODEC | F_LEVEL | F_SHUFFLE |
          F_CHUNK_SIZE | F_CHECKSUM | F_NO_CHECKSUM | F_NO_OFFSETS | F_FORMAT_VERSION | F_NO_SYNC | F_NO_LOCK | F_QUIET,
-     2, 2, cmd_convert, NULL, NULL},
+     2, 2, cmd_convert, NULL, NULL, NULL},
     {"verify", "PATH..", "Reads everything and tells of each fault.", F_READER | F_QUIET, 1, SIZE_MAX, cmd_verify, NULL,
-     NULL},
+     NULL, NULL},
     {"repair", "PATH", "Brings what was left torn or damaged back to its last whole state.",
      F_LIMITS | F_COMPRESSION | F_DICTIONARY | F_MEMORY_LIMIT | F_NO_SYNC | F_NO_LOCK | F_QUIET, 1, 1, cmd_repair, NULL,
-     NULL},
-    {"sum", "PATH..", "Prints a digest of the records or the content, the same however they are stored.",
-     F_READER | F_UNCHECKED | F_SUM | F_SLICE | F_QUIET, 1, SIZE_MAX, cmd_sum, NULL, NULL},
-    {"identify", "PATH..", "Tells which format and kind of container a path is.", F_QUIET, 1, SIZE_MAX, cmd_identify,
      NULL, NULL},
+    {"sum", "PATH..", "Prints a digest of the records or the content, the same however they are stored.",
+     F_READER | F_UNCHECKED | F_SUM | F_SLICE | F_QUIET, 1, SIZE_MAX, cmd_sum, NULL, NULL, NULL},
+    {"identify", "PATH..", "Tells which format and kind of container a path is.", F_QUIET, 1, SIZE_MAX, cmd_identify,
+     NULL, NULL, NULL},
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };
@@ -84,7 +85,9 @@ static int run_parsed(const struct args *args) {
     if (!command->which) return command->run(args);
     enum container container = command->which(args);
     int code = args_fit(args, container);
-    return code >= 0 ? code : (container == BAG ? command->run : command->run_superchunk)(args);
+    if (code >= 0) return code;
+    int (*const runs[])(const struct args *) = {command->run, command->run_superchunk, command->run_dataset};
+    return runs[container](args);
 }
 
 static int run(const struct command *command, int argc, char **argv) {

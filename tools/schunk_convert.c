@@ -10,6 +10,7 @@
 #include "schunks.h"
 #include "signals.h"
 #include "tool.h"
+#include "words.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -54,7 +55,8 @@ static int convert(struct source *source, const holdall_array *array, const stru
     bool good = copy(source, array, args);
     if (!good && stopped) die_of_signal();
     if (good && !args->quiet) {
-        note("%s: %" PRIu64 " bytes converted", args->operands[1], holdall_schunk_nbytes(source->schunk));
+        note("%s: %" PRIu64 " bytes converted", args->operands[1],
+             source->schunk ? holdall_schunk_nbytes(source->schunk) : holdall_array_nbytes(array));
     }
     return good && !source->damaged ? DONE : FAILED;
 }
@@ -67,8 +69,14 @@ int cmd_convert(const struct args *args) {
     }
     int wrong = check_chunk_flags(args);
     if (wrong >= 0) return wrong;
-    struct source source;
+    struct source source = {.path = args->operands[0]};
     holdall_array *array = NULL;
+    if (container_of(source.path) == DATASET) {
+        array = dataset_array(source.path, args);
+        int done = array ? convert(&source, array, args) : FAILED;
+        holdall_array_close(array);
+        return done;
+    }
     if (!source_open(&source, args->operands[0], args)) return FAILED;
     int code = source_array(&source, args, &array) ? convert(&source, array, args) : FAILED;
     holdall_array_close(array);

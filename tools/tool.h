@@ -19,6 +19,8 @@ int bag_pack(const struct args *args);
 int schunk_info(const struct args *args);
 int schunk_cat(const struct args *args);
 int schunk_pack(const struct args *args);
+int dataset_info(const struct args *args);
+int dataset_cat(const struct args *args);
 int cmd_append(const struct args *args);
 int cmd_convert(const struct args *args);
 int cmd_unpack(const struct args *args);

@@ -1,20 +1,32 @@
 /*
  * Words for numbers.
  */
+#define _POSIX_C_SOURCE 200809L
+
 #include "words.h"
 #include "report.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 enum container container_of(const char *path) {
     holdall_format format;
+    struct stat about;
+    if (stat(path, &about) == 0 && S_ISDIR(about.st_mode)) return DATASET;
     bool known = holdall_identify(path, &format, NULL, NULL) >= 0;
     return known && format != HOLDALL_FORMAT_BAGZ ? SUPERCHUNK : BAG;
+}
+
+const char *container_name(enum container container) {
+    return container == BAG ? "bag" : container == SUPERCHUNK ? "superchunk" : "dataset";
 }
 
 const char *format_name(holdall_format format) {
     switch (format) {
     case HOLDALL_FORMAT_BLOSCPACK: return "bloscpack";
+    case HOLDALL_FORMAT_BCOLZ: return "bcolz";
+    case HOLDALL_FORMAT_BLZ: return "blz";
+    case HOLDALL_FORMAT_BLZ_PAPER: return "blz-paper";
     case HOLDALL_FORMAT_B2FRAME: return "b2frame";
     case HOLDALL_FORMAT_BAGZ: return "bagz";
     default: return "unknown";
@@ -24,6 +36,8 @@ const char *format_name(holdall_format format) {
 const char *kind_name(holdall_kind kind) {
     switch (kind) {
     case HOLDALL_KIND_SCHUNK: return "schunk";
+    case HOLDALL_KIND_ARRAY: return "array";
+    case HOLDALL_KIND_TABLE: return "table";
     case HOLDALL_KIND_BAG: return "bag";
     default: return "unknown";
     }

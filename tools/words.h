@@ -9,6 +9,8 @@
 
 /* Which container is at a path? What cannot be told is for the reader of bags to complain of. */
 enum container container_of(const char *path);
+/* "bag", "superchunk", "dataset". */
+const char *container_name(enum container container);
 
 const char *format_name(holdall_format format);
 const char *kind_name(holdall_kind kind);

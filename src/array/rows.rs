@@ -122,7 +122,10 @@ impl Array {
         if chunks.is_some() || to.options.given(Opt::ChunkBytes).is_some() {
             to.options = with_chunks(&self.meta, self.nbytes(), chunks, &to.options)?;
         }
-        let json = with_shape(self.meta()?, &self.meta.shape)?;
+        let json = match self.content.file.meta()? {
+            Some(json) => with_shape(json, &self.meta.shape)?,
+            None => self.meta.to_json(),
+        };
         self.content.file.copy_as(to, Some(json.as_bytes()), self.nbytes(), &|at, dst| self.content.read(at, dst))
     }
 
@@ -187,7 +190,7 @@ impl Array {
 
     /// The metadata of a Bloscpack file, JSON, as the last commit left them or [`Array::meta_set`] set them.
     pub fn meta(&self) -> Result<&[u8]> {
-        Ok(self.content.file.attr("")?.unwrap_or_default())
+        Ok(self.content.file.meta()?.unwrap_or_default())
     }
 
     /// Sets the metadata. They must say the same of the array; anything may stand beside that.

@@ -6,8 +6,11 @@
 
 use crate::blosc;
 use crate::error::{Error, Result, fail};
-use crate::superchunk::bloscpack::Bloscpack;
+use crate::superchunk::bloscpack::{Bloscpack, Destination};
 use std::ops::Range;
+
+/// Fills a buffer with content from this byte on.
+pub type Reader<'a> = &'a dyn Fn(u64, &mut [u8]) -> Result<bool>;
 
 /// A run of bytes in chunks, and what is known of the array beside its items.
 pub trait Store: Send + Sync {
@@ -28,6 +31,13 @@ pub trait Store: Send + Sync {
     /// Reads content until `dst` is full. True: some of it was damaged, and is the fill value now, as was wished.
     fn read(&self, at: u64, dst: &mut [u8]) -> Result<bool>;
 
+    /// The metadata by which it is marked as an array, where it needs that.
+    fn meta(&self) -> Result<Option<&[u8]>> {
+        Ok(None)
+    }
+    /// Makes a Bloscpack file of `len` bytes of content that `read` gives, with these metadata, stored as it is here as far
+    /// as nothing else is said. True: as [`Store::read`].
+    fn copy_as(&self, to: Destination, meta: Option<&[u8]>, len: u64, read: Reader) -> Result<bool>;
     /// The names of what others have put beside the array.
     fn attr_names(&self) -> Vec<&str>;
     /// One of them, as it is stored.
@@ -49,6 +59,10 @@ pub trait Store: Send + Sync {
     fn write(&mut self, _at: u64, _src: &[u8]) -> Result<()> {
         Err(read_only(self.name()))
     }
+    /// Puts `src` in the place of some content.
+    fn splice(&mut self, _bytes: Range<u64>, _src: &[u8]) -> Result<()> {
+        Err(read_only(self.name()))
+    }
     /// Puts content behind the last.
     fn append(&mut self, _src: &[u8]) -> Result<()> {
         Err(read_only(self.name()))
@@ -68,7 +82,7 @@ pub trait Store: Send + Sync {
 }
 
 fn read_only(name: &str) -> Error {
-    fail!(Unsupported, "{name}: this version reads datasets, it does not change them")
+    fail!(State, "{name}: it was opened to be read")
 }
 
 /// Its metadata are the one named value, named "".
@@ -99,6 +113,12 @@ impl Store for Bloscpack {
     fn read(&self, at: u64, dst: &mut [u8]) -> Result<bool> {
         self.read(at, dst)
     }
+    fn meta(&self) -> Result<Option<&[u8]>> {
+        self.meta()
+    }
+    fn copy_as(&self, to: Destination, meta: Option<&[u8]>, len: u64, read: Reader) -> Result<bool> {
+        self.copy_as(to, meta, len, read)
+    }
     fn attr_names(&self) -> Vec<&str> {
         vec![""]
     }
@@ -107,6 +127,9 @@ impl Store for Bloscpack {
     }
     fn write(&mut self, at: u64, src: &[u8]) -> Result<()> {
         self.write(at, src)
+    }
+    fn splice(&mut self, bytes: Range<u64>, src: &[u8]) -> Result<()> {
+        self.splice(bytes, src)
     }
     fn append(&mut self, src: &[u8]) -> Result<()> {
         self.append(src)

@@ -8,6 +8,7 @@ use super::schunk::{copy_to, mode_of, or_skipped};
 use crate::array::numpy_meta::Order;
 use crate::array::rows::Array;
 use crate::array::selection::MAX_NDIM;
+use crate::dataset::open;
 use crate::error::{Result, fail};
 use std::ffi::{CString, OsStr, c_char, c_void};
 use std::sync::atomic::AtomicBool;
@@ -27,18 +28,31 @@ const _: () = assert!(HOLDALL_MAX_NDIM as usize == MAX_NDIM);
 /// are given as they are stored: see the byte order of the dtype.
 pub struct holdall_array {
     broken: AtomicBool,
-    inner: Array,
+    pub(super) inner: Array,
     dtype: CString,
+    /// Of the named values, those that C can spell.
+    names: Vec<CString>,
 }
 handle!(holdall_array);
 
 const fn shared<T: Send + Sync>() {}
 const _: () = shared::<holdall_array>();
 
-fn array_handle(inner: Array) -> holdall_array {
+pub(super) fn array_handle(inner: Array) -> holdall_array {
     // what stands between quotes may hold anything, the constant that means the same holds no NUL
     let dtype = CString::new(inner.dtype_text()).or_else(|_| CString::new(inner.dtype().to_python_literal()));
-    holdall_array { broken: AtomicBool::new(false), inner, dtype: dtype.unwrap_or_default() }
+    let names = c_names(inner.store().attr_names());
+    holdall_array { broken: AtomicBool::new(false), inner, dtype: dtype.unwrap_or_default(), names }
+}
+
+/// Names as C has them; one with a NUL in it cannot be told there.
+pub(super) fn c_names(names: Vec<&str>) -> Vec<CString> {
+    names.into_iter().filter_map(|n| CString::new(n).ok()).collect()
+}
+
+/// A name of the caller's; what is no UTF-8 is the name of nothing.
+pub(super) fn text<'a>(name: *const c_char) -> Result<Option<&'a str>> {
+    Ok(string(name, "name")?.to_str())
 }
 
 fn value<T: Copy>(a: *const holdall_array, otherwise: T, f: impl FnOnce(&holdall_array) -> T) -> T {
@@ -60,10 +74,13 @@ fn destination<'a>(dst: *mut c_void, n: usize) -> Result<&'a mut [u8]> {
 
 /// Opens an array: its last commit, with HOLDALL_READ to be read, with HOLDALL_APPEND to be read and changed (one at a
 /// time: HOLDALL_E_BUSY). Options: those of holdall_schunk_open().
-/// Bloscpack files are arrays where their metadata say so, as those of NumPy arrays do.
-/// HOLDALL_E_TYPE: it is a superchunk and no array, or has a dtype that is not known. HOLDALL_E_FORMAT: as
-/// holdall_schunk_open(), and where its content is not as long as shape and dtype say. HOLDALL_E_UNSUPPORTED: more than
-/// HOLDALL_MAX_NDIM dimensions.
+/// Bloscpack files are arrays where their metadata say so, as those of NumPy arrays do. Folders are arrays that bcolz or
+/// BLZ wrote, or as their papers have them; this version reads them. Of a folder just the files in `meta` and the
+/// attributes are opened now, those of chunks when a call needs them: one that is missing then is HOLDALL_E_MISSING, and
+/// the words name it. A column of a table is such a folder, too.
+/// HOLDALL_E_TYPE: it is a superchunk or a table and no array, or has a dtype that is not known. HOLDALL_E_FORMAT: as
+/// holdall_schunk_open(), and where its content is not as long as shape and dtype say; in folders also names and links
+/// that lead out of them. HOLDALL_E_UNSUPPORTED: more than HOLDALL_MAX_NDIM dimensions; a folder, to be changed.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_open(
@@ -73,10 +90,11 @@ pub unsafe extern "C" fn holdall_array_open(
     out: *mut *mut holdall_array,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard(err, || give(out, || Array::open(string(path, "path")?, mode_of(mode)?, &chosen(options)).map(array_handle)))
+    guard(err, || give(out, || open::open(string(path, "path")?, mode_of(mode)?, &chosen(options)).map(array_handle)))
 }
 
-/// As holdall_array_open(), in storage of the caller's, under the name "". It may be closed at once.
+/// As holdall_array_open(), in storage of the caller's: the file "", or else the files of a folder ("meta/sizes",
+/// "data/__0.blp"). It may be closed at once.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_open_io(
@@ -89,7 +107,7 @@ pub unsafe extern "C" fn holdall_array_open_io(
     guard(err, || {
         give(out, || {
             let io = borrow(io.cast_const()).ok_or_else(|| fail!(Argument, "io is NULL"))?;
-            Array::open_in(&io.folder, OsStr::new(""), mode_of(mode)?, &chosen(options)).map(array_handle)
+            open::open_in(&io.folder, mode_of(mode)?, &chosen(options)).map(array_handle)
         })
     })
 }
@@ -234,7 +252,8 @@ pub unsafe extern "C" fn holdall_array_nbytes(array: *const holdall_array) -> u6
     value(array, 0, |a| a.inner.nbytes())
 }
 
-/// Bytes on disk at the last commit; before the first one, of the chunks so far.
+/// Bytes on disk at the last commit; before the first one, of the chunks so far. Of a folder, what its writer has put
+/// down, which is an estimate with bcolz and BLZ.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_array_cbytes(array: *const holdall_array) -> u64 {
     value(array, 0, |a| a.inner.cbytes().unwrap_or(0))
@@ -465,16 +484,48 @@ pub unsafe extern "C" fn holdall_array_commit(array: *mut holdall_array, err: *m
     })
 }
 
-/// How many named values it has. Bloscpack: its metadata, JSON, is the one named "".
+/// The item that is where nothing was written, and where damage was skipped (bcolz and BLZ: `dflt`): holdall_array_itemsize()
+/// bytes, or those of a row where each item of a row has its own. *value is borrowed until the array is closed.
+/// HOLDALL_NOT_FOUND: zeros. HOLDALL_E_FORMAT: what is stored does not fit the dtype.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_array_fill(
+    array: *const holdall_array,
+    value: *mut *const c_void,
+    n: *mut usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle(borrow(array), err, |a| give_bytes(a.inner.store().fill()?, value, n))
+}
+
+/// An item of an array of Python's objects (dtype "object" or "O", one dimension, itemsize 0): its bytes as Python
+/// has pickled them, which nothing here looks into. Whoever unpickles them runs what their writer wanted to be run. dst NULL
+/// asks for the size in *n; a short dst is HOLDALL_E_BUFFER. HOLDALL_E_TYPE: other arrays; those of objects are
+/// HOLDALL_E_TYPE for the calls that read items by number.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_array_read_object(
+    array: *const holdall_array,
+    i: u64,
+    dst: *mut c_void,
+    dst_size: usize,
+    n: *mut usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle(borrow(array), err, |a| copy_out(&a.inner.store().object(i)?, dst.cast(), dst_size, n))
+}
+
+/// How many named values it has. Bloscpack: its metadata, JSON, is the one named "". Folders: their attributes, each of
+/// which is JSON (as Python writes it: NaN and Infinity are numbers there).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_array_attrs(array: *const holdall_array) -> u32 {
-    value(array, 0, |_| 1)
+    value(array, 0, |a| a.names.len() as u32)
 }
 
 /// The name of one of them; NULL beyond the last.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_array_attr_name(array: *const holdall_array, i: u32) -> *const c_char {
-    value(array, std::ptr::null(), |_| if i == 0 { c"".as_ptr() } else { std::ptr::null() })
+    value(array, std::ptr::null(), |a| a.names.get(i as usize).map_or(std::ptr::null(), |n| n.as_ptr()))
 }
 
 /// A named value: *value is borrowed until the array is closed or changed. HOLDALL_NOT_FOUND: there is none of this name.
@@ -489,11 +540,16 @@ pub unsafe extern "C" fn holdall_array_attr_get(
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_handle(borrow(array), err, |a| {
-        let (value, n) = (place(value, "value")?, place(n, "n")?);
-        let found = if string(name, "name")?.is_empty() { Some(a.inner.meta()?) } else { None };
-        (*value, *n) = found.map_or((std::ptr::null(), 0), |m| (m.as_ptr().cast(), m.len()));
-        Ok(if found.is_some() { HOLDALL_OK } else { HOLDALL_NOT_FOUND })
+        let found = text(name)?.map_or(Ok(None), |name| a.inner.store().attr(name))?;
+        give_bytes(found, value, n)
     })
+}
+
+/// Lends bytes to the caller, if there are any.
+pub(super) fn give_bytes(found: Option<&[u8]>, value: *mut *const c_void, n: *mut usize) -> Result<holdall_status> {
+    let (value, n) = (place(value, "value")?, place(n, "n")?);
+    (*value, *n) = found.map_or((std::ptr::null(), 0), |m| (m.as_ptr().cast(), m.len()));
+    Ok(if found.is_some() { HOLDALL_OK } else { HOLDALL_NOT_FOUND })
 }
 
 /// Sets a named value, from the next commit on. Bloscpack: "" alone, which cannot be removed: JSON of an object in which

@@ -4,9 +4,11 @@ use super::guard::*;
 use super::options::{chosen, holdall_options};
 use crate::bag;
 use crate::checksum::{Hasher, Sum};
+use crate::dataset::open::is_folder;
 use crate::error::{Error, Result, Status, fail};
 use crate::identify::{identify, is_bloscpack};
 use crate::superchunk::bloscpack;
+use crate::table;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
@@ -15,6 +17,12 @@ use std::sync::atomic::AtomicBool;
 pub type holdall_format = i32;
 /// A Bloscpack file.
 pub const HOLDALL_FORMAT_BLOSCPACK: i32 = 1;
+/// A folder as bcolz writes it.
+pub const HOLDALL_FORMAT_BCOLZ: i32 = 2;
+/// A folder as BLZ writes it.
+pub const HOLDALL_FORMAT_BLZ: i32 = 3;
+/// A folder as the papers on BLZ and bcolz have it: files of many chunks, `__1__.bin`.
+pub const HOLDALL_FORMAT_BLZ_PAPER: i32 = 4;
 /// A Blosc2 frame (told apart; this version does not open it).
 pub const HOLDALL_FORMAT_B2FRAME: i32 = 5;
 /// A Bagz file.
@@ -24,6 +32,10 @@ pub const HOLDALL_FORMAT_BAGZ: i32 = 8;
 pub type holdall_kind = i32;
 /// A run of bytes in compressed chunks.
 pub const HOLDALL_KIND_SCHUNK: i32 = 1;
+/// Items of one type in a grid.
+pub const HOLDALL_KIND_ARRAY: i32 = 2;
+/// Named columns of one length.
+pub const HOLDALL_KIND_TABLE: i32 = 3;
 /// Records of any length.
 pub const HOLDALL_KIND_BAG: i32 = 4;
 
@@ -86,7 +98,8 @@ pub extern "C" fn holdall_status_name(status: holdall_status) -> *const c_char {
 }
 
 /// What is at this path (or spec, see holdall_bag_open())? Format and kind, from the bytes; Bagz has no
-/// magic number, a file is a bag if it opens as one. *format and *kind: each may be NULL.
+/// magic number, a file is a bag if it opens as one. Folders of the papers whose fields stand apart are HOLDALL_KIND_TABLE,
+/// and open as arrays, too. *format and *kind: each may be NULL.
 /// HOLDALL_E_FORMAT: nothing that is known here.
 #[unsafe(no_mangle)]
 #[must_use]
@@ -112,9 +125,9 @@ pub type holdall_fault_fn = Option<unsafe extern "C" fn(ctx: *mut c_void, part: 
 /// to `fault` (NULL: none is told). Then *sound, *bad and *unchecked (each may be NULL) are how many records
 /// or chunks are sound, cannot be read (chunks that the header counts and that are not there, too, of which one fault
 /// is told), and can be read but have no checksum.
-/// What begins as a Bloscpack file is looked at as a superchunk, all else as a bag.
-/// Bags: takes the options of holdall_bag_open() but HOLDALL_OPT_VERIFY and _SKIP_DAMAGED. Superchunks:
-/// HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO. Superchunks in storage of the caller's: see HOLDALL_OPT_VERIFY 2.
+/// What begins as a Bloscpack file is looked at as a superchunk, a folder as an array or a table, all else as a bag.
+/// Bags: takes the options of holdall_bag_open() but HOLDALL_OPT_VERIFY and _SKIP_DAMAGED. Superchunks and
+/// folders: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO. Superchunks in storage of the caller's: see HOLDALL_OPT_VERIFY 2.
 /// HOLDALL_OK: sound. Else the status and words of the first fault; what cannot be opened is one.
 #[unsafe(no_mangle)]
 #[must_use]
@@ -131,12 +144,15 @@ pub unsafe extern "C" fn holdall_verify(
     guard(err, || {
         let path = string(path, "path")?;
         let mut first = None;
-        let chunks = is_bloscpack(path);
+        let folder = is_folder(path);
+        let chunks = folder || is_bloscpack(path);
         let mut told = |e: &Error| {
             first.get_or_insert_with(|| e.clone());
             tell_fault(fault, ctx, if chunks { "chunk" } else { "record" }, &path.display().to_string(), e)
         };
-        let found = if chunks {
+        let found = if folder {
+            table::verify(path, &chosen(options), &mut told).map(|v| [v.sound, v.bad, v.unchecked])
+        } else if chunks {
             bloscpack::verify(path, &chosen(options), &mut told).map(|v| [v.sound, v.bad, v.unchecked])
         } else {
             bag::verify(path, &chosen(options), &mut told).map(|v| [v.sound, v.bad, v.unchecked])
@@ -188,6 +204,9 @@ pub unsafe extern "C" fn holdall_repair(
 ) -> holdall_status {
     guard(err, || {
         let path = string(path, "path")?;
+        if is_folder(path) {
+            return Err(fail!(Unsupported, "{}: this version does not repair folders", path.display()));
+        }
         let (k, d) = if is_bloscpack(path) {
             bloscpack::repair(path, &chosen(options)).map(|r| (r.kept, r.dropped))?
         } else {

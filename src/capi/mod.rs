@@ -9,3 +9,4 @@ pub mod guard;
 pub mod io;
 pub mod options;
 pub mod schunk;
+pub mod table;

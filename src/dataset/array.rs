@@ -9,15 +9,21 @@ use super::meta::Meta;
 use super::place::Place;
 use crate::array::dtype::{self, Dtype, Kind, Type};
 use crate::array::rows::Array;
-use crate::array::store::Store;
+use crate::array::store::{Reader, Store};
 use crate::error::{Error, Result, fail};
 use crate::json::Value;
-use crate::parallel;
+use crate::options::Opt;
+use crate::superchunk::bloscpack::{Bloscpack, Destination, keep_room};
+use crate::{memory, parallel};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 /// Where the data are.
 const DATA: &str = "data";
+/// Content that a copy has in memory at once.
+const PIECE: u64 = 16 << 20;
+/// The longest chunk that a copy has unless it is told.
+const MOST_CHUNK: u64 = 1 << 30;
 
 /// How the items are stored.
 enum Items {
@@ -75,11 +81,15 @@ impl ArrayFile {
         if !(Search { place, meta, how }).is_apart(&data, fields)? {
             return Ok(None);
         }
+        let size = meta.array.dtype.item.size.max(1) as f64;
         let field = |f: &dtype::Field| {
             let mut meta = meta.clone();
             let mut dtype = Dtype { spelling: String::new(), item: f.item.clone() };
             dtype.spelling = dtype.to_python_literal();
             (meta.array.dtype, meta.dflt) = (dtype, Value::Null);
+            // nobody has put down how much of it is this one's
+            let of_all = meta.cbytes as f64 * f.item.size as f64 / size;
+            meta.cbytes = of_all as u64;
             Ok((f.name.clone(), ArrayFile::of(place, data.down(&f.name)?, &f.item, meta, Attrs::default(), how)?))
         };
         fields.iter().map(field).collect::<Result<_>>().map(Some)
@@ -253,6 +263,32 @@ impl Store for ArrayFile {
             Items::Whole(chunks) | Items::Objects(chunks) => chunks.read(at, dst),
             Items::Apart(fields) => fields.read(at, dst),
         }
+    }
+
+    fn copy_as(&self, to: Destination, meta: Option<&[u8]>, len: u64, read: Reader) -> Result<bool> {
+        if self.has_objects() {
+            return Err(fail!(Unsupported, "{}: objects of Python's mean nothing in a file of another kind", self.name));
+        }
+        let Destination { folder, name, mode, mut options } = to;
+        let typesize = Some(self.meta.array.dtype.item.size).filter(|n| (1..=255).contains(n)).unwrap_or(1);
+        if options.given(Opt::ChunkBytes).is_none() {
+            let bytes = (self.chunk_bytes().min(MOST_CHUNK) / typesize as u64).max(1).saturating_mul(typesize as u64);
+            options.set(Opt::ChunkBytes, bytes as i64)?;
+        }
+        keep_room(&mut options, len)?;
+        let mut new = Bloscpack::create_in(&folder, &name, mode, typesize, &options)?;
+        new.meta_set(meta)?;
+        let mut buffer = memory::zeroed(len.min(PIECE) as usize)?;
+        let (mut at, mut bad) = (0, false);
+        while at < len {
+            let now = buffer.get_mut(..(len - at).min(PIECE) as usize).unwrap_or_default();
+            bad |= read(at, now)?;
+            new.append(now)?;
+            at += now.len() as u64;
+            options.progress(at, len)?;
+        }
+        new.commit()?;
+        Ok(bad)
     }
 
     fn attr_names(&self) -> Vec<&str> {

@@ -171,8 +171,9 @@ fn dtype(storage: &Value) -> Result<Dtype> {
     let mut dtype = Dtype::from_json(by_name.as_ref().unwrap_or(stored))?;
     if storage.get("endianness").and_then(Value::as_str) == Some("big") {
         set_big(&mut dtype.item);
-        dtype.spelling = dtype.to_python_literal();
     }
+    // the tools have names for some types, and lists for others: here all are spelled in one way
+    dtype.spelling = dtype.to_python_literal();
     Ok(dtype)
 }
 
