@@ -9,6 +9,10 @@
 
 /* ---- the folders, unpacked once ---------------------------------------------------------------------*/
 
+#define WANTED \
+    " bcolz/bcolz121_chunks/leftover bcolz/bcolz121_attrs bcolz/bcolz121_dflt bcolz/bcolz121_object" \
+    " bcolz/bcolz121_table/t_attrs bcolz/bcolz121_table/t_unicode_names rfc/dataset/nested"
+
 static const char *dataset(const char *name)
 {
     static char path[PATH_MAX + 128];
@@ -18,7 +22,7 @@ static const char *dataset(const char *name)
 
 static bool unpack(void)
 {
-    char command[2 * PATH_MAX + 64], archive[PATH_MAX];
+    char command[2 * PATH_MAX + 512], archive[PATH_MAX];
     const char *folder = getenv("HOLDALL_FIXTURES");
     if (folder == NULL)
         return false;
@@ -27,7 +31,7 @@ static bool unpack(void)
         snprintf(archive, sizeof archive, "%s/%s/files.tar.gz", folder, names[i]);
         if (access(archive, R_OK) != 0)
             continue;
-        snprintf(command, sizeof command, "mkdir -p '%s' && tar xzf '%s' -C '%s'", in_tmp("d"), archive, in_tmp("d"));
+        snprintf(command, sizeof command, "mkdir -p '%s' && tar xzf '%s' -C '%s'%s", in_tmp("d"), archive, in_tmp("d"), WANTED);
         CHECK(system(command) == 0);
         return true;
     }
@@ -162,7 +166,7 @@ static void a_folder_is_a_table(void)
     CHECK(is_value(status, value, n, "\"m\""));
     double last[3];
     OK(holdall_array_read(holdall_table_column(t, 1), SHAPE(527), SHAPE(3), NULL, last, NULL, sizeof last, &err));
-    CHECK(last[0] == -120 && last[1] == -122 && last[2] == -120);
+    CHECK(last[0] == -5 && last[1] == 0 && last[2] == 5);
     holdall_table_close(t);
 
     t = open_table("bcolz/bcolz121_table/t_unicode_names");

@@ -10,6 +10,8 @@ mod array;
 mod bag;
 #[path = "../fuzz/checks/chunk.rs"]
 mod chunk;
+#[path = "../fuzz/checks/dataset.rs"]
+mod dataset;
 #[path = "../fuzz/checks/folder.rs"]
 mod folder;
 
@@ -55,4 +57,9 @@ fn chunks() {
 #[test]
 fn arrays() {
     each("array", array::run);
+}
+
+#[test]
+fn datasets() {
+    each("dataset", dataset::run);
 }

@@ -153,6 +153,9 @@ impl ArrayFile {
                 told(end - first)?;
                 first = end;
             }
+            if !run.faults().iter().all(&mut *fault) {
+                return Ok((v, false));
+            }
         }
         Ok((v, true))
     }

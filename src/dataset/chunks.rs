@@ -273,6 +273,14 @@ impl Chunks {
         read().map_err(|e| self.named(chunk, e))
     }
 
+    /// What is wrong with files of many chunks that were opened all the same.
+    pub fn faults(&self) -> Vec<Error> {
+        match &self.files {
+            Files::One(..) => Vec::new(),
+            Files::Many(files) => files.faults(),
+        }
+    }
+
     /// Reads a whole chunk and checks all that can be.
     pub fn check(&self, chunk: u64) -> Result<Sound> {
         let room = |n: usize| memory::zeroed(memory::allow(n as u64, self.how.memory_limit, "a chunk")?);

@@ -6,10 +6,10 @@
 #![forbid(unsafe_code)]
 
 use super::place::Place;
-use crate::error::{Result, Status, fail};
-use crate::options::Options;
+use crate::error::{Error, Result, Status, fail};
+use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::{Bloscpack, Mode};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Files that are kept open.
@@ -22,6 +22,8 @@ pub struct Superchunks {
     each: OnceLock<u64>,
     /// The one that was opened last is the last.
     open: Mutex<VecDeque<(u64, Arc<Bloscpack>)>>,
+    /// Those that opened only because damage may be skipped, and why.
+    faults: Mutex<BTreeMap<u64, Error>>,
 }
 
 /// What a data file is called.
@@ -33,7 +35,7 @@ impl Superchunks {
     /// In this folder, each of so many chunks, if that is known. `options`: those of reading superchunks.
     pub fn new(place: Place, each: Option<u64>, options: Options) -> Superchunks {
         let each = each.map_or_else(OnceLock::new, OnceLock::from);
-        Superchunks { place, options, each, open: Mutex::default() }
+        Superchunks { place, options, each, open: Mutex::default(), faults: Mutex::default() }
     }
 
     /// The file with this chunk, and which one it is there.
@@ -64,12 +66,26 @@ impl Superchunks {
         Ok(*self.each.get_or_init(|| n))
     }
 
+    /// What is wrong with files that were opened all the same.
+    pub fn faults(&self) -> Vec<Error> {
+        self.faults.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
     fn file(&self, number: u64) -> Result<Arc<Bloscpack>> {
         let lock = || self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, file)) = lock().iter().find(|(n, _)| *n == number) {
             return Ok(file.clone());
         }
-        let file = Bloscpack::open_in(self.place.folder(), &self.place.name(&name(number)), Mode::Read, &self.options)?;
+        let open = |o: &Options| Bloscpack::open_in(self.place.folder(), &self.place.name(&name(number)), Mode::Read, o);
+        let strict = self.options.clone().with(Opt::SkipDamaged, 0)?;
+        let file = match open(&strict) {
+            Err(e) if self.options.get(Opt::SkipDamaged, 0) == 1 => {
+                let file = open(&self.options)?;
+                self.faults.lock().unwrap_or_else(PoisonError::into_inner).insert(number, e);
+                file
+            }
+            file => file?,
+        };
         let file = Arc::new(file);
         let mut open = lock();
         if open.len() >= OPEN {

@@ -7,8 +7,10 @@ tests are skipped.
 """
 
 import hashlib
+import io
 import json
 import os
+import pickle
 import pty
 import random
 import re
@@ -885,6 +887,7 @@ class Superchunk(Blp):
             os.remove(self.path("a.blp"))
 
 
+<<<<<<< HEAD
 class Convert(Blp):
     def test_settings(self):
         data = self.blp("a.blp", items(5000), "--chunk-size", "4K", "--codec", "zstd", "--checksum", "md5", "--typesize", "4")
@@ -953,6 +956,89 @@ class Convert(Blp):
         p.send_signal(signal.SIGTERM)
         self.assertEqual(p.wait(60), -signal.SIGTERM)
         self.assertEqual((self.files(), self.read("b.blp")), before)
+=======
+def datasets():
+    """The archive with the datasets of other tools, or None."""
+    for name in ("blpk", "datasets"):
+        path = os.path.join(FIXTURES or "", name, "files.tar.gz")
+        if FIXTURES and os.path.exists(path):
+            return path
+    return None
+
+
+@unittest.skipUnless(datasets(), "no datasets in HOLDALL_FIXTURES")
+class Dataset(Base):
+    """Folders that bcolz and BLZ wrote."""
+
+    def unpack(self, path, name):
+        with tarfile.open(datasets()) as archive:
+            members = [m for m in archive.getmembers() if m.name == path or m.name.startswith(path + "/")]
+            archive.extractall(self.folder.name, members)
+        shutil.move(self.path(path), self.path(name))
+
+    def test_array(self):
+        self.unpack("bcolz/bcolz121_attrs/attrs_many", "a")
+        self.assertEqual(self.good("identify", "a"), b"a: bcolz array\n")
+        facts = json.loads(self.good("info", "--json", "a"))
+        self.assertEqual([facts[k] for k in ("format", "kind", "dtype", "shape", "chunk", "nbytes")], ["bcolz", "array", "<f8", [120], [50], 960])
+        self.assertEqual((facts["attrs"]["coords"], facts["attrs"]["unic\u00f6de"]), ({"lat": 40.1, "lon": 0.5}, "\u6f22\u5b57"))
+        self.assertIn(b"\nattributes:\n  coords: {", self.good("info", "a"))
+        items = struct.unpack("<120d", self.good("cat", "a"))
+        self.assertEqual(self.good("cat", "--format", "text", "--slice", "117:", "a").split(), [b"%g" % x for x in items[117:]])
+        self.assertEqual(self.good("cat", "--slice", "::-7", "a"), struct.pack("<18d", *items[::-7]))
+        self.assertTrue(self.good("cat", "--format", "npy", "a").startswith(b"\x93NUMPY"))
+        self.assertEqual(self.good("verify", "a/"), b"a/: 0 sound, 0 bad, 3 unchecked\n")
+        self.good("convert", "--quiet", "a", "a.blp")
+        self.assertEqual(self.good("cat", "a.blp"), struct.pack("<120d", *items))
+        # what is for others
+        for flags in (["--lengths"], ["--records", "1"]):
+            self.bad("cat", *flags, "a", code=2)
+        self.bad("sum", "a")
+        self.bad("repair", "a")
+
+    def test_table(self):
+        self.unpack("bcolz/bcolz121_table/t_attrs", "t")
+        facts = json.loads(self.good("info", "--json", "t"))
+        self.assertEqual((facts["kind"], facts["rows"], facts["attrs"]), ("table", 530, {"n": 1, "title": "x"}))
+        self.assertEqual([(c["name"], c["dtype"], c["rows_stored"]) for c in facts["columns"]], [("a", "<i4", 530), ("b", "<f8", 530), ("c", "|S6", 530)])
+        self.assertEqual(len(self.good("cat", "t/c")), 530 * 6)
+        self.assertIn("PATH/COLUMN", self.bad("cat", "t")[0])
+        # a column that is longer than the others
+        self.write("t/b/meta/sizes", b'{"shape": [500], "nbytes": 4000, "cbytes": 1}')
+        self.assertIn(b"\n  a: <i4 [500], 30 more rows that other columns lack\n", self.good("info", "t"))
+        os.rename(self.path("t/c"), self.path("t/d"))
+        self.assertIn('column "c"', self.bad("info", "t")[0])
+
+    def test_objects(self):
+        self.unpack("bcolz/bcolz121_object/obj", "o")
+        found = self.good("cat", "o")
+        pickles = io.BytesIO(found)
+        self.assertEqual([pickle.load(pickles) for _ in range(5)], ["x", None, 17, 2.5, [1, 2]])
+        self.assertEqual(pickles.read(), b"")
+        self.assertTrue(found.startswith(self.good("cat", "--slice", ":2", "o")))
+        self.bad("cat", "--format", "npy", "o")
+
+    def test_damage(self):
+        self.unpack("bcolz/bcolz121_dflt/dflt_S", "a")
+        good = self.good("cat", "a")
+        rows = json.loads(self.good("info", "--json", "a"))["chunk"][0]
+        chunk = bytearray(self.read("a/data/__1.blp"))
+        chunk[16] = 99
+        self.write("a/data/__1.blp", chunk)
+        r = run("verify", "a", cwd=self.folder.name)
+        self.assertEqual(r.returncode, 1)
+        self.assertRegex(r.stdout.decode(), r"^a/data/__1.blp: chunk 1: .*\na: 0 sound, 1 bad, \d+ unchecked\n$")
+        r = run("cat", "a", cwd=self.folder.name)
+        self.assertIn(b"chunk 1", r.stderr)
+        self.assertEqual(r.returncode, 1)
+        r = run("cat", "--skip-damaged", "a", cwd=self.folder.name)
+        self.assertEqual((r.returncode, len(r.stdout)), (1, len(good)))
+        self.assertEqual(r.stdout[: rows * 5], good[: rows * 5])
+        self.assertEqual(r.stdout[rows * 5 : 2 * rows * 5], b"abc\0\0" * rows)
+        self.assertEqual(r.stdout[2 * rows * 5 :], good[2 * rows * 5 :])
+        os.remove(self.path("a/data/__1.blp"))
+        self.assertEqual(run("verify", "a", cwd=self.folder.name).returncode, 1)
+>>>>>>> c38d5de (Datasets in the fuzzer, in the tests of the tool and in its manual)
 
 
 class Array(Blp):
