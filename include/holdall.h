@@ -433,9 +433,9 @@ holdall_status holdall_identify(const char *path,
  * to `fault` (NULL: none is told). Then *sound, *bad and *unchecked (each may be NULL) are how many records
  * or chunks are sound, cannot be read (chunks that the header counts and that are not there, too, of which one fault
  * is told), and can be read but have no checksum.
- * What begins as a Bloscpack file is looked at as a superchunk, all else as a bag.
- * Bags: takes the options of holdall_bag_open() but HOLDALL_OPT_VERIFY and _SKIP_DAMAGED. Superchunks:
- * HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO. Superchunks in storage of the caller's: see HOLDALL_OPT_VERIFY 2.
+ * What begins as a Bloscpack file is looked at as a superchunk, a folder as an array or a table, all else as a bag.
+ * Bags: takes the options of holdall_bag_open() but HOLDALL_OPT_VERIFY and _SKIP_DAMAGED. Superchunks and
+ * folders: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO. Superchunks in storage of the caller's: see HOLDALL_OPT_VERIFY 2.
  * HOLDALL_OK: sound. Else the status and words of the first fault; what cannot be opened is one. */
 HOLDALL_API
 HOLDALL_USE

@@ -18,6 +18,9 @@ bool source_array(const struct source *source, const struct args *args, holdall_
 /* Opens a folder that is an array; NULL: it failed. */
 holdall_array *dataset_array(const char *path, const struct args *args);
 
+/* Are its items objects of Python's, which have no size? */
+bool has_objects(const holdall_array *array);
+
 /* Bytes of one place of its first dimension. */
 uint64_t row_bytes(const holdall_array *array);
 

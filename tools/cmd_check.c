@@ -194,10 +194,26 @@ static bool sum_slice(const struct args *args, const char *path, int32_t sum, st
     return good;
 }
 
+/* The digest of what cat prints of an array in a folder. */
+static bool sum_dataset(const struct args *args, const char *path, const holdall_options *options, int32_t sum,
+                        struct digest *to) {
+    (void)options; /* the array is opened with the same */
+    struct source source = {.path = path};
+    holdall_digest *digest = NULL;
+    holdall_array *array = dataset_array(path, args);
+    bool objects = array && has_objects(array);
+    if (objects) complain("%s: objects of Python's have no sum", path);
+    bool good = array && !objects && holdall_digest_new(sum, &digest, NULL) >= 0 &&
+                array_give(args, &source, array, to_digest, digest) &&
+                holdall_digest_finish(digest, to->bytes, sizeof to->bytes, &to->n, NULL) >= 0;
+    holdall_digest_free(digest);
+    holdall_array_close(array);
+    return good;
+}
+
 static bool sum_schunk(const struct args *args, const char *path, const holdall_options *options, int32_t sum,
                        struct digest *to) {
     holdall_error error;
-    if (container_of(path) == DATASET) return complain("%s: a dataset has no sum of its own", path), false;
     if (args->slice.given) return sum_slice(args, path, sum, to);
     holdall_schunk *schunk = open_schunk(path, HOLDALL_READ, options);
     if (!schunk) return false;
@@ -211,7 +227,9 @@ static bool sum_path(const struct args *args, const char *path, const holdall_op
     int32_t sum = sums[args->sum == NOT_GIVEN ? 0 : args->sum];
     struct digest digest;
     progress_begin("sum", "records", args->quiet);
-    bool good = (container_of(path) == BAG ? sum_bag : sum_schunk)(args, path, options, sum, &digest);
+    bool (*const sum_of[])(const struct args *, const char *, const holdall_options *, int32_t, struct digest *) = {
+        sum_bag, sum_schunk, sum_dataset};
+    bool good = sum_of[container_of(path)](args, path, options, sum, &digest);
     progress_clear();
     if (!good) return false;
     print_digest(digest.bytes, digest.n, sum);

@@ -41,6 +41,10 @@ holdall_array *dataset_array(const char *path, const struct args *args) {
     return array;
 }
 
+bool has_objects(const holdall_array *array) {
+    return holdall_array_itemsize(array) == 0 && strcmp(holdall_array_dtype(array), "|O") == 0;
+}
+
 static holdall_table *open_table(const char *path, const struct args *args) {
     holdall_table *table = NULL;
     holdall_error error;
@@ -276,8 +280,7 @@ static bool print_objects(const struct args *args, const char *path, const holda
 int dataset_cat(const struct args *args) {
     struct source source = {.path = args->operands[0]};
     holdall_array *array = dataset_array(source.path, args);
-    bool objects = array && strcmp(holdall_array_dtype(array), "|O") == 0;
-    bool printed = array && (objects ? print_objects(args, source.path, array) : array_print(args, &source, array));
+    bool printed = array && (has_objects(array) ? print_objects(args, source.path, array) : array_print(args, &source, array));
     holdall_array_close(array);
     return put_end(array && (printed || put_failed()) && !source.damaged ? DONE : FAILED);
 }

@@ -6,13 +6,22 @@
 #include "words.h"
 #include "report.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
+/* Is there something of this name in the folder? Then it is a dataset, if perhaps a broken one. */
+static bool is_inside(const char *folder, const char *name) {
+    char path[PATH_MAX];
+    struct stat about;
+    int n = snprintf(path, sizeof path, "%s/%s", folder, name);
+    return n > 0 && (size_t)n < sizeof path && stat(path, &about) == 0;
+}
+
 enum container container_of(const char *path) {
     holdall_format format;
-    struct stat about;
-    if (stat(path, &about) == 0 && S_ISDIR(about.st_mode)) return DATASET;
+    if (is_inside(path, "meta") || is_inside(path, "__rootdirs__")) return DATASET;
     bool known = holdall_identify(path, &format, NULL, NULL) >= 0;
     return known && format != HOLDALL_FORMAT_BAGZ ? SUPERCHUNK : BAG;
 }

@@ -887,7 +887,6 @@ class Superchunk(Blp):
             os.remove(self.path("a.blp"))
 
 
-<<<<<<< HEAD
 class Convert(Blp):
     def test_settings(self):
         data = self.blp("a.blp", items(5000), "--chunk-size", "4K", "--codec", "zstd", "--checksum", "md5", "--typesize", "4")
@@ -956,7 +955,8 @@ class Convert(Blp):
         p.send_signal(signal.SIGTERM)
         self.assertEqual(p.wait(60), -signal.SIGTERM)
         self.assertEqual((self.files(), self.read("b.blp")), before)
-=======
+
+
 def datasets():
     """The archive with the datasets of other tools, or None."""
     for name in ("blpk", "datasets"):
@@ -993,7 +993,8 @@ class Dataset(Base):
         # what is for others
         for flags in (["--lengths"], ["--records", "1"]):
             self.bad("cat", *flags, "a", code=2)
-        self.bad("sum", "a")
+        for flags in ([], ["--slice", "3:90:2"]):
+            self.assertEqual(self.good("sum", *flags, "a"), hashlib.sha256(self.good("cat", *flags, "a")).hexdigest().encode() + b"  a\n")
         self.bad("repair", "a")
 
     def test_table(self):
@@ -1017,6 +1018,7 @@ class Dataset(Base):
         self.assertEqual(pickles.read(), b"")
         self.assertTrue(found.startswith(self.good("cat", "--slice", ":2", "o")))
         self.bad("cat", "--format", "npy", "o")
+        self.bad("sum", "o")
 
     def test_damage(self):
         self.unpack("bcolz/bcolz121_dflt/dflt_S", "a")
@@ -1038,7 +1040,6 @@ class Dataset(Base):
         self.assertEqual(r.stdout[2 * rows * 5 :], good[2 * rows * 5 :])
         os.remove(self.path("a/data/__1.blp"))
         self.assertEqual(run("verify", "a", cwd=self.folder.name).returncode, 1)
->>>>>>> c38d5de (Datasets in the fuzzer, in the tests of the tool and in its manual)
 
 
 class Array(Blp):
