@@ -529,7 +529,7 @@ fn a_copy_keeps_metadata_and_is_refused_where_they_have_no_place() {
     };
     assert_eq!(copy(Some(&[3, 2]), 3), Ok(false));
     assert_eq!(open(&folder, Mode::Read).meta().unwrap(), json.replace("[3,4]", "[3,6]").as_bytes());
-    assert_eq!((open(&folder, Mode::Read).file().chunk_size(), all(&open(&folder, Mode::Read))), (12, all(&a)));
+    assert_eq!((open(&folder, Mode::Read).store().chunk_bytes(), all(&open(&folder, Mode::Read))), (12, all(&a)));
     assert_eq!(copy(Some(&[2, 6]), 3), Err(Status::Unsupported));
     assert_eq!(copy(Some(&[3, 0]), 3), Err(Status::Argument));
     assert_eq!(copy(None, 2), Err(Status::Unsupported));

@@ -59,7 +59,7 @@ impl Model {
     /// From the content, if there is not too much of it.
     fn of(a: &Array) -> Option<Model> {
         let mut content = vec![1; usize::try_from(a.nbytes()).ok().filter(|n| *n as u64 <= MOST)?];
-        if a.file().nbytes() != a.nbytes() || a.file().read(0, &mut content) != Ok(false) || a.itemsize() == 0 || a.nbytes() == 0 {
+        if a.store().nbytes() != a.nbytes() || a.store().read(0, &mut content) != Ok(false) || a.itemsize() == 0 || a.nbytes() == 0 {
             return None;
         }
         let (shape, item, order) = (a.shape().to_vec(), a.itemsize(), a.order());
