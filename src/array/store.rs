@@ -6,7 +6,7 @@
 
 use crate::blosc;
 use crate::error::{Error, Result, fail};
-use crate::superchunk::bloscpack::{Bloscpack, Destination};
+use crate::superchunk::bloscpack::{Bloscpack, Destination, Splice};
 use std::ops::Range;
 
 /// Fills a buffer with content from this byte on.
@@ -59,8 +59,8 @@ pub trait Store: Send + Sync {
     fn write(&mut self, _at: u64, _src: &[u8]) -> Result<()> {
         Err(read_only(self.name()))
     }
-    /// Puts `src` in the place of some content.
-    fn splice(&mut self, _bytes: Range<u64>, _src: &[u8]) -> Result<()> {
+    /// Puts content in and takes content away; what is behind moves.
+    fn splice(&mut self, _splice: &Splice) -> Result<()> {
         Err(read_only(self.name()))
     }
     /// Puts content behind the last.
@@ -128,8 +128,8 @@ impl Store for Bloscpack {
     fn write(&mut self, at: u64, src: &[u8]) -> Result<()> {
         self.write(at, src)
     }
-    fn splice(&mut self, bytes: Range<u64>, src: &[u8]) -> Result<()> {
-        self.splice(bytes, src)
+    fn splice(&mut self, splice: &Splice) -> Result<()> {
+        self.splice(splice)
     }
     fn append(&mut self, src: &[u8]) -> Result<()> {
         self.append(src)
