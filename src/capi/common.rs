@@ -4,7 +4,7 @@ use super::guard::*;
 use super::options::{chosen, holdall_options};
 use crate::bag;
 use crate::checksum::{Hasher, Sum};
-use crate::dataset::open::is_folder;
+use crate::dataset::open::is_local;
 use crate::error::{Error, Result, Status, fail};
 use crate::identify::{identify, is_bloscpack};
 use crate::superchunk::bloscpack;
@@ -144,7 +144,7 @@ pub unsafe extern "C" fn holdall_verify(
     guard(err, || {
         let path = string(path, "path")?;
         let mut first = None;
-        let folder = is_folder(path);
+        let folder = is_local(path);
         let chunks = folder || is_bloscpack(path);
         let mut told = |e: &Error| {
             first.get_or_insert_with(|| e.clone());
@@ -204,8 +204,8 @@ pub unsafe extern "C" fn holdall_repair(
 ) -> holdall_status {
     guard(err, || {
         let path = string(path, "path")?;
-        if is_folder(path) {
-            return Err(fail!(Unsupported, "{}: this version does not repair folders", path.display()));
+        if is_local(path) {
+            return Err(fail!(Unsupported, "{}: this version does not repair datasets", path.display()));
         }
         let (k, d) = if is_bloscpack(path) {
             bloscpack::repair(path, &chosen(options)).map(|r| (r.kept, r.dropped))?

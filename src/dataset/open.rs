@@ -48,6 +48,11 @@ pub fn is_folder(path: &OsStr) -> bool {
     std::fs::metadata(path).is_ok_and(|m| m.is_dir())
 }
 
+/// Is there a dataset at this path, if perhaps a broken one?
+pub fn is_local(path: &OsStr) -> bool {
+    ["meta", ROOTDIRS].iter().any(|name| std::path::Path::new(path).join(name).exists())
+}
+
 /// Is this a dataset, of one array or of several columns?
 pub fn is_dataset(place: &Place) -> Result<bool> {
     Ok(place.has(STORAGE)? || place.has(ROOTDIRS)?)
