@@ -150,16 +150,45 @@ impl Folder for LocalFolder {
     }
 
     fn rename(&self, from: &OsStr, to: &OsStr) -> Result<()> {
+        self.stays_inside(from).and_then(|()| self.stays_inside(to))?;
         fs::rename(self.path(from), self.path(to)).map_err(|e| Error::os(self.show(to), &e))
     }
 
     fn remove(&self, name: &OsStr) -> Result<()> {
+        self.stays_inside(name)?;
         fs::remove_file(self.path(name)).map_err(|e| Error::os(self.show(name), &e))
     }
 
     fn sync(&self) -> Result<()> {
-        let what = |e| Error::os(self.shown.display(), &e);
-        let folder = fs::File::open(&self.path).map_err(what)?;
+        self.sync_in(OsStr::new(""))
+    }
+
+    fn make_folder(&self, name: &OsStr) -> Result<()> {
+        self.stays_inside(name)?;
+        match fs::create_dir(self.path.join(name)) {
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => Ok(()),
+            r => r.map_err(|e| Error::os(self.show(name), &e)),
+        }
+    }
+
+    fn remove_folder(&self, name: &OsStr) -> Result<()> {
+        self.stays_inside(name)?;
+        match fs::remove_dir(self.path.join(name)) {
+            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::DirectoryNotEmpty) => Ok(()),
+            r => r.map_err(|e| Error::os(self.show(name), &e)),
+        }
+    }
+
+    fn list(&self, name: &OsStr) -> Result<Vec<OsString>> {
+        self.stays_inside(name)?;
+        let names = fs::read_dir(self.path.join(name)).and_then(|all| all.map(|entry| entry.map(|e| e.file_name())).collect());
+        names.map_err(|e| Error::os(self.show(name), &e))
+    }
+
+    fn sync_in(&self, name: &OsStr) -> Result<()> {
+        self.stays_inside(name)?;
+        let what = |e| Error::os(self.show(name), &e);
+        let folder = fs::File::open(self.path.join(name)).map_err(what)?;
         match folder.sync_all() {
             // some file systems (network ones) cannot sync a folder, and need not
             Err(e) if e.kind() == ErrorKind::InvalidInput || e.raw_os_error() == Some(libc::ENOTSUP) => Ok(()),

@@ -106,6 +106,22 @@ pub trait Folder: Send + Sync {
     fn is_foreign(&self) -> bool {
         false
     }
+    /// Makes a folder in it, where storage knows of folders and this one is not there; "" is itself.
+    fn make_folder(&self, _name: &OsStr) -> Result<()> {
+        Ok(())
+    }
+    /// Removes a folder in it, or itself, if it is there and empty, where storage knows of folders.
+    fn remove_folder(&self, _name: &OsStr) -> Result<()> {
+        Ok(())
+    }
+    /// As [`Folder::sync`], for what is in a folder in it; "" is itself.
+    fn sync_in(&self, _name: &OsStr) -> Result<()> {
+        self.sync()
+    }
+    /// The names in a folder in it, "" is itself; none where storage cannot tell.
+    fn list(&self, _name: &OsStr) -> Result<Vec<OsString>> {
+        Ok(Vec::new())
+    }
     /// Refuses storage that cannot be written.
     fn writable(&self) -> Result<()> {
         Ok(())
@@ -129,6 +145,11 @@ pub fn beside(prefix: &str, name: &OsStr, suffix: &str) -> OsString {
     s.push(name);
     s.push(suffix);
     s
+}
+
+/// The folder that a name is in: what stands before its last slash.
+pub fn parent(name: &OsStr) -> &OsStr {
+    std::path::Path::new(name).parent().map_or(OsStr::new(""), std::path::Path::as_os_str)
 }
 
 /// Copies `n` bytes of one file to a place in another.

@@ -2,12 +2,13 @@
 //! operation, and then shows every state that a real disk might be left in (within bounds).
 //!
 //! The model, as strict as POSIX allows: bytes and lengths become durable by syncing their file, names
-//! by syncing the folder. What is pending at the cut may be lost, kept, kept in part, and the write
-//! that was under way may be torn at any 512 bytes. Changes of names survive in order.
+//! by syncing the folder that they are in. What is pending at the cut may be lost, kept, kept in part, and the write
+//! that was under way may be torn at any 512 bytes. Changes of names survive in
+//! the order in which they were made in a folder; what is in a folder is gone with it.
 //!
 //! Who adds a format lists its mutating operations as [`Scene`]s; [`check`] does the rest.
 
-use super::{Access, File, Folder, lock::Lock};
+use super::{Access, File, Folder, beside, lock::Lock, parent};
 use crate::error::{Error, Result, Status, fail};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -35,6 +36,20 @@ enum NameOp {
     Link(OsString, usize),
     Unlink(OsString),
     Rename(OsString, OsString),
+}
+
+impl NameOp {
+    /// The folder that it is in: nothing is moved to another one.
+    fn folder(&self) -> &OsStr {
+        match self {
+            NameOp::Link(n, _) | NameOp::Unlink(n) | NameOp::Rename(n, _) => parent(n),
+        }
+    }
+}
+
+/// The folders that a name is in, as they are called here: with a slash at the end.
+fn above(name: &OsStr) -> impl Iterator<Item = OsString> {
+    std::path::Path::new(name).ancestors().skip(1).filter(|p| !p.as_os_str().is_empty()).map(|p| beside("", p.as_os_str(), "/"))
 }
 
 #[derive(Clone, Default)]
@@ -102,6 +117,18 @@ impl State {
             i.pending.push(p);
             (i.modified, i.changed) = (now, now);
         }
+    }
+
+    /// Makes a file, or a folder.
+    fn create(&mut self, name: &OsStr) -> Result<usize> {
+        if let Some(none) = above(name).find(|f| !self.names.contains_key(f)) {
+            return Err(fail!(Missing, "{}: no such folder", none.display()));
+        }
+        self.op()?;
+        self.inodes.push(Inode::default());
+        let i = self.inodes.len() - 1;
+        self.change_name(NameOp::Link(name.into(), i));
+        Ok(i)
     }
 
     /// Changes a name.
@@ -203,13 +230,26 @@ impl SimDisk {
         let mut rng = Rng(seed | 1);
         let mut out: Vec<BTreeMap<OsString, Vec<u8>>> = Vec::new();
         for round in 0..most * 3 {
-            let names_kept = match round {
-                0 => 0,
-                1 => s.pending_names.len(),
-                _ => rng.below(s.pending_names.len() + 1),
-            };
+            let mut kept: BTreeMap<&OsStr, usize> = BTreeMap::new();
+            for op in &s.pending_names {
+                *kept.entry(op.folder()).or_default() += 1;
+            }
+            for n in kept.values_mut() {
+                *n = match round {
+                    0 => 0,
+                    1 => *n,
+                    _ => rng.below(*n + 1),
+                };
+            }
             let mut names = s.durable_names.clone();
-            s.pending_names[..names_kept].iter().for_each(|op| apply_name(&mut names, op));
+            for op in &s.pending_names {
+                if let Some(n) = kept.get_mut(op.folder()).filter(|n| **n > 0) {
+                    *n -= 1;
+                    apply_name(&mut names, op);
+                }
+            }
+            let there = names.clone();
+            names.retain(|n, _| above(n).all(|f| there.contains_key(&f)));
             let files: BTreeMap<OsString, Vec<u8>> = names.iter().map(|(n, &i)| (n.clone(), survivor(&s.inodes[i], round, &mut rng))).collect();
             if !out.contains(&files) {
                 out.push(files);
@@ -295,11 +335,7 @@ impl Folder for SimDisk {
             if access != Access::Create {
                 return Err(fail!(Missing, "{}: no such file", name.display()));
             }
-            s.op()?;
-            s.inodes.push(Inode::default());
-            let i = s.inodes.len() - 1;
-            s.change_name(NameOp::Link(name.into(), i));
-            Ok(i)
+            s.create(name)
         })?;
         Ok(Arc::new(SimFile { disk: self.clone(), inode, name: name.display().to_string() }))
     }
@@ -327,18 +363,45 @@ impl Folder for SimDisk {
     }
 
     fn sync(&self) -> Result<()> {
+        self.sync_in(OsStr::new(""))
+    }
+
+    fn sync_in(&self, name: &OsStr) -> Result<()> {
         self.with(|s| {
             s.op()?;
             if !s.sync_is_a_lie() {
-                s.durable_names = s.names.clone();
-                s.pending_names.clear();
+                let (own, others) = std::mem::take(&mut s.pending_names).into_iter().partition(|op| op.folder() == name);
+                s.pending_names = others;
+                let own: Vec<NameOp> = own;
+                own.iter().for_each(|op| apply_name(&mut s.durable_names, op));
             }
             Ok(())
         })
     }
 
+    fn make_folder(&self, name: &OsStr) -> Result<()> {
+        let name = beside("", name, "/");
+        self.with(|s| if name == "/" || s.names.contains_key(&name) { Ok(()) } else { s.create(&name).map(|_| ()) })
+    }
+
+    fn remove_folder(&self, name: &OsStr) -> Result<()> {
+        let name = beside("", name, "/");
+        self.with(|s| {
+            if s.names.contains_key(&name) && !s.names.keys().any(|n| above(n).any(|f| f == name)) {
+                s.op()?;
+                s.change_name(NameOp::Unlink(name));
+            }
+            Ok(())
+        })
+    }
+
+    fn list(&self, name: &OsStr) -> Result<Vec<OsString>> {
+        let file_name = |n: &OsString| std::path::Path::new(n).file_name().map(OsStr::to_os_string);
+        Ok(self.with(|s| s.names.keys().filter(|n| parent(n) == name).filter_map(file_name).collect()))
+    }
+
     fn identity(&self, name: &OsStr) -> Result<Option<u64>> {
-        Ok(self.with(|s| s.names.get(name).map(|&i| i as u64 + 1)))
+        Ok(self.with(|s| s.names.get(name).or_else(|| s.names.get(&beside("", name, "/"))).map(|&i| i as u64 + 1)))
     }
 
     fn lock(&self, _: &OsStr) -> Result<Lock> {
@@ -483,4 +546,30 @@ pub fn check(scene: &Scene<'_>, per_cut: usize, lie: Option<usize>) -> Tally {
         }
     }
     tally
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder, and what is in it, is there when both are synced.
+    #[test]
+    fn folders_are_synced_each_by_itself() {
+        for (syncs, folder, file) in [(&[][..], false, false), (&[""], true, false), (&["a"], false, false), (&["a", ""], true, true)] {
+            let disk = SimDisk::default();
+            let f = disk.folder();
+            assert_eq!(f.open(OsStr::new("a/b"), Access::Create).err().map(|e| e.status), Some(Status::Missing));
+            f.make_folder(OsStr::new("a")).unwrap();
+            f.open(OsStr::new("a/b"), Access::Create).unwrap();
+            assert_eq!(f.list(OsStr::new("a")).unwrap(), ["b"]);
+            syncs.iter().for_each(|s| f.sync_in(OsStr::new(s)).unwrap());
+            let left = &disk.after_cut(1, 1)[0];
+            assert_eq!((left.contains_key(OsStr::new("a/")), left.contains_key(OsStr::new("a/b"))), (folder, file), "{syncs:?}");
+            f.remove_folder(OsStr::new("a")).unwrap();
+            assert!(f.exists(OsStr::new("a")).unwrap());
+            f.remove(OsStr::new("a/b")).unwrap();
+            f.remove_folder(OsStr::new("a")).unwrap();
+            assert!(!f.exists(OsStr::new("a")).unwrap());
+        }
+    }
 }
