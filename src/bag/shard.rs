@@ -46,7 +46,7 @@ pub struct How {
 
 /// The files of the bag of this name.
 pub fn container(folder: &Arc<dyn Folder>, name: &OsStr) -> Container {
-    Container { folder: folder.clone(), main: name.into(), prefixes: PREFIXES }
+    Container { folder: folder.clone(), main: name.into(), prefixes: PREFIXES, in_folder: None }
 }
 
 /// One file of a bag.

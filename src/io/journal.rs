@@ -25,7 +25,7 @@
 //! name, or u16 0: the file is to be removed. The name "" is a name: that of storage with one file.
 #![forbid(unsafe_code)]
 
-use super::{Access, File, Folder, beside, lock::Lock};
+use super::{Access, File, Folder, beside, lock::Lock, parent};
 use crate::checksum::crc32;
 use crate::error::{Error, Result, Status, fail};
 use crate::memory;
@@ -40,8 +40,9 @@ const VERSION: u32 = 1;
 const UNDO: u32 = 1;
 const SWAP: u32 = 2;
 const ABSENT: u64 = u64::MAX;
-/// The index of a journal (not the saved bytes) is small: a few files.
+/// The index of a journal (not the saved bytes) is small: a few files, or, where files are swapped in a folder, many.
 const INDEX_LIMIT: usize = 1 << 20;
+const SWAP_LIMIT: usize = 16 << 20;
 const PIECE: usize = 1 << 20;
 /// A container has a few files, and a change a few ranges.
 const MOST_ENTRIES: u32 = 4096;
@@ -66,6 +67,8 @@ pub struct Container {
     pub main: OsString,
     /// What the names of the other files have before that of the main one; "" for itself.
     pub prefixes: &'static [&'static str],
+    /// Where the container is a folder, with "" as its main file: tells by the name whether a file in it belongs to it.
+    pub in_folder: Option<fn(&OsStr) -> bool>,
 }
 
 /// What a new file has behind its name until it takes its place.
@@ -88,13 +91,20 @@ impl Container {
         beside("", &self.main, ".holdall-journal")
     }
     fn has(&self, name: &OsStr) -> bool {
-        self.prefixes.iter().any(|p| self.name(p) == name)
+        self.prefixes.iter().any(|p| self.name(p) == name) || self.in_folder.is_some_and(|f| f(name))
     }
     fn has_new(&self, name: &OsStr) -> bool {
-        self.prefixes.iter().any(|p| self.new_name(p) == name)
+        name.as_bytes().strip_suffix(NEW.as_bytes()).is_some_and(|n| self.has(OsStr::from_bytes(n)))
     }
     fn sync(&self, durable: bool) -> Result<()> {
         if durable { self.folder.sync() } else { Ok(()) }
+    }
+    /// As [`Container::sync`], for the folders in it that these files are in.
+    fn sync_below(&self, durable: bool, entries: &[Entry]) -> Result<()> {
+        let mut folders: Vec<&OsStr> = entries.iter().map(|e| parent(e.name())).filter(|f| durable && !f.is_empty()).collect();
+        folders.sort_unstable();
+        folders.dedup();
+        folders.into_iter().try_for_each(|f| self.folder.sync_in(f))
     }
 }
 
@@ -112,6 +122,14 @@ struct Saved {
 enum Entry {
     Undo { name: OsString, size: Option<u64>, witness: u32, saved: Saved },
     Swap { name: OsString, to: Option<OsString> },
+}
+
+impl Entry {
+    fn name(&self) -> &OsStr {
+        match self {
+            Entry::Undo { name, .. } | Entry::Swap { name, .. } => name,
+        }
+    }
 }
 
 // ---- the journal's bytes
@@ -191,7 +209,10 @@ fn decode(bytes: &[u8]) -> Option<(u64, Vec<Entry>)> {
     let kind = c.u32()?;
     let nonce = c.u64()?;
     let mut entries = Vec::new();
-    for _ in 0..c.u32()?.min(MOST_ENTRIES) {
+    for _ in 0..c.u32()? {
+        if kind == UNDO && entries.len() == MOST_ENTRIES as usize {
+            return None;
+        }
         let name = c.name()?;
         entries.push(match kind {
             UNDO => {
@@ -230,7 +251,10 @@ fn load(c: &Container) -> Result<Option<Hot>> {
 fn load_once(c: &Container) -> Result<Hot> {
     let file = c.folder.open(&c.journal(), Access::Read)?;
     let size = file.size()?;
-    let mut head = memory::zeroed(usize::try_from(size).unwrap_or(INDEX_LIMIT).min(INDEX_LIMIT))?;
+    let mut kind = [0; 24];
+    file.read_at(0, &mut kind)?;
+    let most = if kind.ends_with(&SWAP.to_le_bytes()) { SWAP_LIMIT } else { INDEX_LIMIT };
+    let mut head = memory::zeroed(usize::try_from(size).unwrap_or(most).min(most))?;
     let n = file.read_at(0, &mut head)?;
     head.truncate(n);
     let Some((nonce, entries)) = decode(&head).filter(|(_, entries)| sound(c, entries, size)) else {
@@ -382,6 +406,7 @@ pub fn settle(c: &Container, durable: bool) -> Result<()> {
     if let Some(hot) = load(c)? {
         hot.undo(c)?;
         hot.finish_swap(&*c.folder)?;
+        c.sync_below(durable, &hot.entries)?;
         c.sync(durable)?;
         c.folder.remove(&name)?;
         c.sync(durable)?;
@@ -547,9 +572,13 @@ fn try_swap(c: &Container, durable: bool, renames: &[&str], gone: &[&str]) -> Re
     }
     if let [Entry::Swap { name, to: Some(to) }] = &entries[..] {
         c.folder.rename(name, to)?;
-        return c.sync(durable).map(|()| true);
+        return if durable { c.folder.sync_in(parent(to)).map(|()| true) } else { Ok(true) };
     }
     let bytes = encode(SWAP, nonce(), &entries);
+    if bytes.len() > SWAP_LIMIT {
+        return Err(fail!(Limit, "a change of {} files at once: fewer are to change in one commit", entries.len()));
+    }
+    c.sync_below(durable, &entries)?;
     publish(c, durable, |journal| journal.write_at(0, &bytes))?;
     Ok(settle(c, durable).is_ok())
 }
@@ -593,6 +622,22 @@ impl Snapshot<'_> {
             waited += pause;
             std::thread::sleep(pause);
         }
+    }
+
+    /// The files of a container that is a folder, as the last commit left them, to be read.
+    pub fn folder(&self) -> Result<Arc<dyn Folder>> {
+        let folder = &self.container.folder;
+        let Some(hot) = &self.hot else { return Ok(folder.clone()) };
+        let mut swapped = Vec::new();
+        for e in &hot.entries {
+            match e {
+                Entry::Swap { name, to: Some(to) } => swapped.push((to.clone(), Some(name.clone()))),
+                Entry::Swap { name, to: None } => swapped.push((name.clone(), None)),
+                Entry::Undo { .. } => return Err(fail!(Format, "{}: the files of a folder are not changed in place", hot.file.name())),
+            }
+        }
+        swapped.sort_unstable();
+        Ok(Arc::new(Swapping { folder: folder.clone(), swapped }))
     }
 
     /// Opens one file of the container as the last commit left it; `Missing` where it had none.
@@ -661,6 +706,70 @@ impl Snapshot<'_> {
             }
         }
         Ok(true)
+    }
+}
+
+/// A folder whose files are being swapped.
+struct Swapping {
+    folder: Arc<dyn Folder>,
+    /// Names in rising order, each with what the file has been called; none: it is removed.
+    swapped: Vec<(OsString, Option<OsString>)>,
+}
+
+impl Swapping {
+    /// Asks for the new file, and where it has its name already for that; `gone` where it is removed.
+    fn ask<T>(&self, name: &OsStr, gone: Result<T>, f: impl Fn(&OsStr) -> Result<Option<T>>, none: impl FnOnce() -> Result<T>) -> Result<T> {
+        let found = self.swapped.binary_search_by(|(n, _)| n.as_os_str().cmp(name));
+        let new = found.ok().and_then(|i| self.swapped.get(i)).map(|(_, new)| new.as_deref());
+        let there = match new {
+            Some(None) => return gone,
+            Some(Some(new)) => f(new)?,
+            None => None,
+        };
+        there.map_or_else(none, Ok)
+    }
+}
+
+impl Folder for Swapping {
+    fn open(&self, name: &OsStr, access: Access) -> Result<Arc<dyn File>> {
+        let gone = Err(fail!(Missing, "{}: there is no such file in the last commit", self.show(name)));
+        let open = |name: &OsStr| match self.folder.open(name, access) {
+            Err(e) if e.status == Status::Missing => Ok(None),
+            file => file.map(Some),
+        };
+        self.ask(name, gone, open, || self.folder.open(name, access))
+    }
+
+    fn rename(&self, from: &OsStr, _: &OsStr) -> Result<()> {
+        Err(super::read_only(&self.show(from)))
+    }
+
+    fn remove(&self, name: &OsStr) -> Result<()> {
+        Err(super::read_only(&self.show(name)))
+    }
+
+    fn sync(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn identity(&self, name: &OsStr) -> Result<Option<u64>> {
+        self.ask(name, Ok(None), |name| Ok(self.folder.identity(name)?.map(Some)), || self.folder.identity(name))
+    }
+
+    fn lock(&self, name: &OsStr) -> Result<Lock> {
+        self.folder.lock(name)
+    }
+
+    fn show(&self, name: &OsStr) -> String {
+        self.folder.show(name)
+    }
+
+    fn is_foreign(&self) -> bool {
+        self.folder.is_foreign()
+    }
+
+    fn writable(&self) -> Result<()> {
+        Err(super::read_only(&self.show(OsStr::new(""))))
     }
 }
 

@@ -365,7 +365,7 @@ impl Bloscpack {
 
 /// The files of a superchunk.
 pub fn container(folder: &Arc<dyn Folder>, name: &OsStr) -> Container {
-    Container { folder: folder.clone(), main: name.into(), prefixes: &[""] }
+    Container { folder: folder.clone(), main: name.into(), prefixes: &[""], in_folder: None }
 }
 
 /// Where what waits for a commit is.
