@@ -204,6 +204,11 @@ impl Array {
         Ok(())
     }
 
+    /// Sets a named value of what is no Bloscpack file.
+    pub fn attr_set(&mut self, name: &str, json: &[u8]) -> Result<()> {
+        self.content.file.attr_set(name, json)
+    }
+
     // ---- reading and writing
 
     /// Reads the items `start[d]`, `start[d] + step[d]`, ... (`count[d]` of them) of each dimension `d`; no steps: 1.
@@ -312,6 +317,7 @@ impl Array {
         *n = n.checked_add(count).ok_or_else(|| too_large(&self.meta.shape))?;
         *of_box = count;
         nbytes(&new, self.itemsize()).ok_or_else(|| too_large(&new))?;
+        self.content.file.can_have(&new)?;
         let bytes = nbytes(&box_of, self.itemsize()).ok_or_else(|| too_large(&box_of))?;
         if let Some(src) = src.filter(|src| src.len() as u64 != bytes) {
             return Err(fail!(Argument, "{} bytes: items of {} bytes in the shape {box_of:?} were expected", src.len(), self.itemsize()));
@@ -376,6 +382,7 @@ impl Array {
         if let Some(n) = shape.get_mut(axis) {
             *n -= count;
         }
+        self.content.file.can_have(&shape)?;
         let (place, times) = self.places(axis);
         self.content.splice(&Splice {
             at: at.saturating_mul(place),
@@ -393,8 +400,7 @@ impl Array {
     pub fn commit(&mut self) -> Result<()> {
         self.content.settle()?;
         if self.shape_changed {
-            let json = with_shape(self.meta()?, &self.meta.shape)?;
-            self.content.file.attr_set("", json.as_bytes())?;
+            self.content.file.set_shape(&self.meta.shape)?;
             self.shape_changed = false;
         }
         self.content.file.commit()

@@ -4,6 +4,7 @@
 //! ask of what is below. What cannot be changed leaves those methods as they are.
 #![forbid(unsafe_code)]
 
+use super::numpy_meta::with_shape;
 use crate::blosc;
 use crate::error::{Error, Result, fail};
 use crate::superchunk::bloscpack::{Bloscpack, Destination, Splice};
@@ -71,6 +72,14 @@ pub trait Store: Send + Sync {
     fn truncate(&mut self, _nbytes: u64) -> Result<()> {
         Err(read_only(self.name()))
     }
+    /// Refuses a shape that it can never have.
+    fn can_have(&self, _shape: &[u64]) -> Result<()> {
+        Ok(())
+    }
+    /// The shape that the content has with the next commit.
+    fn set_shape(&mut self, _shape: &[u64]) -> Result<()> {
+        Err(read_only(self.name()))
+    }
     /// Sets a named value.
     fn attr_set(&mut self, _name: &str, _value: &[u8]) -> Result<()> {
         Err(read_only(self.name()))
@@ -136,6 +145,10 @@ impl Store for Bloscpack {
     }
     fn truncate(&mut self, nbytes: u64) -> Result<()> {
         self.truncate(nbytes)
+    }
+    fn set_shape(&mut self, shape: &[u64]) -> Result<()> {
+        let json = with_shape(self.meta()?.unwrap_or_default(), shape)?;
+        self.meta_set(Some(json.as_bytes()))
     }
     fn attr_set(&mut self, name: &str, value: &[u8]) -> Result<()> {
         match name {

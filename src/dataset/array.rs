@@ -3,17 +3,21 @@
 
 use super::attrs::{self, Attrs};
 use super::chunks::{Chunks, How, Sound, has_superchunks};
+use super::commit::{Writer, commit};
+use super::create;
+use super::edit::Edit;
 use super::fields::{Field, Fields};
 use super::fill;
-use super::meta::Meta;
+use super::meta::{Meta, SIZES, STORAGE};
 use super::place::Place;
 use crate::array::dtype::{self, Dtype, Kind, Type};
 use crate::array::rows::Array;
 use crate::array::store::{Reader, Store};
 use crate::error::{Error, Result, fail};
+use crate::io::Folder;
 use crate::json::Value;
-use crate::options::Opt;
-use crate::superchunk::bloscpack::{Bloscpack, Destination, keep_room};
+use crate::options::{Opt, Options};
+use crate::superchunk::bloscpack::{Bloscpack, Destination, Splice, keep_room};
 use crate::{memory, parallel};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -46,6 +50,8 @@ pub struct ArrayFile {
     how: How,
     /// Is it stored as the papers have it?
     pub as_in_papers: bool,
+    /// Who may change it.
+    writer: Option<Writer>,
 }
 
 /// What [`ArrayFile::verify`] counts: chunks.
@@ -72,6 +78,26 @@ impl ArrayFile {
         let attrs = Attrs::read(place, how.memory_limit)?;
         let item = meta.array.dtype.item.clone();
         ArrayFile::of(place, place.down(DATA)?, &item, meta, attrs, how)
+    }
+
+    /// The array in this folder, to be changed.
+    pub fn open_for_writing(place: &Place, meta: Meta, how: &How, options: &Options, writer: Writer) -> Result<ArrayFile> {
+        let params = create::params(&meta.storage, &meta.array.dtype.item, options).map_err(|e| e.within(place.show(STORAGE)))?;
+        let mut file = ArrayFile::open(place, meta, how)?;
+        if writer.is_first() {
+            // nothing of what may be there counts
+            let row = file.meta.row_items()?.saturating_mul(file.meta.array.dtype.item.size as u64);
+            file.items = Items::Whole(Chunks::new(place.down(DATA)?, false, &file.meta, row, None, how)?);
+            (file.attrs, file.as_in_papers) = (Attrs::default(), false);
+        }
+        let of = [file.nbytes(), file.meta.cbytes, how.memory_limit];
+        let unsupported = || fail!(Unsupported, "{}: arrays with a file for each chunk can be changed, this is another one", place.show(""));
+        let Items::Whole(chunks) = &mut file.items else { return Err(unsupported()) };
+        let (data, sum) = chunks.ones().ok_or_else(unsupported)?;
+        let edit = Edit::new(data, params, sum, of, how.threads);
+        chunks.edit = Some(Box::new(edit));
+        file.writer = Some(writer);
+        Ok(file)
     }
 
     /// The fields of the array in this folder, each an array, where they are stored apart.
@@ -104,7 +130,7 @@ impl ArrayFile {
         }
         let name = data.show("");
         let name = name.strip_suffix("/data").unwrap_or(&name).to_owned();
-        Ok(ArrayFile { name, items, meta, attrs, fill: OnceLock::new(), how: how.clone(), as_in_papers })
+        Ok(ArrayFile { name, items, meta, attrs, fill: OnceLock::new(), how: how.clone(), as_in_papers, writer: None })
     }
 
     /// The array over it.
@@ -112,6 +138,64 @@ impl ArrayFile {
         let chunkshape = [&[self.meta.chunklen], self.meta.row()].concat();
         let (meta, options) = (self.meta.array.clone(), self.how.options.clone());
         Array::over(Box::new(self), meta, chunkshape, &options)
+    }
+
+    // ---- what a commit asks for
+
+    pub(super) fn writer(&mut self) -> Result<&mut Writer> {
+        let none = fail!(State, "{}: it was opened to be read", self.name);
+        let writer = self.writer.as_mut().ok_or(none)?;
+        writer.check().map(|()| writer)
+    }
+
+    pub(super) fn edit(&mut self) -> Option<&mut Edit> {
+        match &mut self.items {
+            Items::Whole(chunks) => chunks.edit.as_deref_mut(),
+            _ => None,
+        }
+    }
+
+    fn changing(&mut self) -> Result<&mut Chunks> {
+        self.writer()?;
+        match &mut self.items {
+            Items::Whole(chunks) => Ok(chunks),
+            _ => Err(fail!(State, "{}: it was opened to be read", self.name)),
+        }
+    }
+
+    pub(super) fn flush(&mut self) -> Result<()> {
+        self.changing()?.flush()
+    }
+
+    pub(super) fn break_off(&mut self) {
+        self.writer.iter_mut().for_each(Writer::break_off);
+        // a journal may tell of them
+        self.edit().into_iter().for_each(|e| e.waiting = Vec::new());
+    }
+
+    /// The folder that its own folder is in, for what is new.
+    pub(super) fn is_in(&mut self, parent: Arc<dyn Folder>, is_new: bool) {
+        self.writer.iter_mut().for_each(|w| w.parent = is_new.then(|| parent.clone()));
+    }
+
+    /// The small files that a commit has to write.
+    pub(super) fn texts(&mut self) -> Result<Vec<(&'static str, String)>> {
+        let len = self.nbytes();
+        let (cbytes, grown) = self.edit().map_or((0, false), |e| (e.cbytes, e.committed != len));
+        let writer = self.writer()?;
+        let (storage, attrs, counts) = (writer.storage_changed, writer.attrs_changed, grown || writer.shape_changed);
+        let mut texts = Vec::new();
+        if attrs {
+            texts.push((attrs::FILES[0], self.attrs.to_json()));
+        }
+        if storage {
+            texts.push((STORAGE, self.meta.storage.to_string()));
+        }
+        if counts {
+            let shape: Vec<String> = self.meta.array.shape.iter().map(u64::to_string).collect();
+            texts.push((SIZES, format!("{{\"shape\": [{}], \"nbytes\": {len}, \"cbytes\": {cbytes}}}\n", shape.join(", "))));
+        }
+        Ok(texts)
     }
 
     /// Every run of chunks in it.
@@ -235,7 +319,10 @@ impl Store for ArrayFile {
     }
 
     fn cbytes(&self) -> Result<u64> {
-        Ok(self.meta.cbytes)
+        Ok(match &self.items {
+            Items::Whole(Chunks { edit: Some(edit), .. }) => edit.cbytes,
+            _ => self.meta.cbytes,
+        })
     }
 
     fn chunk_span(&self, at: u64) -> Range<u64> {
@@ -308,6 +395,48 @@ impl Store for ArrayFile {
         made.as_ref().map(Option::as_deref).map_err(|e| e.clone().within(&self.name))
     }
 
+    fn write(&mut self, at: u64, src: &[u8]) -> Result<()> {
+        self.changing()?.write(at, src)
+    }
+
+    fn splice(&mut self, splice: &Splice) -> Result<()> {
+        self.changing()?.splice(splice)
+    }
+
+    fn append(&mut self, src: &[u8]) -> Result<()> {
+        self.changing()?.append(src)
+    }
+
+    fn truncate(&mut self, nbytes: u64) -> Result<()> {
+        self.changing()?.truncate(nbytes)
+    }
+
+    fn attr_set(&mut self, name: &str, value: &[u8]) -> Result<()> {
+        self.writer()?;
+        self.attrs.set(name, value)?;
+        self.writer()?.attrs_changed = true;
+        Ok(())
+    }
+
+    fn can_have(&self, shape: &[u64]) -> Result<()> {
+        let row = self.meta.row();
+        if shape.get(1..) == Some(row) {
+            return Ok(());
+        }
+        Err(fail!(Unsupported, "{}: the shape {shape:?}: a dataset is made of rows, which stay as they are: {row:?}", self.name))
+    }
+
+    fn set_shape(&mut self, shape: &[u64]) -> Result<()> {
+        self.can_have(shape)?;
+        self.writer()?.shape_changed |= self.meta.array.shape != shape;
+        self.meta.array.shape = shape.to_vec();
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        commit(&mut [self])
+    }
+
     fn has_objects(&self) -> bool {
         matches!(self.items, Items::Objects(_))
     }
@@ -317,5 +446,14 @@ impl Store for ArrayFile {
             Items::Objects(chunks) => chunks.object(i),
             _ => Err(fail!(Type, "{}: its items are no objects", self.name)),
         }
+    }
+}
+
+impl Drop for ArrayFile {
+    /// What was not committed goes, as far as it can.
+    fn drop(&mut self) {
+        let Some(writer) = self.writer.take().filter(Writer::is_own) else { return };
+        self.edit().into_iter().for_each(Edit::clear);
+        writer.close();
     }
 }

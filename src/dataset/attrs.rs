@@ -6,7 +6,7 @@
 
 use super::place::Place;
 use super::yaml;
-use crate::error::Result;
+use crate::error::{Result, fail};
 use crate::json;
 use std::collections::HashSet;
 
@@ -49,6 +49,22 @@ impl Attrs {
         let new: Vec<_> = new.into_iter().map(|(name, value)| (name, value.as_bytes().to_vec())).collect();
         self.0.extend(new.into_iter().rev());
         Ok(())
+    }
+
+    /// Sets one of them; the value is JSON.
+    pub fn set(&mut self, name: &str, value: &[u8]) -> Result<()> {
+        json::Value::parse(value).map_err(|e| fail!(Argument, "the value of an attribute must be JSON: {e}"))?;
+        match self.0.iter_mut().find(|(n, _)| n == name) {
+            Some((_, old)) => *old = value.to_vec(),
+            None => self.0.push((name.to_owned(), value.to_vec())),
+        }
+        Ok(())
+    }
+
+    /// The text of the tools' file.
+    pub fn to_json(&self) -> String {
+        let one = |(name, value): &(String, Vec<u8>)| format!("{}: {}", json::Quoted(name), String::from_utf8_lossy(value));
+        format!("{{{}}}\n", self.0.iter().map(one).collect::<Vec<_>>().join(", "))
     }
 
     /// The names.

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 use super::chunk::ChunkFile;
+use super::edit::Edit;
 use super::meta::Meta;
 use super::place::Place;
 use super::superchunks::{self, Superchunks};
@@ -78,9 +79,11 @@ enum Files {
 pub struct Chunks {
     files: Files,
     /// Bytes of content, of a chunk, and of a row.
-    len: u64,
-    chunk: u64,
-    row: u64,
+    pub(super) len: u64,
+    pub(super) chunk: u64,
+    pub(super) row: u64,
+    /// What waits for a commit, where it may be changed.
+    pub(super) edit: Option<Box<Edit>>,
     has_objects: bool,
     fill: Option<Arc<[u8]>>,
     how: How,
@@ -105,12 +108,21 @@ impl Chunks {
         let files = if many { Files::Many(Superchunks::new(place, meta.superchunk, how.options.clone())) } else { Files::One(place, meta.checksum) };
         let too_many = || fail!(Format, "{} rows of {row} bytes are more than 2^64 bytes", meta.rows());
         let len = meta.rows().checked_mul(row).ok_or_else(too_many)?;
-        Ok(Chunks { files, len, chunk: meta.chunklen.saturating_mul(row).max(1), row, has_objects: false, fill, how: how.clone() })
+        Ok(Chunks { files, len, chunk: meta.chunklen.saturating_mul(row).max(1), row, edit: None, has_objects: false, fill, how: how.clone() })
     }
 
     /// Objects, a chunk each.
     pub fn objects(place: Place, meta: &Meta, how: &How) -> Chunks {
-        Chunks { files: Files::One(place, meta.checksum), len: meta.rows(), chunk: 1, row: 1, has_objects: true, fill: None, how: how.clone() }
+        Chunks {
+            files: Files::One(place, meta.checksum),
+            len: meta.rows(),
+            chunk: 1,
+            row: 1,
+            edit: None,
+            has_objects: true,
+            fill: None,
+            how: how.clone(),
+        }
     }
 
     /// Bytes of content.
@@ -127,6 +139,14 @@ impl Chunks {
     pub fn span(&self, at: u64) -> Range<u64> {
         let start = at - at % self.chunk;
         start..start.saturating_add(self.chunk)
+    }
+
+    /// The folder of the files, where each chunk has one of its own, and what stands behind it there.
+    pub fn ones(&self) -> Option<(&Place, Sum)> {
+        match &self.files {
+            Files::One(place, sum) if !self.has_objects => Some((place, *sum)),
+            _ => None,
+        }
     }
 
     /// How many chunks.
@@ -183,6 +203,11 @@ impl Chunks {
     fn part(&self, at: u64, dst: &mut [u8], threads: usize) -> Result<bool> {
         let chunk = at / self.chunk;
         let from = (at % self.chunk) as usize;
+        if let Some(content) = self.edit.as_ref().and_then(|e| e.content(chunk)) {
+            let part = content.get(from..).and_then(|c| c.get(..dst.len()));
+            dst.copy_from_slice(part.ok_or_else(|| fail!(State, "a chunk of another size"))?);
+            return Ok(false);
+        }
         let read = match &self.files {
             Files::One(place, sum) => self.part_of_one(place, *sum, chunk, from, dst, threads).map(|()| false),
             Files::Many(files) => self.part_of_many(files, chunk, from, dst),
@@ -202,7 +227,8 @@ impl Chunks {
     }
 
     fn open(&self, place: &Place, sum: Sum, chunk: u64) -> Result<ChunkFile> {
-        let file = place.open(&file_name(chunk), self.how.access)?;
+        let name = self.edit.as_ref().map_or_else(|| file_name(chunk), |e| e.name(chunk));
+        let file = place.open(&name, self.how.access)?;
         ChunkFile::open(file, sum, self.how.memory_limit)
     }
 
@@ -220,7 +246,7 @@ impl Chunks {
     }
 
     /// Bytes of a chunk that count.
-    fn wanted(&self, chunk: u64) -> u64 {
+    pub(super) fn wanted(&self, chunk: u64) -> u64 {
         self.len.saturating_sub(chunk.saturating_mul(self.chunk)).min(self.chunk)
     }
 

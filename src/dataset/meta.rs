@@ -57,6 +57,13 @@ impl Meta {
         Ok(meta)
     }
 
+    /// That of a new dataset.
+    pub fn new(storage: Value, shape: Vec<u64>) -> Result<Meta> {
+        let mut meta = Meta::of_storage(storage)?;
+        meta.array.shape = shape;
+        Ok(meta)
+    }
+
     fn of_storage(storage: Value) -> Result<Meta> {
         let number = |key: &str| storage.get(key).map(|v| positive(v, key)).transpose();
         let rows = match (number("chunklen")?, storage.get("chunkshape")) {
@@ -146,6 +153,11 @@ impl Meta {
     pub fn has(&self, key: &str) -> bool {
         self.storage.get(key).is_some()
     }
+}
+
+/// The name of a checksum in `meta/storage`.
+pub fn sum_name(sum: Sum) -> &'static str {
+    SUMS.get(sum as usize).copied().unwrap_or_default()
 }
 
 /// JSON, or what else the papers have.

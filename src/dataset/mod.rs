@@ -6,6 +6,7 @@
 //! - [`chunk`]: a file with one chunk; [`superchunks`]: the papers' files with many.
 //! - [`chunks`]: the items of an array, in either; [`fields`]: items whose fields stand in folders of their own.
 //! - [`array`], [`open`]: the array over all that.
+//! - [`edit`]: changes that wait; [`commit`]: how they come to count; [`create`]: what a new dataset says of itself.
 //!
 //! Only what `meta/sizes` counts is there, whatever else lies in the folder: it is the record of the last commit. Chunk
 //! files are opened when something in them is wanted. Objects of Python's are bytes here, and stay so.
@@ -14,10 +15,15 @@ pub mod array;
 pub mod attrs;
 pub mod chunk;
 pub mod chunks;
+pub mod commit;
+pub mod create;
+pub mod edit;
 pub mod fields;
 pub mod fill;
 pub mod meta;
 pub mod open;
 pub mod place;
 pub mod superchunks;
+#[cfg(test)]
+mod tests;
 pub mod yaml;

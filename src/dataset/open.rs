@@ -3,6 +3,8 @@
 
 use super::array::{ArrayFile, Verified};
 use super::chunks::How;
+use super::commit::{Writer as Changing, snapshot};
+use super::create::{WRITE_OPTIONS, for_reading};
 use super::meta::{Meta, STORAGE};
 use super::place::Place;
 use crate::array::rows::Array;
@@ -37,7 +39,7 @@ pub fn open_in(folder: &Arc<dyn Folder>, mode: Mode, options: &Options) -> Resul
     match Array::open_in(folder, OsStr::new(""), mode, options) {
         Err(e) if e.status == Status::Missing => {
             let place = Place::of(folder);
-            if is_dataset(&place)? { open_at(&place, mode, options) } else { Err(e) }
+            if snapshot(&place, is_dataset)? { open_at(&place, mode, options) } else { Err(e) }
         }
         array => array,
     }
@@ -61,30 +63,50 @@ pub fn is_dataset(place: &Place) -> Result<bool> {
 /// How it is going to be read.
 pub fn how(place: &Place, mode: Mode, options: &Options) -> Result<How> {
     if mode != Mode::Read {
-        return Err(fail!(Unsupported, "{}: this version reads datasets, it does not change them", place.show("")));
+        return Err(fail!(Unsupported, "{}: this version reads tables, it does not change them", place.show("")));
     }
     options.only("opening a dataset", OPEN_OPTIONS)?;
     Ok(How::new(options, place))
 }
 
 fn open_at(place: &Place, mode: Mode, options: &Options) -> Result<Array> {
-    let how = how(place, mode, options)?;
-    let file = file_at(place, &how)?;
+    let file = match mode {
+        Mode::Read => {
+            let how = how(place, mode, options)?;
+            snapshot(place, |place| file_at(place, &how))?
+        }
+        Mode::Append => open_for_writing(place, options)?,
+        _ => return Err(fail!(Argument, "HOLDALL_NEW and HOLDALL_REPLACE create: they need a format and a dtype")),
+    };
     if options.get(Opt::Verify, 1) > 1 {
         all_sound(&[&file])?;
     }
     file.into_array()
 }
 
+fn open_for_writing(place: &Place, options: &Options) -> Result<ArrayFile> {
+    options.only("opening a dataset for writing", &[OPEN_OPTIONS, WRITE_OPTIONS].concat())?;
+    let how = How::new(&for_reading(options), place);
+    snapshot(place, refuse_others)?;
+    let writer = Changing::new(place, Mode::Append, options)?;
+    let meta = Meta::read(place, how.memory_limit, how.skip_damaged)?;
+    ArrayFile::open_for_writing(place, meta, &how, options, writer)
+}
+
 /// The array in a folder.
 pub fn file_at(place: &Place, how: &How) -> Result<ArrayFile> {
+    refuse_others(place)?;
+    ArrayFile::open(place, Meta::read(place, how.memory_limit, how.skip_damaged)?, how)
+}
+
+fn refuse_others(place: &Place) -> Result<()> {
     if place.has(ROOTDIRS)? {
         return Err(fail!(Type, "{}: this is a table, not an array", place.show("")));
     }
     if !place.has(STORAGE)? {
         return Err(fail!(Format, "{}: no dataset: neither {STORAGE} nor {ROOTDIRS} is there", place.show("")));
     }
-    ArrayFile::open(place, Meta::read(place, how.memory_limit, how.skip_damaged)?, how)
+    Ok(())
 }
 
 /// Fails with the first fault that verifying them finds.

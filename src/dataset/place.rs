@@ -5,7 +5,7 @@
 #![forbid(unsafe_code)]
 
 use crate::error::{Result, Status, fail};
-use crate::io::{Access, File, Folder, file};
+use crate::io::{self, Access, File, Folder, file};
 use crate::memory;
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
@@ -30,6 +30,11 @@ impl Place {
     /// All of a folder.
     pub fn of(folder: &Arc<dyn Folder>) -> Place {
         Place { folder: folder.clone(), way: OsString::new() }
+    }
+
+    /// The same place in another view of its storage.
+    pub fn within(&self, folder: Arc<dyn Folder>) -> Place {
+        Place { folder, way: self.way.clone() }
     }
 
     /// A folder in it.
@@ -63,6 +68,18 @@ impl Place {
     /// Opens a file.
     pub fn open(&self, name: &str, access: Access) -> Result<Arc<dyn File>> {
         self.folder.open(&self.name(name), access)
+    }
+
+    /// The names in a folder in it, "" is itself; none where it is not there, or the storage cannot tell.
+    pub fn list(&self, below: &str) -> Vec<OsString> {
+        // "a/b/c" is in "a/b", whatever c is
+        let inside = if below.is_empty() { self.name("-") } else { self.name(&format!("{below}/-")) };
+        self.folder.list(io::parent(&inside)).unwrap_or_default()
+    }
+
+    /// Makes the names in it durable.
+    pub fn sync(&self) -> Result<()> {
+        self.folder.sync_in(io::parent(&self.name("-")))
     }
 
     /// Is there a file, or a folder, of this name?

@@ -67,7 +67,8 @@ pub struct Container {
     pub main: OsString,
     /// What the names of the other files have before that of the main one; "" for itself.
     pub prefixes: &'static [&'static str],
-    /// Where the container is a folder, with "" as its main file: tells by the name whether a file in it belongs to it.
+    /// Where the container is a folder: tells by the name whether a file in it belongs to it. Prefixes are names then, and
+    /// the main file is one that is not there, beside which the journal lies.
     pub in_folder: Option<fn(&OsStr) -> bool>,
 }
 
@@ -77,11 +78,14 @@ pub const NEW: &str = ".holdall-new";
 impl Container {
     /// The file with this prefix.
     pub fn name(&self, prefix: &str) -> OsString {
-        beside(prefix, &self.main, "")
+        beside(prefix, self.own(), "")
     }
     /// The same while it is new.
     pub fn new_name(&self, prefix: &str) -> OsString {
-        beside(prefix, &self.main, NEW)
+        beside(prefix, self.own(), NEW)
+    }
+    fn own(&self) -> &OsStr {
+        if self.in_folder.is_some() { OsStr::new("") } else { &self.main }
     }
     /// The writers' lock, if it is wanted.
     pub fn lock(&self, wanted: bool) -> Result<Lock> {

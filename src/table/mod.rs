@@ -9,6 +9,7 @@ use crate::array::rows::Array;
 use crate::dataset::array::{ArrayFile, Verified};
 use crate::dataset::attrs::Attrs;
 use crate::dataset::chunks::How;
+use crate::dataset::commit::snapshot;
 use crate::dataset::meta::{self, Meta, STORAGE};
 use crate::dataset::open::{self, ROOTDIRS, Writer, all_sound, how};
 use crate::dataset::place::Place;
@@ -63,9 +64,8 @@ impl Table {
 
     fn open_at(place: &Place, mode: Mode, options: &Options) -> Result<Table> {
         let how = how(place, mode, options)?;
-        let found = find(place, &how)?;
+        let (found, attrs) = snapshot(place, |place| Ok((find(place, &how)?, Attrs::read(place, how.memory_limit)?)))?;
         let found = found.ok_or_else(|| fail!(Type, "{}: this is an array, not a table", place.show("")))?;
-        let attrs = Attrs::read(place, how.memory_limit)?;
         let mut columns = Vec::new();
         for column in found {
             columns.push(Column { name: column.name, array: column.file?, stored_rows: column.stored_rows });
@@ -169,22 +169,25 @@ pub fn verify_at(place: &Place, options: &Options, mut fault: impl FnMut(&Error)
     // in a file of many chunks all that are there are looked at
     let skipping = options.clone().with(Opt::SkipDamaged, 1)?;
     let strict = How { skip_damaged: false, ..How::new(&skipping, place) };
-    let files = match find(place, &strict)? {
-        Some(found) => {
-            if let Err(e) = Attrs::read(place, strict.memory_limit)
-                && !fault(&e)
-            {
-                return Ok(Verified::default());
-            }
-            found.into_iter().map(|c| c.file).collect()
-        }
-        None => vec![open::file_at(place, &strict)],
-    };
+    let opened = snapshot(place, |place| {
+        Ok(match find(place, &strict)? {
+            Some(found) => (found.into_iter().map(|c| c.file).collect(), Attrs::read(place, strict.memory_limit).err()),
+            None => (vec![open::file_at(place, &strict)], None),
+        })
+    });
+    let (files, attrs) = opened?;
+    if attrs.is_some_and(|e| !fault(&e)) {
+        return Ok(Verified::default());
+    }
     open::verify(&files, options, fault)
 }
 
 /// Format and kind of a folder; nothing where it is no dataset.
 pub fn identify(place: &Place) -> Result<Option<(Format, Kind)>> {
+    snapshot(place, identify_at)
+}
+
+fn identify_at(place: &Place) -> Result<Option<(Format, Kind)>> {
     let format = |w: Writer| match w {
         Writer::Bcolz => Format::Bcolz,
         Writer::Blz => Format::Blz,

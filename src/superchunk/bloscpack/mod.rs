@@ -29,7 +29,7 @@ pub mod table;
 mod tests;
 
 pub use copy::{Destination, keep_room};
-pub use open::{Mode, OPEN_OPTIONS};
+pub use open::{Mode, OPEN_OPTIONS, filter_number, params};
 pub use read::{Verified, verify};
 pub use repair::{Repaired, repair, repair_in};
 pub use splice::Splice;

@@ -399,7 +399,7 @@ fn new_header(typesize: usize, options: &Options) -> Result<Header> {
 }
 
 /// How chunks are made: as the options say, else like this one, else with LZ4 and shuffle.
-fn params(options: &Options, typesize: usize, like: Option<&blosc::Header>) -> Result<Params> {
+pub fn params(options: &Options, typesize: usize, like: Option<&blosc::Header>) -> Result<Params> {
     let codec = match options.given(Opt::Codec) {
         None => like.and_then(|h| h.codec().ok()).unwrap_or(Codec::Lz4),
         // level 0 below: stored as it is
@@ -420,6 +420,11 @@ fn params(options: &Options, typesize: usize, like: Option<&blosc::Header>) -> R
         params.filters = h.pipeline().unwrap_or(params.filters);
     }
     Ok(params)
+}
+
+/// The number of the filter that these have: 0 none, 1 shuffle, 2 bitshuffle.
+pub fn filter_number(params: &Params) -> u64 {
+    params.filters.iter().next().map_or(0, |f| if f == Filter::Bitshuffle { 2 } else { 1 })
 }
 
 /// `HOLDALL_FILTER_*`: those that c-blosc 1.x knows.

@@ -1,0 +1,251 @@
+//! New datasets, and what `meta/storage` says: of a new one, and of one that is there, for what is appended to it.
+//!
+//! A new one is in the form that both bcolz and BLZ read and change: it has the parameters of both. What BLZ would not
+//! decode it does not say that it has.
+#![forbid(unsafe_code)]
+
+use super::array::ArrayFile;
+use super::chunks::How;
+use super::commit::{FOLDERS, MAIN, Writer};
+use super::meta::{Meta, SIZES, STORAGE, sum_name};
+use super::open::ROOTDIRS;
+use super::place::Place;
+use super::superchunks;
+use crate::array::dtype::{Dtype, Kind, Type};
+use crate::array::rows::Array;
+use crate::array::selection::MAX_NDIM;
+use crate::blosc::{Codec, Params};
+use crate::checksum::Sum;
+use crate::error::{Error, Result, Status, fail};
+use crate::io::{Folder, file};
+use crate::json::Value;
+use crate::options::{Opt, Options};
+use crate::superchunk::bloscpack::{self, Mode, OPEN_OPTIONS};
+use std::ffi::OsStr;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Options that opening for writing knows besides those of reading.
+pub const WRITE_OPTIONS: &[Opt] = &[Opt::Durability, Opt::Lock, Opt::Codec, Opt::Level, Opt::Filters, Opt::BlockBytes];
+/// Options that only creating knows.
+const CREATE_OPTIONS: &[Opt] = &[Opt::ChunkBytes, Opt::Checksum, Opt::ExpectedRows];
+
+/// What a new array is.
+#[derive(Clone, Copy, Debug)]
+pub struct Kindred<'a> {
+    /// Its items, as NumPy spells them.
+    pub dtype: &'a str,
+    /// Its length along each dimension.
+    pub shape: &'a [u64],
+    /// The shape of a chunk, if it is given.
+    pub chunks: Option<&'a [u64]>,
+}
+
+/// Creates an array of zeros in a folder; it is there with the first commit.
+pub fn create(path: &OsStr, mode: Mode, new: &Kindred, options: &Options) -> Result<Array> {
+    // without a slash at its end
+    let place = file::locate_for_change(Path::new(path).components().as_path().as_os_str())?;
+    let is_new = !place.folder.exists(&place.name)?;
+    place.folder.make_folder(&place.name)?;
+    let made = Place::local(path).and_then(|p| create_at(&p, mode, new, options));
+    match made {
+        Ok(mut file) => {
+            file.is_in(place.folder.clone(), is_new);
+            into_array(file, new.shape)
+        }
+        Err(e) => {
+            if is_new {
+                let _ = place.folder.remove_folder(&place.name);
+            }
+            Err(e)
+        }
+    }
+}
+
+/// The same in storage of the caller's.
+pub fn create_in(folder: &Arc<dyn Folder>, mode: Mode, new: &Kindred, options: &Options) -> Result<Array> {
+    into_array(create_at(&Place::of(folder), mode, new, options)?, new.shape)
+}
+
+fn into_array(file: ArrayFile, shape: &[u64]) -> Result<Array> {
+    let mut array = file.into_array()?;
+    array.resize(shape)?;
+    Ok(array)
+}
+
+fn create_at(place: &Place, mode: Mode, new: &Kindred, options: &Options) -> Result<ArrayFile> {
+    if !matches!(mode, Mode::New | Mode::Replace) {
+        return Err(fail!(Argument, "creating takes HOLDALL_NEW or HOLDALL_REPLACE"));
+    }
+    options.only("creating a dataset", &[OPEN_OPTIONS, WRITE_OPTIONS, CREATE_OPTIONS].concat())?;
+    let dtype = Dtype::parse(new.dtype)?;
+    if dtype.item.has_objects() {
+        return Err(fail!(Unsupported, "dtype {}: objects of Python's mean nothing in a file", dtype.spelling));
+    }
+    if !(1..=MAX_NDIM).contains(&new.shape.len()) {
+        return Err(fail!(Argument, "an array of {} dimensions: a dataset has 1 to {MAX_NDIM}", new.shape.len()));
+    }
+    let storage = storage(&dtype, new, options)?;
+    let writer = Writer::new(place, mode, options)?;
+    refuse_existing(place, mode)?;
+    for name in FOLDERS {
+        place.folder().make_folder(&place.name(name))?;
+    }
+    let none: Vec<u64> = new.shape.iter().enumerate().map(|(i, n)| if i == 0 { 0 } else { *n }).collect();
+    let meta = Meta::new(storage, none)?;
+    ArrayFile::open_for_writing(place, meta, &How::new(&for_reading(options), place), options, writer)
+}
+
+/// Refuses to write where something else is.
+fn refuse_existing(place: &Place, mode: Mode) -> Result<()> {
+    let exists = |e: &str| Err(Error { status: Status::Exists, ..fail!(State, "{}: {e}", place.show("")) });
+    let has_papers = place.has(&format!("data/{}", superchunks::name(1)))?;
+    if mode == Mode::Replace {
+        let other = place.has(ROOTDIRS)? || has_papers;
+        return if other { Err(fail!(Unsupported, "{}: only an array as bcolz has it can be replaced", place.show(""))) } else { Ok(()) };
+    }
+    if has_papers || place.has(ROOTDIRS)? || place.has(STORAGE)? || place.has(SIZES)? {
+        return exists("it is there already");
+    }
+    // what a writer that was cut off has left may be there
+    let ours = |n: &OsStr| n.to_str().is_some_and(|n| FOLDERS.contains(&n) || n.starts_with(MAIN));
+    match place.list("").iter().find(|n| !ours(n)) {
+        Some(other) => exists(&format!("{:?} is there, an empty folder was expected", other.display().to_string())),
+        None => Ok(()),
+    }
+}
+
+/// The options for reading what is written.
+pub fn for_reading(options: &Options) -> Options {
+    let mut reading = Options::new();
+    for opt in OPEN_OPTIONS {
+        if let Some(n) = options.given(*opt) {
+            let _ = reading.set(*opt, n);
+        }
+    }
+    reading
+}
+
+/// The text of `meta/storage`.
+fn storage(dtype: &Dtype, new: &Kindred, options: &Options) -> Result<Value> {
+    let item = &dtype.item;
+    let p = params(&Value::Null, item, options)?;
+    let sum = Sum::from_number(options.get(Opt::Checksum, Sum::Crc32 as i64) as i32).map_err(|e| e.within(Opt::Checksum.name()))?;
+    let rows = options.given(Opt::ExpectedRows).map_or(new.shape.first().copied().unwrap_or(0), |n| n as u64);
+    let chunklen = chunk_rows(item.size as u64, rows, new, options)?;
+    let shuffle = bloscpack::filter_number(&p);
+    let int = |n: u64| Value::Int(n.into());
+    let object = |items: &[(&str, Value)]| Value::Object(items.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect());
+    let text = |t: &str| Value::String(t.to_owned());
+    let level = || ("clevel", int(p.level.into()));
+    let mut all = vec![
+        ("dtype", text(&plain(dtype))),
+        ("cparams", object(&[level(), ("shuffle", int(shuffle)), ("cname", text(p.codec.name())), ("quantize", int(0))])),
+        ("chunklen", int(chunklen)),
+        ("expectedlen", int(rows)),
+        ("dflt", zero(item)),
+    ];
+    if shuffle < 2 && p.codec != Codec::Zstd {
+        all.push(("bparams", object(&[level(), ("shuffle", Value::Bool(shuffle == 1))])));
+    }
+    if sum != Sum::None {
+        all.push(("checksum", text(sum_name(sum))));
+    }
+    Ok(object(&all))
+}
+
+/// A dtype as the tools have it: without the quotes of a constant that is text.
+fn plain(dtype: &Dtype) -> String {
+    let constant = dtype.to_python_literal();
+    constant.strip_prefix('\'').and_then(|t| t.strip_suffix('\'')).map_or(constant.clone(), str::to_owned)
+}
+
+/// The default value, as the tools write it.
+fn zero(item: &Type) -> Value {
+    match &item.kind {
+        Kind::Bool => Value::Bool(false),
+        Kind::Float => Value::Float(0.0),
+        Kind::Bytes | Kind::Str | Kind::Void => Value::String(String::new()),
+        Kind::Struct(fields) => Value::Array(fields.iter().map(|f| zero(&f.item)).collect()),
+        _ => Value::Int(0),
+    }
+}
+
+/// Rows of a chunk.
+fn chunk_rows(item: u64, rows: u64, new: &Kindred, options: &Options) -> Result<u64> {
+    let row = new.shape.iter().skip(1).try_fold(item, |n, d| n.checked_mul(*d));
+    let row = row.ok_or_else(|| fail!(Argument, "the shape {:?}: more than 2^64 bytes", new.shape))?.max(1);
+    let given = options.given(Opt::ChunkBytes).map(|n| n as u64);
+    let n = match (new.chunks, given) {
+        (Some(_), Some(n)) => return Err(fail!(Argument, "a shape of chunks, and {}: {n}", Opt::ChunkBytes.name())),
+        (Some(chunks), None) if chunks.get(1..) == new.shape.get(1..) => chunks.first().copied().unwrap_or(0),
+        (Some(chunks), None) => return Err(fail!(Unsupported, "chunks of {chunks:?}: in a dataset they are rows of {:?}", new.shape)),
+        (None, given) => (given.unwrap_or_else(|| usual_chunk(rows.saturating_mul(row))) / row).max(1),
+    };
+    let fits = n.checked_mul(row).is_some_and(|n| n <= i32::MAX as u64 - 32);
+    if n > 0 && fits { Ok(n) } else { Err(fail!(Argument, "chunks of {n} rows of {row} bytes: a chunk has at least one row and less than 2 GiB")) }
+}
+
+/// Bytes of a chunk, as bcolz chooses them for so many bytes of content: 16 KiB to 4 MiB, four times as many for a
+/// hundred times the content.
+fn usual_chunk(bytes: u64) -> u64 {
+    let mib = (bytes as f64 / f64::from(1 << 20)).clamp(1e-4, 1e4);
+    // towards 0, as there
+    (4096.0 * (mib.log10().trunc() + 6.0).exp2()) as u64
+}
+
+/// How chunks are made: as the options say, else as the dataset says, else with LZ4 and shuffle.
+pub fn params(storage: &Value, item: &Type, options: &Options) -> Result<Params> {
+    let mut options = options.clone();
+    let stored = |key: &str| ["cparams", "bparams"].iter().find_map(|of| storage.get(of)?.get(key));
+    if options.given(Opt::Codec).is_none() && storage != &Value::Null {
+        // BLZ does not put it down
+        let name = stored("cname").and_then(Value::as_str).unwrap_or("blosclz");
+        let codec = Codec::from_name(name).ok_or_else(|| fail!(Codec, "codec {name:?}: it is not known"))?;
+        // whoever reads Snappy reads LZ4
+        let codec = if codec == Codec::Snappy { Codec::Lz4 } else { codec };
+        options.set(Opt::Codec, i64::from(codec.number()) + 1)?;
+    }
+    if let (None, Some(level)) = (options.given(Opt::Level), stored("clevel").and_then(Value::as_u64)) {
+        options.set(Opt::Level, level.min(9) as i64)?;
+    }
+    if let (None, Some(shuffle)) = (options.given_bytes(Opt::Filters), stored("shuffle")) {
+        let number = match shuffle {
+            Value::Bool(yes) => u8::from(*yes),
+            other => other.as_u64().map_or(1, |n| n.min(2) as u8),
+        };
+        options.set_bytes(Opt::Filters, &[number])?;
+    }
+    bloscpack::params(&options, typesize(item), None)
+}
+
+/// What the tools take for it.
+fn typesize(item: &Type) -> usize {
+    match item.kind {
+        Kind::Bytes => 1,
+        Kind::Str => 4,
+        _ => Some(item.size).filter(|n| (1..=255).contains(n)).unwrap_or(1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_are_as_long_as_those_of_bcolz() {
+        // bcolz.utils.calc_chunksize
+        for (bytes, want) in [
+            (0, 16 << 10),
+            (800, 32 << 10),
+            (80_000, 128 << 10),
+            (1 << 20, 256 << 10),
+            (9 << 20, 256 << 10),
+            (10 << 20, 512 << 10),
+            (400_000_000, 1 << 20),
+            (1 << 50, 4 << 20),
+        ] {
+            assert_eq!(usual_chunk(bytes), want, "{bytes}");
+        }
+    }
+}

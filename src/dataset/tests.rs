@@ -1,0 +1,306 @@
+//! Every operation that changes a dataset, on the simulated disk, and random ones against vectors.
+
+use super::create::{self, Kindred};
+use super::open;
+use crate::array::rows::Array;
+use crate::error::{Result, Status};
+use crate::io::Folder;
+use crate::io::sim::{self, Rng, Scene, SimDisk, Tally};
+use crate::options::{Opt, Options};
+use crate::superchunk::bloscpack::Mode;
+use std::sync::Arc;
+
+/// Rows, bytes of each (5 items of 4), and rows of a chunk.
+const ROWS: u64 = 90;
+const ROW: u64 = 20;
+const CHUNK: u64 = 16;
+
+fn noise(seed: u64, len: u64) -> Vec<u8> {
+    let mut rng = Rng(seed * 2 + 1);
+    (0..len).map(|_| (rng.draw() >> 24) as u8).collect()
+}
+
+fn options() -> Options {
+    Options::new().with(Opt::Threads, 1).unwrap()
+}
+
+fn new(folder: &Arc<dyn Folder>, mode: Mode, shape: &[u64]) -> Result<Array> {
+    create::create_in(folder, mode, &Kindred { dtype: "<i4", shape, chunks: Some(&[CHUNK, 5]) }, &options())
+}
+
+fn opened(folder: &Arc<dyn Folder>, mode: Mode) -> Result<Array> {
+    open::open_in(folder, mode, &options())
+}
+
+/// A disk with an array of several chunks.
+fn base(rows: u64) -> SimDisk {
+    let disk = SimDisk::default();
+    let mut a = new(&disk.folder(), Mode::New, &[0, 5]).unwrap();
+    append(&mut a, 1, rows).unwrap();
+    a.commit().unwrap();
+    drop(a);
+    disk.settle();
+    disk
+}
+
+fn content(a: &Array) -> Vec<u8> {
+    let mut bytes = vec![0xee; a.nbytes() as usize];
+    assert!(!a.read(&[0, 0], a.shape(), None, &mut bytes, None).unwrap());
+    bytes
+}
+
+/// The attributes, and the rows, to which appends add.
+fn seen(folder: &Arc<dyn Folder>) -> Result<Vec<Vec<u8>>> {
+    let a = opened(folder, Mode::Read)?;
+    let mut bytes = vec![0xee; a.nbytes() as usize];
+    a.read(&[0, 0], a.shape(), None, &mut bytes, None)?;
+    let attrs = a.store().attr("n")?.unwrap_or_default().to_vec();
+    Ok(std::iter::once(attrs).chain(bytes.chunks(ROW as usize).map(<[u8]>::to_vec)).collect())
+}
+
+fn append(a: &mut Array, seed: u64, n: u64) -> Result<()> {
+    a.append(0, n, &noise(seed, n * ROW))
+}
+
+fn insert(a: &mut Array, at: u64, n: u64) -> Result<()> {
+    a.insert(0, at, n, &noise(at + n, n * ROW))
+}
+
+fn write(a: &mut Array, at: u64, n: u64) -> Result<()> {
+    a.write(&[at, 0], &[n, 5], None, &noise(at, n * ROW), None)
+}
+
+type Change = fn(&mut Array) -> Result<()>;
+
+const CHANGES: &[(&str, Change)] = &[
+    ("append", |a| append(a, 2, 3)),
+    ("append beyond the last chunk", |a| append(a, 2, 30)),
+    ("append much", |a| append(a, 2, 200)),
+    ("write in one chunk", |a| write(a, 17, 3)),
+    ("write over two", |a| write(a, 14, 4)),
+    ("write whole chunks", |a| write(a, 16, 40)),
+    ("write over the end of the last", |a| write(a, ROWS - 1, 1).and_then(|()| append(a, 3, 2))),
+    ("insert in the middle", |a| insert(a, 20, 5)),
+    ("insert a whole chunk", |a| insert(a, 32, CHUNK)),
+    ("insert at the end", |a| insert(a, ROWS, 9)),
+    ("remove the first", |a| a.remove(0, 0, 1)),
+    ("remove in the middle", |a| a.remove(0, 20, 40)),
+    ("remove the last", |a| a.remove(0, ROWS - 5, 5)),
+    ("remove the leftover", |a| a.remove(0, 80, ROWS - 80)),
+    ("remove chunks at the end", |a| a.remove(0, 20, ROWS - 20)),
+    ("remove all", |a| a.remove(0, 0, ROWS)),
+    ("resize", |a| a.resize(&[120, 5])),
+    ("cut, and append other rows", |a| a.remove(0, 70, ROWS - 70).and_then(|()| append(a, 7, 50))),
+    ("cut, and append as many", |a| a.remove(0, 85, 5).and_then(|()| append(a, 7, 5))),
+    ("set an attribute", |a| a.attr_set("n", b"[1, 2]")),
+    ("append, and set an attribute", |a| append(a, 3, 20).and_then(|()| a.attr_set("n", b"5"))),
+    ("remove, insert, append", |a| a.remove(0, 5, 10).and_then(|()| insert(a, 70, 20)).and_then(|()| append(a, 4, 3))),
+];
+
+fn act(folder: &Arc<dyn Folder>, change: Change) -> Result<()> {
+    let mut a = opened(folder, Mode::Append)?;
+    change(&mut a)?;
+    a.commit()
+}
+
+fn check(name: &str, disk: &SimDisk, acts: &dyn Fn(Arc<dyn Folder>) -> Result<()>, lie: Option<usize>) -> Tally {
+    let scene =
+        Scene { name: name.into(), disk: disk.copy(), act: acts, read: &|folder| seen(&folder), go_on: &|folder| act(&folder, |a| append(a, 9, 1)) };
+    sim::check(&scene, 8, lie)
+}
+
+#[test]
+fn a_failing_power_supply_leaves_the_old_rows_or_the_new() {
+    let (mut states, mut violations) = (0, vec![]);
+    let mut count = |t: Tally| {
+        states += t.states;
+        violations.extend(t.violations);
+    };
+    let disk = base(ROWS);
+    for (name, change) in CHANGES {
+        count(check(name, &disk, &|folder| act(&folder, *change), None));
+    }
+    // a longer last chunk than counts, and a chunk that does not count at all
+    let cut = base(ROWS);
+    act(&cut.folder(), |a| a.remove(0, 70, ROWS - 70)).unwrap();
+    cut.settle();
+    count(check("append where rows were cut", &cut, &|folder| act(&folder, |a| append(a, 5, 40)), None));
+    let create = |mode| {
+        move |folder: Arc<dyn Folder>| {
+            let mut a = new(&folder, mode, &[20, 5])?;
+            write(&mut a, 3, 17)?;
+            a.attr_set("n", b"1")?;
+            a.commit()
+        }
+    };
+    count(check("create", &SimDisk::default(), &create(Mode::New), None));
+    count(check("replace", &disk, &create(Mode::Replace), None));
+    println!("simulated disk: {states} states, {} violations", violations.len());
+    assert!(violations.is_empty(), "{}", violations[..violations.len().min(10)].join("\n"));
+    assert!(states > 1_000, "{states}");
+}
+
+/// The rig notices syncs that are none.
+#[test]
+fn each_sync_is_needed() {
+    let disk = base(ROWS);
+    for (name, change) in CHANGES.iter().filter(|(n, _)| ["append beyond the last chunk", "remove in the middle"].contains(n)) {
+        let whole = disk.copy();
+        let before = whole.syncs();
+        act(&whole.folder(), *change).unwrap();
+        let n = whole.syncs() - before;
+        let missed: Vec<usize> = (0..n).filter(|lie| check(name, &disk, &|f| act(&f, *change), Some(*lie)).violations.is_empty()).collect();
+        println!("{name}: {n} syncs, without harm: {missed:?}");
+        assert!(missed.len() * 3 <= n, "{name}: {missed:?} of {n}");
+    }
+}
+
+#[test]
+fn what_fails_leaves_the_rows_as_they_were() {
+    let disk = base(ROWS);
+    let old = seen(&disk.folder()).unwrap();
+    let mut failed = [0; 2];
+    for (name, change) in CHANGES {
+        for k in 0.. {
+            let d = disk.copy();
+            let mut a = opened(&d.folder(), Mode::Append).unwrap();
+            d.full_after(k);
+            let before = d.ops();
+            let done = change(&mut a);
+            if let Err(e) = &done {
+                assert_eq!(e.status, Status::Io, "{name}");
+                let several = name.contains(',') || name.starts_with("write");
+                // the disk has room again, and what has not happened is not committed
+                a.commit().unwrap();
+                drop(a);
+                assert!(several || seen(&d.folder()).unwrap() == old, "{name} at {k}");
+                failed[0] += 1;
+                continue;
+            }
+            let new = content(&a);
+            if let Err(e) = a.commit() {
+                assert_eq!(e.status, Status::Io, "{name}");
+                let again = a.commit();
+                drop(a);
+                let now: Vec<u8> =
+                    seen(&d.folder()).unwrap_or_else(|e| panic!("{name} at {k}: {e} {:?}", d.contents())).iter().skip(1).flatten().copied().collect();
+                let was: Vec<u8> = old.iter().skip(1).flatten().copied().collect();
+                assert!(now == new || (again.is_err() && now == was), "{name} at {k}: {again:?}");
+                failed[1] += 1;
+            } else if d.ops() - before <= k {
+                break;
+            }
+        }
+    }
+    println!("{failed:?} changes and commits failed");
+    assert!(failed[0] > 20 && failed[1] > 50, "{failed:?}");
+}
+
+/// Random operations, against a vector.
+struct Run {
+    rng: Rng,
+    disk: SimDisk,
+    writer: Option<Array>,
+    now: Vec<u8>,
+    committed: Vec<u8>,
+}
+
+impl Run {
+    fn rows(&mut self, bytes: usize) -> (u64, u64) {
+        let have = bytes / ROW as usize;
+        let most = [1, CHUNK as usize, 70][self.rng.below(3)];
+        (self.rng.below(have + 1) as u64, self.rng.below(most + 1) as u64)
+    }
+
+    fn step(&mut self) {
+        let (at, n) = self.rows(self.now.len());
+        let have = self.now.len() as u64 / ROW;
+        let (seed, fits) = (self.rng.draw() >> 8, n.min(have - at));
+        let bytes = |row: u64| (row * ROW) as usize;
+        let a = self.writer.as_mut().unwrap();
+        match self.rng.below(12) {
+            0..3 => {
+                append(a, seed, n).unwrap();
+                self.now.extend(noise(seed, n * ROW));
+            }
+            3..5 => {
+                let new = noise(seed, fits * ROW);
+                a.write(&[at, 0], &[fits, 5], None, &new, None).unwrap();
+                self.now[bytes(at)..bytes(at + fits)].copy_from_slice(&new);
+            }
+            5 => {
+                a.insert(0, at, n, &noise(seed, n * ROW)).unwrap();
+                self.now.splice(bytes(at)..bytes(at), noise(seed, n * ROW));
+            }
+            6 => {
+                a.remove(0, at, fits).unwrap();
+                self.now.drain(bytes(at)..bytes(at + fits));
+            }
+            7 => {
+                let rows = if self.rng.below(3) == 0 { at } else { have - n.min(have) };
+                a.resize(&[rows, 5]).unwrap();
+                self.now.truncate(bytes(rows));
+            }
+            8..10 => {
+                a.commit().unwrap();
+                self.committed = self.now.clone();
+            }
+            10 => {
+                // what was not committed is gone
+                self.writer = None;
+                self.writer = Some(opened(&self.disk.folder(), Mode::Append).unwrap());
+                self.now = self.committed.clone();
+            }
+            _ => {
+                let reader = opened(&self.disk.folder(), Mode::Read).unwrap();
+                assert!(content(&reader) == self.committed);
+            }
+        }
+        assert!(content(self.writer.as_ref().unwrap()) == self.now);
+    }
+}
+
+#[test]
+fn random_operations_do_what_they_do_to_a_vector() {
+    for seed in 0..60 {
+        let mut rng = Rng(seed * 7919 + 1);
+        (0..9).for_each(|_| _ = rng.draw());
+        let disk = base(seed);
+        let now = noise(1, seed * ROW);
+        let writer = Some(opened(&disk.folder(), Mode::Append).unwrap());
+        let mut run = Run { rng, disk, writer, committed: now.clone(), now };
+        (0..40).for_each(|_| run.step());
+        run.writer.as_mut().unwrap().commit().unwrap();
+        drop(run.writer.take());
+        let names: Vec<String> = run.disk.contents().keys().map(|n| n.to_string_lossy().into_owned()).collect();
+        assert!(!names.iter().any(|n| n.contains("holdall")), "{names:?}");
+        // the last chunk, and no other, has rows that do not count
+        assert_eq!(names.iter().filter(|n| n.ends_with(".blp")).count(), run.now.len().div_ceil((CHUNK * ROW) as usize), "{names:?}");
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let disk = base(ROWS);
+    let f = disk.folder();
+    let status = |r: Result<Array>| r.err().map(|e| e.status);
+    assert_eq!(status(new(&f, Mode::New, &[3, 5])), Some(Status::Exists));
+    assert_eq!(status(new(&f, Mode::Append, &[3, 5])), Some(Status::Argument));
+    assert_eq!(status(new(&f, Mode::Replace, &[])), Some(Status::Argument));
+    assert_eq!(status(new(&f, Mode::Replace, &[3, 4])), Some(Status::Unsupported));
+    let mut a = opened(&f, Mode::Append).unwrap();
+    let unsupported = |r: Result<()>| assert_eq!(r.unwrap_err().status, Status::Unsupported);
+    unsupported(a.resize(&[ROWS, 6]));
+    unsupported(a.resize(&[ROWS, 4]));
+    unsupported(a.insert(1, 0, 1, &noise(1, ROWS * 4)));
+    unsupported(a.remove(1, 0, 1));
+    assert_eq!(a.attr_set("n", b"{").unwrap_err().status, Status::Argument);
+    a.commit().unwrap();
+    assert_eq!(content(&a), noise(1, ROWS * ROW));
+    // somebody without the lock
+    act(&f, |a| append(a, 3, 1)).unwrap();
+    append(&mut a, 4, 1).unwrap();
+    assert_eq!(a.commit().unwrap_err().status, Status::State);
+    let mut reader = opened(&f, Mode::Read).unwrap();
+    assert_eq!(append(&mut reader, 1, 1).unwrap_err().status, Status::State);
+}
