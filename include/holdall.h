@@ -182,6 +182,9 @@ typedef struct holdall_error {
 #define HOLDALL_OPT_CHECKSUM 13
 /* Bytes: a zstd dictionary, trained or any content. What was written with one is read with the same. */
 #define HOLDALL_OPT_DICTIONARY 14
+/* bcolz: rows that the dataset is going to have, about, by which the length of its chunks is chosen. Default: those that it
+ * is created with. */
+#define HOLDALL_OPT_EXPECTED_ROWS 16
 /* Bloscpack: 1 (default) = with a table of where the chunks are; 0: without, each is found behind the one before. */
 #define HOLDALL_OPT_OFFSETS 19
 /* Bloscpack: entries of that table (8 bytes each) kept free for appends in place. Default: 10 for each chunk, 50 at
@@ -789,12 +792,15 @@ typedef struct holdall_array holdall_array;
 /* Opens an array: its last commit, with HOLDALL_READ to be read, with HOLDALL_APPEND to be read and changed (one at a
  * time: HOLDALL_E_BUSY). Options: those of holdall_schunk_open().
  * Bloscpack files are arrays where their metadata say so, as those of NumPy arrays do. Folders are arrays that bcolz or
- * BLZ wrote, or as their papers have them; this version reads them. Of a folder just the files in `meta` and the
+ * BLZ wrote, or as their papers have them. They are made of rows, which come and go as a whole; those of the papers, and
+ * tables, can be read only. What is written goes on as it is there (codec, level, filter, checksum) where the options do
+ * not say otherwise: those of holdall_array_create(). A handle that reads sees as many rows as were committed when it was
+ * opened; where another writer changes some of them, it may see these as they are then. Of a folder just the files in `meta` and the
  * attributes are opened now, those of chunks when a call needs them: one that is missing then is HOLDALL_E_MISSING, and
  * the words name it. A column of a table is such a folder, too.
  * HOLDALL_E_TYPE: it is a superchunk or a table and no array, or has a dtype that is not known. HOLDALL_E_FORMAT: as
  * holdall_schunk_open(), and where its content is not as long as shape and dtype say; in folders also names and links
- * that lead out of them. HOLDALL_E_UNSUPPORTED: more than HOLDALL_MAX_NDIM dimensions; a folder, to be changed. */
+ * that lead out of them. HOLDALL_E_UNSUPPORTED: more than HOLDALL_MAX_NDIM dimensions; a folder that can be read only, to be changed. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_array_open(const char *path,
@@ -815,12 +821,15 @@ holdall_status holdall_array_open_io(holdall_io *io,
 
 /* Creates an array of zeros, in C order, which cost nothing before the commit. With HOLDALL_NEW nothing may be
  * there, with HOLDALL_REPLACE what is there is replaced by the first commit. Format: HOLDALL_FORMAT_BLOSCPACK; Bloscpack
- * 0.16 reads it.
+ * 0.16 reads it. HOLDALL_FORMAT_BCOLZ: a folder that bcolz and BLZ read and append to, but for what they cannot: with zstd or
+ * bitshuffle it is for bcolz alone, and complex or structured dtypes they do not open.
  * dtype: as NumPy spells it: "<f8", "|S16", "<M8[ns]", "[('a','<i4'),('b','<f8')]". shape: its length along each of
  * the ndim dimensions, 0 or more; it may grow along the first. chunks: the shape of a chunk, whose dimensions but the
  * first are those of `shape`; NULL: about HOLDALL_OPT_CHUNK_BYTES (1 MiB) of whole rows, or of whole items where a row is
- * longer. blocks: NULL.
- * Options: those of holdall_schunk_create().
+ * longer; in a folder, of whole rows, as bcolz chooses them for HOLDALL_OPT_EXPECTED_ROWS. blocks: NULL.
+ * Options: those of holdall_schunk_create(); for a folder HOLDALL_OPT_EXPECTED_ROWS, and of those the ones of opening,
+ * _DURABILITY, _LOCK, _CODEC, _LEVEL, _FILTERS, _CHUNK_BYTES, _BLOCK_BYTES and _CHECKSUM (CRC-32 by default, which
+ * other readers do not look at).
  * HOLDALL_E_TYPE: a dtype that is not known. HOLDALL_E_UNSUPPORTED: objects of Python's, another format, other chunks. */
 HOLDALL_API
 HOLDALL_USE
@@ -1004,7 +1013,8 @@ holdall_status holdall_array_remove(holdall_array *array,
  * and is there, whole, when the call is done, or not at all. mode, format, blocks: as for holdall_array_create(). chunks: as
  * there, but with any number of places of the slowest dimension (see holdall_array_order()); NULL: HOLDALL_OPT_CHUNK_BYTES,
  * or as here.
- * Options: those of holdall_schunk_create(). Codec, filter and checksum that are not given are as here (_FILTERS and _CODEC as
+ * HOLDALL_FORMAT_BCOLZ: options, and what is not given, as for holdall_array_create(); the array must be in C order.
+ * Else options: those of holdall_schunk_create(). Codec, filter and checksum that are not given are as here (_FILTERS and _CODEC as
  * the last chunk has them; CRC-32 for a file without checksums); the level is 5, the layout that of version 3. Progress is
  * told in bytes.
  * HOLDALL_E_ARGUMENT: path is this array's own file. HOLDALL_E_UNSUPPORTED: HOLDALL_OPT_FORMAT_VERSION 1 or 2, which have no
@@ -1078,7 +1088,7 @@ holdall_status holdall_array_attr_get(const holdall_array *array,
                                       holdall_error *err);
 
 /* Sets a named value, from the next commit on. Bloscpack: "" alone, which cannot be removed: JSON of an object in which
- * dtype, shape, order and container stay what they are; anything may stand beside them. */
+ * dtype, shape, order and container stay what they are; anything may stand beside them. Folders: any name, any JSON. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_array_attr_set(holdall_array *array,

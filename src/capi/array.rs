@@ -8,6 +8,7 @@ use super::schunk::{copy_to, mode_of, or_skipped};
 use crate::array::numpy_meta::Order;
 use crate::array::rows::Array;
 use crate::array::selection::MAX_NDIM;
+use crate::dataset::create::{self, Kindred};
 use crate::dataset::open;
 use crate::error::{Result, fail};
 use std::ffi::{CString, OsStr, c_char, c_void};
@@ -75,12 +76,15 @@ fn destination<'a>(dst: *mut c_void, n: usize) -> Result<&'a mut [u8]> {
 /// Opens an array: its last commit, with HOLDALL_READ to be read, with HOLDALL_APPEND to be read and changed (one at a
 /// time: HOLDALL_E_BUSY). Options: those of holdall_schunk_open().
 /// Bloscpack files are arrays where their metadata say so, as those of NumPy arrays do. Folders are arrays that bcolz or
-/// BLZ wrote, or as their papers have them; this version reads them. Of a folder just the files in `meta` and the
+/// BLZ wrote, or as their papers have them. They are made of rows, which come and go as a whole; those of the papers, and
+/// tables, can be read only. What is written goes on as it is there (codec, level, filter, checksum) where the options do
+/// not say otherwise: those of holdall_array_create(). A handle that reads sees as many rows as were committed when it was
+/// opened; where another writer changes some of them, it may see these as they are then. Of a folder just the files in `meta` and the
 /// attributes are opened now, those of chunks when a call needs them: one that is missing then is HOLDALL_E_MISSING, and
 /// the words name it. A column of a table is such a folder, too.
 /// HOLDALL_E_TYPE: it is a superchunk or a table and no array, or has a dtype that is not known. HOLDALL_E_FORMAT: as
 /// holdall_schunk_open(), and where its content is not as long as shape and dtype say; in folders also names and links
-/// that lead out of them. HOLDALL_E_UNSUPPORTED: more than HOLDALL_MAX_NDIM dimensions; a folder, to be changed.
+/// that lead out of them. HOLDALL_E_UNSUPPORTED: more than HOLDALL_MAX_NDIM dimensions; a folder that can be read only, to be changed.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_open(
@@ -112,38 +116,39 @@ pub unsafe extern "C" fn holdall_array_open_io(
     })
 }
 
-/// Dtype, shape, and the shape of a chunk.
-type Grid<'a> = (&'a str, &'a [u64], Option<&'a [u64]>);
-
-fn only_rows(format: holdall_format, blocks: *const u64) -> Result<()> {
-    if format != HOLDALL_FORMAT_BLOSCPACK {
-        return Err(fail!(Unsupported, "format {format}: this version creates arrays as HOLDALL_FORMAT_BLOSCPACK"));
+/// Is it to be a dataset?
+fn is_dataset(format: holdall_format, blocks: *const u64) -> Result<bool> {
+    if !matches!(format, HOLDALL_FORMAT_BLOSCPACK | HOLDALL_FORMAT_BCOLZ) {
+        let known = "HOLDALL_FORMAT_BLOSCPACK and HOLDALL_FORMAT_BCOLZ";
+        return Err(fail!(Unsupported, "format {format}: this version creates arrays as {known}"));
     }
     if !blocks.is_null() {
-        return Err(fail!(Unsupported, "blocks: Bloscpack has HOLDALL_OPT_BLOCK_BYTES in their place"));
+        return Err(fail!(Unsupported, "blocks: HOLDALL_OPT_BLOCK_BYTES is in their place"));
     }
-    Ok(())
+    Ok(format == HOLDALL_FORMAT_BCOLZ)
 }
 
 /// What holdall_array_create() is told of the grid.
-fn grid<'a>(format: holdall_format, dtype: *const c_char, ndim: u32, [shape, chunks, blocks]: [*const u64; 3]) -> Result<Grid<'a>> {
-    only_rows(format, blocks)?;
+fn grid<'a>(dtype: *const c_char, ndim: u32, [shape, chunks]: [*const u64; 2]) -> Result<Kindred<'a>> {
     if ndim > HOLDALL_MAX_NDIM {
         return Err(fail!(Argument, "{ndim} dimensions: at most HOLDALL_MAX_NDIM, {HOLDALL_MAX_NDIM}"));
     }
     let dtype = string(dtype, "dtype")?.to_str().ok_or_else(|| fail!(Argument, "dtype is no UTF-8"))?;
     let chunks = if chunks.is_null() { None } else { Some(slice(chunks, ndim as usize, "chunks")?) };
-    Ok((dtype, slice(shape, ndim as usize, "shape")?, chunks))
+    Ok(Kindred { dtype, shape: slice(shape, ndim as usize, "shape")?, chunks })
 }
 
 /// Creates an array of zeros, in C order, which cost nothing before the commit. With HOLDALL_NEW nothing may be
 /// there, with HOLDALL_REPLACE what is there is replaced by the first commit. Format: HOLDALL_FORMAT_BLOSCPACK; Bloscpack
-/// 0.16 reads it.
+/// 0.16 reads it. HOLDALL_FORMAT_BCOLZ: a folder that bcolz and BLZ read and append to, but for what they cannot: with zstd or
+/// bitshuffle it is for bcolz alone, and complex or structured dtypes they do not open.
 /// dtype: as NumPy spells it: "<f8", "|S16", "<M8[ns]", "[('a','<i4'),('b','<f8')]". shape: its length along each of
 /// the ndim dimensions, 0 or more; it may grow along the first. chunks: the shape of a chunk, whose dimensions but the
 /// first are those of `shape`; NULL: about HOLDALL_OPT_CHUNK_BYTES (1 MiB) of whole rows, or of whole items where a row is
-/// longer. blocks: NULL.
-/// Options: those of holdall_schunk_create().
+/// longer; in a folder, of whole rows, as bcolz chooses them for HOLDALL_OPT_EXPECTED_ROWS. blocks: NULL.
+/// Options: those of holdall_schunk_create(); for a folder HOLDALL_OPT_EXPECTED_ROWS, and of those the ones of opening,
+/// _DURABILITY, _LOCK, _CODEC, _LEVEL, _FILTERS, _CHUNK_BYTES, _BLOCK_BYTES and _CHECKSUM (CRC-32 by default, which
+/// other readers do not look at).
 /// HOLDALL_E_TYPE: a dtype that is not known. HOLDALL_E_UNSUPPORTED: objects of Python's, another format, other chunks.
 #[unsafe(no_mangle)]
 #[must_use]
@@ -162,8 +167,14 @@ pub unsafe extern "C" fn holdall_array_create(
 ) -> holdall_status {
     guard(err, || {
         give(out, || {
-            let (dtype, shape, chunks) = grid(format, dtype, ndim, [shape, chunks, blocks])?;
-            Array::create(string(path, "path")?, mode_of(mode)?, dtype, shape, chunks, &chosen(options)).map(array_handle)
+            let (folder, new) = (is_dataset(format, blocks)?, grid(dtype, ndim, [shape, chunks])?);
+            let (path, mode, options) = (string(path, "path")?, mode_of(mode)?, chosen(options));
+            let array = if folder {
+                create::create(path, mode, &new, &options)
+            } else {
+                Array::create(path, mode, new.dtype, new.shape, new.chunks, &options)
+            };
+            array.map(array_handle)
         })
     })
 }
@@ -186,9 +197,13 @@ pub unsafe extern "C" fn holdall_array_create_io(
 ) -> holdall_status {
     guard(err, || {
         give(out, || {
-            let (dtype, shape, chunks) = grid(format, dtype, ndim, [shape, chunks, blocks])?;
+            let (folder, new) = (is_dataset(format, blocks)?, grid(dtype, ndim, [shape, chunks])?);
             let io = borrow(io.cast_const()).ok_or_else(|| fail!(Argument, "io is NULL"))?;
-            Array::create_in(&io.folder, OsStr::new(""), mode_of(mode)?, dtype, shape, chunks, &chosen(options)).map(array_handle)
+            let (mode, options) = (mode_of(mode)?, chosen(options));
+            if folder {
+                return create::create_in(&io.folder, mode, &new, &options).map(array_handle);
+            }
+            Array::create_in(&io.folder, OsStr::new(""), mode, new.dtype, new.shape, new.chunks, &options).map(array_handle)
         })
     })
 }
@@ -438,7 +453,8 @@ pub unsafe extern "C" fn holdall_array_remove(array: *mut holdall_array, axis: u
 /// and is there, whole, when the call is done, or not at all. mode, format, blocks: as for holdall_array_create(). chunks: as
 /// there, but with any number of places of the slowest dimension (see holdall_array_order()); NULL: HOLDALL_OPT_CHUNK_BYTES,
 /// or as here.
-/// Options: those of holdall_schunk_create(). Codec, filter and checksum that are not given are as here (_FILTERS and _CODEC as
+/// HOLDALL_FORMAT_BCOLZ: options, and what is not given, as for holdall_array_create(); the array must be in C order.
+/// Else options: those of holdall_schunk_create(). Codec, filter and checksum that are not given are as here (_FILTERS and _CODEC as
 /// the last chunk has them; CRC-32 for a file without checksums); the level is 5, the layout that of version 3. Progress is
 /// told in bytes.
 /// HOLDALL_E_ARGUMENT: path is this array's own file. HOLDALL_E_UNSUPPORTED: HOLDALL_OPT_FORMAT_VERSION 1 or 2, which have no
@@ -457,8 +473,11 @@ pub unsafe extern "C" fn holdall_array_copy(
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_handle(borrow(array), err, |a| {
-        only_rows(format, blocks)?;
-        a.inner.copy(copy_to(path, mode, options)?, numbers(chunks, &a.inner, "chunks")?).map(or_skipped)
+        let chosen_chunks = numbers(chunks, &a.inner, "chunks")?;
+        if is_dataset(format, blocks)? {
+            return create::copy(&a.inner, string(path, "path")?, mode_of(mode)?, chosen_chunks, &chosen(options)).map(or_skipped);
+        }
+        a.inner.copy(copy_to(path, mode, options)?, chosen_chunks).map(or_skipped)
     })
 }
 
@@ -553,7 +572,7 @@ pub(super) fn give_bytes(found: Option<&[u8]>, value: *mut *const c_void, n: *mu
 }
 
 /// Sets a named value, from the next commit on. Bloscpack: "" alone, which cannot be removed: JSON of an object in which
-/// dtype, shape, order and container stay what they are; anything may stand beside them.
+/// dtype, shape, order and container stay what they are; anything may stand beside them. Folders: any name, any JSON.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_attr_set(
@@ -564,10 +583,16 @@ pub unsafe extern "C" fn holdall_array_attr_set(
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_handle_mut(borrow_mut(array), err, |a| {
-        if !string(name, "name")?.is_empty() {
-            return Err(fail!(Unsupported, "Bloscpack files have one value, named \"\""));
+        let (name, value) = (string(name, "name")?, slice(value.cast(), n, "value")?);
+        if a.inner.store().meta()?.is_some() {
+            if !name.is_empty() {
+                return Err(fail!(Unsupported, "Bloscpack files have one value, named \"\""));
+            }
+            a.inner.meta_set(value)?;
+        } else {
+            a.inner.attr_set(name.to_str().ok_or_else(|| fail!(Argument, "name is no UTF-8"))?, value)?;
+            a.names = c_names(a.inner.store().attr_names());
         }
-        a.inner.meta_set(slice(value.cast(), n, "value")?)?;
         Ok(HOLDALL_OK)
     })
 }

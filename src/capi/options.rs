@@ -54,6 +54,9 @@ pub const HOLDALL_OPT_BLOCK_BYTES: i32 = 12;
 pub const HOLDALL_OPT_CHECKSUM: i32 = 13;
 /// Bytes: a zstd dictionary, trained or any content. What was written with one is read with the same.
 pub const HOLDALL_OPT_DICTIONARY: i32 = 14;
+/// bcolz: rows that the dataset is going to have, about, by which the length of its chunks is chosen. Default: those that it
+/// is created with.
+pub const HOLDALL_OPT_EXPECTED_ROWS: i32 = 16;
 /// Bloscpack: 1 (default) = with a table of where the chunks are; 0: without, each is found behind the one before.
 pub const HOLDALL_OPT_OFFSETS: i32 = 19;
 /// Bloscpack: entries of that table (8 bytes each) kept free for appends in place. Default: 10 for each chunk, 50 at

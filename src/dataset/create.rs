@@ -12,6 +12,7 @@ use super::open::ROOTDIRS;
 use super::place::Place;
 use super::superchunks;
 use crate::array::dtype::{Dtype, Kind, Type};
+use crate::array::numpy_meta::Order;
 use crate::array::rows::Array;
 use crate::array::selection::MAX_NDIM;
 use crate::blosc::{Codec, Params};
@@ -19,6 +20,7 @@ use crate::checksum::Sum;
 use crate::error::{Error, Result, Status, fail};
 use crate::io::{Folder, file};
 use crate::json::Value;
+use crate::memory;
 use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::{self, Mode, OPEN_OPTIONS};
 use std::ffi::OsStr;
@@ -29,6 +31,9 @@ use std::sync::Arc;
 pub const WRITE_OPTIONS: &[Opt] = &[Opt::Durability, Opt::Lock, Opt::Codec, Opt::Level, Opt::Filters, Opt::BlockBytes];
 /// Options that only creating knows.
 const CREATE_OPTIONS: &[Opt] = &[Opt::ChunkBytes, Opt::Checksum, Opt::ExpectedRows];
+
+/// Content that a copy has in memory at once.
+const PIECE: u64 = 16 << 20;
 
 /// What a new array is.
 #[derive(Clone, Copy, Debug)]
@@ -94,6 +99,38 @@ fn create_at(place: &Place, mode: Mode, new: &Kindred, options: &Options) -> Res
     let none: Vec<u64> = new.shape.iter().enumerate().map(|(i, n)| if i == 0 { 0 } else { *n }).collect();
     let meta = Meta::new(storage, none)?;
     ArrayFile::open_for_writing(place, meta, &How::new(&for_reading(options), place), options, writer)
+}
+
+/// Copies an array, as it is here and now, with its attributes. True: some of it was damaged, and is zeros, as was wished.
+pub fn copy(from: &Array, path: &OsStr, mode: Mode, chunks: Option<&[u64]>, options: &Options) -> Result<bool> {
+    if from.order() != Order::C {
+        return Err(fail!(Unsupported, "{}: items in Fortran order: a dataset has them in C order", from.store().name()));
+    }
+    let (rows, row) = from.shape().split_first().ok_or_else(|| fail!(Unsupported, "an array without dimensions: a dataset has some"))?;
+    let mut options = options.clone();
+    if options.given(Opt::ExpectedRows).is_none() {
+        options.set(Opt::ExpectedRows, i64::try_from(*rows).unwrap_or(i64::MAX))?;
+    }
+    let (dtype, none) = (from.dtype_text(), [&[0], row].concat());
+    let mut new = create(path, mode, &Kindred { dtype: &dtype, shape: &none, chunks }, &options)?;
+    for name in from.store().attr_names().into_iter().filter(|n| !n.is_empty()) {
+        new.attr_set(name, from.store().attr(name)?.unwrap_or_default())?;
+    }
+    let bytes = from.nbytes() / rows.max(&1);
+    let most = (PIECE / bytes.max(1)).max(1);
+    let mut buffer = memory::zeroed(memory::allow(most.min(*rows).saturating_mul(bytes), options.memory_limit(), "some rows")?)?;
+    let (mut at, mut bad, mut start) = (0, false, vec![0; from.shape().len()]);
+    while at < *rows {
+        let n = most.min(rows - at);
+        let part = buffer.get_mut(..(n * bytes) as usize).unwrap_or_default();
+        start.first_mut().into_iter().for_each(|s| *s = at);
+        bad |= from.read(&start, &[&[n], row].concat(), None, part, None)?;
+        new.append(0, n, part)?;
+        at += n;
+        options.progress(at * bytes, from.nbytes())?;
+    }
+    new.commit()?;
+    Ok(bad)
 }
 
 /// Refuses to write where something else is.
