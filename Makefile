@@ -98,7 +98,7 @@ check-peers: stage venv
 	done
 
 venv:
-	@PYTHON=$(PYTHON) sh cmake/venv.sh $(VENV) bagz==0.3.8 blosc==1.11.4 blosc2==4.14.1 bloscpack==0.16.0 numpy
+	@PYTHON=$(PYTHON) sh cmake/venv.sh $(VENV) bagz==0.3.8 bcolz-zipline==1.13.0 blosc==1.11.4 blosc2==4.14.1 bloscpack==0.16.0 numpy
 
 bench: need-bench build stage venv
 	@$(VENV)/bin/python tests/bench/bench.py

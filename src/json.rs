@@ -105,6 +105,19 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
+/// JSON with all beyond ASCII escaped: it stands in strings alone.
+pub fn escaped(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        if c.is_ascii() {
+            out.push(c);
+        } else {
+            c.encode_utf16(&mut [0; 2]).iter().for_each(|u| out.push_str(&format!("\\u{u:04x}")));
+        }
+    }
+    out
+}
+
 /// As Python writes it, without spaces.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -61,9 +61,9 @@ impl Attrs {
         Ok(())
     }
 
-    /// The text of the tools' file.
+    /// The text of the tools' file, in ASCII, as bcolz wants it.
     pub fn to_json(&self) -> String {
-        let one = |(name, value): &(String, Vec<u8>)| format!("{}: {}", json::Quoted(name), String::from_utf8_lossy(value));
+        let one = |(name, value): &(String, Vec<u8>)| format!("{}: {}", json::Quoted(name), json::escaped(&String::from_utf8_lossy(value)));
         format!("{{{}}}\n", self.0.iter().map(one).collect::<Vec<_>>().join(", "))
     }
 

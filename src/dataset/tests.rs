@@ -4,10 +4,11 @@ use super::create::{self, Kindred};
 use super::open;
 use crate::array::rows::Array;
 use crate::error::{Result, Status};
-use crate::io::Folder;
 use crate::io::sim::{self, Rng, Scene, SimDisk, Tally};
+use crate::io::{Access, Folder};
 use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::Mode;
+use std::ffi::OsStr;
 use std::sync::Arc;
 
 /// Rows, bytes of each (5 items of 4), and rows of a chunk.
@@ -295,6 +296,10 @@ fn what_does_not_fit_is_refused() {
     unsupported(a.insert(1, 0, 1, &noise(1, ROWS * 4)));
     unsupported(a.remove(1, 0, 1));
     assert_eq!(a.attr_set("n", b"{").unwrap_err().status, Status::Argument);
+    a.attr_set("\u{e9}", "\"\u{1f600}\"".as_bytes()).unwrap();
+    a.commit().unwrap();
+    assert_eq!(f.open(OsStr::new("__attrs__"), Access::Read).unwrap().size().unwrap(), 27);
+    assert!(disk.contents().values().all(|text| !text.starts_with(b"{") || text.is_ascii()));
     a.commit().unwrap();
     assert_eq!(content(&a), noise(1, ROWS * ROW));
     // somebody without the lock

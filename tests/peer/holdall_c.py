@@ -17,13 +17,13 @@ E_FORMAT, E_CHECKSUM, E_VERSION, E_CODEC, E_TYPE, E_RANGE, E_STATE = range(-8, -
 E_LIMIT, E_CANCELLED, E_CALLBACK, E_BUSY, E_UNSUPPORTED = range(-15, -20, -1)
 READ, APPEND, NEW, REPLACE = range(4)
 CODEC_NONE, CODEC_BLOSCLZ, CODEC_LZ4, CODEC_LZ4HC, CODEC_SNAPPY, CODEC_ZLIB, CODEC_ZSTD = range(7)
-FORMAT_BLOSCPACK = 1
+FORMAT_BLOSCPACK, FORMAT_BCOLZ = 1, 2
 SUM_NONE, SUM_CRC32, SUM_SHA256, SUM_ZSTD = 0, 2, 6, 9
 TAIL, SEPARATE = 0, 1
 IO_READ, IO_MAP = 0, 1
 OPTIONS = dict(
     threads=1, memory_limit=2, io=3, verify=4, skip_damaged=5, durability=6, lock=7, codec=8, level=9,
-    filters=10, chunk_bytes=11, block_bytes=12, checksum=13, dictionary=14, offsets=19, spare_chunks=20, spare_bytes=21,
+    filters=10, chunk_bytes=11, block_bytes=12, checksum=13, dictionary=14, expected_rows=16, offsets=19, spare_chunks=20, spare_bytes=21,
     format_version=22, limits=23, limits_cache=24, shards=25,
 )  # fmt: skip
 
@@ -99,6 +99,7 @@ CALLS = {
     "array_copy": (STATUS, P, c.c_char_p, c.c_int32, c.c_int32, P, P, P, ERR),
     "array_resize": (STATUS, P, P, ERR),
     "array_commit": (STATUS, P, ERR),
+    "array_attr_set": (STATUS, P, c.c_char_p, c.c_char_p, SIZE, ERR),
     "bag_open": (STATUS, c.c_char_p, P, c.POINTER(P), ERR),
     "bag_slice": (STATUS, P, U64, c.c_int64, U64, c.POINTER(P), ERR),
     "bag_close": (None, P),
@@ -401,10 +402,10 @@ class Array(Handle):
         super().__init__(out)
 
     @classmethod
-    def create(cls, path, dtype, shape, mode=NEW, **options):
+    def create(cls, path, dtype, shape, mode=NEW, format=FORMAT_BLOSCPACK, **options):
         out = P()
         with Options(**options) as o:
-            call("array_create", os.fsencode(path), mode, FORMAT_BLOSCPACK, dtype.encode(), len(shape), _numbers(U64, shape), None, None, o,
+            call("array_create", os.fsencode(path), mode, format, dtype.encode(), len(shape), _numbers(U64, shape), None, None, o,
                  c.byref(out))  # fmt: skip
         array = cls.__new__(cls)
         Handle.__init__(array, out)
@@ -445,6 +446,9 @@ class Array(Handle):
 
     def remove(self, axis, at, count):
         call("array_remove", self._handle, axis, at, count)
+
+    def attr_set(self, name, value):
+        call("array_attr_set", self._handle, name.encode(), value, len(value))
 
     def resize(self, shape):
         call("array_resize", self._handle, _numbers(U64, shape))
