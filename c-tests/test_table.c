@@ -100,7 +100,8 @@ static void a_folder_is_an_array(void)
     CHECK(t == NULL);
     GIVES(HOLDALL_E_TYPE, holdall_table_open(in_tmp("copy.blp"), HOLDALL_READ, NULL, &t, &err));
     GIVES(HOLDALL_E_MISSING, holdall_table_open(in_tmp("nowhere"), HOLDALL_READ, NULL, &t, &err));
-    GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_open(dataset("bcolz/bcolz121_chunks/leftover"), HOLDALL_APPEND, NULL, &a, &err));
+    GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_open(dataset("bcolz/bcolz121_object/obj"), HOLDALL_APPEND, NULL, &a, &err));
+    GIVES(HOLDALL_E_TYPE, holdall_array_open(dataset("bcolz/bcolz121_table/t_attrs"), HOLDALL_APPEND, NULL, &a, &err));
     GIVES(HOLDALL_E_ARGUMENT, holdall_table_open(NULL, HOLDALL_READ, NULL, &t, &err));
     GIVES(HOLDALL_E_FORMAT, holdall_array_open(in_tmp("d"), HOLDALL_READ, NULL, &a, &err));
     GIVES(HOLDALL_E_UNSUPPORTED, holdall_repair(dataset("bcolz/bcolz121_chunks/leftover"), NULL, NULL, NULL, &err));
@@ -283,8 +284,91 @@ static void a_table_in_storage_of_the_callers(void)
     folder_clear(&f);
 }
 
+/* Rows 0 to n of two columns: what is at i is i, but for the first. */
+static void check_rows(holdall_array *a, uint64_t n, int32_t first)
+{
+    int32_t rows[4000];
+    CHECK(holdall_array_ndim(a) == 2 && holdall_array_shape(a)[0] == n && holdall_array_shape(a)[1] == 2);
+    OK(holdall_array_read(a, SHAPE(0, 0), SHAPE(n, 2), NULL, rows, NULL, n * 8, &err));
+    for (int32_t i = 0; (uint64_t)i < 2 * n; i++)
+        EQUAL(rows[i], i == 0 ? first : i);
+}
+
+static void change(holdall_array *a, holdall_io *io)
+{
+    int32_t rows[4000];
+    for (int i = 0; i < 4000; i++)
+        rows[i] = i;
+    OK(holdall_array_append(a, 0, 1000, rows, 8000, &err));
+    OK(holdall_array_commit(a, &err));
+    OK(holdall_array_append(a, 0, 500, rows + 2000, 4000, &err));
+    OK(holdall_array_write(a, SHAPE(0, 0), SHAPE(1, 1), NULL, (int32_t[]){-5}, NULL, 4, &err));
+    OK(holdall_array_attr_set(a, "unit", "\"mm\"", 4, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_array_attr_set(a, "unit", "mm", 2, &err));
+    GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_resize(a, SHAPE(1500, 3), &err));
+    holdall_array *reader;
+    if (io == NULL)
+        OK(holdall_array_open(in_tmp("new"), HOLDALL_READ, NULL, &reader, &err));
+    else
+        OK(holdall_array_open_io(io, HOLDALL_READ, NULL, &reader, &err));
+    check_rows(reader, 1000, 0);
+    holdall_array_close(reader);
+    OK(holdall_array_commit(a, &err));
+    check_rows(a, 1500, -5);
+    holdall_array_close(a);
+}
+
+static void a_folder_is_made_and_changed(void)
+{
+    const holdall_format bcolz = HOLDALL_FORMAT_BCOLZ;
+    holdall_array *a, *other;
+    GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_create(in_tmp("new"), HOLDALL_NEW, bcolz, "<i4", 2, SHAPE(0, 2), SHAPE(10, 1), NULL, NULL, &a, &err));
+    OK(holdall_array_create(in_tmp("new"), HOLDALL_NEW, bcolz, "<i4", 2, SHAPE(0, 2), SHAPE(300, 2), NULL, NULL, &a, &err));
+    holdall_array_close(a);
+    CHECK(access(in_tmp("new"), F_OK) != 0);
+    OK(holdall_array_create(in_tmp("new"), HOLDALL_NEW, bcolz, "<i4", 2, SHAPE(0, 2), SHAPE(300, 2), NULL, NULL, &a, &err));
+    GIVES(HOLDALL_E_BUSY, holdall_array_create(in_tmp("new"), HOLDALL_NEW, bcolz, "<i4", 1, SHAPE(0), NULL, NULL, NULL, &other, &err));
+    change(a, NULL);
+    GIVES(HOLDALL_E_EXISTS, holdall_array_create(in_tmp("new"), HOLDALL_NEW, bcolz, "<i4", 1, SHAPE(0), NULL, NULL, NULL, &other, &err));
+    OK(holdall_array_open(in_tmp("new"), HOLDALL_APPEND, NULL, &a, &err));
+    OK(holdall_array_remove(a, 0, 700, 800, &err));
+    OK(holdall_array_commit(a, &err));
+    holdall_array_close(a);
+    OK(holdall_array_open(in_tmp("new"), HOLDALL_READ, NULL, &a, &err));
+    check_rows(a, 700, -5);
+    const void *value;
+    size_t n;
+    OK(holdall_array_attr_get(a, "unit", &value, &n, &err));
+    CHECK(is_value(HOLDALL_OK, value, n, "\"mm\""));
+    OK(holdall_array_copy(a, in_tmp("file.blp"), HOLDALL_NEW, HOLDALL_FORMAT_BLOSCPACK, NULL, NULL, NULL, &err));
+    holdall_array_close(a);
+    OK(holdall_array_open(in_tmp("file.blp"), HOLDALL_READ, NULL, &a, &err));
+    OK(holdall_array_copy(a, in_tmp("new"), HOLDALL_REPLACE, bcolz, NULL, NULL, NULL, &err));
+    holdall_array_close(a);
+    OK(holdall_array_open(in_tmp("new"), HOLDALL_READ, NULL, &a, &err));
+    check_rows(a, 700, -5);
+    EQUAL(holdall_array_attr_get(a, "unit", &value, &n, &err), HOLDALL_NOT_FOUND);
+    holdall_array_close(a);
+    uint64_t faults = 0, sound = 0, bad = 0, unchecked = 0;
+    OK(holdall_verify(in_tmp("new"), NULL, count_fault, &faults, &sound, &bad, &unchecked, &err));
+    CHECK(sound > 0 && bad == 0 && unchecked == 0);
+}
+
+static void a_folder_is_made_in_storage_of_the_callers(void)
+{
+    folder f = FOLDER;
+    holdall_io *io = folder_io(&f);
+    holdall_array *a;
+    OK(holdall_array_create_io(io, HOLDALL_NEW, HOLDALL_FORMAT_BCOLZ, "<i4", 2, SHAPE(0, 2), SHAPE(300, 2), NULL, NULL, &a, &err));
+    change(a, io);
+    holdall_io_close(io);
+    folder_clear(&f);
+}
+
 int main(void)
 {
+    RUN(a_folder_is_made_and_changed);
+    RUN(a_folder_is_made_in_storage_of_the_callers);
     if (!unpack())
         return 0;
     RUN(a_folder_is_an_array);
