@@ -421,8 +421,10 @@ holdall_status holdall_identify(const char *path,
 /* Reads everything at a path (or spec) and checks every length and checksum, to the end; each fault goes
  * to `fault` (NULL: none is told). Then *sound, *bad and *unchecked (each may be NULL) are how many records
  * or chunks are sound, cannot be read (chunks that the header counts and that are not there, too, of which one fault
- * is told), and can be read but have no checksum.
- * What begins as a Bloscpack file is looked at as a superchunk, all else as a bag.
+ * is told), and can be read but have no checksum; they are set also where it returns that there are faults. *bad may be 0
+ * although the file is damaged, in its header or metadata: the status tells.
+ * What begins as a Bloscpack file is looked at as a superchunk, all else as a bag. Metadata that make it an array must
+ * say as many bytes as the content has.
  * Bags: takes the options of holdall_bag_open() but HOLDALL_OPT_VERIFY and _SKIP_DAMAGED. Superchunks:
  * HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO. Superchunks in storage of the caller's: see HOLDALL_OPT_VERIFY 2.
  * HOLDALL_OK: sound. Else the status and words of the first fault; what cannot be opened is one. */
@@ -446,8 +448,12 @@ holdall_status holdall_verify(const char *path,
  * Options: HOLDALL_OPT_BAG_LIMITS, _CODEC, _DICTIONARY, _MEMORY_LIMIT, _DURABILITY, _LOCK.
  * Or the superchunk at this path: chunks that are sound stay; a damaged one among them becomes zeros, so that the others
  * keep their places; those that are missing at the end are cut off, damaged metadata go, header and offsets are put
- * right. *kept and *dropped are then chunks. Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _DURABILITY, _LOCK.
- * HOLDALL_E_FORMAT: it cannot be repaired, and nothing was changed; HOLDALL_E_CODEC, _VERSION, _UNSUPPORTED: nor is that done to chunks
+ * right. Where the metadata make it an array, and its content is shorter than shape and dtype say, zeros are put behind it
+ * instead, so that it opens as that array (content that is longer stays as it is: nobody knows what is right).
+ * *kept and *dropped are then chunks, those that are zeros now and metadata that are gone (1) among the dropped: where
+ * *dropped is 0, nothing was lost. Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _DURABILITY, _LOCK.
+ * HOLDALL_E_FORMAT: it cannot be repaired (nothing of it is sound, it cannot be told which chunks are missing, or it
+ * says to have lost more than it can have held), and nothing was changed; HOLDALL_E_CODEC, _VERSION, _UNSUPPORTED: nor is that done to chunks
  * that seem sound, of a kind that is not known. HOLDALL_E_BUSY: a writer is at work. */
 HOLDALL_API
 HOLDALL_USE
@@ -779,7 +785,9 @@ typedef struct holdall_array holdall_array;
  * time: HOLDALL_E_BUSY). Options: those of holdall_schunk_open().
  * Bloscpack files are arrays where their metadata say so, as those of NumPy arrays do.
  * HOLDALL_E_TYPE: it is a superchunk and no array, or has a dtype that is not known. HOLDALL_E_FORMAT: as
- * holdall_schunk_open(), and where its content is not as long as shape and dtype say. HOLDALL_E_UNSUPPORTED: more than
+ * holdall_schunk_open(), and where its content is not as long as shape and dtype say; with HOLDALL_OPT_SKIP_DAMAGED what
+ * is missing at its end reads as zeros (HOLDALL_NOT_FOUND), as damaged chunks do, unless it is more than the file can have
+ * held. HOLDALL_E_UNSUPPORTED: more than
  * HOLDALL_MAX_NDIM dimensions. */
 HOLDALL_API
 HOLDALL_USE

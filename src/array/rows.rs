@@ -53,20 +53,12 @@ impl Array {
         if ndim > MAX_NDIM {
             return Err(fail!(Unsupported, "{}: an array of {ndim} dimensions: at most {MAX_NDIM} are supported", file.name()));
         }
-        let size = meta.dtype.item.size;
-        match meta.nbytes() {
-            Some(n) if n == have => Ok(Array::with(file, meta, have, options)),
-            Some(n) => {
-                let shape = &meta.shape;
-                Err(fail!(Format, "{}: items of {size} bytes in the shape {shape:?} are {n} bytes, the content has {have}", file.name()))
-            }
-            None => Err(fail!(
-                Format,
-                "{}: items of {size} bytes in the shape {:?} are more than 2^64 bytes, the content has {have}",
-                file.name(),
-                meta.shape
-            )),
-        }
+        let len = match meta.check(have) {
+            Ok(()) => have,
+            // the chunks that are missing are zeros
+            Err(e) => meta.nbytes().filter(|n| file.stands_for(*n)).ok_or_else(|| e.within(file.name()))?,
+        };
+        Ok(Array::with(file, meta, len, options))
     }
 
     fn with(file: Bloscpack, meta: ArrayMeta, len: u64, options: &Options) -> Array {
@@ -379,6 +371,7 @@ impl Array {
     /// Makes all changes durable and visible, content and shape together. On failure the file is as the last commit
     /// left it.
     pub fn commit(&mut self) -> Result<()> {
+        self.content.refuse_short()?;
         self.content.settle()?;
         if self.shape_changed {
             let json = with_shape(self.meta()?, &self.meta.shape)?;

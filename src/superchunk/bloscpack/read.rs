@@ -282,10 +282,17 @@ impl Bloscpack {
         self.still()?;
         // one fault tells of all that are missing
         v.bad = v.bad.saturating_add(self.missing);
-        for e in self.damage.iter().filter(|_| self.missing > 0).chain(&self.doubt).chain(&self.unsure).chain(&self.meta_damage) {
+        let shape = if self.missing > 0 { None } else { self.shape_fault() };
+        for e in self.damage.iter().filter(|_| self.missing > 0).chain(&self.doubt).chain(&self.unsure).chain(&self.meta_damage).chain(&shape) {
             fault(e);
         }
         Ok(v)
+    }
+
+    /// What speaks against metadata of an array.
+    fn shape_fault(&self) -> Option<Error> {
+        let checked = self.array().and_then(|a| a.map_or(Ok(()), |a| a.check(self.nbytes())));
+        checked.err().map(|e| e.within(self.name()))
     }
 
     /// Calls `f` with all content, piece by piece. True: as [`Bloscpack::read`].
