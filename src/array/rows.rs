@@ -419,8 +419,11 @@ fn with_chunks(meta: &ArrayMeta, len: u64, chunks: Option<&[u64]>, options: &Opt
             if unit.is_empty() || unit != chunks {
                 return Err(fail!(Unsupported, "chunks of {chunks:?}: in a Bloscpack file they are rows of {:?}", meta.shape));
             }
-            if rows == 0 || options.given(Opt::ChunkBytes).is_some() {
-                return Err(fail!(Argument, "chunks of {rows} rows, and HOLDALL_OPT_CHUNK_BYTES {:?}", options.given(Opt::ChunkBytes)));
+            if rows == 0 {
+                return Err(fail!(Argument, "chunks of {chunks:?}: a chunk has a row at least"));
+            }
+            if options.given(Opt::ChunkBytes).is_some() {
+                return Err(fail!(Argument, "HOLDALL_OPT_CHUNK_BYTES and a shape of chunks were given: only one of them can be"));
             }
             rows.saturating_mul(row)
         }
