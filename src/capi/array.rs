@@ -124,10 +124,10 @@ fn grid<'a>(format: holdall_format, dtype: *const c_char, ndim: u32, [shape, chu
 /// there, with HOLDALL_REPLACE what is there is replaced by the first commit. Format: HOLDALL_FORMAT_BLOSCPACK; Bloscpack
 /// 0.16 reads it.
 /// dtype: as NumPy spells it: "<f8", "|S16", "<M8[ns]", "[('a','<i4'),('b','<f8')]". shape: its length along each of
-/// the ndim dimensions, 0 or more; it may grow along the first. chunks: the shape of a chunk, whose dimensions but the
-/// first are those of `shape`; NULL: about HOLDALL_OPT_CHUNK_BYTES (1 MiB) of whole rows, or of whole items where a row is
-/// longer. blocks: NULL.
-/// Options: those of holdall_schunk_create().
+/// the ndim dimensions, 0 or more; it can grow along any, cheaply along the slowest, the first. chunks: the shape of a
+/// chunk, whose dimensions but the first are those of `shape`; NULL: about HOLDALL_OPT_CHUNK_BYTES (1 MiB) of whole rows, or
+/// of whole items where a row is longer. blocks: NULL.
+/// Options: those of holdall_schunk_create(). HOLDALL_E_ARGUMENT: chunks and HOLDALL_OPT_CHUNK_BYTES are both given.
 /// HOLDALL_E_TYPE: a dtype that is not known. HOLDALL_E_UNSUPPORTED: objects of Python's, another format, other chunks.
 #[unsafe(no_mangle)]
 #[must_use]
@@ -271,8 +271,9 @@ pub unsafe extern "C" fn holdall_array_read(
 }
 
 /// Writes a box, from a buffer as holdall_array_read() has it; a stride of 0 repeats an item. It counts from the next
-/// commit on. Whole chunks are made anew in parallel, one that is changed in part is first decoded. On failure some of
-/// it may be written: go on from the last commit, or write it again.
+/// commit on. Whole chunks are made anew in parallel, one that is changed in part is first decoded: where that one is
+/// damaged it fails as holdall_schunk_read() does, also with HOLDALL_OPT_SKIP_DAMAGED. On failure some of it may be
+/// written: go on from the last commit, or write it again.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_write(
@@ -385,7 +386,8 @@ pub unsafe extern "C" fn holdall_array_append(
 /// limits fall together again (`count` a multiple of the rows in a chunk), in another one all of them. So put in many at
 /// once. They count from the next commit on; on failure nothing was put in.
 /// HOLDALL_E_RANGE: `at` is beyond the end. HOLDALL_E_ARGUMENT: there is no such axis, or src_size is not that of the new
-/// items. All else, about chunks that have to move: as holdall_schunk_read().
+/// items. A damaged chunk that has to be made anew: as holdall_schunk_read(), also with HOLDALL_OPT_SKIP_DAMAGED; no change
+/// takes what is damaged for zeros.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_insert(

@@ -86,7 +86,8 @@ pub extern "C" fn holdall_status_name(status: holdall_status) -> *const c_char {
 }
 
 /// What is at this path (or spec, see holdall_bag_open())? Format and kind, from the bytes; Bagz has no
-/// magic number, a file is a bag if it opens as one. *format and *kind: each may be NULL.
+/// magic number, a file is a bag if it opens as one. An array is told as what it is stored as, HOLDALL_KIND_SCHUNK;
+/// holdall_array_open() tells that it is one. *format and *kind: each may be NULL.
 /// HOLDALL_E_FORMAT: nothing that is known here.
 #[unsafe(no_mangle)]
 #[must_use]

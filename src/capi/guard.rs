@@ -26,7 +26,7 @@ pub const HOLDALL_E_ARGUMENT: i32 = -1;
 pub const HOLDALL_E_PANIC: i32 = -2;
 /// The memory could not be had.
 pub const HOLDALL_E_MEMORY: i32 = -3;
-/// The buffer is too small; the size wanted is in *n.
+/// The buffer is too small; the size wanted is in *n, where the call has one.
 pub const HOLDALL_E_BUFFER: i32 = -4;
 /// The operating system refused: see holdall_error::os_code.
 pub const HOLDALL_E_IO: i32 = -5;

@@ -105,6 +105,7 @@ impl Bloscpack {
     fn zero_damaged(&mut self) -> Result<u64> {
         let (mut bad, mut lost) = (0, 0u64);
         for i in 0..self.slots.len() {
+            self.options.progress(i as u64, self.slots.len() as u64)?;
             let slot = self.slots.get(i)?;
             if self.is_sound(slot)? {
                 continue;
@@ -114,7 +115,6 @@ impl Bloscpack {
             let zeros = memory::zeroed(memory::allow(slot.nbytes.into(), self.memory_limit, "a chunk")?)?;
             self.replace_content(i, &zeros)?;
             bad += 1;
-            self.options.progress(i as u64, self.slots.len() as u64)?;
         }
         Ok(bad)
     }
@@ -155,7 +155,7 @@ impl Bloscpack {
         let (before, zeros) = (self.chunks(), memory::zeroed(short.min(PIECE) as usize)?);
         while let Some(n) = wanted.checked_sub(self.nbytes()).filter(|n| *n > 0) {
             self.append(zeros.get(..n.min(PIECE) as usize).unwrap_or_default())?;
-            self.options.progress(self.nbytes(), wanted)?;
+            self.options.progress(self.chunks() as u64, wanted.div_ceil(self.chunk_size as u64).max(self.chunks() as u64))?;
         }
         Ok((self.chunks().saturating_sub(before) as u64).max(1))
     }
