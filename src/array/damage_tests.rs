@@ -70,7 +70,7 @@ fn what_is_missing_at_the_end_is_zeros() {
             let a = open(&disk, Mode::Read, true).unwrap();
             assert_eq!(a.shape(), [ROWS, 100]);
             let there = a.file().nbytes() / ROW;
-            assert!(there < ROWS && there % 4 == 0, "{there}");
+            assert!(there < ROWS && there.is_multiple_of(4), "{there}");
             let (bytes, bad) = rows(&a, 0, ROWS);
             let (stored, zeros) = bytes.split_at((there * ROW) as usize);
             assert!(bad && *stored == content()[..stored.len()] && zeros.iter().all(|b| *b == 0), "{cut}");

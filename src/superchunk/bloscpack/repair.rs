@@ -155,7 +155,7 @@ impl Bloscpack {
         let (before, zeros) = (self.chunks(), memory::zeroed(short.min(PIECE) as usize)?);
         while let Some(n) = wanted.checked_sub(self.nbytes()).filter(|n| *n > 0) {
             self.append(zeros.get(..n.min(PIECE) as usize).unwrap_or_default())?;
-            self.options.progress(self.chunks() as u64, wanted.div_ceil(self.chunk_size as u64).max(self.chunks() as u64))?;
+            self.options.progress(self.chunks() as u64, wanted.div_ceil(self.chunk_size.max(1) as u64).max(self.chunks() as u64))?;
         }
         Ok((self.chunks().saturating_sub(before) as u64).max(1))
     }
