@@ -48,7 +48,7 @@ impl Array {
     fn of_file(file: Bloscpack, options: &Options) -> Result<Array> {
         let meta = file.meta()?.map(ArrayMeta::read).transpose().map_err(|e| e.within(file.name()))?.flatten();
         let none = || fail!(Type, "{}: its metadata do not make it an array (\"container\":\"numpy\"); it is a superchunk", file.name());
-        let meta = meta.ok_or_else(none)?;
+        let meta = meta.ok_or_else(|| file.meta_damage().cloned().unwrap_or_else(none))?;
         let (ndim, have) = (meta.shape.len(), file.nbytes());
         if ndim > MAX_NDIM {
             return Err(fail!(Unsupported, "{}: an array of {ndim} dimensions: at most {MAX_NDIM} are supported", file.name()));

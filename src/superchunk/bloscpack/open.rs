@@ -10,7 +10,7 @@ use super::table::{BLOSC_HEADER, ChunkPlace};
 use super::{Bloscpack, DEFAULT_CHUNK};
 use crate::blosc::{self, Codec, Filter, Params, Pipeline, Target};
 use crate::checksum::Sum;
-use crate::error::{Result, fail};
+use crate::error::{Error, Result, fail};
 use crate::io::journal::{self, Container, Snapshot};
 use crate::io::lock::Lock;
 use crate::io::{Access, File, Folder, beside, file};
@@ -262,7 +262,7 @@ impl Bloscpack {
 
     /// Refuses a file that would seem to hold less, or other things, than it does.
     fn trust(&self) -> Result<()> {
-        let partial = |e: &crate::error::Error, what: &str| {
+        let partial = |e: &Error, what: &str| {
             let mut e = e.clone();
             e.message.push_str(what);
             Err(e)
@@ -360,6 +360,11 @@ impl Bloscpack {
             Some(e) if !self.skip_damaged => Err(e.clone()),
             _ => Ok(self.meta.as_deref()),
         }
+    }
+
+    /// What is wrong with the metadata, whatever the options wish.
+    pub fn meta_damage(&self) -> Option<&Error> {
+        self.meta_damage.as_ref()
     }
 
     /// Is it stored as the papers have it?
