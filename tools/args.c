@@ -55,7 +55,7 @@ static const struct flag flags[] = {
     {"format-version", F_FORMAT_VERSION, CHOICE, "1|2|3|rfc", AT(format_version), 0, 0,
      "layout of the header (default: 3)"},
     {"metadata", F_METADATA, TEXT, "FILE", AT(metadata), 0, 0, "JSON to be kept with the content"},
-    {"raw", F_RAW, SWITCH, NULL, AT(raw), 0, 0, "pack a .npy as the bytes that it is, not as an array"},
+    {"raw", F_RAW, SWITCH, NULL, AT(raw), 0, 0, "take a .npy as the bytes that it is, not as an array"},
     {"append", F_APPEND, SWITCH, NULL, AT(append), 0, 0, "go on with OUT, which must be there"},
     {"replace", F_REPLACE, SWITCH, NULL, AT(replace), 0, 0, "take OUT's place where it is there, at the end"},
     {"force", F_REPLACE, SWITCH, NULL, AT(replace), 0, 0, "the same"},

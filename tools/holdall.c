@@ -46,8 +46,8 @@ static const struct command commands[] = {
     {"unpack", "IN.blp OUT", "Writes the content of a superchunk into a file (-: standard output).",
      F_THREADS | F_MAP | F_MEMORY_LIMIT | F_UNCHECKED | F_SKIP_DAMAGED | F_REPLACE | F_QUIET, 2, 2, cmd_unpack, NULL,
      NULL},
-    {"append", "FILE.blp IN", "Appends a file (-: standard input) to the content of a superchunk, or as rows to an array.",
-     F_CODEC | F_LEVEL | F_SHUFFLE | F_THREADS | F_MEMORY_LIMIT | F_NO_SYNC | F_NO_LOCK | F_QUIET, 2, 2, cmd_append,
+    {"append", "FILE.blp IN", "Appends a file (-: standard input) to the content of a superchunk, or as rows (a .npy: its items) to an array.",
+     F_RAW | F_CODEC | F_LEVEL | F_SHUFFLE | F_THREADS | F_MEMORY_LIMIT | F_NO_SYNC | F_NO_LOCK | F_QUIET, 2, 2, cmd_append,
      NULL, NULL},
     {"convert", "IN.blp OUT.blp", "Copies a superchunk or an array, stored in another way.",
      F_THREADS | F_MAP | F_MEMORY_LIMIT | F_UNCHECKED | F_SKIP_DAMAGED | F_REPLACE | F_CODEC | F_LEVEL | F_SHUFFLE |

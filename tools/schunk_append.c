@@ -2,10 +2,13 @@
  * holdall append: more content for a superchunk, or rows for an array.
  */
 #include "arrays.h"
+#include "npy.h"
 #include "options.h"
 #include "packing.h"
 #include "report.h"
 #include "tool.h"
+
+#include <stdlib.h>
 
 /* Bytes can be rows of it, in the order in which they come. */
 static bool takes_rows(const struct packing *p) {
@@ -19,6 +22,17 @@ static bool takes_rows(const struct packing *p) {
     return true;
 }
 
+/* Reads what is in front of the items of a file of NumPy. */
+static bool read_npy(struct packing *p) {
+    struct npy npy;
+    if (p->args->raw || !npy_named(p->from)) return true;
+    bool good = npy_read_header(&p->in, &npy) && npy_fits(&npy, &p->in, p->array);
+    p->exactly = true;
+    p->wanted = npy.nbytes;
+    free(npy.descr);
+    return good;
+}
+
 static bool open_to_append(struct packing *p) {
     holdall_options *options = new_options();
     bool good = options && set_chunk_options(options, p->args) &&
@@ -26,7 +40,7 @@ static bool open_to_append(struct packing *p) {
                 open_array(p->out, HOLDALL_APPEND, options, &p->array);
     if (good && !p->array) p->schunk = open_schunk(p->out, HOLDALL_APPEND, options);
     holdall_options_free(options);
-    return p->array ? takes_rows(p) : p->schunk != NULL;
+    return p->array ? takes_rows(p) && read_npy(p) : p->schunk != NULL;
 }
 
 int cmd_append(const struct args *args) {

@@ -81,9 +81,7 @@ static bool create_array(struct packing *p, holdall_options *options) {
 }
 
 static bool is_npy(const struct args *args) {
-    const char *from = args->operands[0];
-    size_t n = strlen(from);
-    return !args->raw && n >= 4 && strcmp(from + n - 4, ".npy") == 0;
+    return !args->raw && npy_named(args->operands[0]);
 }
 
 static bool open_new(struct packing *p) {

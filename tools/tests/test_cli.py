@@ -1149,6 +1149,46 @@ class Array(Blp):
         self.good("pack", "-q", "--force", "-", "x.blp", stdin=whole)
         self.assertEqual((self.info("x.blp")["kind"], self.good("cat", "x.blp")), ("schunk", whole))
 
+    def test_files_of_numpy_become_rows(self):
+        two = [("a", "<i4"), ("b", ">f8", (2,))]
+        for descr, size, rest in [("<f8", 8, ()), ("<i4", 4, (3,)), (two, 20, (2, 1)), ("|S300", 300, ())]:
+            some, more = items(1000)[:size * 4 * np_count(rest)], items(1000)[-size * 3 * np_count(rest):]
+            self.write("x.npy", self.header(descr, "C", (4, *rest)) + some)
+            self.write("y.npy", self.header(descr, "C", (3, *rest), 2) + more)
+            self.write("0.npy", self.header(descr, "C", (0, *rest)))
+            self.good("pack", "-q", "--force", "x.npy", "x.blp")
+            self.good("append", "-q", "x.blp", "y.npy")
+            self.good("append", "-q", "x.blp", "0.npy")
+            self.assertEqual((self.info("x.blp")["shape"], self.good("cat", "x.blp")), ([7, *rest], some + more))
+        # the type may be spelled in another way
+        self.array("x.blp", items(4), "<u8", [4])
+        for descr in ["'<u8'", '"<u8"', " '<u8' "]:
+            head = self.header("<u8", "F", (2,)).replace(b"'descr': '<u8'", b"'descr': " + descr.encode())
+            self.write("y.npy", head[:8] + struct.pack("<H", len(head) - 10) + head[10:] + items(2))
+            self.good("append", "-q", "x.blp", "y.npy")
+        self.assertEqual(self.good("cat", "x.blp"), items(4) + 3 * items(2))
+        # what does not fit
+        self.array("x.blp", items(12), "<u8", [2, 6])
+        before = self.read("x.blp")
+        for descr, order, shape, content, words in [
+            ("<f8", "C", (1, 6), items(6), "<f8"), (">u8", "C", (1, 6), items(6), ">u8"), ("<u8", "C", (6, 1), items(6), "(6, 1)"),
+            ("<u8", "C", (6,), items(6), "(6,)"), ("<u8", "C", (), items(1), "()"), ("<u8", "F", (2, 6), items(12), "Fortran"),
+            ("<u8", "C", (1, 6), items(5), "bytes"), ("<u8", "C", (1, 6), items(12), "bytes"), ("<u8", "C", (2**60, 6), items(12), "bytes"),
+        ]:  # fmt: skip
+            self.write("y.npy", self.header(descr, order, shape) + content)
+            said, _ = self.bad("append", "x.blp", "y.npy")
+            self.assertIn(words, said)
+            self.assertIn("y.npy", said)
+            self.assertEqual(self.read("x.blp"), before)
+        self.write("y.npy", items(12))
+        self.assertIn("--raw", self.bad("append", "x.blp", "y.npy")[0])
+        self.good("append", "-q", "--raw", "x.blp", "y.npy")
+        self.assertEqual((self.info("x.blp")["shape"], self.good("cat", "x.blp")), ([4, 6], items(12) * 2))
+        # what is no array takes bytes
+        self.blp("s.blp", b"some")
+        self.good("append", "-q", "s.blp", "y.npy")
+        self.assertEqual(self.good("cat", "s.blp"), b"some" + items(12))
+
     def test_sum_of_a_slice(self):
         data = items(5000)
         self.blp("s.blp", data + b"odd", "--chunk-size", "4K")
