@@ -15,7 +15,7 @@ static bool takes_rows(const struct packing *p) {
     if (holdall_array_ndim(p->array) == 0) {
         return complain("%s: an array without dimensions does not grow", p->out), false;
     }
-    if (holdall_array_order(p->array) == HOLDALL_ORDER_F && holdall_array_ndim(p->array) > 1) {
+    if (!in_c_order(p->array)) {
         return complain("%s: an array in Fortran order takes no rows", p->out), false;
     }
     if (row_bytes(p->array) == 0) return complain("%s: rows of this array have no bytes", p->out), false;

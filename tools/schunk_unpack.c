@@ -51,7 +51,8 @@ int cmd_unpack(const struct args *args) {
     struct unpacking u = {.args = args};
     if (!source_open(&u.source, args->operands[0], args)) return FAILED;
     u.total = holdall_schunk_nbytes(u.source.schunk);
-    int code = (strcmp(args->operands[1], "-") == 0 ? unpack_to_stdout : unpack_to_file)(&u);
+    int code = FAILED;
+    if (source_metadata(&u.source)) code = (strcmp(args->operands[1], "-") == 0 ? unpack_to_stdout : unpack_to_file)(&u);
     source_close(&u.source);
     return code;
 }

@@ -798,8 +798,61 @@ class Superchunk(Blp):
         # what the content is, an array for example, is not known any more
         self.bad("cat", "a.blp")
         self.assertEqual(self.bad("cat", "--skip-damaged", "a.blp")[1], b"content")
-        self.assertEqual(self.good("unpack", "a.blp", "-"), b"content")
+        for args in [["sum"], ["sum", "--slice=:"], ["unpack", "-"], ["unpack", "out"], ["convert", "b.blp"]]:
+            words, out = self.bad(args[0], "a.blp", *args[1:])
+            self.assertIn("metadata", words)
+            self.assertNotIn("(skipped)", words)
+            self.assertEqual((out, self.files()), (b"", ["a.blp", "m.json"]), args)
+        words, out = self.bad("unpack", "--skip-damaged", "a.blp", "-")
+        self.assertEqual(out, b"content")
+        self.assertIn("(skipped)", words)
+        self.bad("unpack", "-q", "--skip-damaged", "a.blp", "out")
+        self.assertEqual(self.read("out"), b"content")
         self.bad("verify", "a.blp")
+
+    def test_repair_tells_that_metadata_went(self):
+        self.write("m.json", b'{"name": "value"}')
+        for at in [70, 5]:  # 5: the header too
+            self.blp("a.blp", b"content", "--metadata", "m.json")
+            self.flip("a.blp", 70)
+            self.flip("a.blp", at) if at != 70 else None
+            words, out = self.bad("repair", "a.blp")
+            self.assertIn("metadata", words)
+            self.assertEqual(out, b"a.blp: 1 chunks kept, 0 dropped\n")
+            self.assertEqual((self.info("a.blp")["metadata"], self.good("cat", "a.blp")), (None, b"content"))
+            self.good("repair", "a.blp")
+        self.blp("a.blp", b"content", "--metadata", "m.json")
+        self.flip("a.blp", 5)
+        self.good("repair", "a.blp")
+        self.assertEqual(self.info("a.blp")["metadata"], {"name": "value"})
+
+    def test_damaged_header(self):
+        data = self.blp("a.blp", bytes(16384) + items(10_000), "--chunk-size", "16K")
+        self.flip("a.blp", 5)
+        for args in [["cat"], ["unpack", "-"], ["sum"]]:
+            words, out = self.bad(args[0], "a.blp", *args[1:])
+            self.assertIn("header", words)
+            self.assertEqual(out, b"")
+        # the chunks are sound, the first one is of zeros
+        for args in [["cat"], ["cat", "--slice", ":"], ["unpack", "-"]]:
+            words, out = self.bad(args[0], "--skip-damaged", "a.blp", *args[1:])
+            self.assertEqual(out, data)
+            self.assertRegex(words, r"a.blp: header: .*\(skipped\)$")
+        # one that is not is told of
+        self.flip("a.blp", self.chunks("a.blp")[3] + 40)
+        words, out = self.bad("cat", "--skip-damaged", "a.blp", lines=2)
+        self.assertEqual(out, data[:3 * 16384] + bytes(16384) + data[4 * 16384:])
+        self.assertRegex(words, r"header: [^\n]*\n.*chunk 3: [^\n]*\(skipped\)$")
+        # also where no checksum tells
+        self.blp("a.blp", data, "--chunk-size", "16K", "--no-checksum")
+        at = self.chunks("a.blp")[3]
+        self.write("a.blp", self.read("a.blp")[:at + 16] + b"\xff" * 40 + self.read("a.blp")[at + 56:])
+        for header in [False, True]:
+            if header:
+                self.flip("a.blp", 5)
+            words, out = self.bad("cat", "--skip-damaged", "a.blp", lines=1 + header)
+            self.assertRegex(words, r"chunk 3: [^\n]*\(skipped\)$")
+            self.assertEqual(out, data[:3 * 16384] + bytes(16384) + data[4 * 16384:])
 
     def test_mixed_paths(self):
         data = self.blp("a.blp", items(100))
@@ -1204,6 +1257,19 @@ class Array(Blp):
         self.bad("sum", "--slice=::3", "c.blp")
         self.array("0.blp", items(1), "<u8", [])
         self.bad("sum", "--slice=:", "0.blp")
+
+    def test_sum_is_of_the_items_in_c_order(self):
+        data = items(5000)
+        self.array("f.blp", data, "<u8", [250, 20], "--chunk-size", "4K", order="F")
+        c = self.array("c.blp", self.in_c_order(data, 8, [250, 20]), "<u8", [250, 20], "--chunk-size", "16K")
+        self.blp("s.blp", c)
+        for kind in ["sha256", "crc32"]:
+            sums = [self.good("sum", "--sum", kind, *more, name).split()[0] for name, more in
+                    [("f.blp", []), ("f.blp", ["--slice=:"]), ("c.blp", []), ("c.blp", ["--slice=:"]), ("s.blp", [])]]
+            self.assertEqual(len(set(sums)), 1)
+        self.assertEqual(sums[0].decode(), "%08x" % zlib.crc32(c))
+        self.flip("f.blp", os.path.getsize(self.path("f.blp")) - 600)
+        self.assertIn("f.blp", self.bad("sum", "f.blp")[0])
 
     def test_what_is_no_file_of_numpy(self):
         head, content = self.header("<f8", "C", (4,)), items(4)
