@@ -29,11 +29,6 @@ struct job {
 
 /* ---- boxes ---- */
 
-static void tell_damage(struct source *source) {
-    if (!source->damaged) complain("%s: some of it is damaged, and zeros here (verify names it)", source->path);
-    source->damaged = true;
-}
-
 /* Reads a box that was cut small enough, and gives it on. */
 static bool give_box(struct job *job, const uint64_t *start, const uint64_t *count) {
     int64_t strides[HOLDALL_MAX_NDIM];
@@ -52,7 +47,7 @@ static bool give_box(struct job *job, const uint64_t *start, const uint64_t *cou
     holdall_error error;
     holdall_status status =
         holdall_array_read(job->array, start, count, job->step, job->box, strides, (size_t)bytes, &error);
-    if (status == HOLDALL_NOT_FOUND) tell_damage(job->source);
+    if (status == HOLDALL_NOT_FOUND) source_tell_damage(job->source, "here");
     if (status < 0) return complain_error(job->source->path, &error, ""), false;
     return job->sink(job->ctx, job->box, (size_t)bytes);
 }

@@ -41,10 +41,7 @@ static bool copy(struct source *source, const holdall_array *array, const struct
         }
     }
     holdall_options_free(options);
-    if (status == HOLDALL_NOT_FOUND) {
-        if (!source->damaged) complain("%s: some of it is damaged, and zeros in %s (verify names it)", source->path, out);
-        source->damaged = true;
-    }
+    if (status == HOLDALL_NOT_FOUND) source_tell_damage(source, "in the copy");
     return status >= 0;
 }
 

@@ -87,7 +87,9 @@ static void go_to(struct source *source, uint64_t at) {
 static int take_down(void *ctx, const char *part, const holdall_error *fault) {
     (void)part;
     struct source *source = ctx;
-    if (fault->position < 0 || fault->status == HOLDALL_E_CHECKSUM) return 0;
+    if (fault->position < 0) return 0;
+    source->bad_chunks = true;
+    if (fault->status == HOLDALL_E_CHECKSUM) return 0;
     if ((source->bad_count & (source->bad_count - 1)) == 0) { /* a power of two fills it */
         size_t room = source->bad_count > 0 ? 2 * source->bad_count : 1;
         uint64_t *larger = room <= SIZE_MAX / sizeof *larger ? realloc(source->bad, room * sizeof *larger) : NULL;
@@ -103,17 +105,29 @@ static int compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+static void look_for_chunks(struct source *source) {
+    if (source->verified) return;
+    source->verified = true;
+    struct args checking = *source->args;
+    checking.unchecked = false;
+    holdall_options *options = reader_options(&checking);
+    if (options) (void)!holdall_verify(source->path, options, take_down, source, NULL, NULL, NULL, NULL);
+    holdall_options_free(options);
+}
+
+void source_tell_damage(struct source *source, const char *where) {
+    if (source->told > 0) return;
+    source->told = 1;
+    source->damaged = true;
+    if (source->unsound) look_for_chunks(source);
+    if (source->unsound && !source->bad_chunks) return;
+    complain("%s: some of it is damaged, and zeros %s (verify names it)", source->path, where);
+}
+
 /* Cannot this chunk be decoded, although its checksum is right, if it has one? */
 static bool is_undecodable(struct source *source, uint64_t chunk) {
     if (!source->unsound) return true; /* else nothing would have been told */
-    if (!source->verified) {
-        struct args checking = *source->args;
-        checking.unchecked = false;
-        holdall_options *options = reader_options(&checking);
-        source->verified = options != NULL;
-        if (options) (void)!holdall_verify(source->path, options, take_down, source, NULL, NULL, NULL, NULL);
-        holdall_options_free(options);
-    }
+    look_for_chunks(source);
     return source->bad && bsearch(&chunk, source->bad, source->bad_count, sizeof chunk, compare);
 }
 

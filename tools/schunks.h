@@ -21,8 +21,8 @@ struct source {
     bool unsound;        /* that is not a chunk: reads tell of damage wherever they are */
     uint64_t chunk, at;  /* the chunk that was looked for last, and where its content begins */
     uint64_t told;       /* the last chunk that was told to be damaged, plus 1 */
-    bool verified;       /* with this as the chunks that cannot be decoded, rising */
-    uint64_t *bad;
+    bool verified, bad_chunks; /* was it looked for damaged chunks, and are there any? */
+    uint64_t *bad;             /* those that cannot be decoded, rising */
     size_t bad_count;
 };
 
@@ -31,6 +31,8 @@ struct source {
 bool source_open(struct source *source, const char *path, const struct args *args);
 /* Are the metadata sound? Says where they are not; with --skip-damaged that was said when it was opened. */
 bool source_metadata(const struct source *source);
+/* What was read somewhere has damage in it: says so, once, with `where` the zeros are. */
+void source_tell_damage(struct source *source, const char *where);
 bool source_read(struct source *source, uint64_t at, void *dst, size_t n);
 void source_close(struct source *source);
 

@@ -843,6 +843,9 @@ class Superchunk(Blp):
         words, out = self.bad("cat", "--skip-damaged", "a.blp", lines=2)
         self.assertEqual(out, data[:3 * 16384] + bytes(16384) + data[4 * 16384:])
         self.assertRegex(words, r"header: [^\n]*\n.*chunk 3: [^\n]*\(skipped\)$")
+        words, _ = self.bad("convert", "-q", "--skip-damaged", "a.blp", "b.blp", lines=2)
+        self.assertRegex(words, r"header: [^\n]*\n.* zeros in the copy ")
+        os.remove(self.path("b.blp"))
         # also where no checksum tells
         self.blp("a.blp", data, "--chunk-size", "16K", "--no-checksum")
         at = self.chunks("a.blp")[3]
@@ -988,7 +991,7 @@ class Convert(Blp):
         self.bad("convert", "a.blp", "b.blp")
         self.assertEqual(self.files(), before)
         words, _ = self.bad("convert", "--skip-damaged", "-q", "a.blp", "b.blp")
-        self.assertIn("b.blp", words)
+        self.assertIn("zeros in the copy", words)
         self.assertEqual(self.good("cat", "b.blp"), data[:3 * 4096] + bytes(4096) + data[4 * 4096:])
 
     @unittest.skipUnless(sys.platform == "linux", "ulimit -v counts differently")
@@ -1167,7 +1170,12 @@ class Array(Blp):
         self.assertEqual(len(out), len(whole))
         self.assertNotEqual(out, whole)
         self.assertTrue(all(o in (w, 0) for o, w in zip(out, whole)))
-
+        self.flip("a.blp", 5)
+        self.bad("cat", "--skip-damaged", "a.blp", lines=2)
+        self.array("a.blp", data, "<u8", [200, 200], "--chunk-size", "16K", order="F")
+        self.flip("a.blp", 5)
+        words, out = self.bad("cat", "--skip-damaged", "a.blp")
+        self.assertEqual(out, whole)
 
     def header(self, descr, order, shape, version=1, encoding="latin-1"):
         text = f"{{'descr': {descr!r}, 'fortran_order': {order == 'F'}, 'shape': {shape!r}, }}\n".encode(encoding)
