@@ -112,7 +112,11 @@ int cmd_verify(const struct args *args) {
     }
     holdall_options_free(options);
     int code = put_end(damaged || failed ? FAILED : DONE);
-    if (damaged) complain("verify: damage was found in %zu of %zu", damaged, args->operand_count);
+    if (damaged && failed) {
+        complain("verify: damage was found in %zu of %zu, %zu could not be read", damaged, args->operand_count, failed);
+    } else if (damaged) {
+        complain("verify: damage was found in %zu of %zu", damaged, args->operand_count);
+    }
     return code;
 }
 
@@ -166,8 +170,8 @@ int cmd_repair(const struct args *args) {
     if (!good) return FAILED;
     if (!args->quiet) {
         put_printable(path);
-        put_text(": %" PRIu64 " %s kept, %" PRIu64 " dropped\n", kept,
-                 container_of(path) == BAG ? "records" : "chunks", dropped);
+        put_text(": %" PRIu64 " %s%s kept, %" PRIu64 " dropped\n", kept, container_of(path) == BAG ? "record" : "chunk",
+                 plural(kept), dropped);
     }
     if (lost) {
         complain("%s: the metadata were damaged and are gone; where they made it an array, type and shape went with them",

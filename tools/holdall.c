@@ -19,11 +19,6 @@ static enum container container_there(const struct args *args) {
     return container_of(args->operands[0]);
 }
 
-static bool ends_in(const char *text, const char *end) {
-    size_t length = strlen(text), n = strlen(end);
-    return length >= n && strcmp(text + length - n, end) == 0;
-}
-
 /* What the last operand is to become: as --to says, else as its name does. */
 static enum container container_to_be(const struct args *args) {
     const char *out = args->operands[args->operand_count - 1];

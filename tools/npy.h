@@ -14,9 +14,6 @@
 /* Prints a header. `descr` is the type as a Python constant: a string in its quotes, or a list. */
 bool npy_put_header(const char *descr, bool fortran_order, uint32_t ndim, const uint64_t *shape);
 
-/* Is this the name of one? */
-bool npy_named(const char *path);
-
 /* One that is packed. */
 struct npy {
     char *descr; /* the type as a Python constant; to be freed */

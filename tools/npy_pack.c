@@ -165,11 +165,6 @@ bool npy_read_header(struct input *in, struct npy *npy) {
     return good;
 }
 
-bool npy_named(const char *path) {
-    size_t n = strlen(path);
-    return n >= 4 && strcmp(path + n - 4, ".npy") == 0;
-}
-
 /* ---- rows for an array that is there ---- */
 
 /* The next character of a type as it counts: spaces between words do not, nor which quotes there are. */

@@ -7,6 +7,7 @@
 #include "packing.h"
 #include "report.h"
 #include "tool.h"
+#include "words.h"
 
 #include <stdlib.h>
 
@@ -25,7 +26,7 @@ static bool takes_rows(const struct packing *p) {
 /* Reads what is in front of the items of a file of NumPy. */
 static bool read_npy(struct packing *p) {
     struct npy npy;
-    if (p->args->raw || !npy_named(p->from)) return true;
+    if (p->args->raw || !ends_in(p->from, ".npy")) return true;
     bool good = npy_read_header(&p->in, &npy) && npy_fits(&npy, &p->in, p->array);
     p->exactly = true;
     p->wanted = npy.nbytes;
@@ -43,8 +44,22 @@ static bool open_to_append(struct packing *p) {
     return p->array ? takes_rows(p) && read_npy(p) : p->schunk != NULL;
 }
 
+/* Are the operands the wrong way round? */
+static bool are_swapped(const struct args *args) {
+    holdall_format format;
+    holdall_error error;
+    bool bag = holdall_identify(args->operands[0], &format, NULL, &error) >= 0;
+    bool other = bag ? format == HOLDALL_FORMAT_BAGZ : error.status == HOLDALL_E_FORMAT;
+    return other && container_of(args->operands[1]) == SUPERCHUNK;
+}
+
 int cmd_append(const struct args *args) {
     struct packing p = {.args = args, .from = args->operands[1], .out = args->operands[0], .done = "appended"};
     int wrong = check_chunk_flags(args);
-    return wrong >= 0 ? wrong : packing_run(&p, open_to_append);
+    if (wrong >= 0) return wrong;
+    if (are_swapped(args)) {
+        return usage_error(args->command, "'%s' is no superchunk, '%s' is one: what grows comes first", args->operands[0],
+                           args->operands[1]);
+    }
+    return packing_run(&p, open_to_append);
 }

@@ -35,7 +35,7 @@ static int unpack_to_file(struct unpacking *u) {
     progress_clear();
     good = output_close(&u->out, good, replace);
     if (!good && stopped) die_of_signal();
-    if (good && !u->args->quiet) note("%s: %" PRIu64 " bytes unpacked", path, u->total);
+    if (good && !u->args->quiet) note("%s: %" PRIu64 " byte%s unpacked", path, u->total, plural(u->total));
     return good && !u->source.damaged ? DONE : FAILED;
 }
 

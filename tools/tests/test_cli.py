@@ -166,6 +166,44 @@ class Usage(Base):
                     self.assertIn(flag, words)
         self.assertEqual(self.files(), ["a.bag", "checksums.a.bag"])
 
+    def test_help_tells_the_defaults_of_the_command(self):
+        def help_of(command, flag):
+            return re.search(rf"  --{flag} .*\n?(?:   .*)?", self.good(command, "--help").decode())[0]
+
+        self.assertIn("default: lz4", help_of("pack", "codec"))
+        for command, words in [("convert", "of IN"), ("append", "last chunk")]:
+            for flag in ["codec", "shuffle"]:
+                self.assertIn(words, help_of(command, flag))
+                self.assertNotIn("lz4)", help_of(command, flag))
+            self.assertNotIn("bags", help_of(command, "level"))
+        for flag in ["chunk-size", "checksum"]:
+            self.assertIn("as in IN", help_of("convert", flag))
+
+    def test_words_of_usage(self):
+        self.pack("a.bag", [b"x"])
+        self.good("pack", "-q", "-", "a.blp", stdin=b"content")
+        self.write("x.npy", b"content")
+        files = self.files()
+        for args, words in [
+            (["append", "--level", "99", "a.blp", "x"], "from 0 to 9"), (["convert", "--level", "-1", "a.blp", "b.blp"], "from 0 to 9"),
+            (["pack", "--level", "99", "x", "y.blp"], "from 0 to 9"), (["pack", "--level", "99", "x", "y.blp"], "to 22 for bags"),
+            (["append", "x.npy", "a.blp"], "comes first"), (["append", "a.bag", "a.blp"], "comes first"),
+            (["cat", "--slice", "3", "a.blp"], "3:4"), (["cat", "--slice", "0:2,1:3", "a.blp"], "first dimension"),
+            (["convert", "a.blp", "b.bagz"], "b.bagz"), (["convert", "a.blp", "b.npy"], "--format npy"),
+            (["pack", "x.npy", "b.xyz"], "--to blpk"), (["pack", "x.npy", "b.bagz"], "--to bagz"),
+        ]:  # fmt: skip
+            self.assertIn(words, self.bad(*args, code=2)[0], args)
+        self.assertEqual(self.files(), files)
+        self.bad("append", "none.blp", "a.blp")
+        self.good("pack", "-q", "--to", "bagz", "x.npy", "b.xyz")
+        self.good("pack", "-q", "--whole", "x.npy", "c.bagz")
+
+    def test_verify_counts_what_cannot_be_read(self):
+        self.pack("a.bag", [b"x"])
+        self.write("b.blp", b"blpk and no more of it")
+        words, _ = self.bad("verify", "a.bag", "b.blp", "none", lines=2)
+        self.assertRegex(words, r"damage was found in 1 of 3, 1 could not be read\n$")
+
     def test_flags_anywhere(self):
         records = self.pack("a.bag", [b"zero", b"one", b"two"])
         self.assertEqual(self.good("cat", "--slice", "1:", "a.bag"), b"onetwo")
@@ -416,7 +454,7 @@ class Pack(Base):
         size = self.info("a.bag")["bytes"]
         self.assertEqual(r.stderr.decode(), f"a.bag: 2 records of 6 bytes packed; now 2 records in {size} bytes\n")
         r = run("pack", "--append", "-", "a.bag", stdin=b"x", cwd=self.folder.name)
-        self.assertRegex(r.stderr.decode(), r"^a.bag: 1 records of 1 bytes appended; now 3 records in \d+ bytes\n$")
+        self.assertRegex(r.stderr.decode(), r"^a.bag: 1 record of 1 byte appended; now 3 records in \d+ bytes\n$")
         for flag in ["-q", "--quiet"]:
             r = run("pack", "--replace", flag, "-", "a.bag", stdin=b"x", cwd=self.folder.name)
             self.assertEqual((r.returncode, r.stdout, r.stderr), (0, b"", b""))
@@ -620,9 +658,9 @@ class Superchunk(Blp):
     def test_summary(self):
         r = run("pack", "-", "a.blp", stdin=b"content", cwd=self.folder.name)
         size = os.path.getsize(self.path("a.blp"))
-        self.assertEqual((r.returncode, r.stdout, r.stderr.decode()), (0, b"", f"a.blp: 7 bytes packed; now 7 bytes in 1 chunks, {size} bytes on disk\n"))
+        self.assertEqual((r.returncode, r.stdout, r.stderr.decode()), (0, b"", f"a.blp: 7 bytes packed; now 7 bytes in 1 chunk, {size} bytes on disk\n"))
         r = run("append", "a.blp", "-", stdin=b"more", cwd=self.folder.name)
-        self.assertRegex(r.stderr.decode(), r"^a.blp: 4 bytes appended; now 11 bytes in 1 chunks, \d+ bytes on disk\n$")
+        self.assertRegex(r.stderr.decode(), r"^a.blp: 4 bytes appended; now 11 bytes in 1 chunk, \d+ bytes on disk\n$")
         r = run("unpack", "a.blp", "out", cwd=self.folder.name)
         self.assertEqual(r.stderr.decode(), "out: 11 bytes unpacked\n")
         for args in [["pack", "-q", "--force", "out", "a.blp"], ["append", "-q", "a.blp", "out"], ["unpack", "-q", "--force", "a.blp", "out"]]:
@@ -818,7 +856,7 @@ class Superchunk(Blp):
             self.flip("a.blp", at) if at != 70 else None
             words, out = self.bad("repair", "a.blp")
             self.assertIn("metadata", words)
-            self.assertEqual(out, b"a.blp: 1 chunks kept, 0 dropped\n")
+            self.assertEqual(out, b"a.blp: 1 chunk kept, 0 dropped\n")
             self.assertEqual((self.info("a.blp")["metadata"], self.good("cat", "a.blp")), (None, b"content"))
             self.good("repair", "a.blp")
         self.blp("a.blp", b"content", "--metadata", "m.json")
