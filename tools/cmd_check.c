@@ -138,18 +138,32 @@ static int look_for_metadata(void *ctx, const char *part, const holdall_error *f
 }
 
 /* Are there metadata, and damaged? */
-static bool has_damaged_metadata(const char *path, const holdall_options *options) {
+static bool has_damaged_metadata(const char *path, const struct args *args) {
     holdall_schunk *schunk;
     const void *value;
     size_t n;
     bool found = false;
-    if (container_of(path) == BAG) return false;
-    if (holdall_schunk_open(path, HOLDALL_READ, options, &schunk, NULL) >= 0) {
-        found = holdall_schunk_meta_get(schunk, "", &value, &n, NULL) < 0;
+    holdall_options *options = container_of(path) == BAG ? NULL : new_options();
+    if (!options || !set_given(options, HOLDALL_OPT_MEMORY_LIMIT, args->memory_limit)) {
+        /* a bag has none */
+    } else if (holdall_schunk_open(path, HOLDALL_READ, options, &schunk, NULL) >= 0) {
+        holdall_status status = holdall_schunk_meta_get(schunk, "", &value, &n, NULL);
+        found = status == HOLDALL_E_FORMAT || status == HOLDALL_E_CHECKSUM;
         holdall_schunk_close(schunk);
-    } else {
+    } else { /* with a header that is damaged only this tells */
         (void)!holdall_verify(path, options, look_for_metadata, &found, NULL, NULL, NULL, NULL);
     }
+    holdall_options_free(options);
+    return found;
+}
+
+static bool has_metadata(const char *path) {
+    holdall_schunk *schunk;
+    const void *value;
+    size_t n;
+    if (holdall_schunk_open(path, HOLDALL_READ, NULL, &schunk, NULL) < 0) return false;
+    bool found = holdall_schunk_meta_get(schunk, "", &value, &n, NULL) == HOLDALL_OK;
+    holdall_schunk_close(schunk);
     return found;
 }
 
@@ -157,10 +171,9 @@ int cmd_repair(const struct args *args) {
     const char *path = args->operands[0];
     uint64_t kept = 0, dropped = 0;
     holdall_error error;
-    holdall_options *options = new_options(), *reading = reader_options(args);
-    if (!options || !reading) return FAILED;
-    bool lost = has_damaged_metadata(path, reading);
-    holdall_options_free(reading);
+    holdall_options *options = new_options();
+    if (!options) return FAILED;
+    bool lost = has_damaged_metadata(path, args);
     bool good = set_repair_options(options, args);
     if (good && holdall_repair(path, options, &kept, &dropped, &error) < 0) {
         complain_error(path, &error, "");
@@ -173,6 +186,7 @@ int cmd_repair(const struct args *args) {
         put_text(": %" PRIu64 " %s%s kept, %" PRIu64 " dropped\n", kept, container_of(path) == BAG ? "record" : "chunk",
                  plural(kept), dropped);
     }
+    lost = lost && !has_metadata(path);
     if (lost) {
         complain("%s: the metadata were damaged and are gone; where they made it an array, type and shape went with them",
                  path);
