@@ -21,6 +21,10 @@ bool source_array(const struct source *source, const struct args *args, holdall_
     return good;
 }
 
+bool in_c_order(const holdall_array *array) {
+    return holdall_array_order(array) == HOLDALL_ORDER_C || holdall_array_ndim(array) < 2;
+}
+
 uint64_t row_bytes(const holdall_array *array) {
     const uint64_t *shape = holdall_array_shape(array);
     uint64_t bytes = holdall_array_itemsize(array);

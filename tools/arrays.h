@@ -15,6 +15,8 @@ bool open_array(const char *path, holdall_mode mode, const holdall_options *opti
 /* The same as a source was opened. */
 bool source_array(const struct source *source, const struct args *args, holdall_array **array);
 
+/* Do its items stand in the file in C order? */
+bool in_c_order(const holdall_array *array);
 /* Bytes of one place of its first dimension. */
 uint64_t row_bytes(const holdall_array *array);
 

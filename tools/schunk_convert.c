@@ -10,6 +10,7 @@
 #include "schunks.h"
 #include "signals.h"
 #include "tool.h"
+#include "words.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -41,10 +42,7 @@ static bool copy(struct source *source, const holdall_array *array, const struct
         }
     }
     holdall_options_free(options);
-    if (status == HOLDALL_NOT_FOUND) {
-        if (!source->damaged) complain("%s: some of it is damaged, and zeros in %s (verify names it)", source->path, out);
-        source->damaged = true;
-    }
+    if (status == HOLDALL_NOT_FOUND) source_tell_damage(source, "in the copy");
     return status >= 0;
 }
 
@@ -54,7 +52,8 @@ static int convert(struct source *source, const holdall_array *array, const stru
     bool good = copy(source, array, args);
     if (!good && stopped) die_of_signal();
     if (good && !args->quiet) {
-        note("%s: %" PRIu64 " bytes converted", args->operands[1], holdall_schunk_nbytes(source->schunk));
+        uint64_t n = holdall_schunk_nbytes(source->schunk);
+        note("%s: %" PRIu64 " byte%s converted", args->operands[1], n, plural(n));
     }
     return good && !source->damaged ? DONE : FAILED;
 }
@@ -64,6 +63,12 @@ int cmd_convert(const struct args *args) {
         if (strcmp(args->operands[i], "-") == 0) {
             return usage_error(args->command, "a superchunk is not read or written from front to back: not '-'");
         }
+    }
+    if (ends_in(args->operands[1], ".bagz")) {
+        return usage_error(args->command, "it writes superchunks, and '%s' is the name of a bag", args->operands[1]);
+    }
+    if (ends_in(args->operands[1], ".npy")) {
+        return usage_error(args->command, "it writes superchunks; cat --format npy writes a .npy");
     }
     int wrong = check_chunk_flags(args);
     if (wrong >= 0) return wrong;

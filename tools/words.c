@@ -12,6 +12,11 @@ enum container container_of(const char *path) {
     return known && format != HOLDALL_FORMAT_BAGZ ? SUPERCHUNK : BAG;
 }
 
+bool ends_in(const char *text, const char *end) {
+    size_t length = strlen(text), n = strlen(end);
+    return length >= n && strcmp(text + length - n, end) == 0;
+}
+
 const char *format_name(holdall_format format) {
     switch (format) {
     case HOLDALL_FORMAT_BLOSCPACK: return "bloscpack";
