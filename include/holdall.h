@@ -799,7 +799,7 @@ typedef struct holdall_array holdall_array;
  * HOLDALL_E_TYPE: it is a superchunk and no array, or has a dtype that is not known. HOLDALL_E_FORMAT: as
  * holdall_schunk_open(), and where its content is not as long as shape and dtype say; with HOLDALL_OPT_SKIP_DAMAGED what
  * is missing at its end reads as zeros (HOLDALL_NOT_FOUND), as damaged chunks do, unless it is more than the file can have
- * held. HOLDALL_E_CHECKSUM, _FORMAT: the metadata are damaged, so nobody can tell, also with that option.
+ * held. HOLDALL_E_CHECKSUM, _FORMAT: the metadata are damaged (HOLDALL_E_TYPE with that option).
  * HOLDALL_E_UNSUPPORTED: more than
  * HOLDALL_MAX_NDIM dimensions. */
 HOLDALL_API

@@ -47,8 +47,11 @@ impl Array {
 
     fn of_file(file: Bloscpack, options: &Options) -> Result<Array> {
         let meta = file.meta()?.map(ArrayMeta::read).transpose().map_err(|e| e.within(file.name()))?.flatten();
-        let none = || fail!(Type, "{}: its metadata do not make it an array (\"container\":\"numpy\"); it is a superchunk", file.name());
-        let meta = meta.ok_or_else(|| file.meta_damage().cloned().unwrap_or_else(none))?;
+        let none = || match file.meta_damage() {
+            Some(e) => fail!(Type, "{e}: nothing else says that this is an array"),
+            None => fail!(Type, "{}: its metadata do not make it an array (\"container\":\"numpy\"); it is a superchunk", file.name()),
+        };
+        let meta = meta.ok_or_else(none)?;
         let (ndim, have) = (meta.shape.len(), file.nbytes());
         if ndim > MAX_NDIM {
             return Err(fail!(Unsupported, "{}: an array of {ndim} dimensions: at most {MAX_NDIM} are supported", file.name()));
