@@ -181,12 +181,13 @@ int cmd_repair(const struct args *args) {
     }
     holdall_options_free(options);
     if (!good) return FAILED;
+    lost = lost && !has_metadata(path);
+    if (lost && dropped > 0) dropped--; /* the library counts them with the chunks */
     if (!args->quiet) {
         put_printable(path);
         put_text(": %" PRIu64 " %s%s kept, %" PRIu64 " dropped\n", kept, container_of(path) == BAG ? "record" : "chunk",
                  plural(kept), dropped);
     }
-    lost = lost && !has_metadata(path);
     if (lost) {
         complain("%s: the metadata were damaged and are gone; where they made it an array, type and shape went with them",
                  path);
