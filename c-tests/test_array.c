@@ -633,6 +633,60 @@ static void a_damaged_chunk_is_told(void)
     holdall_array_close(a);
 }
 
+/* What a crash or a full disk cut off: told, read as zeros on demand, and an array again after a repair. */
+static void an_array_that_was_cut_off_is_there(void)
+{
+    const char *path = in_tmp("cut.blp");
+    create_matrix(path, HOLDALL_NEW);
+    size_t n;
+    uint8_t *bytes = load(path, &n);
+    save(path, bytes, n - n / 4);
+    holdall_array *a;
+    GIVES(HOLDALL_E_FORMAT, holdall_array_open(path, HOLDALL_READ, NULL, &a, &err));
+    holdall_options *options = options_of(WITH(HOLDALL_OPT_SKIP_DAMAGED, 1));
+    OK(holdall_array_open(path, HOLDALL_READ, options, &a, &err));
+    holdall_options_free(options);
+    check_shape(a, ROWS, COLUMNS);
+    static int32_t items[ROWS * COLUMNS], got[ROWS * COLUMNS];
+    GIVES(HOLDALL_NOT_FOUND, holdall_array_read(a, SHAPE(0, 0), SHAPE(ROWS, COLUMNS), NULL, items, NULL, sizeof items, &err));
+    check_rows(a, 0, ROWS / 2);
+    holdall_array_close(a);
+    CHECK(items[0 * COLUMNS + 1] == 1 && items[ROWS * COLUMNS - 1] == 0);
+    uint64_t kept, dropped, bad, sound;
+    CHECK(holdall_verify(path, NULL, NULL, NULL, &sound, &bad, NULL, &err) < 0);
+    OK(holdall_repair(path, NULL, &kept, &dropped, &err));
+    CHECK(kept == sound && dropped == bad && bad > 0);
+    a = open_array(path, HOLDALL_READ);
+    OK(holdall_array_read(a, SHAPE(0, 0), SHAPE(ROWS, COLUMNS), NULL, got, NULL, sizeof got, &err));
+    CHECK(memcmp(items, got, sizeof got) == 0);
+    holdall_array_close(a);
+    OK(holdall_verify(path, NULL, NULL, NULL, NULL, NULL, NULL, &err));
+    /* its metadata: the chunks stay, and that they are gone is counted */
+    save(path, bytes, n);
+    free(bytes);
+    bytes = load(path, &n);
+    bytes[70] ^= 1;
+    save(path, bytes, n);
+    free(bytes);
+    OK(holdall_repair(path, NULL, &kept, &dropped, &err));
+    CHECK(kept == sound + bad && dropped == 1);
+}
+
+/* Content of another length than shape and dtype say is a fault, though every chunk is sound. */
+static void a_shape_that_does_not_fit_is_a_fault(void)
+{
+    const char *path = in_tmp("long.blp");
+    create_matrix(path, HOLDALL_NEW);
+    holdall_schunk *s;
+    OK(holdall_schunk_open(path, HOLDALL_APPEND, NULL, &s, &err));
+    OK(holdall_schunk_append(s, "abc", 3, &err));
+    OK(holdall_schunk_commit(s, &err));
+    holdall_schunk_close(s);
+    uint64_t bad = 9;
+    GIVES(HOLDALL_E_FORMAT, holdall_verify(path, NULL, NULL, NULL, NULL, &bad, NULL, &err));
+    CHECK(bad == 0 && says("48003"));
+}
+
 static void *read_columns(void *arg)
 {
     const holdall_array *a = arg;
@@ -680,6 +734,8 @@ int main(void)
     RUN(null_is_an_argument_error);
     RUN(storage_of_the_caller_will_do);
     RUN(a_damaged_chunk_is_told);
+    RUN(an_array_that_was_cut_off_is_there);
+    RUN(a_shape_that_does_not_fit_is_a_fault);
     RUN(many_threads_read_one_array);
     return 0;
 }

@@ -93,7 +93,10 @@ static void check_all(const char *path, const uint8_t *want, size_t n)
     CHECK(n == got_n && memcmp(got, want, n) == 0);
     free(got);
     holdall_schunk_close(s);
-    OK(holdall_verify(path, NULL, NULL, NULL, NULL, NULL, NULL, &err));
+    /* an array whose content was changed as that of a superchunk is none any more, and its chunks are sound */
+    uint64_t bad = 9;
+    holdall_status verified = holdall_verify(path, NULL, NULL, NULL, NULL, &bad, NULL, &err);
+    CHECK(bad == 0 && (verified == HOLDALL_OK || (verified == HOLDALL_E_FORMAT && says("in the shape"))));
 }
 
 /* Changes of all kinds to a copy, of which those after each commit count. */

@@ -4,8 +4,9 @@
  * RULES, the same for every function:
  *  - Result. Functions that can fail return holdall_status: 0 done, > 0 done but (see
  *    HOLDALL_NOT_FOUND), < 0 failed. Results come through pointers after the inputs,
- *    and are untouched on failure, except that *out handles become NULL, and that *n
- *    is the size wanted with HOLDALL_E_BUFFER.
+ *    and are untouched on failure, except that *out handles become NULL, that *n (where
+ *    there is one) is the size wanted with HOLDALL_E_BUFFER, that buffers may hold
+ *    anything, and that holdall_verify() tells its counts.
  *  - The words of a failure go to the last argument, a holdall_error of the caller's,
  *    which may be NULL. Nothing is kept per thread; nothing needs freeing.
  *  - Handles are opaque. holdall_X_open/... give one that the caller owns;
@@ -17,14 +18,18 @@
  *  - Nothing appended is visible or durable before the commit. Closing without a
  *    commit leaves the container as the last commit left it, as a crash would.
  *  - Readers see the last commit at the time they open, at any moment of a commit and
- *    after any crash. They need no lock and write nothing. While a change is under way,
+ *    after any crash. They need no lock and write nothing. After a later commit, reads
+ *    through a superchunk or an array that was open before may be HOLDALL_E_STATE (never
+ *    a mixture): open it again. While a change is under way,
  *    a writer keeps files beside the container NAME: NAME.holdall-lock,
  *    NAME.holdall-new, NAME.holdall-part and NAME.holdall-journal. The first three mean
  *    nothing once the writer is gone; a journal that is left belongs to the container, and must stay
  *    with it until the next writer has settled it.
  *  - Buffers belong to the caller; sizes are in bytes. Where a size is not known
  *    beforehand, dst == NULL asks for it in *n (HOLDALL_OK); a short dst gives
- *    HOLDALL_E_BUFFER and the size wanted in *n.
+ *    HOLDALL_E_BUFFER, and the size wanted in *n where the call has an *n.
+ *  - Pointers to numbers (uint64_t, int64_t) and to pointers must be aligned as C has it;
+ *    buffers of content, void *, need not be.
  *  - Pointers returned by const getters are borrowed: valid until the handle is closed, or
  *    changed by a call that takes it without const. Where a function says that one is valid
  *    until the handle is closed, changes do no harm.
@@ -93,7 +98,7 @@ extern "C" {
 #define HOLDALL_E_PANIC (-2)
 /* The memory could not be had. */
 #define HOLDALL_E_MEMORY (-3)
-/* The buffer is too small; the size wanted is in *n. */
+/* The buffer is too small; the size wanted is in *n, where the call has one. */
 #define HOLDALL_E_BUFFER (-4)
 /* The operating system refused: see holdall_error::os_code. */
 #define HOLDALL_E_IO (-5)
@@ -154,7 +159,10 @@ typedef struct holdall_error {
 /* 0: checksums that lie beside the data, or behind chunks, are not looked at (those inside zstd frames always
  * are); 1 (default): what is read is checked; 2: everything is checked at open, too. */
 #define HOLDALL_OPT_VERIFY 4
-/* 1: damaged records read as empty, damaged chunks as zeros, and the call says so; 0 (default): they are an error. */
+/* 1: damaged records read as empty, damaged chunks as zeros, and the call says so (HOLDALL_NOT_FOUND; which they are:
+ * holdall_verify()); 0 (default): they are an error. With HOLDALL_APPEND this holds for reads alone: a change never takes
+ * damaged content for zeros. What needs some of a damaged chunk fails, one that nothing touches stays as it is, and where
+ * chunks are missing the commit is HOLDALL_E_STATE: see holdall_repair(). */
 #define HOLDALL_OPT_SKIP_DAMAGED 5
 /* At commit: 1 (default) data and folder are synced; 0 they are not: a crash of the program loses nothing
  * of a commit, a failing power supply may. */
@@ -171,7 +179,8 @@ typedef struct holdall_error {
 /* Bytes (holdall_options_set_bytes): a byte HOLDALL_FILTER_* for each filter, in the order in which they are applied.
  * Bloscpack: _SHUFFLE (default) or _BITSHUFFLE alone, or none (0 bytes). */
 #define HOLDALL_OPT_FILTERS 10
-/* Bytes of content in a chunk, a multiple of the typesize. Default: 1 MiB, rounded down to one. */
+/* Bytes of content in a chunk, a multiple of the typesize, 1 to 2,147,483,615. Default: 1 MiB, rounded down to one.
+ * Arrays: rounded down to whole rows, or whole items where a row is longer; one item at least. */
 #define HOLDALL_OPT_CHUNK_BYTES 11
 /* Bytes of content in a block of a chunk. Default: what the Blosc libraries choose for codec and level. */
 #define HOLDALL_OPT_BLOCK_BYTES 12
@@ -268,7 +277,9 @@ typedef struct holdall_options holdall_options;
 typedef int32_t holdall_option;
 
 /* Told now and then how far a long call is, in units of its own. Not zero stops the call with
- * HOLDALL_E_CANCELLED. May run on another thread than the caller's, one call at a time. */
+ * HOLDALL_E_CANCELLED. These calls tell it: holdall_verify(), holdall_repair() of a superchunk, opening with
+ * HOLDALL_OPT_VERIFY 2, holdall_bag_checksum() and holdall_schunk_checksum() (to the function in the options that the
+ * handle was opened with), holdall_schunk_copy() and holdall_array_copy() (in the options that the call is given). May run on another thread than the caller's, one call at a time. */
 typedef int (*holdall_progress_fn)(void *ctx, uint64_t done, uint64_t total);
 
 /* Options with nothing set; to be freed with holdall_options_free(). NULL: no memory. */
@@ -422,8 +433,9 @@ HOLDALL_API const char *holdall_version_text(void);
 HOLDALL_API const char *holdall_status_name(holdall_status status);
 
 /* What is at this path (or spec, see holdall_bag_open())? Format and kind, from the bytes; Bagz has no
- * magic number, a file is a bag if it opens as one. Folders of the papers whose fields stand apart are HOLDALL_KIND_TABLE,
- * and open as arrays, too. *format and *kind: each may be NULL.
+ * magic number, a file is a bag if it opens as one. An array in a file is told as what it is stored as,
+ * HOLDALL_KIND_SCHUNK; holdall_array_open() tells that it is one. Folders of the papers whose fields stand apart are
+ * HOLDALL_KIND_TABLE, and open as arrays, too. *format and *kind: each may be NULL.
  * HOLDALL_E_FORMAT: nothing that is known here. */
 HOLDALL_API
 HOLDALL_USE
@@ -435,10 +447,12 @@ holdall_status holdall_identify(const char *path,
 /* Reads everything at a path (or spec) and checks every length and checksum, to the end; each fault goes
  * to `fault` (NULL: none is told). Then *sound, *bad and *unchecked (each may be NULL) are how many records
  * or chunks are sound, cannot be read (chunks that the header counts and that are not there, too, of which one fault
- * is told), and can be read but have no checksum.
- * What begins as a Bloscpack file is looked at as a superchunk, a folder as an array or a table, all else as a bag.
- * Bags: takes the options of holdall_bag_open() but HOLDALL_OPT_VERIFY and _SKIP_DAMAGED. Superchunks and
- * folders: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO. Superchunks in storage of the caller's: see HOLDALL_OPT_VERIFY 2.
+ * is told), and can be read but have no checksum; they are set also where it returns that there are faults. *bad may be 0
+ * although the file is damaged, in its header or metadata: the status tells.
+ * What begins as a Bloscpack file is looked at as a superchunk, a folder as an array or a table, all else as a bag. Metadata that make it an array must
+ * say as many bytes as the content has.
+ * Bags: takes the options of holdall_bag_open() but HOLDALL_OPT_VERIFY and _SKIP_DAMAGED. Superchunks and folders:
+ * HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO. Superchunks in storage of the caller's: see HOLDALL_OPT_VERIFY 2.
  * HOLDALL_OK: sound. Else the status and words of the first fault; what cannot be opened is one. */
 HOLDALL_API
 HOLDALL_USE
@@ -460,8 +474,12 @@ holdall_status holdall_verify(const char *path,
  * Options: HOLDALL_OPT_BAG_LIMITS, _CODEC, _DICTIONARY, _MEMORY_LIMIT, _DURABILITY, _LOCK.
  * Or the superchunk at this path: chunks that are sound stay; a damaged one among them becomes zeros, so that the others
  * keep their places; those that are missing at the end are cut off, damaged metadata go, header and offsets are put
- * right. *kept and *dropped are then chunks. Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _DURABILITY, _LOCK.
- * HOLDALL_E_FORMAT: it cannot be repaired, and nothing was changed; HOLDALL_E_CODEC, _VERSION, _UNSUPPORTED: nor is that done to chunks
+ * right. Where the metadata make it an array, and its content is shorter than shape and dtype say, zeros are put behind it
+ * instead, so that it opens as that array (content that is longer stays as it is: nobody knows what is right).
+ * *kept and *dropped are then chunks, those that are zeros now and metadata that are gone (1) among the dropped: where
+ * *dropped is 0, nothing was lost. Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _DURABILITY, _LOCK.
+ * HOLDALL_E_FORMAT: it cannot be repaired (nothing of it is sound, it cannot be told which chunks are missing, or it
+ * says to have lost more than it can have held), and nothing was changed; HOLDALL_E_CODEC, _VERSION, _UNSUPPORTED: nor is that done to chunks
  * that seem sound, of a kind that is not known. HOLDALL_E_BUSY: a writer is at work. */
 HOLDALL_API
 HOLDALL_USE
@@ -651,8 +669,8 @@ holdall_status holdall_schunk_read_raw(const holdall_schunk *schunk,
                                        size_t *n,
                                        holdall_error *err);
 
-/* The checksum (HOLDALL_SUM_*, 0 to 8) of all content, as holdall_checksum() of it in one piece. Tells progress, in
- * bytes. Fails, and tells damage, as holdall_schunk_read() does. */
+/* The checksum (HOLDALL_SUM_*, 0 to 8) of all content, as holdall_checksum() of it in one piece; of an array's file, of its
+ * items as they are stored: in Fortran order, where holdall_array_order() says so. Tells progress, in bytes. Fails, and tells damage, as holdall_schunk_read() does. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_schunk_checksum(const holdall_schunk *schunk,
@@ -761,7 +779,7 @@ holdall_status holdall_schunk_commit(holdall_schunk *schunk,
  * or layout: this is also how files are converted, those of version 0 too. It takes little memory, and the copy is there,
  * whole, when the call is done, or not at all. mode, format: as for holdall_schunk_create().
  * Options: those of holdall_schunk_create(). What is not given is as here: _CHUNK_BYTES, _CODEC and _FILTERS as the last chunk
- * has them, _CHECKSUM (CRC-32 where there is none); the level is 5, the layout that of version 3. Progress is told in bytes.
+ * has them, _CHECKSUM (CRC-32 where there is none; none in version 1, which has no place for it); the level is 5, the layout that of version 3. Progress is told in bytes.
  * HOLDALL_E_ARGUMENT: path is this superchunk's own file. HOLDALL_E_UNSUPPORTED: there are metadata, and the layout that
  * HOLDALL_OPT_FORMAT_VERSION asks for has none. HOLDALL_NOT_FOUND (> 0): HOLDALL_OPT_SKIP_DAMAGED was set for this handle, and
  * what is damaged is zeros in the copy, or missing at its end or as metadata. Else as holdall_schunk_read() and
@@ -799,8 +817,10 @@ typedef struct holdall_array holdall_array;
  * attributes are opened now, those of chunks when a call needs them: one that is missing then is HOLDALL_E_MISSING, and
  * the words name it. A column of a table is such a folder, too.
  * HOLDALL_E_TYPE: it is a superchunk or a table and no array, or has a dtype that is not known. HOLDALL_E_FORMAT: as
- * holdall_schunk_open(), and where its content is not as long as shape and dtype say; in folders also names and links
- * that lead out of them. HOLDALL_E_UNSUPPORTED: more than HOLDALL_MAX_NDIM dimensions; a folder that can be read only, to be changed. */
+ * holdall_schunk_open(), and where its content is not as long as shape and dtype say (with HOLDALL_OPT_SKIP_DAMAGED what
+ * is missing at its end reads as zeros, HOLDALL_NOT_FOUND, as damaged chunks do, unless it is more than the file can have
+ * held); in folders also names and links that lead out of them. HOLDALL_E_CHECKSUM, _FORMAT: the metadata are damaged
+ * (HOLDALL_E_TYPE with that option). HOLDALL_E_UNSUPPORTED: more than HOLDALL_MAX_NDIM dimensions; a folder that can be read only, to be changed. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_array_open(const char *path,
@@ -824,12 +844,12 @@ holdall_status holdall_array_open_io(holdall_io *io,
  * 0.16 reads it. HOLDALL_FORMAT_BCOLZ: a folder that bcolz and BLZ read and append to, but for what they cannot: with zstd or
  * bitshuffle it is for bcolz alone, and complex or structured dtypes they do not open.
  * dtype: as NumPy spells it: "<f8", "|S16", "<M8[ns]", "[('a','<i4'),('b','<f8')]". shape: its length along each of
- * the ndim dimensions, 0 or more; it may grow along the first. chunks: the shape of a chunk, whose dimensions but the
- * first are those of `shape`; NULL: about HOLDALL_OPT_CHUNK_BYTES (1 MiB) of whole rows, or of whole items where a row is
+ * the ndim dimensions, 0 or more; it can grow along any, cheaply along the slowest, the first, a folder
+ * along that alone. chunks: the shape of a chunk, whose dimensions but the first are those of `shape`; NULL: about HOLDALL_OPT_CHUNK_BYTES (1 MiB) of whole rows, or of whole items where a row is
  * longer; in a folder, of whole rows, as bcolz chooses them for HOLDALL_OPT_EXPECTED_ROWS. blocks: NULL.
  * Options: those of holdall_schunk_create(); for a folder HOLDALL_OPT_EXPECTED_ROWS, and of those the ones of opening,
  * _DURABILITY, _LOCK, _CODEC, _LEVEL, _FILTERS, _CHUNK_BYTES, _BLOCK_BYTES and _CHECKSUM (CRC-32 by default, which
- * other readers do not look at).
+ * other readers do not look at). HOLDALL_E_ARGUMENT: chunks and HOLDALL_OPT_CHUNK_BYTES are both given.
  * HOLDALL_E_TYPE: a dtype that is not known. HOLDALL_E_UNSUPPORTED: objects of Python's, another format, other chunks. */
 HOLDALL_API
 HOLDALL_USE
@@ -921,8 +941,9 @@ holdall_status holdall_array_read(const holdall_array *array,
                                   holdall_error *err);
 
 /* Writes a box, from a buffer as holdall_array_read() has it; a stride of 0 repeats an item. It counts from the next
- * commit on. Whole chunks are made anew in parallel, one that is changed in part is first decoded. On failure some of
- * it may be written: go on from the last commit, or write it again. */
+ * commit on. Whole chunks are made anew in parallel, one that is changed in part is first decoded: where that one is
+ * damaged it fails as holdall_schunk_read() does, also with HOLDALL_OPT_SKIP_DAMAGED. On failure some of it may be
+ * written: go on from the last commit, or write it again. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_array_write(holdall_array *array,
@@ -985,7 +1006,8 @@ holdall_status holdall_array_append(holdall_array *array,
  * limits fall together again (`count` a multiple of the rows in a chunk), in another one all of them. So put in many at
  * once. They count from the next commit on; on failure nothing was put in.
  * HOLDALL_E_RANGE: `at` is beyond the end. HOLDALL_E_ARGUMENT: there is no such axis, or src_size is not that of the new
- * items. All else, about chunks that have to move: as holdall_schunk_read(). */
+ * items. A damaged chunk that has to be made anew: as holdall_schunk_read(), also with HOLDALL_OPT_SKIP_DAMAGED; no change
+ * takes what is damaged for zeros. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_array_insert(holdall_array *array,

@@ -70,6 +70,22 @@ impl Sum {
     }
 }
 
+impl std::fmt::Display for Sum {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Sum::None => "no checksum",
+            Sum::Adler32 => "Adler-32",
+            Sum::Crc32 => "CRC-32",
+            Sum::Md5 => "MD5",
+            Sum::Sha1 => "SHA-1",
+            Sum::Sha224 => "SHA-224",
+            Sum::Sha256 => "SHA-256",
+            Sum::Sha384 => "SHA-384",
+            Sum::Sha512 => "SHA-512",
+        })
+    }
+}
+
 /// CRC-32 of `data` as a number.
 pub fn crc32(data: &[u8]) -> u32 {
     crc32fast::hash(data)
@@ -160,6 +176,7 @@ mod tests {
         for (sum, digest) in want {
             assert_eq!(hex(&sum.of(b"abc")), digest, "{sum:?}");
         }
+        assert_eq!(format!("{} {} {}", Sum::Crc32, Sum::Adler32, Sum::Sha512), "CRC-32 Adler-32 SHA-512");
         for n in 0..=8 {
             let sum = Sum::from_number(n).unwrap();
             assert_eq!(sum.of(b"abc").len(), sum.size());

@@ -8,6 +8,10 @@
 mod array;
 #[path = "../fuzz/checks/bag.rs"]
 mod bag;
+#[path = "../fuzz/checks/blosclz.rs"]
+mod blosclz;
+#[path = "../fuzz/checks/blpk.rs"]
+mod blpk;
 #[path = "../fuzz/checks/chunk.rs"]
 mod chunk;
 #[path = "../fuzz/checks/dataset.rs"]
@@ -19,18 +23,19 @@ use holdall::bag::Bag;
 use holdall::options::Options;
 use std::path::Path;
 
-fn each(name: &str, run: impl Fn(&[u8])) {
+/// `near`: at how many places each is cut and flipped.
+fn each(name: &str, near: usize, run: impl Fn(&[u8])) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("fuzz/seeds/{name}.bagz"));
     let seeds = Bag::open(path.as_os_str(), &Options::new()).unwrap();
     let mut runs = 0;
     for i in 0..seeds.size() {
         let seed = seeds.read(i).unwrap();
         run(&seed);
-        for i in 0..seed.len().min(40) {
-            let at = i * seed.len() / seed.len().min(40);
-            let mut near = seed.clone();
-            near[at] ^= 1 << (i % 8);
-            run(&near);
+        for i in 0..seed.len().min(near) {
+            let at = i * seed.len() / seed.len().min(near);
+            let mut flipped = seed.clone();
+            flipped[at] ^= 1 << (i % 8);
+            run(&flipped);
             run(&seed[..at]);
             runs += 2;
         }
@@ -41,25 +46,35 @@ fn each(name: &str, run: impl Fn(&[u8])) {
 
 #[test]
 fn bags() {
-    each("bag", bag::run);
+    each("bag", 40, bag::run);
 }
 
 #[test]
 fn folders() {
-    each("folder", folder::run);
+    each("folder", 40, folder::run);
 }
 
 #[test]
 fn chunks() {
-    each("chunk", chunk::run);
+    each("chunk", 40, chunk::run);
+}
+
+#[test]
+fn streams_of_blosclz() {
+    each("blosclz", 40, blosclz::run);
+}
+
+#[test]
+fn superchunks() {
+    each("blpk", 4, blpk::run);
 }
 
 #[test]
 fn arrays() {
-    each("array", array::run);
+    each("array", 40, array::run);
 }
 
 #[test]
 fn datasets() {
-    each("dataset", dataset::run);
+    each("dataset", 40, dataset::run);
 }

@@ -32,7 +32,7 @@ struct flag {
 static const struct flag flags[] = {
     {"json", F_JSON, SWITCH, NULL, AT(json), 0, 0, "print one JSON object"},
     {"records", F_RECORDS, NUMBERS, "I,J,..", AT(records), 0, 0, "only these records, in this order; -1 is the last"},
-    {"slice", F_SLICE, SLICE, "A:B:C", AT(slice), 0, 0, "only this slice, as in Python"},
+    {"slice", F_SLICE, SLICE, "A:B:C", AT(slice), 0, 0, "only this slice, as in Python; of an array along its first dimension"},
     {"lengths", F_LENGTHS, SWITCH, NULL, AT(lengths), 0, 0, "each record behind its length, 8 bytes, little-endian"},
     {"skip-damaged", F_SKIP_DAMAGED, SWITCH, NULL, AT(skip_damaged), 0, 0,
      "tell of damaged records and go on (exit code 1)"},
@@ -56,7 +56,7 @@ static const struct flag flags[] = {
     {"format-version", F_FORMAT_VERSION, CHOICE, "1|2|3|rfc", AT(format_version), 0, 0,
      "layout of the header (default: 3)"},
     {"metadata", F_METADATA, TEXT, "FILE", AT(metadata), 0, 0, "JSON to be kept with the content"},
-    {"raw", F_RAW, SWITCH, NULL, AT(raw), 0, 0, "pack a .npy as the bytes that it is, not as an array"},
+    {"raw", F_RAW, SWITCH, NULL, AT(raw), 0, 0, "take a .npy as the bytes that it is, not as an array"},
     {"append", F_APPEND, SWITCH, NULL, AT(append), 0, 0, "go on with OUT, which must be there"},
     {"replace", F_REPLACE, SWITCH, NULL, AT(replace), 0, 0, "take OUT's place where it is there, at the end"},
     {"force", F_REPLACE, SWITCH, NULL, AT(replace), 0, 0, "the same"},
@@ -81,6 +81,33 @@ static const struct flag flags[] = {
 };
 
 enum { FLAGS = sizeof flags / sizeof *flags };
+
+#define LEVEL_HELP "0 stored as it is, 1 fast to 9 small (default: 5)"
+#define ZEROS_HELP "tell of damaged chunks, write zeros for them (exit code 1)"
+/* What is said of flags where it is not the same for all commands. */
+static const struct {
+    const char *command;
+    flag_set bit;
+    const char *help;
+} own_help[] = {
+    {"append", F_CODEC, "what compresses new chunks (default: that of the last chunk)"},
+    {"append", F_LEVEL, LEVEL_HELP},
+    {"append", F_SHUFFLE, "what sorts the bytes, or bits, of the items first (default: that of the last chunk)"},
+    {"convert", F_CODEC, "what compresses the chunks (default: that of the last chunk of IN)"},
+    {"convert", F_LEVEL, LEVEL_HELP},
+    {"convert", F_SHUFFLE, "what sorts the bytes, or bits, of the items first (default: that of the last chunk of IN)"},
+    {"convert", F_CHUNK_SIZE, "content of a chunk, whole items; K, M, G (default: as in IN)"},
+    {"convert", F_CHECKSUM, "checksums of the chunks (default: as in IN; crc32 where it has none)"},
+    {"convert", F_SKIP_DAMAGED, ZEROS_HELP},
+    {"unpack", F_SKIP_DAMAGED, ZEROS_HELP},
+};
+
+static const char *help_of(const struct command *command, const struct flag *flag) {
+    for (size_t i = 0; i < sizeof own_help / sizeof *own_help; i++) {
+        if (own_help[i].bit == flag->bit && strcmp(own_help[i].command, command->name) == 0) return own_help[i].help;
+    }
+    return flag->help;
+}
 
 int usage_error(const struct command *command, const char *format, ...) {
     char words[512];
@@ -111,9 +138,16 @@ static bool number(const char *text, const char **end, int64_t *value) {
     return true;
 }
 
-static bool parse_number(const struct flag *flag, const char *text, int64_t *value) {
+/* Is it the level of chunks, and not that of bags, which has another range? */
+static bool is_chunk_level(const struct command *command, const struct flag *flag) {
+    return flag->bit == F_LEVEL && !(command->flags & F_BAGS);
+}
+
+static bool parse_number(const struct command *command, const struct flag *flag, const char *text, int64_t *value) {
     const char *end;
-    return number(text, &end, value) && *end == '\0' && *value >= flag->low && *value <= flag->high;
+    bool chunks = is_chunk_level(command, flag);
+    int64_t low = chunks ? 0 : flag->low, high = chunks ? 9 : flag->high;
+    return number(text, &end, value) && *end == '\0' && *value >= low && *value <= high;
 }
 
 static bool parse_size(const char *text, int64_t *value) {
@@ -189,7 +223,7 @@ static bool store(const struct flag *flag, const char *value, struct args *args)
     switch (flag->kind) {
     case SWITCH: *(bool *)place = true; return true;
     case CHOICE: return parse_choice(flag->value, value, place);
-    case NUMBER: return parse_number(flag, value, place);
+    case NUMBER: return parse_number(args->command, flag, value, place);
     case SIZE: return parse_size(value, place);
     case TEXT: *(const char **)place = value; return true;
     case SLICE: return parse_slice(value, place);
@@ -202,10 +236,16 @@ static int bad_value(const struct command *command, const struct flag *flag, con
     switch (flag->kind) {
     case CHOICE: return usage_error(command, "--%s takes %s, not '%s'", flag->name, flag->value, value);
     case NUMBER:
+        if (flag->bit == F_LEVEL) {
+            return usage_error(command, "--%s takes a whole number from 0 to 9%s, not '%s'", flag->name,
+                               is_chunk_level(command, flag) ? "" : " for superchunks, from -131072 to 22 for bags", value);
+        }
         return usage_error(command, "--%s takes a whole number from %lld to %lld, not '%s'", flag->name,
                            (long long)flag->low, (long long)flag->high, value);
     case SIZE: return usage_error(command, "--%s takes bytes, as 4096, 64K, 16M or 2G, not '%s'", flag->name, value);
-    case SLICE: return usage_error(command, "--%s takes A:B or A:B:C with C not 0, not '%s'", flag->name, value);
+    case SLICE:
+        return usage_error(command, "--%s takes A:B or A:B:C with C not 0, not '%s'; 3:4 is item 3 alone, of an array along the first dimension",
+                           flag->name, value);
     default: return usage_error(command, "--%s takes whole numbers, as 0,5,-1, not '%s'", flag->name, value);
     }
 }
@@ -232,7 +272,7 @@ static const char *only_for(const struct flag *flag) {
 }
 
 /* `both`: the command takes flags that are for bags only, and others that are for superchunks only. */
-static void print_flag(const struct flag *flag, bool both) {
+static void print_flag(const struct command *command, const struct flag *flag, bool both) {
     const char *only = both ? only_for(flag) : NULL;
     char left[96];
     snprintf(left, sizeof left, "%s--%s%s%s", flag->bit == F_QUIET ? "-q, " : "", flag->name, flag->value ? " " : "",
@@ -241,14 +281,14 @@ static void print_flag(const struct flag *flag, bool both) {
         put_text("  %s\n", left);
         left[0] = '\0';
     }
-    put_text("  %-36s  %s%s%s\n", left, only ? only : "", only ? ": " : "", flag->help);
+    put_text("  %-36s  %s%s%s\n", left, only ? only : "", only ? ": " : "", help_of(command, flag));
 }
 
 static void print_help(const struct command *command) {
     put_text("usage: holdall %s [flags] %s\n%s\n\n", command->name, command->operands, command->purpose);
     bool both = (command->flags & F_BAGS) && (command->flags & F_SUPERCHUNKS);
     for (size_t i = 0; i < FLAGS; i++) {
-        if (flags[i].bit & command->flags) print_flag(&flags[i], both);
+        if (flags[i].bit & command->flags) print_flag(command, &flags[i], both);
     }
     put_text("  %-36s  %s\n", "-h, --help", "this text");
 }

@@ -29,11 +29,6 @@ struct job {
 
 /* ---- boxes ---- */
 
-static void tell_damage(struct source *source) {
-    if (!source->damaged) complain("%s: some of it is damaged, and zeros here (verify names it)", source->path);
-    source->damaged = true;
-}
-
 /* Reads a box that was cut small enough, and gives it on. */
 static bool give_box(struct job *job, const uint64_t *start, const uint64_t *count) {
     int64_t strides[HOLDALL_MAX_NDIM];
@@ -52,7 +47,7 @@ static bool give_box(struct job *job, const uint64_t *start, const uint64_t *cou
     holdall_error error;
     holdall_status status =
         holdall_array_read(job->array, start, count, job->step, job->box, strides, (size_t)bytes, &error);
-    if (status == HOLDALL_NOT_FOUND) tell_damage(job->source);
+    if (status == HOLDALL_NOT_FOUND) source_tell_damage(job->source, "here");
     if (status < 0) return complain_error(job->source->path, &error, ""), false;
     return job->sink(job->ctx, job->box, (size_t)bytes);
 }
@@ -80,8 +75,7 @@ static bool give_parts(struct job *job, uint32_t d, const uint64_t *start, const
 
 static bool give_all(struct job *job, const struct span *rows) {
     /* what stands in the file as it is to be printed need not go through a box */
-    bool in_order = holdall_array_order(job->array) == HOLDALL_ORDER_C || job->ndim < 2;
-    if (job->source->schunk && in_order && rows->step == 1) {
+    if (job->source->schunk && in_c_order(job->array) && rows->step == 1) {
         uint64_t row = job->ndim > 0 ? row_bytes(job->array) : job->itemsize, from = rows->start * row;
         return source_stream(job->source, from, from + rows->count * row, job->sink, job->ctx);
     }
@@ -150,7 +144,7 @@ bool array_print(const struct args *args, struct source *source, const holdall_a
         job.ctx = &numbers;
     } else if (args->format == FORMAT_NPY) {
         /* NumPy can have it as it is stored */
-        bool fortran = holdall_array_order(array) == HOLDALL_ORDER_F && job.ndim > 1 && !args->slice.given;
+        bool fortran = !in_c_order(array) && !args->slice.given;
         if (!put_npy(&job, fortran)) return false;
         if (fortran) return source_stream(source, 0, holdall_array_nbytes(array), to_stdout, NULL);
     }

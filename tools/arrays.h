@@ -21,6 +21,8 @@ holdall_array *dataset_array(const char *path, const struct args *args);
 /* Are its items objects of Python's, which have no size? */
 bool has_objects(const holdall_array *array);
 
+/* Do its items stand in the file in C order? */
+bool in_c_order(const holdall_array *array);
 /* Bytes of one place of its first dimension. */
 uint64_t row_bytes(const holdall_array *array);
 

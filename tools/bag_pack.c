@@ -10,6 +10,7 @@
 #include "report.h"
 #include "signals.h"
 #include "tool.h"
+#include "words.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -178,8 +179,9 @@ static uint64_t bytes_on_disk(const struct packing *p) {
 
 static void summarize(const struct packing *p, uint64_t size) {
     if (p->args->quiet) return;
-    note("%s: %" PRIu64 " records of %" PRIu64 " bytes %s; now %" PRIu64 " records in %" PRIu64 " bytes", p->out,
-         p->records, p->bytes, p->args->append ? "appended" : "packed", size, bytes_on_disk(p));
+    note("%s: %" PRIu64 " record%s of %" PRIu64 " byte%s %s; now %" PRIu64 " record%s in %" PRIu64 " bytes", p->out,
+         p->records, plural(p->records), p->bytes, plural(p->bytes), p->args->append ? "appended" : "packed", size,
+         plural(size), bytes_on_disk(p));
 }
 
 /* What the table of flags cannot say. */
@@ -188,6 +190,9 @@ static int check_usage(const struct args *args) {
     if (args->append && args->replace) return usage_error(command, "--append and --replace exclude each other");
     if (args->separate && args->limits == LIMITS_TAIL) {
         return usage_error(command, "--separate and --limits tail exclude each other");
+    }
+    if (!args->whole && args->to == NOT_GIVEN && ends_in(args->operands[0], ".npy")) {
+        return usage_error(command, "lines of a .npy are no records: --to blpk, or OUT.blp, makes it an array (--to bagz insists)");
     }
     if (!args->whole && args->operand_count > 2) {
         return usage_error(command, "one operand too many, '%s'", args->operands[2]);

@@ -112,7 +112,11 @@ int cmd_verify(const struct args *args) {
     }
     holdall_options_free(options);
     int code = put_end(damaged || failed ? FAILED : DONE);
-    if (damaged) complain("verify: damage was found in %zu of %zu", damaged, args->operand_count);
+    if (damaged && failed) {
+        complain("verify: damage was found in %zu of %zu, %zu could not be read", damaged, args->operand_count, failed);
+    } else if (damaged) {
+        complain("verify: damage was found in %zu of %zu", damaged, args->operand_count);
+    }
     return code;
 }
 
@@ -124,12 +128,52 @@ static bool set_repair_options(holdall_options *options, const struct args *args
            set_compression(options, args);
 }
 
+/* A holdall_fault_fn: is it one of the metadata? */
+static int look_for_metadata(void *ctx, const char *part, const holdall_error *fault) {
+    const char *words = fault->message;
+    size_t n = strlen(part);
+    if (strncmp(words, part, n) == 0 && strncmp(words + n, ": ", 2) == 0) words += n + 2;
+    *(bool *)ctx |= fault->position < 0 && strncmp(words, "metadata", strlen("metadata")) == 0;
+    return 0;
+}
+
+/* Are there metadata, and damaged? */
+static bool has_damaged_metadata(const char *path, const struct args *args) {
+    holdall_schunk *schunk;
+    const void *value;
+    size_t n;
+    bool found = false;
+    holdall_options *options = container_of(path) == BAG ? NULL : new_options();
+    if (!options || !set_given(options, HOLDALL_OPT_MEMORY_LIMIT, args->memory_limit)) {
+        /* a bag has none */
+    } else if (holdall_schunk_open(path, HOLDALL_READ, options, &schunk, NULL) >= 0) {
+        holdall_status status = holdall_schunk_meta_get(schunk, "", &value, &n, NULL);
+        found = status == HOLDALL_E_FORMAT || status == HOLDALL_E_CHECKSUM;
+        holdall_schunk_close(schunk);
+    } else { /* with a header that is damaged only this tells */
+        (void)!holdall_verify(path, options, look_for_metadata, &found, NULL, NULL, NULL, NULL);
+    }
+    holdall_options_free(options);
+    return found;
+}
+
+static bool has_metadata(const char *path) {
+    holdall_schunk *schunk;
+    const void *value;
+    size_t n;
+    if (holdall_schunk_open(path, HOLDALL_READ, NULL, &schunk, NULL) < 0) return false;
+    bool found = holdall_schunk_meta_get(schunk, "", &value, &n, NULL) == HOLDALL_OK;
+    holdall_schunk_close(schunk);
+    return found;
+}
+
 int cmd_repair(const struct args *args) {
     const char *path = args->operands[0];
     uint64_t kept = 0, dropped = 0;
     holdall_error error;
     holdall_options *options = new_options();
     if (!options) return FAILED;
+    bool lost = has_damaged_metadata(path, args);
     bool good = set_repair_options(options, args);
     if (good && holdall_repair(path, options, &kept, &dropped, &error) < 0) {
         complain_error(path, &error, "");
@@ -137,12 +181,18 @@ int cmd_repair(const struct args *args) {
     }
     holdall_options_free(options);
     if (!good) return FAILED;
+    lost = lost && !has_metadata(path);
+    if (lost && dropped > 0) dropped--; /* the library counts them with the chunks */
     if (!args->quiet) {
         put_printable(path);
-        put_text(": %" PRIu64 " %s kept, %" PRIu64 " dropped\n", kept,
-                 container_of(path) == BAG ? "records" : "chunks", dropped);
+        put_text(": %" PRIu64 " %s%s kept, %" PRIu64 " dropped\n", kept, container_of(path) == BAG ? "record" : "chunk",
+                 plural(kept), dropped);
     }
-    return put_end(DONE);
+    if (lost) {
+        complain("%s: the metadata were damaged and are gone; where they made it an array, type and shape went with them",
+                 path);
+    }
+    return put_end(lost ? FAILED : DONE);
 }
 
 /* ---- sum ---- */
@@ -178,19 +228,15 @@ static bool to_digest(void *ctx, const void *bytes, size_t n) {
     return holdall_digest_update(ctx, bytes, n, NULL) >= 0;
 }
 
-/* The digest of what cat prints of a slice. */
-static bool sum_slice(const struct args *args, const char *path, int32_t sum, struct digest *to) {
-    struct source source;
-    holdall_array *array = NULL;
+/* The digest of what cat prints. */
+static bool sum_given(const struct args *args, struct source *source, const holdall_array *array, int32_t sum,
+                      struct digest *to) {
     holdall_digest *digest = NULL;
-    if (!source_open(&source, path, args)) return false;
-    bool good = holdall_digest_new(sum, &digest, NULL) >= 0 && source_array(&source, args, &array) &&
-                (array ? array_give(args, &source, array, to_digest, digest)
-                       : source_give(&source, args, to_digest, digest)) &&
+    bool good = holdall_digest_new(sum, &digest, NULL) >= 0 &&
+                (array ? array_give(args, source, array, to_digest, digest)
+                       : source_give(source, args, to_digest, digest)) &&
                 holdall_digest_finish(digest, to->bytes, sizeof to->bytes, &to->n, NULL) >= 0;
     holdall_digest_free(digest);
-    holdall_array_close(array);
-    source_close(&source);
     return good;
 }
 
@@ -211,16 +257,25 @@ static bool sum_dataset(const struct args *args, const char *path, const holdall
     return good;
 }
 
+/* The same where that is all of the content, as it is stored. */
+static bool sum_stored(const struct source *source, int32_t sum, struct digest *to) {
+    holdall_error error;
+    holdall_status status = holdall_schunk_checksum(source->schunk, sum, to->bytes, sizeof to->bytes, &to->n, &error);
+    if (status < 0) complain_error(source->path, &error, "");
+    return status >= 0;
+}
+
 static bool sum_schunk(const struct args *args, const char *path, const holdall_options *options, int32_t sum,
                        struct digest *to) {
-    holdall_error error;
-    if (args->slice.given) return sum_slice(args, path, sum, to);
-    holdall_schunk *schunk = open_schunk(path, HOLDALL_READ, options);
-    if (!schunk) return false;
-    holdall_status status = holdall_schunk_checksum(schunk, sum, to->bytes, sizeof to->bytes, &to->n, &error);
-    holdall_schunk_close(schunk);
-    if (status < 0) complain_error(path, &error, "");
-    return status >= 0;
+    struct source source = {.path = path, .schunk = open_schunk(path, HOLDALL_READ, options)};
+    holdall_array *array = NULL;
+    if (!source.schunk) return false;
+    bool good = source_array(&source, args, &array);
+    bool as_stored = !args->slice.given && (!array || in_c_order(array));
+    good = good && (as_stored ? sum_stored(&source, sum, to) : sum_given(args, &source, array, sum, to));
+    holdall_array_close(array);
+    source_close(&source);
+    return good;
 }
 
 static bool sum_path(const struct args *args, const char *path, const holdall_options *options) {

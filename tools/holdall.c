@@ -19,11 +19,6 @@ static enum container container_there(const struct args *args) {
     return container_of(args->operands[0]);
 }
 
-static bool ends_in(const char *text, const char *end) {
-    size_t length = strlen(text), n = strlen(end);
-    return length >= n && strcmp(text + length - n, end) == 0;
-}
-
 /* What the last operand is to become: as --to says, else as its name does. */
 static enum container container_to_be(const struct args *args) {
     const char *out = args->operands[args->operand_count - 1];
@@ -35,7 +30,7 @@ static const struct command commands[] = {
     {"info", "PATH", "Tells what a container is: content, compression, layout, checksums, bytes on disk.",
      F_READER | F_UNCHECKED | F_JSON | F_SKIP_DAMAGED | F_QUIET, 1, 1, bag_info, container_there, schunk_info,
      dataset_info},
-    {"cat", "PATH", "Prints the records of a bag, the content of a superchunk, or the items of an array or a dataset.",
+    {"cat", "PATH", "Prints the records of a bag, the content of a superchunk, or the items of an array or a dataset in C order.",
      F_READER | F_UNCHECKED | F_RECORDS | F_SLICE | F_LENGTHS | F_FORMAT | F_SKIP_DAMAGED | F_QUIET, 1, 1, bag_cat,
      container_there, schunk_cat, dataset_cat},
     {"pack", "IN OUT",
@@ -44,11 +39,11 @@ static const struct command commands[] = {
          F_THREADS | F_NO_SYNC | F_NO_LOCK | F_WHOLE | F_CODEC | F_SHUFFLE | F_TYPESIZE | F_CHUNK_SIZE | F_CHECKSUM |
          F_NO_OFFSETS | F_FORMAT_VERSION | F_METADATA | F_RAW | F_QUIET,
      2, SIZE_MAX, bag_pack, container_to_be, schunk_pack, NULL},
-    {"unpack", "IN.blp OUT", "Writes the content of a superchunk into a file (-: standard output).",
+    {"unpack", "IN.blp OUT", "Writes the content of a superchunk, an array in the order of its file, into a file (-: standard output).",
      F_THREADS | F_MAP | F_MEMORY_LIMIT | F_UNCHECKED | F_SKIP_DAMAGED | F_REPLACE | F_QUIET, 2, 2, cmd_unpack, NULL,
      NULL, NULL},
-    {"append", "FILE.blp IN", "Appends a file (-: standard input) to the content of a superchunk, or as rows to an array.",
-     F_CODEC | F_LEVEL | F_SHUFFLE | F_THREADS | F_MEMORY_LIMIT | F_NO_SYNC | F_NO_LOCK | F_QUIET, 2, 2, cmd_append,
+    {"append", "FILE.blp IN", "Appends a file (-: standard input) to the content of a superchunk, or as rows (a .npy: its items) to an array.",
+     F_RAW | F_CODEC | F_LEVEL | F_SHUFFLE | F_THREADS | F_MEMORY_LIMIT | F_NO_SYNC | F_NO_LOCK | F_QUIET, 2, 2, cmd_append,
      NULL, NULL, NULL},
     {"convert", "IN OUT.blp", "Copies a superchunk or an array, stored in another way.",
      F_THREADS | F_MAP | F_MEMORY_LIMIT | F_UNCHECKED | F_SKIP_DAMAGED | F_REPLACE | F_CODEC | F_LEVEL | F_SHUFFLE |
@@ -59,7 +54,7 @@ static const struct command commands[] = {
     {"repair", "PATH", "Brings what was left torn or damaged back to its last whole state.",
      F_LIMITS | F_COMPRESSION | F_DICTIONARY | F_MEMORY_LIMIT | F_NO_SYNC | F_NO_LOCK | F_QUIET, 1, 1, cmd_repair, NULL,
      NULL, NULL},
-    {"sum", "PATH..", "Prints a digest of the records or the content, the same however they are stored.",
+    {"sum", "PATH..", "Prints a digest of the records, the content, or the items in C order: the same however they are stored.",
      F_READER | F_UNCHECKED | F_SUM | F_SLICE | F_QUIET, 1, SIZE_MAX, cmd_sum, NULL, NULL, NULL},
     {"identify", "PATH..", "Tells which format and kind of container a path is.", F_QUIET, 1, SIZE_MAX, cmd_identify,
      NULL, NULL, NULL},

@@ -26,6 +26,8 @@ struct npy {
 
 /* Reads the header; the items come next. What fails has been said. */
 bool npy_read_header(struct input *in, struct npy *npy);
+/* Are the items rows of the array, in its order? Sets their `nbytes`. What does not fit has been said. */
+bool npy_fits(struct npy *npy, const struct input *in, const holdall_array *array);
 /* Asks the library how large items are, and how large chunks of them should be in a new file that `options` make. */
 bool npy_lay_out(struct npy *npy, const char *out, holdall_mode mode, holdall_options *options);
 /* The metadata by which Bloscpack knows the array; to be freed. */

@@ -1,5 +1,5 @@
 /*
- * holdall pack of a file of NumPy (.npy): it becomes an array.
+ * holdall pack and append of a file of NumPy (.npy): it becomes an array, or rows of one.
  *
  * The items go into chunks as they stand in the file; what is in front of them, a Python dictionary, becomes
  * the metadata that make a superchunk an array. The library judges the type, nothing is run or built here.
@@ -163,6 +163,69 @@ bool npy_read_header(struct input *in, struct npy *npy) {
     bool good = text && parse_header(in, text, npy);
     free(text);
     return good;
+}
+
+/* ---- rows for an array that is there ---- */
+
+/* The next character of a type as it counts: spaces between words do not, nor which quotes there are. */
+static char next_of_type(const char **at, char *quote) {
+    while (!*quote && is_space(**at)) ++*at;
+    char c = **at;
+    if (c == '\0') return c;
+    ++*at;
+    if (*quote ? c != *quote : c != '\'' && c != '"') return c;
+    *quote = *quote ? '\0' : c;
+    return '\'';
+}
+
+/* The library has a type that is no list without its quotes. */
+static bool same_type(const char *descr, const char *dtype) {
+    char one = '\0', other = '\0', c;
+    while (is_space(*descr)) descr++;
+    if (*descr == '\'' || *descr == '"') {
+        size_t n = strlen(dtype);
+        return strncmp(descr + 1, dtype, n) == 0 && descr[n + 1] == *descr;
+    }
+    while ((c = next_of_type(&descr, &one)) == next_of_type(&dtype, &other)) {
+        if (c == '\0') return true;
+    }
+    return false;
+}
+
+static const char *shape_text(char *text, const uint64_t *shape, uint32_t ndim) {
+    char *to = text + sprintf(text, "(");
+    for (uint32_t d = 0; d < ndim; d++) to += sprintf(to, "%s%" PRIu64 "%s", d ? ", " : "", shape[d], ndim == 1 ? "," : "");
+    sprintf(to, ")");
+    return text;
+}
+
+bool npy_fits(struct npy *npy, const struct input *in, const holdall_array *array) {
+    char ours[HOLDALL_MAX_NDIM * NUMBER], theirs[HOLDALL_MAX_NDIM * NUMBER];
+    const uint64_t *shape = holdall_array_shape(array);
+    uint32_t ndim = holdall_array_ndim(array);
+    if (!same_type(npy->descr, holdall_array_dtype(array))) {
+        complain("%s: its items are of %s, those of the array are of %s (--raw takes its bytes)", in->name, npy->descr,
+                 holdall_array_dtype(array));
+        return false;
+    }
+    bool fits = npy->ndim == ndim;
+    for (uint32_t d = 1; fits && d < ndim; d++) fits = npy->shape[d] == shape[d];
+    if (!fits) {
+        complain("%s: its shape is %s, that of the array is %s: only the first dimension may be another one", in->name,
+                 shape_text(ours, npy->shape, npy->ndim), shape_text(theirs, shape, ndim));
+        return false;
+    }
+    if (npy->fortran_order && ndim > 1) {
+        complain("%s: its items are in Fortran order, rows of the array are not (pack it, and append what cat gives of that)",
+                 in->name);
+        return false;
+    }
+    npy->nbytes = holdall_array_itemsize(array);
+    for (uint32_t d = 0; d < ndim; d++) {
+        if (npy->shape[d] > 0 && npy->nbytes > UINT64_MAX / npy->shape[d]) return no_npy(in, "it cannot have so many bytes");
+        npy->nbytes *= npy->shape[d];
+    }
+    return true;
 }
 
 /* ---- what it becomes ---- */

@@ -116,15 +116,18 @@ static bool commit(struct packing *p) {
     return status >= 0;
 }
 
+static void summarize_as(const struct packing *p, uint64_t bytes, uint64_t parts, const char *part, uint64_t on_disk) {
+    note("%s: %" PRIu64 " byte%s %s; now %" PRIu64 " byte%s in %" PRIu64 " %s%s, %" PRIu64 " bytes on disk", p->out,
+         p->bytes, plural(p->bytes), p->done, bytes, plural(bytes), parts, part, plural(parts), on_disk);
+}
+
 static void summarize(const struct packing *p) {
     if (p->array) {
-        note("%s: %" PRIu64 " bytes %s; now %" PRIu64 " bytes in %" PRIu64 " rows, %" PRIu64 " bytes on disk", p->out,
-             p->bytes, p->done, holdall_array_nbytes(p->array), holdall_array_shape(p->array)[0],
-             holdall_array_cbytes(p->array));
+        summarize_as(p, holdall_array_nbytes(p->array), holdall_array_shape(p->array)[0], "row",
+                     holdall_array_cbytes(p->array));
     } else {
-        note("%s: %" PRIu64 " bytes %s; now %" PRIu64 " bytes in %" PRIu64 " chunks, %" PRIu64 " bytes on disk", p->out,
-             p->bytes, p->done, holdall_schunk_nbytes(p->schunk), holdall_schunk_chunks(p->schunk),
-             holdall_schunk_cbytes(p->schunk));
+        summarize_as(p, holdall_schunk_nbytes(p->schunk), holdall_schunk_chunks(p->schunk), "chunk",
+                     holdall_schunk_cbytes(p->schunk));
     }
 }
 

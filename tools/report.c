@@ -109,6 +109,10 @@ void complain_error(const char *path, const holdall_error *error, const char *mo
     complain("%s%s%s%s", named ? "" : path, named ? "" : ": ", words, more);
 }
 
+const char *plural(uint64_t n) {
+    return n == 1 ? "" : "s";
+}
+
 void complain_errno(const char *path) {
     complain("%s: %s", path, strerror(errno));
 }

@@ -31,6 +31,9 @@ void complain_errno(const char *path);
 /* One line on stderr that is no error. */
 void note(const char *format, ...) LIKE_PRINTF;
 
+/* What a word gets behind its number: "s", or nothing behind 1. */
+const char *plural(uint64_t n);
+
 /* ---- results ---- */
 
 /* These are false once stdout took something no more; there is no point in going on then. */

@@ -2,21 +2,36 @@
  * holdall append: more content for a superchunk, or rows for an array.
  */
 #include "arrays.h"
+#include "npy.h"
 #include "options.h"
 #include "packing.h"
 #include "report.h"
 #include "tool.h"
+#include "words.h"
+
+#include <stdlib.h>
 
 /* Bytes can be rows of it, in the order in which they come. */
 static bool takes_rows(const struct packing *p) {
     if (holdall_array_ndim(p->array) == 0) {
         return complain("%s: an array without dimensions does not grow", p->out), false;
     }
-    if (holdall_array_order(p->array) == HOLDALL_ORDER_F && holdall_array_ndim(p->array) > 1) {
+    if (!in_c_order(p->array)) {
         return complain("%s: an array in Fortran order takes no rows", p->out), false;
     }
     if (row_bytes(p->array) == 0) return complain("%s: rows of this array have no bytes", p->out), false;
     return true;
+}
+
+/* Reads what is in front of the items of a file of NumPy. */
+static bool read_npy(struct packing *p) {
+    struct npy npy;
+    if (p->args->raw || !ends_in(p->from, ".npy")) return true;
+    bool good = npy_read_header(&p->in, &npy) && npy_fits(&npy, &p->in, p->array);
+    p->exactly = true;
+    p->wanted = npy.nbytes;
+    free(npy.descr);
+    return good;
 }
 
 static bool open_to_append(struct packing *p) {
@@ -26,11 +41,25 @@ static bool open_to_append(struct packing *p) {
                 open_array(p->out, HOLDALL_APPEND, options, &p->array);
     if (good && !p->array) p->schunk = open_schunk(p->out, HOLDALL_APPEND, options);
     holdall_options_free(options);
-    return p->array ? takes_rows(p) : p->schunk != NULL;
+    return p->array ? takes_rows(p) && read_npy(p) : p->schunk != NULL;
+}
+
+/* Are the operands the wrong way round? */
+static bool are_swapped(const struct args *args) {
+    holdall_format format;
+    holdall_error error;
+    bool bag = holdall_identify(args->operands[0], &format, NULL, &error) >= 0;
+    bool other = bag ? format == HOLDALL_FORMAT_BAGZ : error.status == HOLDALL_E_FORMAT;
+    return other && container_of(args->operands[1]) == SUPERCHUNK;
 }
 
 int cmd_append(const struct args *args) {
     struct packing p = {.args = args, .from = args->operands[1], .out = args->operands[0], .done = "appended"};
     int wrong = check_chunk_flags(args);
-    return wrong >= 0 ? wrong : packing_run(&p, open_to_append);
+    if (wrong >= 0) return wrong;
+    if (are_swapped(args)) {
+        return usage_error(args->command, "'%s' is no superchunk, '%s' is one: what grows comes first", args->operands[0],
+                           args->operands[1]);
+    }
+    return packing_run(&p, open_to_append);
 }

@@ -42,10 +42,7 @@ static bool copy(struct source *source, const holdall_array *array, const struct
         }
     }
     holdall_options_free(options);
-    if (status == HOLDALL_NOT_FOUND) {
-        if (!source->damaged) complain("%s: some of it is damaged, and zeros in %s (verify names it)", source->path, out);
-        source->damaged = true;
-    }
+    if (status == HOLDALL_NOT_FOUND) source_tell_damage(source, "in the copy");
     return status >= 0;
 }
 
@@ -55,8 +52,8 @@ static int convert(struct source *source, const holdall_array *array, const stru
     bool good = copy(source, array, args);
     if (!good && stopped) die_of_signal();
     if (good && !args->quiet) {
-        note("%s: %" PRIu64 " bytes converted", args->operands[1],
-             source->schunk ? holdall_schunk_nbytes(source->schunk) : holdall_array_nbytes(array));
+        uint64_t n = source->schunk ? holdall_schunk_nbytes(source->schunk) : holdall_array_nbytes(array);
+        note("%s: %" PRIu64 " byte%s converted", args->operands[1], n, plural(n));
     }
     return good && !source->damaged ? DONE : FAILED;
 }
@@ -66,6 +63,12 @@ int cmd_convert(const struct args *args) {
         if (strcmp(args->operands[i], "-") == 0) {
             return usage_error(args->command, "a superchunk is not read or written from front to back: not '-'");
         }
+    }
+    if (ends_in(args->operands[1], ".bagz")) {
+        return usage_error(args->command, "it writes superchunks, and '%s' is the name of a bag", args->operands[1]);
+    }
+    if (ends_in(args->operands[1], ".npy")) {
+        return usage_error(args->command, "it writes superchunks; cat --format npy writes a .npy");
     }
     int wrong = check_chunk_flags(args);
     if (wrong >= 0) return wrong;

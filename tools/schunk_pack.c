@@ -7,6 +7,7 @@
 #include "packing.h"
 #include "report.h"
 #include "tool.h"
+#include "words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -81,9 +82,7 @@ static bool create_array(struct packing *p, holdall_options *options) {
 }
 
 static bool is_npy(const struct args *args) {
-    const char *from = args->operands[0];
-    size_t n = strlen(from);
-    return !args->raw && n >= 4 && strcmp(from + n - 4, ".npy") == 0;
+    return !args->raw && ends_in(args->operands[0], ".npy");
 }
 
 static bool open_new(struct packing *p) {

@@ -35,7 +35,7 @@ static int unpack_to_file(struct unpacking *u) {
     progress_clear();
     good = output_close(&u->out, good, replace);
     if (!good && stopped) die_of_signal();
-    if (good && !u->args->quiet) note("%s: %" PRIu64 " bytes unpacked", path, u->total);
+    if (good && !u->args->quiet) note("%s: %" PRIu64 " byte%s unpacked", path, u->total, plural(u->total));
     return good && !u->source.damaged ? DONE : FAILED;
 }
 
@@ -51,7 +51,8 @@ int cmd_unpack(const struct args *args) {
     struct unpacking u = {.args = args};
     if (!source_open(&u.source, args->operands[0], args)) return FAILED;
     u.total = holdall_schunk_nbytes(u.source.schunk);
-    int code = (strcmp(args->operands[1], "-") == 0 ? unpack_to_stdout : unpack_to_file)(&u);
+    int code = FAILED;
+    if (source_metadata(&u.source)) code = (strcmp(args->operands[1], "-") == 0 ? unpack_to_stdout : unpack_to_file)(&u);
     source_close(&u.source);
     return code;
 }

@@ -34,13 +34,13 @@ static bool look_for_damage(struct source *source, const holdall_options *option
     if (status >= 0) status = holdall_schunk_meta_get(schunk, "", &metadata, &n, &error);
     holdall_schunk_close(schunk);
     if (status >= 0) return true;
-    source->damaged = status == HOLDALL_E_FORMAT || status == HOLDALL_E_CHECKSUM;
+    source->damaged = source->unsound = status == HOLDALL_E_FORMAT || status == HOLDALL_E_CHECKSUM;
     complain_error(source->path, &error, source->damaged ? " (skipped)" : "");
     return source->damaged;
 }
 
 bool source_open(struct source *source, const char *path, const struct args *args) {
-    *source = (struct source){.path = path};
+    *source = (struct source){.path = path, .args = args};
     holdall_options *options = reader_options(args);
     if (!options) return false;
     bool good = !args->skip_damaged ||
@@ -50,8 +50,17 @@ bool source_open(struct source *source, const char *path, const struct args *arg
     return source->schunk != NULL;
 }
 
+bool source_metadata(const struct source *source) {
+    const void *metadata;
+    size_t n;
+    holdall_error error;
+    if (holdall_schunk_meta_get(source->schunk, "", &metadata, &n, &error) >= 0) return true;
+    return complain_error(source->path, &error, ""), false;
+}
+
 void source_close(struct source *source) {
     holdall_schunk_close(source->schunk);
+    free(source->bad);
 }
 
 /* ---- chunks ---- */
@@ -74,6 +83,54 @@ static void go_to(struct source *source, uint64_t at) {
 
 /* ---- reading ---- */
 
+/* A holdall_fault_fn: takes down the chunks that cannot be decoded. Those with a wrong checksum are known without. */
+static int take_down(void *ctx, const char *part, const holdall_error *fault) {
+    (void)part;
+    struct source *source = ctx;
+    if (fault->position < 0) return 0;
+    source->bad_chunks = true;
+    if (fault->status == HOLDALL_E_CHECKSUM) return 0;
+    if ((source->bad_count & (source->bad_count - 1)) == 0) { /* a power of two fills it */
+        size_t room = source->bad_count > 0 ? 2 * source->bad_count : 1;
+        uint64_t *larger = room <= SIZE_MAX / sizeof *larger ? realloc(source->bad, room * sizeof *larger) : NULL;
+        if (!larger) return 1;
+        source->bad = larger;
+    }
+    source->bad[source->bad_count++] = (uint64_t)fault->position;
+    return 0;
+}
+
+static int compare(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void look_for_chunks(struct source *source) {
+    if (source->verified) return;
+    source->verified = true;
+    struct args checking = *source->args;
+    checking.unchecked = false;
+    holdall_options *options = reader_options(&checking);
+    if (options) (void)!holdall_verify(source->path, options, take_down, source, NULL, NULL, NULL, NULL);
+    holdall_options_free(options);
+}
+
+void source_tell_damage(struct source *source, const char *where) {
+    if (source->told > 0) return;
+    source->told = 1;
+    source->damaged = true;
+    if (source->unsound) look_for_chunks(source);
+    if (source->unsound && !source->bad_chunks) return;
+    complain("%s: some of it is damaged, and zeros %s (verify names it)", source->path, where);
+}
+
+/* Cannot this chunk be decoded, although its checksum is right, if it has one? */
+static bool is_undecodable(struct source *source, uint64_t chunk) {
+    if (!source->unsound) return true; /* else nothing would have been told */
+    look_for_chunks(source);
+    return source->bad && bsearch(&chunk, source->bad, source->bad_count, sizeof chunk, compare);
+}
+
 static void tell_damage(struct source *source, uint64_t chunk) {
     holdall_error error;
     size_t n;
@@ -82,7 +139,7 @@ static void tell_damage(struct source *source, uint64_t chunk) {
     source->damaged = true;
     if (holdall_schunk_read_raw(source->schunk, chunk, NULL, 0, &n, &error) < 0) {
         complain_error(source->path, &error, " (skipped)");
-    } else {
+    } else if (is_undecodable(source, chunk)) {
         complain("%s: chunk %" PRIu64 ": it cannot be decoded (skipped)", source->path, chunk);
     }
 }

@@ -16,14 +16,23 @@ holdall_schunk *open_schunk(const char *path, holdall_mode mode, const holdall_o
 struct source {
     const char *path;
     holdall_schunk *schunk;
+    const struct args *args;
     bool damaged;        /* something was, and was told of */
+    bool unsound;        /* that is not a chunk: reads tell of damage wherever they are */
     uint64_t chunk, at;  /* the chunk that was looked for last, and where its content begins */
     uint64_t told;       /* the last chunk that was told to be damaged, plus 1 */
+    bool verified, bad_chunks; /* was it looked for damaged chunks, and are there any? */
+    uint64_t *bad;             /* those that cannot be decoded, rising */
+    size_t bad_count;
 };
 
 /* Opens it. With --skip-damaged what is damaged reads as zeros, each such chunk is told of, and what is
  * missing at the end is as if it had never been. */
 bool source_open(struct source *source, const char *path, const struct args *args);
+/* Are the metadata sound? Says where they are not; with --skip-damaged that was said when it was opened. */
+bool source_metadata(const struct source *source);
+/* What was read somewhere has damage in it: says so, once, with `where` the zeros are. */
+void source_tell_damage(struct source *source, const char *where);
 bool source_read(struct source *source, uint64_t at, void *dst, size_t n);
 void source_close(struct source *source);
 

@@ -30,6 +30,11 @@ const char *container_name(enum container container) {
     return container == BAG ? "bag" : container == SUPERCHUNK ? "superchunk" : "dataset";
 }
 
+bool ends_in(const char *text, const char *end) {
+    size_t length = strlen(text), n = strlen(end);
+    return length >= n && strcmp(text + length - n, end) == 0;
+}
+
 const char *format_name(holdall_format format) {
     switch (format) {
     case HOLDALL_FORMAT_BLOSCPACK: return "bloscpack";

@@ -7,10 +7,14 @@
 #include "args.h"
 #include "holdall.h"
 
+#include <stdbool.h>
+
 /* Which container is at a path? What cannot be told is for the reader of bags to complain of. */
 enum container container_of(const char *path);
 /* "bag", "superchunk", "dataset". */
 const char *container_name(enum container container);
+
+bool ends_in(const char *text, const char *end);
 
 const char *format_name(holdall_format format);
 const char *kind_name(holdall_kind kind);

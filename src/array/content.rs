@@ -27,6 +27,8 @@ pub struct Content {
     /// The bytes that are there.
     pub file: Box<dyn Store>,
     len: u64,
+    /// Chunks are missing at the end, and what they held is zeros here.
+    short: bool,
     memory_limit: u64,
 }
 
@@ -42,9 +44,18 @@ struct Task<'a> {
 }
 
 impl Content {
-    /// All bytes of a store, and zeros up to `len` bytes.
+    /// All bytes of a store, and zeros up to `len` bytes: nobody has put anything there yet, or it has lost them.
     pub fn new(file: Box<dyn Store>, len: u64, memory_limit: u64) -> Content {
-        Content { file, len, memory_limit }
+        let short = file.stands_for(len);
+        Content { file, len, short, memory_limit }
+    }
+
+    /// Refuses to make zeros of what was lost.
+    pub fn refuse_short(&self) -> Result<()> {
+        match self.short {
+            true => Err(fail!(State, "{}: chunks are missing at its end; repair it first", self.file.name())),
+            false => Ok(()),
+        }
     }
 
     /// Bytes.
@@ -66,7 +77,8 @@ impl Content {
         let there = self.file.nbytes().saturating_sub(at).min(dst.len() as u64) as usize;
         let (stored, zeros) = dst.split_at_mut_checked(there).unwrap_or_default();
         zeros.fill(0);
-        if stored.is_empty() { Ok(false) } else { self.file.read(at, stored) }
+        let lost = self.short && !zeros.is_empty();
+        if stored.is_empty() { Ok(lost) } else { Ok(self.file.read(at, stored)? | lost) }
     }
 
     /// Writes a range. On failure some of it may be written.

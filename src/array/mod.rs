@@ -14,6 +14,8 @@
 
 pub mod content;
 #[cfg(test)]
+mod damage_tests;
+#[cfg(test)]
 mod disk_tests;
 pub mod dtype;
 pub mod grid;

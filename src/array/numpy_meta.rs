@@ -60,6 +60,16 @@ impl ArrayMeta {
         nbytes(&self.shape, self.dtype.item.size)
     }
 
+    /// Refuses content that is not as long as all items are.
+    pub fn check(&self, have: u64) -> Result<()> {
+        let (size, shape) = (self.dtype.item.size, &self.shape);
+        match self.nbytes() {
+            Some(n) if n == have => Ok(()),
+            Some(n) => Err(fail!(Format, "items of {size} bytes in the shape {shape:?} are {n} bytes, the content has {have}")),
+            None => Err(fail!(Format, "items of {size} bytes in the shape {shape:?} are more than 2^64 bytes, the content has {have}")),
+        }
+    }
+
     /// The metadata, as Bloscpack 0.16 writes them: the same bytes, but for names of fields beyond ASCII.
     pub fn to_json(&self) -> String {
         let order = match self.order {

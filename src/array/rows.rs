@@ -47,24 +47,19 @@ impl Array {
 
     fn of_file(file: Bloscpack, options: &Options) -> Result<Array> {
         let meta = file.meta()?.map(ArrayMeta::read).transpose().map_err(|e| e.within(file.name()))?.flatten();
-        let none = || fail!(Type, "{}: its metadata do not make it an array (\"container\":\"numpy\"); it is a superchunk", file.name());
+        let none = || match file.meta_damage() {
+            Some(e) => fail!(Type, "{e}: nothing else says that this is an array"),
+            None => fail!(Type, "{}: its metadata do not make it an array (\"container\":\"numpy\"); it is a superchunk", file.name()),
+        };
         let meta = meta.ok_or_else(none)?;
         let (ndim, have) = (meta.shape.len(), file.nbytes());
         few_dimensions(ndim, file.name())?;
-        let size = meta.dtype.item.size;
-        match meta.nbytes() {
-            Some(n) if n == have => Ok(Array::with(Box::new(file), meta, None, have, options)),
-            Some(n) => {
-                let shape = &meta.shape;
-                Err(fail!(Format, "{}: items of {size} bytes in the shape {shape:?} are {n} bytes, the content has {have}", file.name()))
-            }
-            None => Err(fail!(
-                Format,
-                "{}: items of {size} bytes in the shape {:?} are more than 2^64 bytes, the content has {have}",
-                file.name(),
-                meta.shape
-            )),
-        }
+        let len = match meta.check(have) {
+            Ok(()) => have,
+            // the chunks that are missing are zeros
+            Err(e) => meta.nbytes().filter(|n| file.stands_for(*n)).ok_or_else(|| e.within(file.name()))?,
+        };
+        Ok(Array::with(Box::new(file), meta, None, len, options))
     }
 
     /// The array over a store that holds just its items, with this shape of a chunk.
@@ -398,6 +393,7 @@ impl Array {
     /// Makes all changes durable and visible, content and shape together. On failure the file is as the last commit
     /// left it.
     pub fn commit(&mut self) -> Result<()> {
+        self.content.refuse_short()?;
         self.content.settle()?;
         if self.shape_changed {
             self.content.file.set_shape(&self.meta.shape)?;
@@ -451,8 +447,11 @@ fn with_chunks(meta: &ArrayMeta, len: u64, chunks: Option<&[u64]>, options: &Opt
             if unit.is_empty() || unit != chunks {
                 return Err(fail!(Unsupported, "chunks of {chunks:?}: in a Bloscpack file they are rows of {:?}", meta.shape));
             }
-            if rows == 0 || options.given(Opt::ChunkBytes).is_some() {
-                return Err(fail!(Argument, "chunks of {rows} rows, and HOLDALL_OPT_CHUNK_BYTES {:?}", options.given(Opt::ChunkBytes)));
+            if rows == 0 {
+                return Err(fail!(Argument, "chunks of {chunks:?}: a chunk has a row at least"));
+            }
+            if options.given(Opt::ChunkBytes).is_some() {
+                return Err(fail!(Argument, "HOLDALL_OPT_CHUNK_BYTES and a shape of chunks were given: only one of them can be"));
             }
             rows.saturating_mul(row)
         }

@@ -29,6 +29,10 @@ pub trait Store: Send + Sync {
     fn block_bytes(&self) -> Option<u64>;
     /// Threads that may read and write it at once.
     fn file_threads(&self) -> usize;
+    /// Are chunks missing at its end, with which it would have so many bytes?
+    fn stands_for(&self, _len: u64) -> bool {
+        false
+    }
     /// Reads content until `dst` is full. True: some of it was damaged, and is the fill value now, as was wished.
     fn read(&self, at: u64, dst: &mut [u8]) -> Result<bool>;
 
@@ -118,6 +122,9 @@ impl Store for Bloscpack {
     }
     fn file_threads(&self) -> usize {
         self.file_threads()
+    }
+    fn stands_for(&self, len: u64) -> bool {
+        self.stands_for(len)
     }
     fn read(&self, at: u64, dst: &mut [u8]) -> Result<bool> {
         self.read(at, dst)

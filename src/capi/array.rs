@@ -83,8 +83,10 @@ fn destination<'a>(dst: *mut c_void, n: usize) -> Result<&'a mut [u8]> {
 /// attributes are opened now, those of chunks when a call needs them: one that is missing then is HOLDALL_E_MISSING, and
 /// the words name it. A column of a table is such a folder, too.
 /// HOLDALL_E_TYPE: it is a superchunk or a table and no array, or has a dtype that is not known. HOLDALL_E_FORMAT: as
-/// holdall_schunk_open(), and where its content is not as long as shape and dtype say; in folders also names and links
-/// that lead out of them. HOLDALL_E_UNSUPPORTED: more than HOLDALL_MAX_NDIM dimensions; a folder that can be read only, to be changed.
+/// holdall_schunk_open(), and where its content is not as long as shape and dtype say (with HOLDALL_OPT_SKIP_DAMAGED what
+/// is missing at its end reads as zeros, HOLDALL_NOT_FOUND, as damaged chunks do, unless it is more than the file can have
+/// held); in folders also names and links that lead out of them. HOLDALL_E_CHECKSUM, _FORMAT: the metadata are damaged
+/// (HOLDALL_E_TYPE with that option). HOLDALL_E_UNSUPPORTED: more than HOLDALL_MAX_NDIM dimensions; a folder that can be read only, to be changed.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_open(
@@ -143,12 +145,12 @@ fn grid<'a>(dtype: *const c_char, ndim: u32, [shape, chunks]: [*const u64; 2]) -
 /// 0.16 reads it. HOLDALL_FORMAT_BCOLZ: a folder that bcolz and BLZ read and append to, but for what they cannot: with zstd or
 /// bitshuffle it is for bcolz alone, and complex or structured dtypes they do not open.
 /// dtype: as NumPy spells it: "<f8", "|S16", "<M8[ns]", "[('a','<i4'),('b','<f8')]". shape: its length along each of
-/// the ndim dimensions, 0 or more; it may grow along the first. chunks: the shape of a chunk, whose dimensions but the
-/// first are those of `shape`; NULL: about HOLDALL_OPT_CHUNK_BYTES (1 MiB) of whole rows, or of whole items where a row is
+/// the ndim dimensions, 0 or more; it can grow along any, cheaply along the slowest, the first, a folder
+/// along that alone. chunks: the shape of a chunk, whose dimensions but the first are those of `shape`; NULL: about HOLDALL_OPT_CHUNK_BYTES (1 MiB) of whole rows, or of whole items where a row is
 /// longer; in a folder, of whole rows, as bcolz chooses them for HOLDALL_OPT_EXPECTED_ROWS. blocks: NULL.
 /// Options: those of holdall_schunk_create(); for a folder HOLDALL_OPT_EXPECTED_ROWS, and of those the ones of opening,
 /// _DURABILITY, _LOCK, _CODEC, _LEVEL, _FILTERS, _CHUNK_BYTES, _BLOCK_BYTES and _CHECKSUM (CRC-32 by default, which
-/// other readers do not look at).
+/// other readers do not look at). HOLDALL_E_ARGUMENT: chunks and HOLDALL_OPT_CHUNK_BYTES are both given.
 /// HOLDALL_E_TYPE: a dtype that is not known. HOLDALL_E_UNSUPPORTED: objects of Python's, another format, other chunks.
 #[unsafe(no_mangle)]
 #[must_use]
@@ -303,8 +305,9 @@ pub unsafe extern "C" fn holdall_array_read(
 }
 
 /// Writes a box, from a buffer as holdall_array_read() has it; a stride of 0 repeats an item. It counts from the next
-/// commit on. Whole chunks are made anew in parallel, one that is changed in part is first decoded. On failure some of
-/// it may be written: go on from the last commit, or write it again.
+/// commit on. Whole chunks are made anew in parallel, one that is changed in part is first decoded: where that one is
+/// damaged it fails as holdall_schunk_read() does, also with HOLDALL_OPT_SKIP_DAMAGED. On failure some of it may be
+/// written: go on from the last commit, or write it again.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_write(
@@ -417,7 +420,8 @@ pub unsafe extern "C" fn holdall_array_append(
 /// limits fall together again (`count` a multiple of the rows in a chunk), in another one all of them. So put in many at
 /// once. They count from the next commit on; on failure nothing was put in.
 /// HOLDALL_E_RANGE: `at` is beyond the end. HOLDALL_E_ARGUMENT: there is no such axis, or src_size is not that of the new
-/// items. All else, about chunks that have to move: as holdall_schunk_read().
+/// items. A damaged chunk that has to be made anew: as holdall_schunk_read(), also with HOLDALL_OPT_SKIP_DAMAGED; no change
+/// takes what is damaged for zeros.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_insert(

@@ -98,8 +98,9 @@ pub extern "C" fn holdall_status_name(status: holdall_status) -> *const c_char {
 }
 
 /// What is at this path (or spec, see holdall_bag_open())? Format and kind, from the bytes; Bagz has no
-/// magic number, a file is a bag if it opens as one. Folders of the papers whose fields stand apart are HOLDALL_KIND_TABLE,
-/// and open as arrays, too. *format and *kind: each may be NULL.
+/// magic number, a file is a bag if it opens as one. An array in a file is told as what it is stored as,
+/// HOLDALL_KIND_SCHUNK; holdall_array_open() tells that it is one. Folders of the papers whose fields stand apart are
+/// HOLDALL_KIND_TABLE, and open as arrays, too. *format and *kind: each may be NULL.
 /// HOLDALL_E_FORMAT: nothing that is known here.
 #[unsafe(no_mangle)]
 #[must_use]
@@ -124,10 +125,12 @@ pub type holdall_fault_fn = Option<unsafe extern "C" fn(ctx: *mut c_void, part: 
 /// Reads everything at a path (or spec) and checks every length and checksum, to the end; each fault goes
 /// to `fault` (NULL: none is told). Then *sound, *bad and *unchecked (each may be NULL) are how many records
 /// or chunks are sound, cannot be read (chunks that the header counts and that are not there, too, of which one fault
-/// is told), and can be read but have no checksum.
-/// What begins as a Bloscpack file is looked at as a superchunk, a folder as an array or a table, all else as a bag.
-/// Bags: takes the options of holdall_bag_open() but HOLDALL_OPT_VERIFY and _SKIP_DAMAGED. Superchunks and
-/// folders: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO. Superchunks in storage of the caller's: see HOLDALL_OPT_VERIFY 2.
+/// is told), and can be read but have no checksum; they are set also where it returns that there are faults. *bad may be 0
+/// although the file is damaged, in its header or metadata: the status tells.
+/// What begins as a Bloscpack file is looked at as a superchunk, a folder as an array or a table, all else as a bag. Metadata that make it an array must
+/// say as many bytes as the content has.
+/// Bags: takes the options of holdall_bag_open() but HOLDALL_OPT_VERIFY and _SKIP_DAMAGED. Superchunks and folders:
+/// HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO. Superchunks in storage of the caller's: see HOLDALL_OPT_VERIFY 2.
 /// HOLDALL_OK: sound. Else the status and words of the first fault; what cannot be opened is one.
 #[unsafe(no_mangle)]
 #[must_use]
@@ -190,8 +193,12 @@ fn tell_fault(fault: holdall_fault_fn, ctx: *mut c_void, kind: &str, path: &str,
 /// Options: HOLDALL_OPT_BAG_LIMITS, _CODEC, _DICTIONARY, _MEMORY_LIMIT, _DURABILITY, _LOCK.
 /// Or the superchunk at this path: chunks that are sound stay; a damaged one among them becomes zeros, so that the others
 /// keep their places; those that are missing at the end are cut off, damaged metadata go, header and offsets are put
-/// right. *kept and *dropped are then chunks. Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _DURABILITY, _LOCK.
-/// HOLDALL_E_FORMAT: it cannot be repaired, and nothing was changed; HOLDALL_E_CODEC, _VERSION, _UNSUPPORTED: nor is that done to chunks
+/// right. Where the metadata make it an array, and its content is shorter than shape and dtype say, zeros are put behind it
+/// instead, so that it opens as that array (content that is longer stays as it is: nobody knows what is right).
+/// *kept and *dropped are then chunks, those that are zeros now and metadata that are gone (1) among the dropped: where
+/// *dropped is 0, nothing was lost. Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _DURABILITY, _LOCK.
+/// HOLDALL_E_FORMAT: it cannot be repaired (nothing of it is sound, it cannot be told which chunks are missing, or it
+/// says to have lost more than it can have held), and nothing was changed; HOLDALL_E_CODEC, _VERSION, _UNSUPPORTED: nor is that done to chunks
 /// that seem sound, of a kind that is not known. HOLDALL_E_BUSY: a writer is at work.
 #[unsafe(no_mangle)]
 #[must_use]

@@ -26,7 +26,7 @@ pub const HOLDALL_E_ARGUMENT: i32 = -1;
 pub const HOLDALL_E_PANIC: i32 = -2;
 /// The memory could not be had.
 pub const HOLDALL_E_MEMORY: i32 = -3;
-/// The buffer is too small; the size wanted is in *n.
+/// The buffer is too small; the size wanted is in *n, where the call has one.
 pub const HOLDALL_E_BUFFER: i32 = -4;
 /// The operating system refused: see holdall_error::os_code.
 pub const HOLDALL_E_IO: i32 = -5;
@@ -238,11 +238,24 @@ pub(crate) fn slice<'a, T>(p: *const T, n: usize, what: &str) -> Result<&'a [T]>
     if n == 0 {
         return Ok(&[]);
     }
-    if p.is_null() || n > isize::MAX as usize / size_of::<T>().max(1) || !p.is_aligned() {
-        return Err(fail!(Argument, "{what} is NULL, not aligned or too long ({n} values)"));
-    }
+    check_values(p.addr(), n, size_of::<T>(), align_of::<T>(), what)?;
     // SAFETY: not NULL, aligned, and by contract n values that nobody changes during the call.
     Ok(unsafe { std::slice::from_raw_parts(p, n) })
+}
+
+/// Can values of this size be there?
+#[inline(never)]
+fn check_values(at: usize, n: usize, size: usize, align: usize, what: &str) -> Result<()> {
+    if at == 0 {
+        return Err(fail!(Argument, "{what} is NULL"));
+    }
+    if !at.is_multiple_of(align) {
+        return Err(fail!(Argument, "{what} is not aligned to {align} bytes"));
+    }
+    if n > isize::MAX as usize / size.max(1) {
+        return Err(fail!(Argument, "{what}: {n} values are more than memory can hold"));
+    }
+    Ok(())
 }
 
 /// The caller's buffer: NULL asks for the size.
@@ -354,6 +367,17 @@ mod tests {
             Ok(0)
         });
         assert_eq!(r, HOLDALL_E_PANIC);
+    }
+
+    #[test]
+    fn values_that_cannot_be_there_are_told_apart() {
+        let values = [1u64, 2];
+        let said = |p: *const u64, n: usize| slice(p, n, "start").map(<[u64]>::len).map_err(|e| e.message);
+        assert_eq!(said(values.as_ptr(), 2), Ok(2));
+        assert_eq!(said(std::ptr::null(), 0), Ok(0));
+        assert_eq!(said(std::ptr::null(), 2), Err("start is NULL".into()));
+        assert_eq!(said(values.as_ptr().wrapping_byte_add(4), 1), Err("start is not aligned to 8 bytes".into()));
+        assert!(said(values.as_ptr(), 1 << 60).is_err_and(|words| words.contains("1152921504606846976 values")));
     }
 
     #[test]

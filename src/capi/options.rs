@@ -26,7 +26,10 @@ pub const HOLDALL_OPT_IO: i32 = 3;
 /// 0: checksums that lie beside the data, or behind chunks, are not looked at (those inside zstd frames always
 /// are); 1 (default): what is read is checked; 2: everything is checked at open, too.
 pub const HOLDALL_OPT_VERIFY: i32 = 4;
-/// 1: damaged records read as empty, damaged chunks as zeros, and the call says so; 0 (default): they are an error.
+/// 1: damaged records read as empty, damaged chunks as zeros, and the call says so (HOLDALL_NOT_FOUND; which they are:
+/// holdall_verify()); 0 (default): they are an error. With HOLDALL_APPEND this holds for reads alone: a change never takes
+/// damaged content for zeros. What needs some of a damaged chunk fails, one that nothing touches stays as it is, and where
+/// chunks are missing the commit is HOLDALL_E_STATE: see holdall_repair().
 pub const HOLDALL_OPT_SKIP_DAMAGED: i32 = 5;
 /// At commit: 1 (default) data and folder are synced; 0 they are not: a crash of the program loses nothing
 /// of a commit, a failing power supply may.
@@ -43,7 +46,8 @@ pub const HOLDALL_OPT_LEVEL: i32 = 9;
 /// Bytes (holdall_options_set_bytes): a byte HOLDALL_FILTER_* for each filter, in the order in which they are applied.
 /// Bloscpack: _SHUFFLE (default) or _BITSHUFFLE alone, or none (0 bytes).
 pub const HOLDALL_OPT_FILTERS: i32 = 10;
-/// Bytes of content in a chunk, a multiple of the typesize. Default: 1 MiB, rounded down to one.
+/// Bytes of content in a chunk, a multiple of the typesize, 1 to 2,147,483,615. Default: 1 MiB, rounded down to one.
+/// Arrays: rounded down to whole rows, or whole items where a row is longer; one item at least.
 pub const HOLDALL_OPT_CHUNK_BYTES: i32 = 11;
 /// Bytes of content in a block of a chunk. Default: what the Blosc libraries choose for codec and level.
 pub const HOLDALL_OPT_BLOCK_BYTES: i32 = 12;
@@ -138,7 +142,9 @@ pub const HOLDALL_BAG_SHARDS_CONCATENATED: i32 = 0;
 pub const HOLDALL_BAG_SHARDS_INTERLEAVED: i32 = 1;
 
 /// Told now and then how far a long call is, in units of its own. Not zero stops the call with
-/// HOLDALL_E_CANCELLED. May run on another thread than the caller's, one call at a time.
+/// HOLDALL_E_CANCELLED. These calls tell it: holdall_verify(), holdall_repair() of a superchunk, opening with
+/// HOLDALL_OPT_VERIFY 2, holdall_bag_checksum() and holdall_schunk_checksum() (to the function in the options that the
+/// handle was opened with), holdall_schunk_copy() and holdall_array_copy() (in the options that the call is given). May run on another thread than the caller's, one call at a time.
 pub type holdall_progress_fn = Option<unsafe extern "C" fn(ctx: *mut c_void, done: u64, total: u64) -> c_int>;
 
 /// The caller's options, or the defaults.

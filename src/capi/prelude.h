@@ -4,8 +4,9 @@
  * RULES, the same for every function:
  *  - Result. Functions that can fail return holdall_status: 0 done, > 0 done but (see
  *    HOLDALL_NOT_FOUND), < 0 failed. Results come through pointers after the inputs,
- *    and are untouched on failure, except that *out handles become NULL, and that *n
- *    is the size wanted with HOLDALL_E_BUFFER.
+ *    and are untouched on failure, except that *out handles become NULL, that *n (where
+ *    there is one) is the size wanted with HOLDALL_E_BUFFER, that buffers may hold
+ *    anything, and that holdall_verify() tells its counts.
  *  - The words of a failure go to the last argument, a holdall_error of the caller's,
  *    which may be NULL. Nothing is kept per thread; nothing needs freeing.
  *  - Handles are opaque. holdall_X_open/... give one that the caller owns;
@@ -17,14 +18,18 @@
  *  - Nothing appended is visible or durable before the commit. Closing without a
  *    commit leaves the container as the last commit left it, as a crash would.
  *  - Readers see the last commit at the time they open, at any moment of a commit and
- *    after any crash. They need no lock and write nothing. While a change is under way,
+ *    after any crash. They need no lock and write nothing. After a later commit, reads
+ *    through a superchunk or an array that was open before may be HOLDALL_E_STATE (never
+ *    a mixture): open it again. While a change is under way,
  *    a writer keeps files beside the container NAME: NAME.holdall-lock,
  *    NAME.holdall-new, NAME.holdall-part and NAME.holdall-journal. The first three mean
  *    nothing once the writer is gone; a journal that is left belongs to the container, and must stay
  *    with it until the next writer has settled it.
  *  - Buffers belong to the caller; sizes are in bytes. Where a size is not known
  *    beforehand, dst == NULL asks for it in *n (HOLDALL_OK); a short dst gives
- *    HOLDALL_E_BUFFER and the size wanted in *n.
+ *    HOLDALL_E_BUFFER, and the size wanted in *n where the call has an *n.
+ *  - Pointers to numbers (uint64_t, int64_t) and to pointers must be aligned as C has it;
+ *    buffers of content, void *, need not be.
  *  - Pointers returned by const getters are borrowed: valid until the handle is closed, or
  *    changed by a call that takes it without const. Where a function says that one is valid
  *    until the handle is closed, changes do no harm.

@@ -316,8 +316,8 @@ pub unsafe extern "C" fn holdall_schunk_read_raw(
     guard_handle(borrow(schunk), err, |s| s.inner.with_raw(chunk, |bytes| copy_out(bytes, dst.cast(), dst_size, n)))
 }
 
-/// The checksum (HOLDALL_SUM_*, 0 to 8) of all content, as holdall_checksum() of it in one piece. Tells progress, in
-/// bytes. Fails, and tells damage, as holdall_schunk_read() does.
+/// The checksum (HOLDALL_SUM_*, 0 to 8) of all content, as holdall_checksum() of it in one piece; of an array's file, of its
+/// items as they are stored: in Fortran order, where holdall_array_order() says so. Tells progress, in bytes. Fails, and tells damage, as holdall_schunk_read() does.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_checksum(
@@ -495,7 +495,7 @@ pub unsafe extern "C" fn holdall_schunk_commit(schunk: *mut holdall_schunk, err:
 /// or layout: this is also how files are converted, those of version 0 too. It takes little memory, and the copy is there,
 /// whole, when the call is done, or not at all. mode, format: as for holdall_schunk_create().
 /// Options: those of holdall_schunk_create(). What is not given is as here: _CHUNK_BYTES, _CODEC and _FILTERS as the last chunk
-/// has them, _CHECKSUM (CRC-32 where there is none); the level is 5, the layout that of version 3. Progress is told in bytes.
+/// has them, _CHECKSUM (CRC-32 where there is none; none in version 1, which has no place for it); the level is 5, the layout that of version 3. Progress is told in bytes.
 /// HOLDALL_E_ARGUMENT: path is this superchunk's own file. HOLDALL_E_UNSUPPORTED: there are metadata, and the layout that
 /// HOLDALL_OPT_FORMAT_VERSION asks for has none. HOLDALL_NOT_FOUND (> 0): HOLDALL_OPT_SKIP_DAMAGED was set for this handle, and
 /// what is damaged is zeros in the copy, or missing at its end or as metadata. Else as holdall_schunk_read() and

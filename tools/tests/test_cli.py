@@ -168,6 +168,44 @@ class Usage(Base):
                     self.assertIn(flag, words)
         self.assertEqual(self.files(), ["a.bag", "checksums.a.bag"])
 
+    def test_help_tells_the_defaults_of_the_command(self):
+        def help_of(command, flag):
+            return re.search(rf"  --{flag} .*\n?(?:   .*)?", self.good(command, "--help").decode())[0]
+
+        self.assertIn("default: lz4", help_of("pack", "codec"))
+        for command, words in [("convert", "of IN"), ("append", "last chunk")]:
+            for flag in ["codec", "shuffle"]:
+                self.assertIn(words, help_of(command, flag))
+                self.assertNotIn("lz4)", help_of(command, flag))
+            self.assertNotIn("bags", help_of(command, "level"))
+        for flag in ["chunk-size", "checksum"]:
+            self.assertIn("as in IN", help_of("convert", flag))
+
+    def test_words_of_usage(self):
+        self.pack("a.bag", [b"x"])
+        self.good("pack", "-q", "-", "a.blp", stdin=b"content")
+        self.write("x.npy", b"content")
+        files = self.files()
+        for args, words in [
+            (["append", "--level", "99", "a.blp", "x"], "from 0 to 9"), (["convert", "--level", "-1", "a.blp", "b.blp"], "from 0 to 9"),
+            (["pack", "--level", "99", "x", "y.blp"], "from 0 to 9"), (["pack", "--level", "99", "x", "y.blp"], "to 22 for bags"),
+            (["append", "x.npy", "a.blp"], "comes first"), (["append", "a.bag", "a.blp"], "comes first"),
+            (["cat", "--slice", "3", "a.blp"], "3:4"), (["cat", "--slice", "0:2,1:3", "a.blp"], "first dimension"),
+            (["convert", "a.blp", "b.bagz"], "b.bagz"), (["convert", "a.blp", "b.npy"], "--format npy"),
+            (["pack", "x.npy", "b.xyz"], "--to blpk"), (["pack", "x.npy", "b.bagz"], "--to bagz"),
+        ]:  # fmt: skip
+            self.assertIn(words, self.bad(*args, code=2)[0], args)
+        self.assertEqual(self.files(), files)
+        self.bad("append", "none.blp", "a.blp")
+        self.good("pack", "-q", "--to", "bagz", "x.npy", "b.xyz")
+        self.good("pack", "-q", "--whole", "x.npy", "c.bagz")
+
+    def test_verify_counts_what_cannot_be_read(self):
+        self.pack("a.bag", [b"x"])
+        self.write("b.blp", b"blpk and no more of it")
+        words, _ = self.bad("verify", "a.bag", "b.blp", "none", lines=2)
+        self.assertRegex(words, r"damage was found in 1 of 3, 1 could not be read\n$")
+
     def test_flags_anywhere(self):
         records = self.pack("a.bag", [b"zero", b"one", b"two"])
         self.assertEqual(self.good("cat", "--slice", "1:", "a.bag"), b"onetwo")
@@ -418,7 +456,7 @@ class Pack(Base):
         size = self.info("a.bag")["bytes"]
         self.assertEqual(r.stderr.decode(), f"a.bag: 2 records of 6 bytes packed; now 2 records in {size} bytes\n")
         r = run("pack", "--append", "-", "a.bag", stdin=b"x", cwd=self.folder.name)
-        self.assertRegex(r.stderr.decode(), r"^a.bag: 1 records of 1 bytes appended; now 3 records in \d+ bytes\n$")
+        self.assertRegex(r.stderr.decode(), r"^a.bag: 1 record of 1 byte appended; now 3 records in \d+ bytes\n$")
         for flag in ["-q", "--quiet"]:
             r = run("pack", "--replace", flag, "-", "a.bag", stdin=b"x", cwd=self.folder.name)
             self.assertEqual((r.returncode, r.stdout, r.stderr), (0, b"", b""))
@@ -622,9 +660,9 @@ class Superchunk(Blp):
     def test_summary(self):
         r = run("pack", "-", "a.blp", stdin=b"content", cwd=self.folder.name)
         size = os.path.getsize(self.path("a.blp"))
-        self.assertEqual((r.returncode, r.stdout, r.stderr.decode()), (0, b"", f"a.blp: 7 bytes packed; now 7 bytes in 1 chunks, {size} bytes on disk\n"))
+        self.assertEqual((r.returncode, r.stdout, r.stderr.decode()), (0, b"", f"a.blp: 7 bytes packed; now 7 bytes in 1 chunk, {size} bytes on disk\n"))
         r = run("append", "a.blp", "-", stdin=b"more", cwd=self.folder.name)
-        self.assertRegex(r.stderr.decode(), r"^a.blp: 4 bytes appended; now 11 bytes in 1 chunks, \d+ bytes on disk\n$")
+        self.assertRegex(r.stderr.decode(), r"^a.blp: 4 bytes appended; now 11 bytes in 1 chunk, \d+ bytes on disk\n$")
         r = run("unpack", "a.blp", "out", cwd=self.folder.name)
         self.assertEqual(r.stderr.decode(), "out: 11 bytes unpacked\n")
         for args in [["pack", "-q", "--force", "out", "a.blp"], ["append", "-q", "a.blp", "out"], ["unpack", "-q", "--force", "a.blp", "out"]]:
@@ -800,8 +838,64 @@ class Superchunk(Blp):
         # what the content is, an array for example, is not known any more
         self.bad("cat", "a.blp")
         self.assertEqual(self.bad("cat", "--skip-damaged", "a.blp")[1], b"content")
-        self.assertEqual(self.good("unpack", "a.blp", "-"), b"content")
+        for args in [["sum"], ["sum", "--slice=:"], ["unpack", "-"], ["unpack", "out"], ["convert", "b.blp"]]:
+            words, out = self.bad(args[0], "a.blp", *args[1:])
+            self.assertIn("metadata", words)
+            self.assertNotIn("(skipped)", words)
+            self.assertEqual((out, self.files()), (b"", ["a.blp", "m.json"]), args)
+        words, out = self.bad("unpack", "--skip-damaged", "a.blp", "-")
+        self.assertEqual(out, b"content")
+        self.assertIn("(skipped)", words)
+        self.bad("unpack", "-q", "--skip-damaged", "a.blp", "out")
+        self.assertEqual(self.read("out"), b"content")
         self.bad("verify", "a.blp")
+
+    def test_repair_tells_that_metadata_went(self):
+        self.write("m.json", b'{"name": "value"}')
+        for at in [70, 5]:  # 5: the header too
+            self.blp("a.blp", b"content", "--metadata", "m.json")
+            self.flip("a.blp", 70)
+            self.flip("a.blp", at) if at != 70 else None
+            words, out = self.bad("repair", "a.blp")
+            self.assertIn("metadata", words)
+            self.assertEqual(out, b"a.blp: 1 chunk kept, 0 dropped\n")
+            self.assertEqual((self.info("a.blp")["metadata"], self.good("cat", "a.blp")), (None, b"content"))
+            self.good("repair", "a.blp")
+        self.blp("a.blp", b"content", "--metadata", "m.json")
+        self.flip("a.blp", 5)
+        self.good("repair", "a.blp")
+        self.assertEqual(self.info("a.blp")["metadata"], {"name": "value"})
+
+    def test_damaged_header(self):
+        data = self.blp("a.blp", bytes(16384) + items(10_000), "--chunk-size", "16K")
+        self.flip("a.blp", 5)
+        for args in [["cat"], ["unpack", "-"], ["sum"]]:
+            words, out = self.bad(args[0], "a.blp", *args[1:])
+            self.assertIn("header", words)
+            self.assertEqual(out, b"")
+        # the chunks are sound, the first one is of zeros
+        for args in [["cat"], ["cat", "--slice", ":"], ["unpack", "-"]]:
+            words, out = self.bad(args[0], "--skip-damaged", "a.blp", *args[1:])
+            self.assertEqual(out, data)
+            self.assertRegex(words, r"a.blp: header: .*\(skipped\)$")
+        # one that is not is told of
+        self.flip("a.blp", self.chunks("a.blp")[3] + 40)
+        words, out = self.bad("cat", "--skip-damaged", "a.blp", lines=2)
+        self.assertEqual(out, data[:3 * 16384] + bytes(16384) + data[4 * 16384:])
+        self.assertRegex(words, r"header: [^\n]*\n.*chunk 3: [^\n]*\(skipped\)$")
+        words, _ = self.bad("convert", "-q", "--skip-damaged", "a.blp", "b.blp", lines=2)
+        self.assertRegex(words, r"header: [^\n]*\n.* zeros in the copy ")
+        os.remove(self.path("b.blp"))
+        # also where no checksum tells
+        self.blp("a.blp", data, "--chunk-size", "16K", "--no-checksum")
+        at = self.chunks("a.blp")[3]
+        self.write("a.blp", self.read("a.blp")[:at + 16] + b"\xff" * 40 + self.read("a.blp")[at + 56:])
+        for header in [False, True]:
+            if header:
+                self.flip("a.blp", 5)
+            words, out = self.bad("cat", "--skip-damaged", "a.blp", lines=1 + header)
+            self.assertRegex(words, r"chunk 3: [^\n]*\(skipped\)$")
+            self.assertEqual(out, data[:3 * 16384] + bytes(16384) + data[4 * 16384:])
 
     def test_mixed_paths(self):
         data = self.blp("a.blp", items(100))
@@ -937,7 +1031,7 @@ class Convert(Blp):
         self.bad("convert", "a.blp", "b.blp")
         self.assertEqual(self.files(), before)
         words, _ = self.bad("convert", "--skip-damaged", "-q", "a.blp", "b.blp")
-        self.assertIn("b.blp", words)
+        self.assertIn("zeros in the copy", words)
         self.assertEqual(self.good("cat", "b.blp"), data[:3 * 4096] + bytes(4096) + data[4 * 4096:])
 
     @unittest.skipUnless(sys.platform == "linux", "ulimit -v counts differently")
@@ -1201,7 +1295,12 @@ class Array(Blp):
         self.assertEqual(len(out), len(whole))
         self.assertNotEqual(out, whole)
         self.assertTrue(all(o in (w, 0) for o, w in zip(out, whole)))
-
+        self.flip("a.blp", 5)
+        self.bad("cat", "--skip-damaged", "a.blp", lines=2)
+        self.array("a.blp", data, "<u8", [200, 200], "--chunk-size", "16K", order="F")
+        self.flip("a.blp", 5)
+        words, out = self.bad("cat", "--skip-damaged", "a.blp")
+        self.assertEqual(out, whole)
 
     def header(self, descr, order, shape, version=1, encoding="latin-1"):
         text = f"{{'descr': {descr!r}, 'fortran_order': {order == 'F'}, 'shape': {shape!r}, }}\n".encode(encoding)
@@ -1236,6 +1335,46 @@ class Array(Blp):
         self.good("pack", "-q", "--force", "-", "x.blp", stdin=whole)
         self.assertEqual((self.info("x.blp")["kind"], self.good("cat", "x.blp")), ("schunk", whole))
 
+    def test_files_of_numpy_become_rows(self):
+        two = [("a", "<i4"), ("b", ">f8", (2,))]
+        for descr, size, rest in [("<f8", 8, ()), ("<i4", 4, (3,)), (two, 20, (2, 1)), ("|S300", 300, ())]:
+            some, more = items(1000)[:size * 4 * np_count(rest)], items(1000)[-size * 3 * np_count(rest):]
+            self.write("x.npy", self.header(descr, "C", (4, *rest)) + some)
+            self.write("y.npy", self.header(descr, "C", (3, *rest), 2) + more)
+            self.write("0.npy", self.header(descr, "C", (0, *rest)))
+            self.good("pack", "-q", "--force", "x.npy", "x.blp")
+            self.good("append", "-q", "x.blp", "y.npy")
+            self.good("append", "-q", "x.blp", "0.npy")
+            self.assertEqual((self.info("x.blp")["shape"], self.good("cat", "x.blp")), ([7, *rest], some + more))
+        # the type may be spelled in another way
+        self.array("x.blp", items(4), "<u8", [4])
+        for descr in ["'<u8'", '"<u8"', " '<u8' "]:
+            head = self.header("<u8", "F", (2,)).replace(b"'descr': '<u8'", b"'descr': " + descr.encode())
+            self.write("y.npy", head[:8] + struct.pack("<H", len(head) - 10) + head[10:] + items(2))
+            self.good("append", "-q", "x.blp", "y.npy")
+        self.assertEqual(self.good("cat", "x.blp"), items(4) + 3 * items(2))
+        # what does not fit
+        self.array("x.blp", items(12), "<u8", [2, 6])
+        before = self.read("x.blp")
+        for descr, order, shape, content, words in [
+            ("<f8", "C", (1, 6), items(6), "<f8"), (">u8", "C", (1, 6), items(6), ">u8"), ("<u8", "C", (6, 1), items(6), "(6, 1)"),
+            ("<u8", "C", (6,), items(6), "(6,)"), ("<u8", "C", (), items(1), "()"), ("<u8", "F", (2, 6), items(12), "Fortran"),
+            ("<u8", "C", (1, 6), items(5), "bytes"), ("<u8", "C", (1, 6), items(12), "bytes"), ("<u8", "C", (2**60, 6), items(12), "bytes"),
+        ]:  # fmt: skip
+            self.write("y.npy", self.header(descr, order, shape) + content)
+            said, _ = self.bad("append", "x.blp", "y.npy")
+            self.assertIn(words, said)
+            self.assertIn("y.npy", said)
+            self.assertEqual(self.read("x.blp"), before)
+        self.write("y.npy", items(12))
+        self.assertIn("--raw", self.bad("append", "x.blp", "y.npy")[0])
+        self.good("append", "-q", "--raw", "x.blp", "y.npy")
+        self.assertEqual((self.info("x.blp")["shape"], self.good("cat", "x.blp")), ([4, 6], items(12) * 2))
+        # what is no array takes bytes
+        self.blp("s.blp", b"some")
+        self.good("append", "-q", "s.blp", "y.npy")
+        self.assertEqual(self.good("cat", "s.blp"), b"some" + items(12))
+
     def test_sum_of_a_slice(self):
         data = items(5000)
         self.blp("s.blp", data + b"odd", "--chunk-size", "4K")
@@ -1251,6 +1390,19 @@ class Array(Blp):
         self.bad("sum", "--slice=::3", "c.blp")
         self.array("0.blp", items(1), "<u8", [])
         self.bad("sum", "--slice=:", "0.blp")
+
+    def test_sum_is_of_the_items_in_c_order(self):
+        data = items(5000)
+        self.array("f.blp", data, "<u8", [250, 20], "--chunk-size", "4K", order="F")
+        c = self.array("c.blp", self.in_c_order(data, 8, [250, 20]), "<u8", [250, 20], "--chunk-size", "16K")
+        self.blp("s.blp", c)
+        for kind in ["sha256", "crc32"]:
+            sums = [self.good("sum", "--sum", kind, *more, name).split()[0] for name, more in
+                    [("f.blp", []), ("f.blp", ["--slice=:"]), ("c.blp", []), ("c.blp", ["--slice=:"]), ("s.blp", [])]]
+            self.assertEqual(len(set(sums)), 1)
+        self.assertEqual(sums[0].decode(), "%08x" % zlib.crc32(c))
+        self.flip("f.blp", os.path.getsize(self.path("f.blp")) - 600)
+        self.assertIn("f.blp", self.bad("sum", "f.blp")[0])
 
     def test_what_is_no_file_of_numpy(self):
         head, content = self.header("<f8", "C", (4,)), items(4)

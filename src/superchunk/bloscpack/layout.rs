@@ -17,6 +17,8 @@ pub struct Layout {
     pub meta_damage: Option<Error>,
     /// Is the header another one than the file has? The table's doubt tells what is wrong with that.
     pub mended: bool,
+    /// Does the doubt leave no doubt that content is where it belongs?
+    pub placed: bool,
 }
 
 impl Layout {
@@ -46,14 +48,16 @@ impl Layout {
             Err(e) => return Err(e),
         };
         let table = ChunkTable::read(file, &header, limit)?;
-        Ok(Layout { header, table, meta, meta_damage, mended: false })
+        Ok(Layout { header, table, meta, meta_damage, mended: false, placed: false })
     }
 
     fn guessed(mut self, meta_is_lost: bool, why: Error) -> Layout {
         if meta_is_lost {
             (self.meta, self.meta_damage) = (None, Some(why.clone()));
         }
-        self.table.doubt = Some(why);
-        Layout { mended: true, ..self }
+        let t = &mut self.table;
+        let placed = t.by_offsets && t.in_order && t.damage.is_none() && t.doubt.is_none();
+        t.doubt = Some(why);
+        Layout { mended: true, placed, ..self }
     }
 }

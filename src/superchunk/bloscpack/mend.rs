@@ -77,7 +77,8 @@ impl Mender<'_> {
         let last = self.prefix.iter().zip(bytes).rposition(differs)?;
         let (part, expected) = (if first < META { "header" } else { "metadata head" }, bytes.get(first..=last)?);
         let there = self.prefix.get(first..=last)?;
-        Some(fail!(Format, "{}: {part}: bytes {first} to {last} are damaged: {there:02x?} is there, {expected:02x?} would fit", self.file.name()))
+        let which = if first == last { format!("byte {first} is") } else { format!("bytes {first} to {last} are") };
+        Some(fail!(Format, "{}: {part}: {which} damaged: {there:02x?} is there, {expected:02x?} would fit", self.file.name()))
     }
 
     fn with<const N: usize>(&self, at: usize, value: [u8; N]) -> Prefix {

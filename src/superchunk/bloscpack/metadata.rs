@@ -162,7 +162,7 @@ impl MetaPlace {
         if section.sum.of(stored) == digest {
             return Ok(());
         }
-        Err(fail!(Checksum, "metadata: {:?} of the {} stored bytes is another one than stored", section.sum, stored.len()))
+        Err(fail!(Checksum, "metadata: the {} of the {} stored bytes is another one than stored", section.sum, stored.len()))
     }
 
     /// The bytes of new metadata at the same place, with the same room, digest and codec; `None` where

@@ -83,6 +83,8 @@ pub struct Bloscpack {
     doubt: Option<Error>,
     /// Is the header another one than the file has? Then the doubt says so.
     mended: bool,
+    /// Does the doubt leave no doubt that content is where it belongs?
+    placed: bool,
     /// Chunks that should be behind the last that was found.
     missing: u64,
     /// A chunk is lost or damaged that may have had another size than it has here.

@@ -10,7 +10,7 @@ use super::table::{BLOSC_HEADER, ChunkPlace};
 use super::{Bloscpack, DEFAULT_CHUNK};
 use crate::blosc::{self, Codec, Filter, Params, Pipeline, Target};
 use crate::checksum::Sum;
-use crate::error::{Result, fail};
+use crate::error::{Error, Result, fail};
 use crate::io::journal::{self, Container, Snapshot};
 use crate::io::lock::Lock;
 use crate::io::{Access, File, Folder, beside, file};
@@ -149,6 +149,7 @@ impl Bloscpack {
             damage: None,
             doubt: None,
             mended: false,
+            placed: false,
             missing: 0,
             unsure: None,
             mode: Mode::Append,
@@ -188,9 +189,9 @@ impl Bloscpack {
 
     /// Takes in the file as it is.
     pub(super) fn load(&mut self, main: Arc<dyn File>) -> Result<()> {
-        let Layout { header, table, meta, meta_damage, mended } = Layout::find(&*main, self.memory_limit)?;
+        let Layout { header, table, meta, meta_damage, mended, placed } = Layout::find(&*main, self.memory_limit)?;
         (self.header, self.meta_changed, self.mended) = (header, mended && meta.is_some(), mended);
-        (self.meta, self.meta_damage) = (meta, meta_damage);
+        (self.meta, self.meta_damage, self.placed) = (meta, meta_damage, placed);
         (self.end, self.offsets_are_right, self.size) = (table.end, table.by_offsets, main.size()?);
         (self.damage, self.doubt) = (table.damage, table.doubt);
         self.main = Some(main);
@@ -261,7 +262,7 @@ impl Bloscpack {
 
     /// Refuses a file that would seem to hold less, or other things, than it does.
     fn trust(&self) -> Result<()> {
-        let partial = |e: &crate::error::Error, what: &str| {
+        let partial = |e: &Error, what: &str| {
             let mut e = e.clone();
             e.message.push_str(what);
             Err(e)
@@ -332,7 +333,11 @@ impl Bloscpack {
         self.check_writer()?;
         if let Some(json) = json {
             if !matches!(self.header.dialect, Dialect::V3 | Dialect::Rfc) {
-                return Err(fail!(Unsupported, "{}: this layout ({:?}) has no metadata", self.name(), self.header.dialect));
+                return Err(fail!(
+                    Unsupported,
+                    "{}: there is no place for metadata, or an array, in this layout: version 3 and that of the papers have one",
+                    self.name()
+                ));
             }
             Value::parse(json).map_err(|e| fail!(Argument, "metadata must be JSON: {e}"))?;
         }
@@ -355,6 +360,11 @@ impl Bloscpack {
             Some(e) if !self.skip_damaged => Err(e.clone()),
             _ => Ok(self.meta.as_deref()),
         }
+    }
+
+    /// What is wrong with the metadata, whatever the options wish.
+    pub fn meta_damage(&self) -> Option<&Error> {
+        self.meta_damage.as_ref()
     }
 
     /// Is it stored as the papers have it?

@@ -57,7 +57,8 @@ impl Bloscpack {
         }
         let bad = self.read_parts(self.cut(at..stored_end, stored))?;
         // what was read may belong elsewhere
-        Ok(bad || (self.skip_damaged && (self.doubt.is_some() || self.unsure.is_some())))
+        let doubt = self.doubt.is_some() && !self.placed;
+        Ok(bad || (self.skip_damaged && (doubt || self.unsure.is_some())))
     }
 
     /// Cuts a range of content into parts of chunks.
@@ -189,7 +190,7 @@ impl Bloscpack {
         let (chunk, digest) = bytes.split_at_checked(slot.cbytes as usize).unwrap_or_default();
         let sum = self.header.checksum;
         if self.verify && sum.size() > 0 && sum.of(chunk) != digest {
-            return Err(fail!(Checksum, "its {sum:?} does not match what is stored"));
+            return Err(fail!(Checksum, "its {sum} does not match what is stored"));
         }
         let header = blosc::Header::parse(chunk)?;
         if header.cbytes != chunk.len() || header.nbytes != slot.nbytes as usize {
@@ -282,10 +283,17 @@ impl Bloscpack {
         self.still()?;
         // one fault tells of all that are missing
         v.bad = v.bad.saturating_add(self.missing);
-        for e in self.damage.iter().filter(|_| self.missing > 0).chain(&self.doubt).chain(&self.unsure).chain(&self.meta_damage) {
+        let shape = if self.missing > 0 { None } else { self.shape_fault() };
+        for e in self.damage.iter().filter(|_| self.missing > 0).chain(&self.doubt).chain(&self.unsure).chain(&self.meta_damage).chain(&shape) {
             fault(e);
         }
         Ok(v)
+    }
+
+    /// What speaks against metadata of an array.
+    fn shape_fault(&self) -> Option<Error> {
+        let checked = self.array().and_then(|a| a.map_or(Ok(()), |a| a.check(self.nbytes())));
+        checked.err().map(|e| e.within(self.name()))
     }
 
     /// Calls `f` with all content, piece by piece. True: as [`Bloscpack::read`].

@@ -309,6 +309,9 @@ fn mended(damage: &[(Range<usize>, u8)]) -> (usize, bool, String) {
         })
         .unwrap();
     assert_eq!((v.sound, v.bad), (s.places.len() as u64, 0), "{words}");
+    // all content is right, and it is not said that it is not
+    let mut all = vec![0xee; b.nbytes() as usize];
+    assert!(b.read(0, &mut all) == Ok(false) && all == s.state.content(), "{words}");
     let disk = SimDisk::with_files(&BTreeMap::from([(NAME.into(), hurt)]));
     repair_in(&disk.folder(), OsStr::new(NAME), &strict()).unwrap();
     let now = State::of(&reader(&disk.folder()).unwrap()).unwrap();
@@ -327,7 +330,8 @@ fn a_header_is_mended_by_what_the_offsets_say() {
     {
         let (same, meta, words) = mended(std::slice::from_ref(&damage));
         assert_eq!((same, meta), (all, true), "{damage:?}: {words}");
-        assert!(words.contains("header: bytes") && !words.contains("metadata"), "{damage:?}: {words}");
+        assert!(words.contains(if damage.0.len() == 1 { " is damaged" } else { "header: byte" }), "{damage:?}: {words}");
+        assert!(words.contains("header: byte") && !words.contains("metadata"), "{damage:?}: {words}");
     }
     // magic, kind of the digest, codec, size, room, stored bytes
     for damage in
@@ -335,12 +339,12 @@ fn a_header_is_mended_by_what_the_offsets_say() {
     {
         let (same, meta, words) = mended(std::slice::from_ref(&damage));
         assert_eq!((same, meta), (all, true), "{damage:?}: {words}");
-        assert!(words.contains("metadata head: bytes"), "{damage:?}: {words}");
+        assert!(words.contains("metadata head: byte"), "{damage:?}: {words}");
     }
     // all of it, or the metadata as well: they are lost
     for damage in [vec![(32..64, 0)], vec![(33..36, 1), (64..68, 1)]] {
         let (same, meta, words) = mended(&damage);
         assert_eq!((same, meta), (all, false), "{damage:?}: {words}");
-        assert!(words.contains("metadata head: bytes"), "{damage:?}: {words}");
+        assert!(words.contains("metadata head: byte"), "{damage:?}: {words}");
     }
 }

@@ -1,0 +1,161 @@
+//! Arrays in files of which something is damaged or missing.
+
+use super::rows::Array;
+use crate::error::{Result, Status};
+use crate::io::sim::SimDisk;
+use crate::options::{Opt, Options};
+use crate::superchunk::bloscpack::{Bloscpack, Destination, Mode, Repaired, repair_in};
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+
+const NAME: &str = "x.blp";
+const ROWS: u64 = 40;
+const ROW: u64 = 100 * 8;
+
+fn options(all: &[(Opt, i64)]) -> Options {
+    all.iter().fold(Options::new().with(Opt::Threads, 1).unwrap(), |o, (opt, n)| o.with(*opt, *n).unwrap())
+}
+
+fn content() -> Vec<u8> {
+    (0..ROWS * ROW / 4).flat_map(|i| (i as u32 ^ 77).wrapping_mul(2_654_435_761).wrapping_mul(i as u32 | 1).to_le_bytes()).collect()
+}
+
+/// A file with an array of ten chunks of four rows.
+fn sample(all: &[(Opt, i64)]) -> Vec<u8> {
+    let disk = SimDisk::default();
+    let o = all.iter().fold(options(&[(Opt::ChunkBytes, 4 * ROW as i64)]), |o, (opt, n)| o.with(*opt, *n).unwrap());
+    let mut a = Array::create_in(&disk.folder(), OsStr::new(NAME), Mode::New, "<f8", &[ROWS, 100], None, &o).unwrap();
+    a.write(&[0, 0], &[ROWS, 100], None, &content(), None).unwrap();
+    a.commit().unwrap();
+    drop(a);
+    disk.contents().remove(OsStr::new(NAME)).unwrap()
+}
+
+fn disk_of(bytes: &[u8]) -> SimDisk {
+    SimDisk::with_files(&BTreeMap::from([(NAME.into(), bytes.to_vec())]))
+}
+
+fn open(disk: &SimDisk, mode: Mode, skip: bool) -> Result<Array> {
+    Array::open_in(&disk.folder(), OsStr::new(NAME), mode, &options(&[(Opt::SkipDamaged, skip.into())]))
+}
+
+fn rows(a: &Array, from: u64, n: u64) -> (Vec<u8>, bool) {
+    let mut bytes = vec![0xee; (n * ROW) as usize];
+    let bad = a.read(&[from, 0], &[n, 100], None, &mut bytes, None).unwrap();
+    (bytes, bad)
+}
+
+fn repair(disk: &SimDisk) -> Result<Repaired> {
+    repair_in(&disk.folder(), OsStr::new(NAME), &options(&[]))
+}
+
+fn faults(disk: &SimDisk) -> Vec<String> {
+    let mut words = Vec::new();
+    let b = Bloscpack::open_in(&disk.folder(), OsStr::new(NAME), Mode::Read, &options(&[(Opt::SkipDamaged, 1)])).unwrap();
+    b.verify(|e| {
+        words.push(e.message.clone());
+        true
+    })
+    .unwrap();
+    words
+}
+
+#[test]
+fn what_is_missing_at_the_end_is_zeros() {
+    for all in [&[][..], &[(Opt::Offsets, 0)], &[(Opt::FormatVersion, 103), (Opt::Checksum, 0)]] {
+        let whole = sample(all);
+        for cut in [1, 100, 2000, 9000] {
+            let disk = disk_of(&whole[..whole.len() - cut]);
+            assert!(open(&disk, Mode::Read, false).is_err());
+            let a = open(&disk, Mode::Read, true).unwrap();
+            assert_eq!(a.shape(), [ROWS, 100]);
+            let there = a.store().nbytes() / ROW;
+            assert!(there < ROWS && there.is_multiple_of(4), "{there}");
+            let (bytes, bad) = rows(&a, 0, ROWS);
+            let (stored, zeros) = bytes.split_at((there * ROW) as usize);
+            assert!(bad && *stored == content()[..stored.len()] && zeros.iter().all(|b| *b == 0), "{cut}");
+            assert!(!rows(&a, 0, there).1 && rows(&a, there, 1).1 && rows(&a, there - 1, 2).1 && rows(&a, ROWS - 1, 1).1);
+            // a column, item by item, and a copy
+            let mut column = vec![0xee; ROWS as usize * 8];
+            assert!(a.read(&[0, 3], &[ROWS, 1], None, &mut column, None).unwrap());
+            let to = Destination { folder: disk.folder(), name: "copy".into(), mode: Mode::New, options: options(&[]) };
+            assert!(a.copy(to, None).unwrap());
+            let copy = Array::open_in(&disk.folder(), OsStr::new("copy"), Mode::Read, &options(&[])).unwrap();
+            assert!(rows(&copy, 0, ROWS) == (bytes.clone(), false));
+            drop((a, copy));
+            // nothing of that counts by a commit
+            let mut w = open(&disk, Mode::Append, true).unwrap();
+            w.write(&[ROWS - 1, 0], &[1, 100], None, &[1; ROW as usize], None).unwrap();
+            assert_eq!(w.commit().unwrap_err().status, Status::State);
+            drop(w);
+            let missing = (ROWS - there) / 4;
+            assert_eq!(repair(&disk).unwrap(), Repaired { kept: there / 4, dropped: missing }, "{cut}");
+            assert!(rows(&open(&disk, Mode::Read, false).unwrap(), 0, ROWS) == (bytes, false), "{cut}");
+            assert!(faults(&disk).is_empty());
+            assert_eq!(repair(&disk).unwrap(), Repaired { kept: 10, dropped: 0 });
+        }
+    }
+}
+
+/// The sample with a superchunk's content cut or made longer, so that all chunks are sound.
+fn of_length(nbytes: u64) -> SimDisk {
+    let disk = disk_of(&sample(&[]));
+    let mut b = Bloscpack::open_in(&disk.folder(), OsStr::new(NAME), Mode::Append, &options(&[])).unwrap();
+    if nbytes < b.nbytes() {
+        b.truncate(nbytes).unwrap();
+    } else {
+        b.append(&vec![7; (nbytes - b.nbytes()) as usize]).unwrap();
+    }
+    b.commit().unwrap();
+    disk
+}
+
+#[test]
+fn content_of_another_length_than_the_shape_is_a_fault() {
+    for n in [ROWS * ROW - 5, ROWS * ROW + 3, ROWS * ROW - 13 * ROW] {
+        let disk = of_length(n);
+        let words = faults(&disk);
+        assert!(words.len() == 1 && words[0].contains("[40, 100] are 32000 bytes") && words[0].contains(NAME), "{words:?}");
+        assert_eq!(open(&disk, Mode::Read, false).err().unwrap().status, Status::Format);
+        let done = repair(&disk).unwrap();
+        if n < ROWS * ROW {
+            let zeros = if ROWS * ROW - n < ROW { 1 } else { 3 };
+            assert_eq!(done.dropped, zeros);
+            let (bytes, bad) = rows(&open(&disk, Mode::Read, false).unwrap(), 0, ROWS);
+            assert!(!bad && bytes[..n as usize] == content()[..n as usize] && bytes[n as usize..].iter().all(|b| *b == 0));
+            assert!(faults(&disk).is_empty());
+        } else {
+            // nobody knows what is right, and nothing goes
+            assert_eq!((done.kept, done.dropped, faults(&disk).len()), (11, 0, 1));
+            assert_eq!(open(&disk, Mode::Read, true).err().unwrap().status, Status::Format);
+        }
+    }
+}
+
+#[test]
+fn a_shape_that_the_file_cannot_have_held_is_refused() {
+    let disk = disk_of(&sample(&[]));
+    let mut b = Bloscpack::open_in(&disk.folder(), OsStr::new(NAME), Mode::Append, &options(&[])).unwrap();
+    let json = std::str::from_utf8(b.meta().unwrap().unwrap()).unwrap().replace("[40,", "[40000000000,");
+    b.meta_set(Some(json.as_bytes())).unwrap();
+    b.commit().unwrap();
+    drop(b);
+    let before = disk.contents();
+    assert_eq!(open(&disk, Mode::Read, true).err().unwrap().status, Status::Format);
+    assert_eq!(repair(&disk).unwrap_err().status, Status::Format);
+    assert!(disk.contents() == before && faults(&disk).len() == 1);
+}
+
+#[test]
+fn lost_metadata_are_counted() {
+    let mut bytes = sample(&[]);
+    bytes[70] ^= 0x10;
+    let disk = disk_of(&bytes);
+    assert_eq!(faults(&disk).len(), 1);
+    assert_eq!(open(&disk, Mode::Read, false).err().unwrap().status, Status::Checksum);
+    let e = open(&disk, Mode::Read, true).err().unwrap();
+    assert!(e.status == Status::Type && e.message.contains("Adler-32"), "{e}");
+    assert_eq!(repair(&disk).unwrap(), Repaired { kept: 10, dropped: 1 });
+    assert_eq!(repair(&disk).unwrap(), Repaired { kept: 10, dropped: 0 });
+    assert_eq!(open(&disk, Mode::Read, false).err().unwrap().status, Status::Type);
+}
