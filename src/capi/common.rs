@@ -193,8 +193,9 @@ fn tell_fault(fault: holdall_fault_fn, ctx: *mut c_void, kind: &str, path: &str,
 /// Options: HOLDALL_OPT_BAG_LIMITS, _CODEC, _DICTIONARY, _MEMORY_LIMIT, _DURABILITY, _LOCK.
 /// Or the superchunk at this path: chunks that are sound stay; a damaged one among them becomes zeros, so that the others
 /// keep their places; those that are missing at the end are cut off, damaged metadata go, header and offsets are put
-/// right. Where the metadata make it an array, and its content is shorter than shape and dtype say, zeros are put behind it
-/// instead, so that it opens as that array (content that is longer stays as it is: nobody knows what is right).
+/// right. Where the metadata make it an array, zeros are put in the place of what is missing at the end instead, so that it
+/// opens as that array (a whole file whose content is not as long as shape and dtype say stays as it is: nobody knows what
+/// is right).
 /// *kept and *dropped are then chunks, those that are zeros now and metadata that are gone (1) among the dropped: where
 /// *dropped is 0, nothing was lost. Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _DURABILITY, _LOCK.
 /// HOLDALL_E_FORMAT: it cannot be repaired (nothing of it is sound, it cannot be told which chunks are missing, or it

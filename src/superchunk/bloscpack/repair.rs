@@ -58,7 +58,8 @@ pub fn repair_in(folder: &Arc<dyn Folder>, name: &OsStr, options: &Options) -> R
     if kept == 0 && gone + zeroed > 0 {
         return Err(fail!(Format, "{}: none of its {} chunks is sound: there is nothing to keep", b.name(), gone + zeroed));
     }
-    let put = b.fill_array()?;
+    // where nothing is missing, metadata and content contradict each other, and nobody knows which is right
+    let put = if gone > 0 { b.fill_array()? } else { 0 };
     (b.damage, b.doubt, b.offsets_are_right) = (None, None, b.offsets_are_right && !b.changed);
     b.commit()?;
     Ok(Repaired { kept, dropped: zeroed + gone.max(put) + u64::from(meta_is_lost) })
