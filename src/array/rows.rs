@@ -272,8 +272,8 @@ impl Array {
         for (axis, (new, old)) in fast().filter(|(_, (new, old))| new < old) {
             self.remove(axis, *new, old - new)?;
         }
-        if let Some((new, n)) = slowest.and_then(|axis| shape.get(axis).zip(self.meta.shape.get(axis))).filter(|(new, n)| new < n) {
-            self.set_slowest(*new.min(n))?;
+        if let Some((new, _)) = slowest.and_then(|axis| shape.get(axis).zip(self.meta.shape.get(axis))).filter(|(new, n)| new < n) {
+            self.set_slowest(*new)?;
         }
         for (axis, (new, old)) in fast().filter(|(_, (new, old))| new > old) {
             self.put(axis, *old, new - old, None)?;

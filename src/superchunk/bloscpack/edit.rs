@@ -217,7 +217,7 @@ impl Bloscpack {
 
     /// Puts other content, of the same size, into a chunk.
     pub(super) fn replace_content(&mut self, i: usize, content: &[u8]) -> Result<()> {
-        let chunk = self.encode_many(&[content]).pop().unwrap_or_else(|| Err(fail!(State, "nothing encoded")))?;
+        let chunk = self.encode_sealed(content, self.threads)?;
         let slot = self.store(chunk)?;
         self.slots.replace(i, slot);
         self.changed = true;
@@ -237,7 +237,7 @@ impl Bloscpack {
     /// Encodes the chunk that was being changed.
     fn close_chunk(&mut self) -> Result<()> {
         let Some((i, content)) = self.open_chunk.take() else { return Ok(()) };
-        let encoded = self.encode_many(&[&content]).pop().unwrap_or_else(|| Err(fail!(State, "nothing encoded")));
+        let encoded = self.encode_sealed(&content, self.threads);
         match encoded.and_then(|chunk| self.store(chunk)) {
             Ok(slot) => {
                 self.slots.replace(i, slot);
@@ -276,7 +276,7 @@ impl Bloscpack {
         self.flush()?;
         let n = self.slots.len();
         let at = usize::try_from(at).ok().filter(|a| *a <= n).ok_or_else(|| fail!(Range, "{}: a chunk {at}: there are {n}", self.name()).at(at))?;
-        let chunk = self.encode_many(&[src]).pop().unwrap_or_else(|| Err(fail!(State, "nothing encoded")))?;
+        let chunk = self.encode_sealed(src, self.threads)?;
         let slot = self.store(chunk)?;
         self.changed = true;
         self.slots.splice(at..at, [slot])

@@ -28,6 +28,9 @@ fn lock<'l, 'a>(line: &'l Mutex<Line<'a>>) -> MutexGuard<'l, Line<'a>> {
 impl Bloscpack {
     /// Encodes content and puts its chunks behind the last. On failure those before it stay.
     pub(super) fn push_content(&mut self, content: &[u8]) -> Result<()> {
+        if content.is_empty() {
+            return Ok(());
+        }
         let pieces: Vec<(usize, &[u8])> = content.chunks(self.chunk_size).enumerate().collect();
         let each = if pieces.len() > 1 { 1 } else { self.threads };
         let file = self.part_for(content.len())?;

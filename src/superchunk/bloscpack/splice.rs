@@ -28,11 +28,6 @@ pub struct Splice<'a> {
 }
 
 impl<'a> Splice<'a> {
-    /// One place.
-    pub fn at(bytes: Range<u64>, src: &'a [u8]) -> Self {
-        Splice { at: bytes.start, every: 0, times: 1, gone: bytes.end.saturating_sub(bytes.start), src }
-    }
-
     /// Where the last place ends, if no two places overlap.
     fn end(&self) -> Option<u64> {
         let apart = self.times <= 1 || self.every >= self.gone;
