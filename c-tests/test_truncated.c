@@ -1,6 +1,6 @@
 /* Files that change under a reader: cut short, replaced, appended to, by whoever. An error or the records that
  * were there when it opened; never SIGBUS (files are read, by default), never other bytes. */
-#include "check.h"
+#include "child.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -199,11 +199,9 @@ static pid_t start_writer(int *end, bool replace)
 {
     int pipes[2];
     CHECK(pipe(pipes) == 0 && fcntl(pipes[0], F_SETFL, O_NONBLOCK) == 0);
-    fflush(NULL);
-    pid_t child = fork();
-    CHECK(child >= 0);
+    pid_t child = forked();
     if (child == 0) {
-        alarm(120);
+        alarm(HANGS);
         close(pipes[1]);
         write_on(pipes[0], replace);
     }
