@@ -229,7 +229,8 @@ static void opened_in_the_middle_of_commits(void)
             pid_t child = start_writer(&end, replace);
             holdall_bag *early = NULL;
             uint64_t last = 0, early_size = 0, opens = 0;
-            for (double until = seconds() + (slow() ? 0.4 : 0.08); seconds() < until; opens++) {
+            /* a few times at least, however slow this machine is */
+            for (double until = seconds() + (slow() ? 0.4 : 0.08); seconds() < until || opens < 4; opens++) {
                 holdall_bag *disk = open_bag(path, reading), *memory = open_bag(path, cached);
                 uint64_t n = holdall_bag_size(disk), m = holdall_bag_size(memory);
                 CHECK(is_commit(n) && is_commit(m));
@@ -255,7 +256,6 @@ static void opened_in_the_middle_of_commits(void)
                 }
                 holdall_bag_close(disk);
             }
-            CHECK(opens > 3);
             if (early != NULL)
                 check_range(early, 0, early_size, 0);
             holdall_bag_close(early);
