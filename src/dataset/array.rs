@@ -10,9 +10,11 @@ use super::fields::{Field, Fields};
 use super::fill;
 use super::meta::{Meta, SIZES, STORAGE};
 use super::place::Place;
+use super::seal::sealed;
 use crate::array::dtype::{self, Dtype, Kind, Type};
 use crate::array::rows::Array;
 use crate::array::store::{Reader, Store};
+use crate::checksum::Sum;
 use crate::error::{Error, Result, fail};
 use crate::io::Folder;
 use crate::json::Value;
@@ -75,7 +77,7 @@ struct Search<'a> {
 impl ArrayFile {
     /// The array in this folder.
     pub fn open(place: &Place, meta: Meta, how: &How) -> Result<ArrayFile> {
-        let attrs = Attrs::read(place, how.memory_limit)?;
+        let attrs = Attrs::read(place, how.memory_limit, meta.checksum != Sum::None)?;
         let item = meta.array.dtype.item.clone();
         ArrayFile::of(place, place.down(DATA)?, &item, meta, attrs, how)
     }
@@ -194,6 +196,9 @@ impl ArrayFile {
         if counts {
             let shape: Vec<String> = self.meta.array.shape.iter().map(u64::to_string).collect();
             texts.push((SIZES, format!("{{\"shape\": [{}], \"nbytes\": {len}, \"cbytes\": {cbytes}}}\n", shape.join(", "))));
+        }
+        if self.meta.checksum != Sum::None {
+            texts.iter_mut().for_each(|(_, text)| *text = sealed(std::mem::take(text)));
         }
         Ok(texts)
     }

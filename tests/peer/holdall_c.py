@@ -392,8 +392,10 @@ def _numbers(kind, values):
 
 
 class Array(Handle):
-    """An open array of bytes: what is read and written are the items, packed, in C order."""
+    """An open array of bytes: what is read and written are the items, packed, in C order. `damaged`: did the last read
+    skip any?"""
 
+    damaged = False
     close_name = "holdall_array_close"
 
     def __init__(self, path, mode=READ, **options):
@@ -422,7 +424,8 @@ class Array(Handle):
         for k in count:
             n *= k
         dst = c.create_string_buffer(max(n, 1))
-        call(name, self._handle, *arguments, dst, *([None] if name == "array_read" else []), n)
+        status = call(name, self._handle, *arguments, dst, *([None] if name == "array_read" else []), n)
+        self.damaged = status == NOT_FOUND
         return c.string_at(dst, n)
 
     def read(self, start, count, step):
