@@ -15,7 +15,7 @@ use crate::array::dtype::{self, Dtype, Kind, Type};
 use crate::array::rows::Array;
 use crate::array::store::{Reader, Store};
 use crate::checksum::Sum;
-use crate::error::{Error, Result, fail};
+use crate::error::{Error, Result, Status, fail};
 use crate::io::Folder;
 use crate::json::Value;
 use crate::options::{Opt, Options};
@@ -222,13 +222,16 @@ impl ArrayFile {
         let mut v = Verified::default();
         let group = self.how.threads.max(1) as u64 * 4;
         for run in self.runs() {
-            let mut first = 0;
+            let (mut first, mut was_missing, mut there) = (0, false, None);
             while first < run.count() {
                 let end = run.count().min(first + group);
                 let mut found: Vec<(u64, Result<Sound>)> = (first..end).map(|i| (i, Ok(Sound::Unchecked))).collect();
                 parallel::for_each(self.how.threads, found.iter_mut().collect(), |(i, sound): &mut (u64, _)| *sound = run.check(*i));
                 for (_, sound) in found {
+                    let is_missing = sound.as_ref().is_err_and(|e| e.status == Status::Missing);
                     match sound {
+                        // one fault for all that are missing behind each other: there may be very many
+                        Err(_) if is_missing && was_missing => v.bad += 1,
                         Ok(Sound::Checked) => v.sound += 1,
                         Ok(Sound::Unchecked) => v.unchecked += 1,
                         Err(e) => {
@@ -238,9 +241,16 @@ impl ArrayFile {
                             }
                         }
                     }
+                    was_missing = is_missing;
                 }
-                told(end - first)?;
-                first = end;
+                let mut next = end;
+                if was_missing {
+                    let there = there.get_or_insert_with(|| run.there());
+                    next = there.get(there.partition_point(|i| *i < end)).copied().unwrap_or(u64::MAX).clamp(end, run.count());
+                    v.bad += next - end;
+                }
+                told(next - first)?;
+                first = next;
             }
             if !run.faults().iter().all(&mut *fault) {
                 return Ok((v, false));
