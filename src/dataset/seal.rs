@@ -19,10 +19,21 @@ pub fn sealed(mut text: String) -> String {
     text
 }
 
+/// The text and the bits of its seal, if it has one.
+fn parts(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (own, seal) = text.split_at_checked(text.len().checked_sub(LEN)?)?;
+    let bits = seal.strip_suffix(b"\n").filter(|bits| bits.iter().all(|b| b" \t".contains(b)))?;
+    Some((own, bits))
+}
+
+/// Has it a seal?
+pub fn is_sealed(text: &[u8]) -> bool {
+    parts(text).is_some()
+}
+
 /// Refuses text whose seal is that of another one.
 pub fn check(text: &[u8]) -> Result<()> {
-    let Some((own, seal)) = text.len().checked_sub(LEN).and_then(|n| text.split_at_checked(n)) else { return Ok(()) };
-    let Some(bits) = seal.strip_suffix(b"\n").filter(|bits| bits.iter().all(|b| b" \t".contains(b))) else { return Ok(()) };
+    let Some((own, bits)) = parts(text) else { return Ok(()) };
     let crc = bits.iter().fold(0, |crc, bit| crc << 1 | u32::from(*bit == b'\t'));
     if crc == crc32(own) { Ok(()) } else { Err(fail!(Checksum, "its CRC-32 does not match its text: it is damaged, or it was changed by hand")) }
 }
