@@ -8,7 +8,7 @@ use super::create;
 use super::edit::Edit;
 use super::fields::{Field, Fields};
 use super::fill;
-use super::meta::{Meta, SIZES, STORAGE};
+use super::meta::{self, Meta, SIZES, STORAGE};
 use super::place::Place;
 use crate::array::dtype::{self, Dtype, Kind, Type};
 use crate::array::rows::Array;
@@ -82,7 +82,6 @@ impl ArrayFile {
 
     /// The array in this folder, to be changed.
     pub fn open_for_writing(place: &Place, meta: Meta, how: &How, options: &Options, writer: Writer) -> Result<ArrayFile> {
-        let params = create::params(&meta.storage, &meta.array.dtype.item, options).map_err(|e| e.within(place.show(STORAGE)))?;
         let mut file = ArrayFile::open(place, meta, how)?;
         if writer.is_first() {
             // nothing of what may be there counts
@@ -94,6 +93,8 @@ impl ArrayFile {
         let unsupported = || fail!(Unsupported, "{}: arrays with a file for each chunk can be changed, this is another one", place.show(""));
         let Items::Whole(chunks) = &mut file.items else { return Err(unsupported()) };
         let (data, sum) = chunks.ones().ok_or_else(unsupported)?;
+        let there = || chunks.first_header()?.codec().ok();
+        let params = create::params(&file.meta.storage, &there, &file.meta.array.dtype.item, options).map_err(|e| e.within(place.show(STORAGE)))?;
         let edit = Edit::new(data, params, sum, of, how.threads);
         chunks.edit = Some(Box::new(edit));
         file.writer = Some(writer);
@@ -189,7 +190,7 @@ impl ArrayFile {
             texts.push((attrs::FILES[0], self.attrs.to_json()));
         }
         if storage {
-            texts.push((STORAGE, self.meta.storage.to_string()));
+            texts.push((STORAGE, meta::to_json(&self.meta.storage) + "\n"));
         }
         if counts {
             let shape: Vec<String> = self.meta.array.shape.iter().map(u64::to_string).collect();

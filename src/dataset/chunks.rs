@@ -156,11 +156,17 @@ impl Chunks {
 
     /// Bytes of content in a block of the first chunk.
     pub fn block_bytes(&self) -> Option<u64> {
+        self.first_header().map(|h| h.blocksize as u64)
+    }
+
+    /// The header of the first chunk, where there is one.
+    pub fn first_header(&self) -> Option<blosc::Header> {
         match &self.files {
-            Files::One(place, sum) => self.open(place, *sum, 0).ok().map(|c| c.blocksize() as u64),
+            _ if self.len == 0 => None,
+            Files::One(place, sum) => self.open(place, *sum, 0).ok().map(|c| c.header()),
             Files::Many(files) => {
                 let (file, _) = files.holding(0).ok()?;
-                file.with_raw(0, |c| Ok(blosc::Header::parse(c)?.blocksize as u64)).ok()
+                file.with_raw(0, blosc::Header::parse).ok()
             }
         }
     }

@@ -1,7 +1,7 @@
 //! New datasets, and what `meta/storage` says: of a new one, and of one that is there, for what is appended to it.
 //!
-//! A new one is in the form that both bcolz and BLZ read and change: it has the parameters of both. What BLZ would not
-//! decode it does not say that it has.
+//! bcolz's is in the form that BLZ reads and changes as well: it has the parameters of both, and what BLZ would not decode
+//! it does not say that it has. BLZ's is as BLZ writes it.
 #![forbid(unsafe_code)]
 
 use super::array::ArrayFile;
@@ -18,6 +18,7 @@ use crate::array::selection::MAX_NDIM;
 use crate::blosc::{Codec, Params};
 use crate::checksum::Sum;
 use crate::error::{Error, Result, Status, fail};
+use crate::identify::Format;
 use crate::io::{Folder, file};
 use crate::json::Value;
 use crate::memory;
@@ -34,6 +35,8 @@ const CREATE_OPTIONS: &[Opt] = &[Opt::ChunkBytes, Opt::Checksum, Opt::ExpectedRo
 
 /// Content that a copy has in memory at once.
 const PIECE: u64 = 16 << 20;
+/// Default values that are written out one by one.
+const MOST_VALUES: u64 = 1 << 16;
 
 /// What a new array is.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +47,8 @@ pub struct Kindred<'a> {
     pub shape: &'a [u64],
     /// The shape of a chunk, if it is given.
     pub chunks: Option<&'a [u64]>,
+    /// Whose form it has.
+    pub format: Format,
 }
 
 /// Creates an array of zeros in a folder; it is there with the first commit.
@@ -102,7 +107,7 @@ fn create_at(place: &Place, mode: Mode, new: &Kindred, options: &Options) -> Res
 }
 
 /// Copies an array, as it is here and now, with its attributes. True: some of it was damaged, and is zeros, as was wished.
-pub fn copy(from: &Array, path: &OsStr, mode: Mode, chunks: Option<&[u64]>, options: &Options) -> Result<bool> {
+pub fn copy(from: &Array, path: &OsStr, mode: Mode, format: Format, chunks: Option<&[u64]>, options: &Options) -> Result<bool> {
     if from.order() != Order::C {
         return Err(fail!(Unsupported, "{}: items in Fortran order: a dataset has them in C order", from.store().name()));
     }
@@ -112,7 +117,7 @@ pub fn copy(from: &Array, path: &OsStr, mode: Mode, chunks: Option<&[u64]>, opti
         options.set(Opt::ExpectedRows, i64::try_from(*rows).unwrap_or(i64::MAX))?;
     }
     let (dtype, none) = (from.dtype_text(), [&[0], row].concat());
-    let mut new = create(path, mode, &Kindred { dtype: &dtype, shape: &none, chunks }, &options)?;
+    let mut new = create(path, mode, &Kindred { dtype: &dtype, shape: &none, chunks, format }, &options)?;
     for name in from.store().attr_names().into_iter().filter(|n| !n.is_empty()) {
         new.attr_set(name, from.store().attr(name)?.unwrap_or_default())?;
     }
@@ -163,27 +168,26 @@ pub fn for_reading(options: &Options) -> Options {
     reading
 }
 
-/// The text of `meta/storage`.
+/// What `meta/storage` says, in the order in which its tool has it.
 fn storage(dtype: &Dtype, new: &Kindred, options: &Options) -> Result<Value> {
     let item = &dtype.item;
-    let p = params(&Value::Null, item, options)?;
+    let p = params(&Value::Null, &|| None, item, options)?;
     let sum = Sum::from_number(options.get(Opt::Checksum, Sum::Crc32 as i64) as i32).map_err(|e| e.within(Opt::Checksum.name()))?;
     let rows = options.given(Opt::ExpectedRows).map_or(new.shape.first().copied().unwrap_or(0), |n| n as u64);
-    let chunklen = chunk_rows(item.size as u64, rows, new, options)?;
-    let shuffle = bloscpack::filter_number(&p);
     let int = |n: u64| Value::Int(n.into());
-    let object = |items: &[(&str, Value)]| Value::Object(items.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect());
     let text = |t: &str| Value::String(t.to_owned());
-    let level = || ("clevel", int(p.level.into()));
-    let mut all = vec![
-        ("dtype", text(&plain(dtype))),
-        ("cparams", object(&[level(), ("shuffle", int(shuffle)), ("cname", text(p.codec.name())), ("quantize", int(0))])),
-        ("chunklen", int(chunklen)),
-        ("expectedlen", int(rows)),
-        ("dflt", zero(item)),
-    ];
-    if shuffle < 2 && p.codec != Codec::Zstd {
-        all.push(("bparams", object(&[level(), ("shuffle", Value::Bool(shuffle == 1))])));
+    let (level, shuffle) = (("clevel", int(p.level.into())), bloscpack::filter_number(&p));
+    let bparams = object(&[("shuffle", Value::Bool(shuffle == 1)), level.clone()]);
+    let chunklen = ("chunklen", int(chunk_rows(item.size as u64, rows, new, options)?));
+    let mut all = vec![("dtype", text(&spelling(dtype)))];
+    let (expectedlen, dflt) = (("expectedlen", int(rows)), zero(item));
+    if new.format == Format::Blz {
+        decodable(&p)?;
+        all.extend([("bparams", bparams), chunklen, ("dflt", nested(dflt, new.shape.get(1..).unwrap_or_default())), expectedlen]);
+    } else {
+        let cname = ("cname", text(p.codec.name()));
+        all.extend([("cparams", object(&[level, ("shuffle", int(shuffle)), cname, ("quantize", int(0))])), chunklen, expectedlen, ("dflt", dflt)]);
+        all.extend(decodable(&p).is_ok().then_some(("bparams", bparams)));
     }
     if sum != Sum::None {
         all.push(("checksum", text(sum_name(sum))));
@@ -191,8 +195,36 @@ fn storage(dtype: &Dtype, new: &Kindred, options: &Options) -> Result<Value> {
     Ok(object(&all))
 }
 
-/// A dtype as the tools have it: without the quotes of a constant that is text.
-fn plain(dtype: &Dtype) -> String {
+fn object(items: &[(&str, Value)]) -> Value {
+    Value::Object(items.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect())
+}
+
+/// Refuses what BLZ would take for something else.
+fn decodable(p: &Params) -> Result<()> {
+    match bloscpack::filter_number(p) < 2 && p.codec != Codec::Zstd {
+        true => Ok(()),
+        false => Err(fail!(Unsupported, "zstd and bitshuffle: BLZ, which is to read it too, does not know them")),
+    }
+}
+
+/// A dtype as `str` has it in NumPy: numbers in the byte order of all machines by their names, other types without the
+/// quotes of a constant that is text.
+fn spelling(dtype: &Dtype) -> String {
+    let item = &dtype.item;
+    let unit = |name: &str, unit: &str| if unit.is_empty() { name.to_owned() } else { format!("{name}[{unit}]") };
+    let name = match &item.kind {
+        Kind::Bool => "bool".to_owned(),
+        Kind::Int => format!("int{}", item.size * 8),
+        Kind::Uint => format!("uint{}", item.size * 8),
+        Kind::Float if item.size <= 8 => format!("float{}", item.size * 8),
+        Kind::Complex if item.size <= 16 => format!("complex{}", item.size * 8),
+        Kind::Datetime(u) => unit("datetime64", u),
+        Kind::Timedelta(u) => unit("timedelta64", u),
+        _ => String::new(),
+    };
+    if !name.is_empty() && !item.big_endian {
+        return name;
+    }
     let constant = dtype.to_python_literal();
     constant.strip_prefix('\'').and_then(|t| t.strip_suffix('\'')).map_or(constant.clone(), str::to_owned)
 }
@@ -208,6 +240,14 @@ fn zero(item: &Type) -> Value {
     }
 }
 
+/// A value for each item of a row, as BLZ has it; one for all of a row that is long.
+fn nested(value: Value, row: &[u64]) -> Value {
+    if row.iter().fold(1, |n: u64, d| n.saturating_mul(*d)) > MOST_VALUES {
+        return value;
+    }
+    row.iter().rev().fold(value, |inner, n| Value::Array(vec![inner; *n as usize]))
+}
+
 /// Rows of a chunk.
 fn chunk_rows(item: u64, rows: u64, new: &Kindred, options: &Options) -> Result<u64> {
     let row = new.shape.iter().skip(1).try_fold(item, |n, d| n.checked_mul(*d));
@@ -217,28 +257,31 @@ fn chunk_rows(item: u64, rows: u64, new: &Kindred, options: &Options) -> Result<
         (Some(_), Some(n)) => return Err(fail!(Argument, "a shape of chunks, and {}: {n}", Opt::ChunkBytes.name())),
         (Some(chunks), None) if chunks.get(1..) == new.shape.get(1..) => chunks.first().copied().unwrap_or(0),
         (Some(chunks), None) => return Err(fail!(Unsupported, "chunks of {chunks:?}: in a dataset they are rows of {:?}", new.shape)),
-        (None, given) => (given.unwrap_or_else(|| usual_chunk(rows.saturating_mul(row))) / row).max(1),
+        (None, given) => (given.unwrap_or_else(|| usual_chunk(rows.saturating_mul(row), new.format)) / row).max(1),
     };
     let fits = n.checked_mul(row).is_some_and(|n| n <= i32::MAX as u64 - 32);
     if n > 0 && fits { Ok(n) } else { Err(fail!(Argument, "chunks of {n} rows of {row} bytes: a chunk has at least one row and less than 2 GiB")) }
 }
 
 /// Bytes of a chunk, as bcolz chooses them for so many bytes of content: 16 KiB to 4 MiB, four times as many for a
-/// hundred times the content.
-fn usual_chunk(bytes: u64) -> u64 {
+/// hundred times the content; BLZ takes a quarter of that.
+fn usual_chunk(bytes: u64, format: Format) -> u64 {
     let mib = (bytes as f64 / f64::from(1 << 20)).clamp(1e-4, 1e4);
+    let base = if format == Format::Blz { 1024.0 } else { 4096.0 };
     // towards 0, as there
-    (4096.0 * (mib.log10().trunc() + 6.0).exp2()) as u64
+    (base * (mib.log10().trunc() + 6.0).exp2()) as u64
 }
 
-/// How chunks are made: as the options say, else as the dataset says, else with LZ4 and shuffle.
-pub fn params(storage: &Value, item: &Type, options: &Options) -> Result<Params> {
+/// How chunks are made: as the options say, else as the dataset says, or its chunks are, else with LZ4 and shuffle.
+pub fn params(storage: &Value, there: &dyn Fn() -> Option<Codec>, item: &Type, options: &Options) -> Result<Params> {
     let mut options = options.clone();
     let stored = |key: &str| ["cparams", "bparams"].iter().find_map(|of| storage.get(of)?.get(key));
     if options.given(Opt::Codec).is_none() && storage != &Value::Null {
-        // BLZ does not put it down
-        let name = stored("cname").and_then(Value::as_str).unwrap_or("blosclz");
-        let codec = Codec::from_name(name).ok_or_else(|| fail!(Codec, "codec {name:?}: it is not known"))?;
+        let codec = match stored("cname").and_then(Value::as_str) {
+            Some(name) => Codec::from_name(name).ok_or_else(|| fail!(Codec, "codec {name:?}: it is not known"))?,
+            // BLZ does not put it down
+            None => there().unwrap_or(Codec::BloscLz),
+        };
         // whoever reads Snappy reads LZ4
         let codec = if codec == Codec::Snappy { Codec::Lz4 } else { codec };
         options.set(Opt::Codec, i64::from(codec.number()) + 1)?;
@@ -253,7 +296,11 @@ pub fn params(storage: &Value, item: &Type, options: &Options) -> Result<Params>
         };
         options.set_bytes(Opt::Filters, &[number])?;
     }
-    bloscpack::params(&options, typesize(item), None)
+    let params = bloscpack::params(&options, typesize(item), None)?;
+    if storage.get("bparams").is_some() {
+        decodable(&params)?;
+    }
+    Ok(params)
 }
 
 /// What the tools take for it.
@@ -270,7 +317,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chunks_are_as_long_as_those_of_bcolz() {
+    fn chunks_are_as_long_as_those_of_the_tools() {
         // bcolz.utils.calc_chunksize
         for (bytes, want) in [
             (0, 16 << 10),
@@ -282,7 +329,8 @@ mod tests {
             (400_000_000, 1 << 20),
             (1 << 50, 4 << 20),
         ] {
-            assert_eq!(usual_chunk(bytes), want, "{bytes}");
+            assert_eq!(usual_chunk(bytes, Format::Bcolz), want, "{bytes}");
+            assert_eq!(usual_chunk(bytes, Format::Blz), want / 4, "{bytes}");
         }
     }
 }
