@@ -125,7 +125,8 @@ fn format_of(format: holdall_format, blocks: *const u64) -> Result<Format> {
         HOLDALL_FORMAT_BLOSCPACK => Format::Bloscpack,
         HOLDALL_FORMAT_BCOLZ => Format::Bcolz,
         HOLDALL_FORMAT_BLZ => Format::Blz,
-        _ => return Err(fail!(Unsupported, "format {format}: this version creates arrays as HOLDALL_FORMAT_BLOSCPACK, _BCOLZ and _BLZ")),
+        HOLDALL_FORMAT_BLZ_PAPER => Format::BlzPaper,
+        _ => return Err(fail!(Unsupported, "format {format}: this version creates arrays as HOLDALL_FORMAT_BLOSCPACK, _BCOLZ, _BLZ and _BLZ_PAPER")),
     };
     if !blocks.is_null() {
         return Err(fail!(Unsupported, "blocks: HOLDALL_OPT_BLOCK_BYTES is in their place"));

@@ -141,12 +141,25 @@ impl Chunks {
         start..start.saturating_add(self.chunk)
     }
 
-    /// The folder of the files, where each chunk has one of its own, and what stands behind it there.
-    pub fn ones(&self) -> Option<(&Place, Sum)> {
+    /// Where each chunk has a file of its own, what stands behind it there.
+    pub fn sum_of_one(&self) -> Option<Sum> {
         match &self.files {
-            Files::One(place, sum) if !self.has_objects => Some((place, *sum)),
-            _ => None,
+            Files::One(_, sum) => Some(*sum),
+            Files::Many(_) => None,
         }
+    }
+
+    /// The files with many chunks.
+    pub fn superchunks(&self) -> Option<&Superchunks> {
+        match &self.files {
+            Files::One(..) => None,
+            Files::Many(files) => Some(files),
+        }
+    }
+
+    /// Files have other names from now on.
+    pub fn forget(&self) {
+        self.superchunks().into_iter().for_each(Superchunks::forget);
     }
 
     /// How many chunks.
@@ -165,7 +178,7 @@ impl Chunks {
             _ if self.len == 0 => None,
             Files::One(place, sum) => self.open(place, *sum, 0).ok().map(|c| c.header()),
             Files::Many(files) => {
-                let (file, _) = files.holding(0).ok()?;
+                let (file, _) = files.holding(0, self.edit.as_deref()).ok()?;
                 file.with_raw(0, blosc::Header::parse).ok()
             }
         }
@@ -209,8 +222,8 @@ impl Chunks {
     fn part(&self, at: u64, dst: &mut [u8], threads: usize) -> Result<bool> {
         let chunk = at / self.chunk;
         let from = (at % self.chunk) as usize;
-        if let Some(content) = self.edit.as_ref().and_then(|e| e.content(chunk)) {
-            let part = content.get(from..).and_then(|c| c.get(..dst.len()));
+        if let Some(content) = self.edit.as_ref().and_then(|e| e.content(at)) {
+            let part = content.get(..dst.len());
             dst.copy_from_slice(part.ok_or_else(|| fail!(State, "a chunk of another size"))?);
             return Ok(false);
         }
@@ -258,7 +271,7 @@ impl Chunks {
 
     /// The file that has a chunk, and which one it is there.
     fn in_file(&self, files: &Superchunks, chunk: u64) -> Result<(Arc<Bloscpack>, u64)> {
-        let (file, i) = files.holding(chunk)?;
+        let (file, i) = files.holding(chunk, self.edit.as_deref())?;
         if i >= file.chunks() as u64 {
             return Err(fail!(Format, "it has {} chunks, and number {i} was expected to be one of them", file.chunks()));
         }

@@ -1,16 +1,17 @@
 //! New datasets, and what `meta/storage` says: of a new one, and of one that is there, for what is appended to it.
 //!
 //! bcolz's is in the form that BLZ reads and changes as well: it has the parameters of both, and what BLZ would not decode
-//! it does not say that it has. BLZ's is as BLZ writes it.
+//! it does not say that it has. BLZ's is as BLZ writes it. That of the papers has superchunks, and says how many chunks
+//! each of them has.
 #![forbid(unsafe_code)]
 
 use super::array::ArrayFile;
-use super::chunks::How;
+use super::chunks::{Chunks, How};
 use super::commit::{FOLDERS, MAIN, Writer};
+use super::edit::{Make, Names};
 use super::meta::{Meta, SIZES, STORAGE, sum_name};
 use super::open::ROOTDIRS;
 use super::place::Place;
-use super::superchunks;
 use crate::array::dtype::{Dtype, Kind, Type};
 use crate::array::numpy_meta::Order;
 use crate::array::rows::Array;
@@ -23,15 +24,24 @@ use crate::io::{Folder, file};
 use crate::json::Value;
 use crate::memory;
 use crate::options::{Opt, Options};
-use crate::superchunk::bloscpack::{self, Mode, OPEN_OPTIONS};
+use crate::superchunk::bloscpack::{self, Mode, OPEN_OPTIONS, Whole};
 use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
 /// Options that opening for writing knows besides those of reading.
-pub const WRITE_OPTIONS: &[Opt] = &[Opt::Durability, Opt::Lock, Opt::Codec, Opt::Level, Opt::Filters, Opt::BlockBytes];
+pub const WRITE_OPTIONS: &[Opt] =
+    &[Opt::Durability, Opt::Lock, Opt::Codec, Opt::Level, Opt::Filters, Opt::BlockBytes, Opt::SpareChunks, Opt::SpareBytes];
 /// Options that only creating knows.
-const CREATE_OPTIONS: &[Opt] = &[Opt::ChunkBytes, Opt::Checksum, Opt::ExpectedRows];
+const CREATE_OPTIONS: &[Opt] = &[Opt::ChunkBytes, Opt::Checksum, Opt::ExpectedRows, Opt::SuperchunkChunks];
+/// Options that only the papers' form knows.
+const PAPER_OPTIONS: &[Opt] = &[Opt::SpareChunks, Opt::SpareBytes, Opt::SuperchunkChunks];
+
+/// Content of a superchunk: this part of all there is going to be, within these limits.
+const SUPERCHUNKS: u64 = 256;
+const SUPERCHUNK: [u64; 2] = [16 << 20, 64 << 20];
+/// The most chunks of a superchunk that is not told.
+const MOST_CHUNKS: u64 = 4096;
 
 /// Content that a copy has in memory at once.
 const PIECE: u64 = 16 << 20;
@@ -88,6 +98,7 @@ fn create_at(place: &Place, mode: Mode, new: &Kindred, options: &Options) -> Res
         return Err(fail!(Argument, "creating takes HOLDALL_NEW or HOLDALL_REPLACE"));
     }
     options.only("creating a dataset", &[OPEN_OPTIONS, WRITE_OPTIONS, CREATE_OPTIONS].concat())?;
+    paper_options(new.format == Format::BlzPaper, options)?;
     let dtype = Dtype::parse(new.dtype)?;
     if dtype.item.has_objects() {
         return Err(fail!(Unsupported, "dtype {}: objects of Python's mean nothing in a file", dtype.spelling));
@@ -141,12 +152,13 @@ pub fn copy(from: &Array, path: &OsStr, mode: Mode, format: Format, chunks: Opti
 /// Refuses to write where something else is.
 fn refuse_existing(place: &Place, mode: Mode) -> Result<()> {
     let exists = |e: &str| Err(Error { status: Status::Exists, ..fail!(State, "{}: {e}", place.show("")) });
-    let has_papers = place.has(&format!("data/{}", superchunks::name(1)))?;
     if mode == Mode::Replace {
-        let other = place.has(ROOTDIRS)? || has_papers;
-        return if other { Err(fail!(Unsupported, "{}: only an array as bcolz has it can be replaced", place.show(""))) } else { Ok(()) };
+        // the files of a table, and of fields, stand in other folders
+        let is_file = |n: &OsStr| n.to_str().is_some_and(|n| Names::parse(n).is_some());
+        let other = place.has(ROOTDIRS)? || !place.list("data").iter().all(|n| is_file(n));
+        return if other { Err(fail!(Unsupported, "{}: only an array without anything beside it can be replaced", place.show(""))) } else { Ok(()) };
     }
-    if has_papers || place.has(ROOTDIRS)? || place.has(STORAGE)? || place.has(SIZES)? {
+    if place.has(ROOTDIRS)? || place.has(STORAGE)? || place.has(SIZES)? {
         return exists("it is there already");
     }
     // what a writer that was cut off has left may be there
@@ -176,23 +188,67 @@ fn storage(dtype: &Dtype, new: &Kindred, options: &Options) -> Result<Value> {
     let rows = options.given(Opt::ExpectedRows).map_or(new.shape.first().copied().unwrap_or(0), |n| n as u64);
     let int = |n: u64| Value::Int(n.into());
     let text = |t: &str| Value::String(t.to_owned());
-    let (level, shuffle) = (("clevel", int(p.level.into())), bloscpack::filter_number(&p));
-    let bparams = object(&[("shuffle", Value::Bool(shuffle == 1)), level.clone()]);
-    let chunklen = ("chunklen", int(chunk_rows(item.size as u64, rows, new, options)?));
-    let mut all = vec![("dtype", text(&spelling(dtype)))];
-    let (expectedlen, dflt) = (("expectedlen", int(rows)), zero(item));
-    if new.format == Format::Blz {
-        decodable(&p)?;
-        all.extend([("bparams", bparams), chunklen, ("dflt", nested(dflt, new.shape.get(1..).unwrap_or_default())), expectedlen]);
-    } else {
-        let cname = ("cname", text(p.codec.name()));
-        all.extend([("cparams", object(&[level, ("shuffle", int(shuffle)), cname, ("quantize", int(0))])), chunklen, expectedlen, ("dflt", dflt)]);
-        all.extend(decodable(&p).is_ok().then_some(("bparams", bparams)));
-    }
-    if sum != Sum::None {
+    let (chunk, row) = chunk_rows(item.size as u64, rows, new, options)?;
+    let shuffle = bloscpack::filter_number(&p);
+    let plain = if shuffle < 2 { Value::Bool(shuffle == 1) } else { int(shuffle) };
+    let (level, cname) = (("clevel", int(p.level.into())), ("cname", text(p.codec.name())));
+    let (dtype, chunklen, expectedlen) = (("dtype", text(&spelling(dtype))), ("chunklen", int(chunk)), ("expectedlen", int(rows)));
+    let dflt = ("dflt", zero(item));
+    let bparams = || ("bparams", object(&[("shuffle", plain.clone()), level.clone()]));
+    let mut all = match new.format {
+        Format::Blz => {
+            decodable(&p)?;
+            let dflt = ("dflt", nested(dflt.1, new.shape.get(1..).unwrap_or_default()));
+            vec![dtype, bparams(), chunklen, dflt, expectedlen]
+        }
+        Format::BlzPaper => {
+            let cparams = object(&[("shuffle", plain), level, cname]);
+            let each = superchunk(chunk.saturating_mul(row), rows.saturating_mul(row), options);
+            vec![dtype, ("cparams", cparams), chunklen, dflt, expectedlen, ("superchunksize", int(each))]
+        }
+        _ => {
+            let cparams = object(&[level.clone(), ("shuffle", int(shuffle)), cname, ("quantize", int(0))]);
+            let both = decodable(&p).is_ok().then(bparams);
+            [dtype, ("cparams", cparams), chunklen, expectedlen, dflt].into_iter().chain(both).collect()
+        }
+    };
+    if sum != Sum::None || new.format == Format::BlzPaper {
         all.push(("checksum", text(sum_name(sum))));
     }
     Ok(object(&all))
+}
+
+/// Refuses options that mean nothing to a form without superchunks.
+fn paper_options(is_paper: bool, options: &Options) -> Result<()> {
+    match PAPER_OPTIONS.iter().find(|o| !is_paper && options.given(**o).is_some()) {
+        Some(o) => Err(fail!(Argument, "{} means something where chunks stand together in superchunks, and here each has a file", o.name())),
+        None => Ok(()),
+    }
+}
+
+/// How many chunks of so many bytes a superchunk has, where there are going to be `bytes` in all.
+fn superchunk(chunk: u64, bytes: u64, options: &Options) -> u64 {
+    let [least, most] = SUPERCHUNK;
+    let usual = ((bytes / SUPERCHUNKS).clamp(least, most) / chunk.max(1)).clamp(1, MOST_CHUNKS);
+    options.given(Opt::SuperchunkChunks).map_or(usual, |n| n as u64)
+}
+
+/// How the files of these chunks are made, and how many chunks each of them has.
+pub fn make(chunks: &Chunks, params: Params, meta: &Meta, options: &Options) -> Result<(Make, u64)> {
+    let Some(files) = chunks.superchunks() else {
+        paper_options(false, options)?;
+        return Ok((Make::One(params, meta.checksum), 1));
+    };
+    let chunk_size = chunks.chunk_bytes();
+    let said = if meta.has("checksum") { meta.checksum } else { Sum::Crc32 };
+    let (each, sum) = if chunks.nbytes() > 0 {
+        // as the others are
+        (files.each()?, files.sum().unwrap_or(said))
+    } else {
+        (files.each_or(superchunk(chunk_size, 0, options)), said)
+    };
+    let (spare_chunks, spare_bytes) = (options.get(Opt::SpareChunks, 0) as u64, options.get(Opt::SpareBytes, 0) as u32);
+    Ok((Make::Many(Whole { params, sum, chunk_size: chunk_size as usize, spare_chunks, spare_bytes }), each))
 }
 
 fn object(items: &[(&str, Value)]) -> Value {
@@ -248,8 +304,8 @@ fn nested(value: Value, row: &[u64]) -> Value {
     row.iter().rev().fold(value, |inner, n| Value::Array(vec![inner; *n as usize]))
 }
 
-/// Rows of a chunk.
-fn chunk_rows(item: u64, rows: u64, new: &Kindred, options: &Options) -> Result<u64> {
+/// Rows of a chunk, and bytes of a row, which are one at least.
+fn chunk_rows(item: u64, rows: u64, new: &Kindred, options: &Options) -> Result<(u64, u64)> {
     let row = new.shape.iter().skip(1).try_fold(item, |n, d| n.checked_mul(*d));
     let row = row.ok_or_else(|| fail!(Argument, "the shape {:?}: more than 2^64 bytes", new.shape))?.max(1);
     let given = options.given(Opt::ChunkBytes).map(|n| n as u64);
@@ -260,7 +316,11 @@ fn chunk_rows(item: u64, rows: u64, new: &Kindred, options: &Options) -> Result<
         (None, given) => (given.unwrap_or_else(|| usual_chunk(rows.saturating_mul(row), new.format)) / row).max(1),
     };
     let fits = n.checked_mul(row).is_some_and(|n| n <= i32::MAX as u64 - 32);
-    if n > 0 && fits { Ok(n) } else { Err(fail!(Argument, "chunks of {n} rows of {row} bytes: a chunk has at least one row and less than 2 GiB")) }
+    if n > 0 && fits {
+        Ok((n, row))
+    } else {
+        Err(fail!(Argument, "chunks of {n} rows of {row} bytes: a chunk has at least one row and less than 2 GiB"))
+    }
 }
 
 /// Bytes of a chunk, as bcolz chooses them for so many bytes of content: 16 KiB to 4 MiB, four times as many for a
