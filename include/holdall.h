@@ -86,6 +86,9 @@
 extern "C" {
 #endif
 
+/* Of Arrow's C stream interface; its structures are declared where programs use them. */
+struct ArrowArrayStream;
+
 /* ---- failures ------------------------------------------------------------------*/
 
 /* Done. */
@@ -1396,6 +1399,50 @@ holdall_status holdall_bag_writer_commit(holdall_bag_writer *writer,
 
 /* Closes a writer; NULL is fine. What was not committed is gone, as after a crash. */
 HOLDALL_API void holdall_bag_writer_close(holdall_bag_writer *writer);
+
+/* ---- Arrow: tables and bags for query engines, and back ------------------------*/
+
+/* Rows of a table as an Arrow stream (https://arrow.apache.org/docs/format/CStreamInterface.html): record batches with a
+ * field for each column, for DuckDB, Polars, pyarrow and what else reads such streams. `first` and `rows` say which rows,
+ * `batch_rows` how many a batch has (fewer where text would pass 2 GiB); 0: as many as suit, about 16 MB, in whole chunks of
+ * the first column. No more than one batch is in memory. The stream is a handle of its own: it may be read on any thread, one
+ * at a time, lives on when the table is closed, and its memory belongs to who takes the batches. It sees the rows that
+ * the table has now. As long as a stream is not released its table cannot be changed: HOLDALL_E_STATE.
+ * 
+ * Types: bool, int, uint, and float of 2, 4 and 8 bytes are Arrow's, complex numbers lists of two floats. S becomes utf8
+ * without the zeros at its end; a value that is no UTF-8 is an error (EINVAL) that names column and row; with
+ * HOLDALL_OPT_ARROW_BINARY, when the table was opened, all S are binary instead. U becomes utf8; V, and floats of other
+ * lengths, fixed_size_binary; objects binary, as Python has pickled them. datetime64 is timestamp without a zone in s, ms, us
+ * or ns, that of h and m in s, and date32 where its unit is D, W, M or Y (its first day); timedelta64 is duration, of D, W,
+ * h and m in s, and month intervals where its unit is Y or M. Multiples of units, and ps, fs and as in ns, are the same time
+ * or an error that names the row. NaT is null, and nothing else is; without a unit they are int64. Structures
+ * are struct; rows of several items fixed_size_list, one in the other. Numbers have the byte order of the machine. The
+ * field's metadata has "holdall.dtype", the dtype of the column.
+ * Numbers of the machine's byte order are read straight to the batch's memory.
+ * 
+ * HOLDALL_E_RANGE: there are fewer rows. HOLDALL_E_UNSUPPORTED: a column that Arrow cannot have. Its own functions return a
+ * number of errno's, and get_last_error() what holdall_error has: column, row, and why. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_table_to_arrow(const holdall_table *table,
+                                      uint64_t first,
+                                      uint64_t rows,
+                                      uint64_t batch_rows,
+                                      struct ArrowArrayStream *out,
+                                      holdall_error *err);
+
+/* Records of a bag as an Arrow stream, as holdall_table_to_arrow() has it: batches with one field, "record", binary. `n`
+ * records from `first` on, `batch` in each batch (fewer where they would pass 2 GiB); 0: as many as suit, about 16 MB.
+ * A record that is damaged ends the stream with an error that names it, and is null with HOLDALL_OPT_SKIP_DAMAGED.
+ * HOLDALL_E_RANGE: there are fewer records. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_bag_to_arrow(const holdall_bag *bag,
+                                    uint64_t first,
+                                    uint64_t n,
+                                    uint64_t batch,
+                                    struct ArrowArrayStream *out,
+                                    holdall_error *err);
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -178,6 +178,11 @@ impl Array {
         self.content.file.cbytes()
     }
 
+    /// Bytes that its file may make a call allocate.
+    pub fn memory_limit(&self) -> u64 {
+        self.content.memory_limit()
+    }
+
     /// What holds it.
     pub fn store(&self) -> &dyn Store {
         &*self.content.file
@@ -400,6 +405,12 @@ impl Array {
             self.shape_changed = false;
         }
         self.content.file.commit()
+    }
+}
+
+impl AsRef<Array> for Array {
+    fn as_ref(&self) -> &Array {
+        self
     }
 }
 

@@ -36,6 +36,12 @@ pub struct holdall_array {
 }
 handle!(holdall_array);
 
+impl AsRef<Array> for holdall_array {
+    fn as_ref(&self) -> &Array {
+        &self.inner
+    }
+}
+
 const fn shared<T: Send + Sync>() {}
 const _: () = shared::<holdall_array>();
 

@@ -9,13 +9,15 @@ use super::schunk::mode_of;
 use crate::error::{Result, fail};
 use crate::table::Table;
 use std::ffi::{CString, c_char, c_void};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// An open table: columns of one length, each an array with a name. It is a const handle for reading from many threads, and
 /// so is each of its columns.
 pub struct holdall_table {
     broken: AtomicBool,
-    inner: Table<holdall_array>,
+    /// What reads it as a stream holds it, too.
+    pub(super) inner: Arc<Table<holdall_array>>,
     /// Of the columns.
     columns: Vec<CString>,
     /// Of the attributes.
@@ -30,7 +32,7 @@ fn table_handle(table: Table) -> Result<holdall_table> {
     // no folder has a name with a NUL
     let columns = table.columns().iter().map(|c| CString::new(c.name.as_str()).unwrap_or_default()).collect();
     let names = c_names(table.attrs().names());
-    let inner = table.map(|array| Ok(array_handle(array)))?;
+    let inner = Arc::new(table.map(|array| Ok(array_handle(array)))?);
     Ok(holdall_table { broken: AtomicBool::new(false), inner, columns, names })
 }
 
