@@ -50,14 +50,14 @@ impl Rows {
     }
 
     /// The next rows: how many, and the bytes of each column. Nothing at the end.
-    pub fn next(&mut self) -> Result<Option<(u64, Vec<Vec<u8>>)>> {
+    pub fn next_piece(&mut self) -> Result<Option<(u64, Vec<Vec<u8>>)>> {
         let mut out = vec![Vec::new(); self.columns.len()];
         let row = self.columns.iter().fold(0usize, |n, (_, plan)| n.saturating_add(plan.size()));
         let most = (PIECE / row.max(1)).clamp(1, 1 << 20);
         let mut rows = 0;
         while rows < most {
             let Some((array, from)) = self.batch.take() else {
-                match self.stream.next()? {
+                match self.stream.next_batch()? {
                     Some(array) => self.batch = Some((array, 0)),
                     None => break,
                 }

@@ -150,7 +150,7 @@ impl Texts {
         Ok(Texts { offsets: Buffer::zeroed((n + 1) * 4)?, bytes: Buffer::zeroed(bytes)?, done: 0, end: 0 })
     }
 
-    /// Adds to the one that is being made.
+    /// Adds to the one that is not ended.
     pub fn put(&mut self, bytes: &[u8]) {
         let end = self.end + bytes.len();
         if let Some(to) = self.bytes.get_mut().get_mut(self.end..end) {
@@ -159,8 +159,8 @@ impl Texts {
         }
     }
 
-    /// Begins the next one.
-    pub fn next(&mut self) {
+    /// Ends it.
+    pub fn end(&mut self) {
         self.done += 1;
         let (at, end) = (self.done * 4, self.end as i32);
         self.offsets.get_mut().get_mut(at..at + 4).into_iter().for_each(|o| o.copy_from_slice(&end.to_ne_bytes()));
@@ -189,7 +189,7 @@ fn narrow_text(size: usize, n: usize, bytes: &[u8], at: At) -> Result<Data> {
             return Err(at.fail(Status::Type, i, words));
         }
         texts.put(item);
-        texts.next();
+        texts.end();
     }
     Ok(texts.data(n))
 }
@@ -206,7 +206,7 @@ fn wide_text(size: usize, n: usize, bytes: &[u8], at: At) -> Result<Data> {
             let wrong = || at.fail(Status::Format, i, format_args!("{number:#x} is no character of Unicode"));
             texts.put(char::from_u32(number).ok_or_else(wrong)?.encode_utf8(&mut [0; 4]).as_bytes());
         }
-        texts.next();
+        texts.end();
     }
     Ok(texts.data(n))
 }

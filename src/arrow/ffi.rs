@@ -250,7 +250,7 @@ impl Stream {
     }
 
     /// The next batch; nothing at the end.
-    pub fn next(&mut self) -> Result<Option<ArrowArray>> {
+    pub fn next_batch(&mut self) -> Result<Option<ArrowArray>> {
         let get = self.0.get_next.ok_or_else(|| fail!(Argument, "the stream has no get_next"))?;
         let mut array = ArrowArray::none();
         // SAFETY: by contract the stream's own function, for it and a place for an array.

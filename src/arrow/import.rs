@@ -292,10 +292,8 @@ pub fn pack(plan: &Plan, field: &Field, view: View, slots: Slots, at: At, out: &
     let mut slots = slots.placed(offset, len)?;
     if field.format == Format::Null {
         slots = slots.turned(1, |_, picked| picked.push(None))?;
-    } else if nulls {
-        if let Some(bits) = view.optional(0, all.div_ceil(8)) {
-            slots = slots.masked(bits)?;
-        }
+    } else if let Some(bits) = view.optional(0, all.div_ceil(8)).filter(|_| nulls) {
+        slots = slots.masked(bits)?;
     }
     memory::reserve(out, slots.len().saturating_mul(plan.size))?;
     let from = Values { plan, view, all, slots: &slots, at };

@@ -23,7 +23,7 @@ pub trait Source: Send {
     /// What they are made of.
     fn schema(&self) -> &Field;
     /// The next one; nothing at the end.
-    fn next(&mut self) -> Result<Option<Data>>;
+    fn next_batch(&mut self) -> Result<Option<Data>>;
 }
 
 /// The rows of a table. `A`: what its columns are.
@@ -109,7 +109,7 @@ impl<A: AsRef<Array> + Send + Sync> TableStream<A> {
         let mut texts = Texts::new(objects.len(), usize::try_from(size).unwrap_or(usize::MAX))?;
         for object in &objects {
             texts.put(object);
-            texts.next();
+            texts.end();
         }
         Ok(texts.data(objects.len()))
     }
@@ -120,7 +120,7 @@ impl<A: AsRef<Array> + Send + Sync> Source for TableStream<A> {
         &self.schema
     }
 
-    fn next(&mut self) -> Result<Option<Data>> {
+    fn next_batch(&mut self) -> Result<Option<Data>> {
         let (rows, even) = self.batch;
         let end = if even { (self.next / rows + 1).saturating_mul(rows) } else { self.next.saturating_add(rows) }.min(self.end);
         if end <= self.next {
@@ -192,7 +192,7 @@ impl Source for BagStream {
         &self.schema
     }
 
-    fn next(&mut self) -> Result<Option<Data>> {
+    fn next_batch(&mut self) -> Result<Option<Data>> {
         let (n, suit) = self.batch;
         let n = n.min(self.end - self.next);
         if n == 0 {

@@ -17,7 +17,7 @@ impl Source for Ready {
     fn schema(&self) -> &Field {
         &self.0
     }
-    fn next(&mut self) -> Result<Option<Data>> {
+    fn next_batch(&mut self) -> Result<Option<Data>> {
         Ok(if self.1.is_empty() { None } else { Some(self.1.remove(0)) })
     }
 }
@@ -39,7 +39,7 @@ fn take(stream: Stream, dtype: &str, lists: &[usize]) -> Result<Vec<u8>> {
     let dtype = Dtype::parse(dtype)?;
     let mut rows = Rows::new(stream, &[Target { name: "x", item: &dtype.item, lists: lists.to_vec() }])?;
     let mut all = Vec::new();
-    while let Some((n, columns)) = rows.next()? {
+    while let Some((n, columns)) = rows.next_piece()? {
         assert!(n > 0);
         all.extend_from_slice(&columns[0]);
     }
@@ -253,9 +253,9 @@ fn columns_are_matched_by_name() {
         stream(fields, vec![names.iter().map(|n| ints(&[n.len() as i64, 9])).collect()])
     };
     let mut rows = Rows::new(named(&["bb", "a"]), &targets(&["a", "bb"])).unwrap();
-    let (n, columns) = rows.next().unwrap().unwrap();
+    let (n, columns) = rows.next_piece().unwrap().unwrap();
     assert_eq!((n, &columns[0][..], columns[1][0]), (2, &[1u8, 9][..], 2));
-    assert!(rows.next().unwrap().is_none());
+    assert!(rows.next_piece().unwrap().is_none());
     let refused = |have: &[&str], names: &[&'static str]| Rows::new(named(have), &targets(names)).err().unwrap().message;
     assert!(refused(&["a"], &["a", "bb"]).contains("column \"bb\": the stream has none"));
     assert!(refused(&["a", "c"], &["a"]).contains("column \"c\" of the stream"));
@@ -282,7 +282,7 @@ fn failures_of_a_stream_are_told_in_its_words() {
         fn schema(&self) -> &Field {
             &self.0
         }
-        fn next(&mut self) -> Result<Option<Data>> {
+        fn next_batch(&mut self) -> Result<Option<Data>> {
             Err(Error { os_code: libc::ENOSPC, ..Error::new(Status::Io, "row 7 is on the moon") })
         }
     }
@@ -296,12 +296,12 @@ fn failures_of_a_stream_are_told_in_its_words() {
         fn schema(&self) -> &Field {
             &self.0
         }
-        fn next(&mut self) -> Result<Option<Data>> {
+        fn next_batch(&mut self) -> Result<Option<Data>> {
             panic!("planned")
         }
     }
     let mut stream = Stream::take(&mut stream_of(Box::new(Panicking(Field::of("", Format::Struct, vec![])))));
     stream.schema().unwrap();
-    assert!(stream.next().err().unwrap().message.contains("planned"));
-    assert!(stream.next().err().unwrap().message.contains("bug"));
+    assert!(stream.next_batch().err().unwrap().message.contains("planned"));
+    assert!(stream.next_batch().err().unwrap().message.contains("bug"));
 }

@@ -82,7 +82,7 @@ unsafe extern "C" fn get_schema(stream: *mut ArrowArrayStream, out: *mut ArrowSc
 
 unsafe extern "C" fn get_next(stream: *mut ArrowArrayStream, out: *mut ArrowArray) -> c_int {
     call(stream, |e| {
-        let array = e.source.next()?.map_or(ArrowArray::none(), ArrowArray::of);
+        let array = e.source.next_batch()?.map_or(ArrowArray::none(), ArrowArray::of);
         // SAFETY: by contract a place for an array; what is there is not looked at.
         unsafe { out.write(array) };
         Ok(())
