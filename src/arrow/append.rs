@@ -5,8 +5,11 @@ use super::export::At;
 use super::ffi::{ArrowArray, Stream};
 use super::format::{Field, Format};
 use super::import::{Plan, Slots, first_null, matched, pack};
+use super::stream::lists;
 use crate::array::dtype::Type;
+use crate::array::rows::Array;
 use crate::error::{Result, fail};
+use crate::table::Table;
 
 /// Bytes that are given to a table at once, about.
 const PIECE: usize = 16 << 20;
@@ -85,6 +88,32 @@ impl Rows {
             let field = self.schema.children.get(*child).ok_or_else(|| fail!(State, "a column of another stream"))?;
             let packed = array.view().child(*child).and_then(|values| pack(plan, field, values, Slots::Run(rows.clone()), at, out));
             packed.map_err(|e| e.within(format_args!("column {:?}", field.name)))?;
+        }
+        Ok(())
+    }
+}
+
+impl<A: From<Array> + AsMut<Array> + AsRef<Array>> Table<A> {
+    /// Puts all rows of a stream behind the last. On failure nothing was appended.
+    pub fn append_arrow(&mut self, stream: Stream) -> Result<()> {
+        let before = self.rows();
+        // refuses a table that is read
+        self.truncate(before)?;
+        let arrays = self.columns().iter().map(|c| (&c.name, c.array.as_ref()));
+        let targets: Vec<Target> = arrays.map(|(name, a)| Target { name, item: &a.dtype().item, lists: lists(a) }).collect();
+        let rows = Rows::new(stream, &targets).map_err(|e| e.within(self.name()))?;
+        match self.append_all(rows) {
+            Ok(()) => Ok(()),
+            Err(e) => {
+                self.truncate(before)?;
+                Err(e)
+            }
+        }
+    }
+
+    fn append_all(&mut self, mut rows: Rows) -> Result<()> {
+        while let Some((n, columns)) = rows.next_piece()? {
+            self.append(n, &columns.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
         }
         Ok(())
     }

@@ -239,7 +239,7 @@ fn text_fits_or_is_refused() {
         children: vec![],
     };
     let got = take(one(Format::Variable { text: true, ends: Ends::View }, data), "S13", &[]).unwrap();
-    assert_eq!(got, b"abc\0\0\0\0\0\0\0\0\0\00123456789abc");
+    assert_eq!(got, [*b"abc\0\0\0\0\0\0\0\0\0\0", *b"0123456789abc"].concat());
 }
 
 #[test]

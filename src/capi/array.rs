@@ -42,6 +42,18 @@ impl AsRef<Array> for holdall_array {
     }
 }
 
+impl From<Array> for holdall_array {
+    fn from(array: Array) -> holdall_array {
+        array_handle(array)
+    }
+}
+
+impl AsMut<Array> for holdall_array {
+    fn as_mut(&mut self) -> &mut Array {
+        &mut self.inner
+    }
+}
+
 const fn shared<T: Send + Sync>() {}
 const _: () = shared::<holdall_array>();
 

@@ -3,7 +3,7 @@
 use super::bag::holdall_bag;
 use super::guard::*;
 use super::table::holdall_table;
-use crate::arrow::ffi::{ArrowArray, ArrowArrayStream, ArrowSchema};
+use crate::arrow::ffi::{ArrowArray, ArrowArrayStream, ArrowSchema, Stream};
 use crate::arrow::stream::{BagStream, Source, TableStream};
 use crate::error::{Result, fail};
 use std::ffi::{CString, c_char, c_int};
@@ -130,7 +130,36 @@ pub unsafe extern "C" fn holdall_table_to_arrow(
     out: *mut ArrowArrayStream,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard_handle(borrow(table), err, |t| give_stream(out, || TableStream::new(t.inner.clone(), first, rows, batch_rows, true)))
+    guard_handle(borrow(table), err, |t| give_stream(out, || TableStream::new(t.inner.clone(), first, rows, batch_rows, t.arrow_text)))
+}
+
+/// Puts the rows of an Arrow stream behind the last, from the next commit on: what pyarrow, Polars or DuckDB exported. The
+/// stream is taken over in every case, and released when it is read: out of it go batches of any size, one at a time.
+/// The fields of the stream are the columns of the table, by their names, in any order, all of them and no other.
+///
+/// Every value arrives as it is, or the call fails; nothing is rounded or cut. Whole numbers of any length become whole
+/// numbers, or floats, that have them; floats of the same length or a longer one; bool bool. Utf8 and binary (with offsets of
+/// 32 or 64 bits, or views) become S where it is long enough and there is no zero at their end, and utf8 U; fixed_size_binary S
+/// (zeros at its end are its filling) and V; binary of just the right length V. Dates and timestamps without a zone, or of
+/// UTC, become datetime64, and durations and month intervals timedelta64, in any unit in which they are whole numbers.
+/// fixed_size_list of floats become complex numbers, and fixed_size_list rows of several items; struct structures.
+/// Dictionaries are decoded. Nulls become NaN or NaT; for other types they are errors.
+///
+/// On failure nothing was appended: all batches or none. HOLDALL_E_TYPE: columns that do not fit, or a value that its column
+/// does not have; the words name column and row (err->position), as the stream counts them. HOLDALL_E_ARGUMENT: an array that
+/// contradicts itself (offsets, lengths, counts, missing buffers). HOLDALL_E_CALLBACK: the stream failed, the words are its own.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_table_append_arrow(
+    table: *mut holdall_table,
+    stream: *mut ArrowArrayStream,
+    err: *mut holdall_error,
+) -> holdall_status {
+    let stream = borrow_mut(stream).map(Stream::take);
+    guard_handle_mut(borrow_mut(table), err, |t| {
+        t.changed()?.append_arrow(stream.ok_or_else(|| fail!(Argument, "stream is NULL"))?)?;
+        Ok(HOLDALL_OK)
+    })
 }
 
 /// Records of a bag as an Arrow stream, as holdall_table_to_arrow() has it: batches with one field, "record", binary. `n`
