@@ -33,7 +33,9 @@ impl Place {
     pub fn local(path: &OsStr) -> Result<Place> {
         let table = fs::canonicalize(path).ok().and_then(|real| {
             let (parent, name) = (real.parent()?, real.file_name()?.to_str()?);
-            parent.join(ROOTDIRS).exists().then(|| (parent.to_path_buf(), name.to_owned()))
+            // while the first commit of a table is under way, there is a journal
+            let is_table = [ROOTDIRS, "dataset.holdall-journal"].iter().any(|file| parent.join(file).exists());
+            is_table.then(|| (parent.to_path_buf(), name.to_owned()))
         });
         match table {
             Some((parent, name)) => Place::of(&file::folder(parent.as_os_str())?).down(&name),

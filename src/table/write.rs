@@ -10,14 +10,14 @@ use crate::array::dtype::{Dtype, Kind};
 use crate::array::rows::Array;
 use crate::dataset::array::ArrayFile;
 use crate::dataset::attrs::{Attrs, FILES};
-use crate::dataset::commit::{Beside, MAIN, Site, Writer, commit_all, remove_array, still_ours, tidy};
+use crate::dataset::commit::{Beside, MAIN, Site, Writer, commit_all, remove_array, snapshot, still_ours, tidy};
 use crate::dataset::create::{self, Kindred};
 use crate::dataset::meta::{Meta, SIZES, STORAGE};
-use crate::dataset::open::{self, ROOTDIRS, how_to_write};
+use crate::dataset::open::{ROOTDIRS, all_sound, how_to_write};
 use crate::dataset::place::Place;
 use crate::dataset::seal::{self, sealed};
 use crate::error::{Error, Result, Status, fail};
-use crate::identify::Format;
+use crate::identify::{Format, Kind as Sort};
 use crate::io::Folder;
 use crate::json::Value;
 use crate::options::{Opt, Options};
@@ -54,16 +54,7 @@ pub(super) struct Changing {
 pub(super) fn open(place: &Place, options: &Options) -> Result<Table> {
     let how = how_to_write(place, options)?;
     let place = &place.trusted(!how.verify);
-    if !place.has(ROOTDIRS)? {
-        return Err(match open::is_dataset(place)? {
-            // perhaps of fields that stand apart
-            true if super::identify(place)?.is_some_and(|(_, kind)| kind == crate::identify::Kind::Table) => {
-                fail!(Unsupported, "{}: a table whose fields are in one array can be read only", place.show(""))
-            }
-            true => fail!(Type, "{}: this is an array, not a table", place.show("")),
-            false => fail!(Format, "{}: no dataset: neither {STORAGE} nor {ROOTDIRS} is there", place.show("")),
-        });
-    }
+    snapshot(place, refuse_others)?;
     let site = Site::new(place.folder(), options)?;
     tidy(place, "")?;
     let text = place.read(ROOTDIRS, how.memory_limit)?.unwrap_or_default();
@@ -82,7 +73,7 @@ pub(super) fn open(place: &Place, options: &Options) -> Result<Table> {
         files.push((open().map_err(|e| e.within(format_args!("column {name:?}")))?, name, folder));
     }
     if options.get(Opt::Verify, 1) > 1 {
-        open::all_sound(&files.iter().map(|(file, ..)| file).collect::<Vec<_>>())?;
+        all_sound(&files.iter().map(|(file, ..)| file).collect::<Vec<_>>())?;
     }
     let rows = files.iter().map(|(file, ..)| file.meta.rows()).min().unwrap_or(0);
     let mut columns = Vec::new();
@@ -93,6 +84,18 @@ pub(super) fn open(place: &Place, options: &Options) -> Result<Table> {
     }
     let changing = Changing { last: Some(text), rows, is_sealed, ..Changing::new(place, options, site) };
     Ok(Table { name: place.show(""), rows, columns, attrs, changing: Some(changing) })
+}
+
+/// Refuses what has no folder for each column.
+fn refuse_others(place: &Place) -> Result<()> {
+    if place.has(ROOTDIRS)? {
+        return Ok(());
+    }
+    Err(match super::identify_at(place)? {
+        Some((_, Sort::Table)) => fail!(Unsupported, "{}: a table whose columns are fields of one array can be read only", place.show("")),
+        Some(_) => fail!(Type, "{}: this is an array, not a table", place.show("")),
+        None => fail!(Format, "{}: no dataset: neither {STORAGE} nor {ROOTDIRS} is there", place.show("")),
+    })
 }
 
 /// Refuses columns that are in one folder: a change of one of them would be one of the other.
