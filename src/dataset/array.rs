@@ -18,8 +18,8 @@ use crate::checksum::Sum;
 use crate::error::{Error, Result, Status, fail};
 use crate::json::Value;
 use crate::options::{Opt, Options};
+use crate::parallel;
 use crate::superchunk::bloscpack::{Bloscpack, Destination, Splice, keep_room};
-use crate::{memory, parallel};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -384,17 +384,7 @@ impl Store for ArrayFile {
         keep_room(&mut options, len)?;
         let mut new = Bloscpack::create_in(&folder, &name, mode, typesize, &options)?;
         new.meta_set(meta)?;
-        let mut buffer = memory::zeroed(len.min(PIECE) as usize)?;
-        let (mut at, mut bad) = (0, false);
-        while at < len {
-            let now = buffer.get_mut(..(len - at).min(PIECE) as usize).unwrap_or_default();
-            bad |= read(at, now)?;
-            new.append(now)?;
-            at += now.len() as u64;
-            options.progress(at, len)?;
-        }
-        new.commit()?;
-        Ok(bad)
+        new.fill_from(len, PIECE, read, &options)
     }
 
     fn attr_names(&self) -> Vec<&str> {

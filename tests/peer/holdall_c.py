@@ -585,7 +585,7 @@ def compile_c(source, folder, *flags):
     out = pathlib.Path(folder) / pathlib.Path(source).stem
     cc = os.environ.get("CC", "gcc").split()
     warnings = ["-std=gnu11", "-Wall", "-Wextra", "-Werror"]
-    command = [*cc, *warnings, "-O2", *flags, f"-I{ROOT / 'include'}", source, "-o", out, at, f"-Wl,-rpath,{at.parent}"]
+    command = [*cc, *warnings, "-O2", "-pthread", *flags, f"-I{ROOT / 'include'}", source, "-o", out, at, f"-Wl,-rpath,{at.parent}"]
     subprocess.run(list(map(str, command)), check=True)
     return out
 
