@@ -58,6 +58,8 @@ pub struct Writer {
     pub(super) storage_changed: bool,
     pub(super) attrs_changed: bool,
     pub(super) shape_changed: bool,
+    /// Chunks got their names, which may not be durable.
+    data_changed: bool,
 }
 
 /// May a journal name this file: one of an array, or of a column of a table?
@@ -150,6 +152,7 @@ impl Writer {
             storage_changed: is_new,
             attrs_changed: is_new,
             shape_changed: is_new,
+            data_changed: false,
         })
     }
 
@@ -322,20 +325,26 @@ impl Part<'_> {
         let mut named = 0;
         let renamed = edit.waiting.iter_mut().try_for_each(|(chunk, second)| {
             let to = if grows { file_name(*chunk) } else { new_name(*chunk, false) };
-            if grows || *second {
-                place.folder().rename(&place.name(&new_name(*chunk, *second)), &place.name(&to))?;
+            let from = place.name(&new_name(*chunk, *second));
+            let done = if grows || *second { place.folder().rename(&from, &place.name(&to)) } else { Ok(()) };
+            // what has failed may have been done all the same
+            if done.is_ok() || !place.folder().exists(&from).unwrap_or(true) {
+                (*second, named) = (false, named + 1);
             }
-            (*second, named) = (false, named + 1);
-            Ok(())
+            done
         });
         if grows {
             edit.waiting.drain(..named);
         }
+        let swapped = edit.waiting.iter().map(|(chunk, _)| format!("data/{}", file_name(*chunk))).collect();
+        let writer = self.file.writer()?;
+        writer.data_changed |= grows && named > 0;
         renamed?;
-        if grows && named > 0 && durable {
+        if writer.data_changed && durable {
             place.sync()?;
         }
-        Ok(edit.waiting.iter().map(|(chunk, _)| format!("data/{}", file_name(*chunk))).collect())
+        writer.data_changed = false;
+        Ok(swapped)
     }
 
     /// The small files are not wanted.
