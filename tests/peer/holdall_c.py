@@ -103,6 +103,18 @@ CALLS = {
     "array_attr_set": (STATUS, P, c.c_char_p, c.c_char_p, SIZE, ERR),
     "bag_open": (STATUS, c.c_char_p, P, c.POINTER(P), ERR),
     "bag_slice": (STATUS, P, U64, c.c_int64, U64, c.POINTER(P), ERR),
+    "table_open": (STATUS, c.c_char_p, c.c_int32, P, c.POINTER(P), ERR),
+    "table_create": (STATUS, c.c_char_p, c.c_int32, c.c_int32, c.c_uint32, P, P, P, c.POINTER(P), ERR),
+    "table_close": (None, P),
+    "table_rows": (U64, P),
+    "table_columns": (c.c_uint32, P),
+    "table_column_name": (c.c_char_p, P, c.c_uint32),
+    "table_column": (P, P, c.c_uint32),
+    "table_column_rows": (U64, P, c.c_uint32),
+    "table_attr_get": (STATUS, P, c.c_char_p, c.POINTER(P), c.POINTER(SIZE), ERR),
+    "table_attr_set": (STATUS, P, c.c_char_p, c.c_char_p, SIZE, ERR),
+    "table_append": (STATUS, P, U64, P, P, ERR),
+    "table_commit": (STATUS, P, ERR),
     "bag_close": (None, P),
     "bag_size": (U64, P),
     "bag_codec": (c.c_int32, P),
@@ -470,6 +482,69 @@ class Array(Handle):
 
     def commit(self):
         call("array_commit", self._handle)
+
+
+class Column(Array):
+    """A column of an open table, which closes it."""
+
+    def close(self):
+        self._handle = None
+
+
+class Table(Handle):
+    """An open table; `Table.create` makes one, of columns and their dtypes by name."""
+
+    close_name = "holdall_table_close"
+
+    def __init__(self, path, mode=READ, **options):
+        out = P()
+        with Options(**options) as o:
+            call("table_open", os.fsencode(path), mode, o, c.byref(out))
+        super().__init__(out)
+
+    @classmethod
+    def create(cls, path, columns, mode=NEW, format=FORMAT_BCOLZ, **options):
+        out = P()
+        names, dtypes = (_numbers(c.c_char_p, [text.encode() for text in texts]) for texts in (columns, columns.values()))
+        with Options(**options) as o:
+            call("table_create", os.fsencode(path), mode, format, len(columns), names, dtypes, o, c.byref(out))
+        table = cls.__new__(cls)
+        Handle.__init__(table, out)
+        return table
+
+    def __len__(self):
+        return _lib.holdall_table_rows(self._handle)
+
+    @property
+    def names(self):
+        return [_lib.holdall_table_column_name(self._handle, i).decode() for i in range(_lib.holdall_table_columns(self._handle))]
+
+    def __getitem__(self, name):
+        column = Column.__new__(Column)
+        Handle.__init__(column, _lib.holdall_table_column(self._handle, self.names.index(name)))
+        return column
+
+    def stored_rows(self):
+        """Of each column."""
+        return [_lib.holdall_table_column_rows(self._handle, i) for i in range(len(self.names))]
+
+    def append(self, rows, columns):
+        """The bytes of each column."""
+        data = _numbers(c.c_char_p, columns)
+        call("table_append", self._handle, rows, data, _numbers(SIZE, [len(bytes) for bytes in columns]))
+
+    def attr_get(self, name):
+        """The value as it is stored, or None."""
+        value, n = P(), SIZE()
+        if call("table_attr_get", self._handle, name.encode(), c.byref(value), c.byref(n)) == NOT_FOUND:
+            return None
+        return c.string_at(value, n.value)
+
+    def attr_set(self, name, value):
+        call("table_attr_set", self._handle, name.encode(), value, len(value))
+
+    def commit(self):
+        call("table_commit", self._handle)
 
 
 class Verified:
