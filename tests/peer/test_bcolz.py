@@ -3,7 +3,6 @@ read by it again. NumPy is what they are measured by.
 """
 
 import collections
-import ctypes as c
 import itertools
 import json
 import os
@@ -175,17 +174,6 @@ class Datasets(Peers):
         bcolz.ctable((a, b), names=["a", "b"], rootdir=str(path), mode="w").flush()
         self.both(path / "a", self.change_ours(path / "a", a))
         self.tally["columns"] += 1
-
-
-def declare(name, *arguments):
-    function = getattr(h._lib, "holdall_" + name)
-    function.restype, function.argtypes = h.STATUS, (h.P, *arguments, h.ERR)
-
-
-declare("table_column_add", c.c_uint32, c.c_char_p, c.c_char_p, c.c_char_p, h.SIZE)
-declare("table_column_remove", c.c_char_p)
-declare("table_truncate", h.U64)
-declare("table_write", c.c_uint32, h.U64, h.U64, c.c_char_p, h.SIZE)
 
 
 class Table(h.Table):
