@@ -392,7 +392,7 @@ impl<A: From<Array> + AsMut<Array>> Table<A> {
         }
         let mut column = self.columns.remove(at);
         let file = file_of(column.array.as_mut())?;
-        if let Some(chunks) = file.committed_chunks() {
+        if let Some(chunks) = file.committed_files() {
             let folder = column.folder.clone();
             self.changing()?.removed.push((folder, chunks));
         }

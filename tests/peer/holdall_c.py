@@ -101,23 +101,27 @@ CALLS = {
     "array_commit": (STATUS, P, ERR),
     "array_attr_get": (STATUS, P, c.c_char_p, c.POINTER(P), c.POINTER(SIZE), ERR),
     "array_attr_set": (STATUS, P, c.c_char_p, c.c_char_p, SIZE, ERR),
+    "table_to_arrow": (STATUS, P, U64, U64, U64, P, ERR),
+    "table_append_arrow": (STATUS, P, P, ERR),
+    "bag_to_arrow": (STATUS, P, U64, U64, U64, P, ERR),
+    "bag_open": (STATUS, c.c_char_p, P, c.POINTER(P), ERR),
+    "bag_slice": (STATUS, P, U64, c.c_int64, U64, c.POINTER(P), ERR),
     "table_open": (STATUS, c.c_char_p, c.c_int32, P, c.POINTER(P), ERR),
     "table_create": (STATUS, c.c_char_p, c.c_int32, c.c_int32, c.c_uint32, P, P, P, c.POINTER(P), ERR),
     "table_close": (None, P),
     "table_rows": (U64, P),
     "table_columns": (c.c_uint32, P),
     "table_column_name": (c.c_char_p, P, c.c_uint32),
-    "table_append": (STATUS, P, U64, P, P, ERR),
-    "table_commit": (STATUS, P, ERR),
-    "table_to_arrow": (STATUS, P, U64, U64, U64, P, ERR),
-    "table_append_arrow": (STATUS, P, P, ERR),
-    "bag_to_arrow": (STATUS, P, U64, U64, U64, P, ERR),
-    "bag_open": (STATUS, c.c_char_p, P, c.POINTER(P), ERR),
-    "bag_slice": (STATUS, P, U64, c.c_int64, U64, c.POINTER(P), ERR),
     "table_column": (P, P, c.c_uint32),
     "table_column_rows": (U64, P, c.c_uint32),
     "table_attr_get": (STATUS, P, c.c_char_p, c.POINTER(P), c.POINTER(SIZE), ERR),
     "table_attr_set": (STATUS, P, c.c_char_p, c.c_char_p, SIZE, ERR),
+    "table_append": (STATUS, P, U64, P, P, ERR),
+    "table_write": (STATUS, P, c.c_uint32, U64, U64, c.c_char_p, SIZE, ERR),
+    "table_column_add": (STATUS, P, c.c_uint32, c.c_char_p, c.c_char_p, c.c_char_p, SIZE, ERR),
+    "table_column_remove": (STATUS, P, c.c_char_p, ERR),
+    "table_truncate": (STATUS, P, U64, ERR),
+    "table_commit": (STATUS, P, ERR),
     "bag_close": (None, P),
     "bag_size": (U64, P),
     "bag_codec": (c.c_int32, P),
@@ -511,8 +515,8 @@ class Table(Handle):
 
     @classmethod
     def create(cls, path, columns, mode=NEW, format=FORMAT_BCOLZ, **options):
-        columns = dict(columns)
-        out = P()
+        """columns: names and dtypes."""
+        out, columns = P(), dict(columns)
         names, dtypes = (_numbers(c.c_char_p, [text.encode() for text in texts]) for texts in (columns, columns.values()))
         with Options(**options) as o:
             call("table_create", os.fsencode(path), mode, format, len(columns), names, dtypes, o, c.byref(out))
