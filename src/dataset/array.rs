@@ -421,6 +421,21 @@ impl Store for ArrayFile {
         made.as_ref().map(Option::as_deref).map_err(|e| e.clone().within(&self.name))
     }
 
+    fn fill_set(&mut self, value: &[u8]) -> Result<()> {
+        self.writer()?;
+        let (item, row) = (&self.meta.array.dtype.item, self.meta.row());
+        let each = matches!(self.meta.dflt, Value::Array(_)) || (self.meta.has("bparams") && !self.meta.has("cparams"));
+        let new = create::dflt(value, item, row, each)?;
+        let bytes = fill::bytes(&new, item, row, self.how.memory_limit)?;
+        if let Items::Whole(chunks) = &mut self.items {
+            chunks.fill = bytes.as_deref().map(Arc::from);
+        }
+        self.fill = OnceLock::from(Ok(bytes));
+        self.meta.set_dflt(new);
+        self.writer()?.storage_changed = true;
+        Ok(())
+    }
+
     fn write(&mut self, at: u64, src: &[u8]) -> Result<()> {
         self.changing()?.write(at, src)
     }

@@ -64,6 +64,17 @@ impl Meta {
         Ok(meta)
     }
 
+    /// Sets the default value, there too where it is put down.
+    pub fn set_dflt(&mut self, new: Value) {
+        if let Value::Object(all) = &mut self.storage {
+            match all.iter_mut().find(|(key, _)| key == "dflt") {
+                Some((_, old)) => *old = new.clone(),
+                None => all.push(("dflt".to_owned(), new.clone())),
+            }
+        }
+        self.dflt = new;
+    }
+
     fn of_storage(storage: Value) -> Result<Meta> {
         let number = |key: &str| storage.get(key).map(|v| positive(v, key)).transpose();
         let rows = match (number("chunklen")?, storage.get("chunkshape")) {
