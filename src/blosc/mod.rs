@@ -14,12 +14,14 @@ mod encode;
 pub mod filter;
 mod header;
 mod params;
+mod part;
 mod pipeline;
 
 pub use decode::{BlockDecoder, decode, decode_range};
 pub use encode::encode;
 pub use header::{Content, Header, sections};
 pub use params::{Params, Split, Target};
+pub use part::Stored;
 pub use pipeline::{Filter, Pipeline};
 
 use crate::error::Result;

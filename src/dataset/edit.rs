@@ -168,7 +168,7 @@ impl Edit {
 
 impl Chunks {
     fn edit(&mut self) -> Result<&mut Edit> {
-        self.edit.as_deref_mut().ok_or_else(|| fail!(State, "it was opened to be read"))
+        self.editing().ok_or_else(|| fail!(State, "it was opened to be read"))
     }
 
     /// Chunks behind each other, of which nothing is in memory, get other content.
