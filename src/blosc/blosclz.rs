@@ -114,7 +114,7 @@ fn match_code(control: usize, mut input: &[u8]) -> Option<(usize, usize, &[u8])>
 
 /// Writes `length` bytes at `at`, each the one `distance` before it, and gives the place behind them.
 #[inline(always)]
-fn repeat(dst: &mut [u8], mut at: usize, distance: usize, length: usize) -> Option<usize> {
+pub(super) fn repeat(dst: &mut [u8], mut at: usize, distance: usize, length: usize) -> Option<usize> {
     let mut from = at.checked_sub(distance)?;
     let end = at.checked_add(length)?;
     if length > 32 || end + 8 > dst.len() {

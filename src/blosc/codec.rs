@@ -3,7 +3,7 @@
 //! The calls into LZ4's C library are the only unsafe code: it has no safe wrapper that writes into a
 //! slice without asking for the memory of a frame.
 
-use super::{Codec, blosclz, room};
+use super::{Codec, blosclz, lz4, room};
 use crate::error::{Result, fail};
 use libdeflater::{CompressionLvl, Compressor, Decompressor};
 use lz4_sys::{c_char, c_int};
@@ -19,8 +19,6 @@ unsafe extern "C" {
         dictionary: *const c_char,
         dictionary_len: c_int,
     ) -> c_int;
-    // as well
-    fn LZ4_decompress_safe_partial(source: *const c_char, dest: *mut c_char, compressed: c_int, wanted: c_int, most: c_int) -> c_int;
 }
 
 /// What streams of one chunk were compressed with, ready for use.
@@ -61,15 +59,6 @@ fn lz4_decompress(dictionary: Option<&[u8]>, src: &[u8], dst: &mut [u8]) -> Opti
             unsafe { LZ4_decompress_safe_usingDict(from, to, len, most, d.as_ptr().cast(), known) }
         }
     };
-    usize::try_from(n).ok()
-}
-
-/// Decompresses until `wanted` bytes are there; what is behind them in `dst` may be anything.
-fn lz4_decompress_some(src: &[u8], dst: &mut [u8], wanted: usize) -> Option<usize> {
-    let (from, to) = (src.as_ptr().cast(), dst.as_mut_ptr().cast());
-    let (len, most, wanted) = (int(src.len())?, int(dst.len())?, int(wanted.min(dst.len()))?);
-    // SAFETY: as in `lz4_decompress`; it writes no further than `most`.
-    let n = unsafe { LZ4_decompress_safe_partial(from, to, len, wanted, most) };
     usize::try_from(n).ok()
 }
 
@@ -125,7 +114,7 @@ impl Decoders {
         let n = match codec {
             _ if wanted >= dst.len() => return self.decode(codec, None, src, dst),
             Codec::BloscLz => blosclz::decompress_some(src, dst, wanted),
-            Codec::Lz4 | Codec::Lz4Hc => lz4_decompress_some(src, dst, wanted),
+            Codec::Lz4 | Codec::Lz4Hc => lz4::decompress_some(src, dst, wanted),
             _ => return self.decode(codec, None, src, dst),
         };
         Ok(n.is_some_and(|n| n >= wanted))
@@ -135,8 +124,8 @@ impl Decoders {
 /// How many bytes of a stream of `len` bytes are enough for the first `wanted` of its `all` bytes of content.
 pub fn needed(codec: Codec, len: usize, wanted: usize, all: usize) -> usize {
     match codec {
-        // a code for each run of literals and each match, and never more codes than bytes
-        Codec::BloscLz | Codec::Lz4 | Codec::Lz4Hc if wanted < all => len.min(wanted.saturating_mul(2).saturating_add(64)),
+        // never more bytes of codes than of content, but for those that say how long a run is, which may go far beyond
+        Codec::BloscLz | Codec::Lz4 | Codec::Lz4Hc if wanted < all => len.min(wanted.saturating_mul(2).saturating_add(all / 255 + 64)),
         _ => len,
     }
 }

@@ -13,6 +13,7 @@ mod decode;
 mod encode;
 pub mod filter;
 mod header;
+mod lz4;
 mod params;
 mod part;
 mod pipeline;

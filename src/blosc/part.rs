@@ -67,7 +67,8 @@ impl BlockDecoder {
             dst.copy_from_slice(items.get(from % group..).and_then(|i| i.get(..dst.len())).unwrap_or_default());
             Ok(())
         });
-        [&mut gathered, &mut items].map(trim);
+        trim(&mut gathered);
+        trim(&mut items);
         scratch.filtered = [gathered, items];
         result.map(|()| true)
     }
@@ -148,5 +149,118 @@ impl BlockDecoder {
         let done = copy(content, 0);
         trim(whole);
         done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::blosc::{Codec, Filter, Header, Params, Pipeline, Split, Target, encode, sections};
+    use std::cell::Cell;
+
+    /// Items that differ little, much, or not at all, so that there are streams of all kinds.
+    fn content(n: usize, kind: usize) -> Vec<u8> {
+        let mut x = 0x9e37_79b9_7f4a_7c15u64;
+        let mut walk = 100.0f64;
+        let bytes = (0..n / 8 + 1).flat_map(|i| {
+            (x ^= x << 13, x ^= x >> 7, x ^= x << 17);
+            walk += (x >> 40) as f64 / (1 << 24) as f64 - 0.5;
+            let item = [walk.to_bits(), i as u64 / 3, x, 0, x & 0x00ff_0000_0000_0003, i as u64 % 100];
+            item[kind % item.len()].to_le_bytes()
+        });
+        bytes.take(n).collect()
+    }
+
+    fn shuffle() -> Pipeline {
+        Pipeline::new(&[Filter::Shuffle { group: 0 }]).unwrap()
+    }
+
+    /// What was looked at of each block, in bytes.
+    fn check(p: &Params, content: &[u8], at: &[(usize, usize)]) -> usize {
+        let mut chunk = Vec::new();
+        encode(p, content, &mut chunk, 1).unwrap();
+        let h = Header::parse(&chunk).unwrap();
+        let Ok(crate::blosc::Content::Blocks) = h.content() else { return 0 };
+        let (starts, dictionary) = sections(&h, &chunk).unwrap();
+        let one = BlockDecoder::new(&h, dictionary).unwrap();
+        let (seen, mut done) = (Cell::new(0), 0);
+        for (i, start) in starts.as_chunks::<4>().0.iter().enumerate() {
+            let block = &chunk[u32::from_le_bytes(*start) as usize..];
+            let stored = |r: Range<usize>, f: &mut dyn FnMut(&[u8]) -> Result<()>| {
+                seen.set(seen.get() + r.len());
+                f(block.get(r).ok_or_else(|| fail!(Format, "outside"))?)
+            };
+            let want = &content[i * h.blocksize..][..h.block_len(i)];
+            for (from, n) in at.iter().filter(|(from, n)| from + n <= want.len()) {
+                let mut part = vec![0xa5; *n];
+                if one.decode_part(i, *from, &mut part, &stored).unwrap() {
+                    done += 1;
+                    assert!(part == want[*from..][..*n], "{p:?}: block {i}, {n} from {from} on");
+                }
+            }
+        }
+        assert!(done > 0, "{p:?}");
+        seen.get()
+    }
+
+    #[test]
+    fn a_part_is_what_the_whole_has_there() {
+        let at = [
+            (0, 1),
+            (0, 80),
+            (3, 5),
+            (8, 16),
+            (4096, 4000),
+            (4095, 4099),
+            (12_000, 80),
+            (16_000, 384),
+            (0, 16_384),
+            (7, 16_370),
+            (16_376, 8),
+            (65_000, 500),
+        ];
+        for codec in Codec::ALL {
+            for (k, typesize) in [1, 2, 3, 8, 16, 24].into_iter().enumerate() {
+                for blocksize in [16_384, 65_520] {
+                    for split in [Split::Always, Split::Never] {
+                        for kind in 0..6 {
+                            let filters = if k % 2 == kind % 2 || typesize == 8 { shuffle() } else { Pipeline::default() };
+                            let p = Params { filters, split, blocksize: Some(blocksize), ..Params::new(Target::Blosc1, codec, 5, typesize) };
+                            check(&p, &content(140_001, kind), &at);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn little_is_read_for_little() {
+        let p = Params { blocksize: Some(1 << 19), filters: shuffle(), split: Split::Always, ..Params::new(Target::Blosc1, Codec::Lz4, 5, 8) };
+        let all = content(1 << 19, 0);
+        assert!(check(&p, &all, &[(800, 80)]) < 4000);
+        assert!(check(&p, &all, &[(0, 1 << 19)]) > 100_000);
+    }
+
+    #[test]
+    fn damage_is_an_error() {
+        let p = Params { blocksize: Some(1 << 14), filters: shuffle(), split: Split::Always, ..Params::new(Target::Blosc1, Codec::Lz4, 5, 8) };
+        let (mut chunk, all) = (Vec::new(), content(1 << 14, 0));
+        encode(&p, &all, &mut chunk, 1).unwrap();
+        let h = Header::parse(&chunk).unwrap();
+        let one = BlockDecoder::new(&h, None).unwrap();
+        let part = |block: &[u8]| {
+            let stored = |r: Range<usize>, f: &mut dyn FnMut(&[u8]) -> Result<()>| f(block.get(r).ok_or_else(|| fail!(Format, "outside"))?);
+            one.decode_part(0, 8, &mut [0; 800], &stored)
+        };
+        let block = &chunk[h.len() + 4..];
+        assert_eq!(part(block), Ok(true));
+        assert!((0..block.len().min(4000)).step_by(100).all(|n| part(&block[..n]).is_err()));
+        for length in [0, -1, i32::MIN, i32::MAX, 1 << 20] {
+            assert!(part(&[&i32::to_le_bytes(length), &block[4..]].concat()).is_err(), "{length}");
+        }
+        let one_byte = [&i32::to_le_bytes(1)[..], &[0xf0], &block[5..]].concat();
+        assert!(part(&one_byte).is_err());
+        assert!(one.decode_part(0, 1 << 14, &mut [0], &|_, _| Ok(())).is_err());
     }
 }
