@@ -13,6 +13,7 @@
  *   column PATH IO NAME           all items of one column of a table
  *   memcpy                        answers with bytes a second */
 #include <stdbool.h>
+#include <sys/mman.h>
 
 #include "common.h"
 
@@ -112,10 +113,21 @@ static void read_rows(const holdall_array *a, uint64_t at, uint64_t n, void *dst
     check(holdall_array_read(a, &at, &n, NULL, dst, NULL, size, &err), "read");
 }
 
+/* Memory for all of an array, in large pages where there are such: so NumPy asks for it. */
+static uint8_t *room_for_all(size_t size)
+{
+    const size_t page = 2 << 20;
+    void *all;
+    if (posix_memalign(&all, page, size + 1))
+        die("memory");
+    madvise(all, size / page * page, MADV_HUGEPAGE);
+    return all;
+}
+
 static void read_whole(const holdall_array *a)
 {
     size_t size = holdall_array_nbytes(a);
-    uint8_t *all = room(size);
+    uint8_t *all = room_for_all(size);
     read_rows(a, 0, holdall_array_shape(a)[0], all, size);
     sink += all[size - 1];
     free(all);
