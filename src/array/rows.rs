@@ -17,6 +17,7 @@ use crate::error::{Error, Result, fail};
 use crate::io::{Folder, file};
 use crate::memory;
 use crate::options::{Opt, Options};
+use crate::parallel;
 use crate::superchunk::bloscpack::{Bloscpack, Destination, Mode, Splice, keep_room};
 use std::ffi::OsStr;
 use std::sync::{Arc, OnceLock};
@@ -32,6 +33,12 @@ pub struct Array {
     blockshape: OnceLock<Vec<u64>>,
     /// The metadata of the superchunk have another shape.
     shape_changed: bool,
+}
+
+impl AsMut<Array> for Array {
+    fn as_mut(&mut self) -> &mut Array {
+        self
+    }
 }
 
 impl Array {
@@ -140,10 +147,11 @@ impl Array {
     /// As [`Array::chunkshape`], for the blocks that chunks are made of, each of which can be decoded alone: those of
     /// the first chunk, or whole chunks as long as it waits.
     pub fn blockshape(&self) -> &[u64] {
-        self.blockshape.get_or_init(|| {
+        let made = parallel::made(&self.blockshape, || {
             let block = self.content.file.block_bytes();
             block.map_or_else(|| self.chunkshape.clone(), |n| rows_of(&self.meta, n))
-        })
+        });
+        made.as_slice()
     }
 
     /// Its items.
@@ -181,6 +189,11 @@ impl Array {
     /// What holds it.
     pub fn store(&self) -> &dyn Store {
         &*self.content.file
+    }
+
+    /// The same, to be changed; shape and content are the array's to change.
+    pub fn store_mut(&mut self) -> &mut dyn Store {
+        &mut *self.content.file
     }
 
     /// The metadata of a Bloscpack file, JSON, as the last commit left them or [`Array::meta_set`] set them.
@@ -393,13 +406,19 @@ impl Array {
     /// Makes all changes durable and visible, content and shape together. On failure the file is as the last commit
     /// left it.
     pub fn commit(&mut self) -> Result<()> {
+        self.settle()?;
+        self.content.file.commit()
+    }
+
+    /// Hands everything to what holds it, so that a commit of that is one of the array.
+    pub fn settle(&mut self) -> Result<()> {
         self.content.refuse_short()?;
         self.content.settle()?;
         if self.shape_changed {
             self.content.file.set_shape(&self.meta.shape)?;
             self.shape_changed = false;
         }
-        self.content.file.commit()
+        Ok(())
     }
 }
 

@@ -8,9 +8,10 @@
 use super::place::Place;
 use crate::error::{Error, Result, Status, fail};
 use crate::options::{Opt, Options};
+use crate::parallel::unless_taken;
 use crate::superchunk::bloscpack::{Bloscpack, Mode};
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Files that are kept open.
 const OPEN: usize = 16;
@@ -32,6 +33,17 @@ pub fn name(number: u64) -> String {
 }
 
 impl Superchunks {
+    /// Where the files are.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// The first chunk of the data file of this name.
+    pub fn first_of(&self, file: &str) -> Option<u64> {
+        let number: u64 = file.strip_prefix("__")?.strip_suffix("__.bin")?.parse().ok().filter(|n| name(*n) == file)?;
+        number.checked_sub(1)?.checked_mul(self.each().ok()?)
+    }
+
     /// In this folder, each of so many chunks, if that is known. `options`: those of reading superchunks.
     pub fn new(place: Place, each: Option<u64>, options: Options) -> Superchunks {
         let each = each.map_or_else(OnceLock::new, OnceLock::from);
@@ -72,9 +84,9 @@ impl Superchunks {
     }
 
     fn file(&self, number: u64) -> Result<Arc<Bloscpack>> {
-        let lock = || self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, file)) = lock().iter().find(|(n, _)| *n == number) {
-            return Ok(file.clone());
+        let find = |open: MutexGuard<VecDeque<(u64, _)>>| open.iter().find(|(n, _)| *n == number).map(|(_, file)| Arc::clone(file));
+        if let Some(file) = unless_taken(&self.open).and_then(find) {
+            return Ok(file);
         }
         let open = |o: &Options| Bloscpack::open_in(self.place.folder(), &self.place.name(&name(number)), Mode::Read, o);
         let strict = self.options.clone().with(Opt::SkipDamaged, 0)?;
@@ -87,11 +99,12 @@ impl Superchunks {
             file => file?,
         };
         let file = Arc::new(file);
-        let mut open = lock();
-        if open.len() >= OPEN {
-            open.pop_front();
+        if let Some(mut open) = unless_taken(&self.open) {
+            if open.len() >= OPEN {
+                open.pop_front();
+            }
+            open.push_back((number, file.clone()));
         }
-        open.push_back((number, file.clone()));
         Ok(file)
     }
 }
