@@ -6,6 +6,7 @@
  * Each command answers with the seconds it took:
  *   append FILE PATH CODEC ROWS CHECKSUM DURABILITY    the doubles in a file become an array, so many rows at a time
  *   commits FILE PATH CODEC ROWS TIMES DURABILITY      so many appends of so many rows, each with a commit
+ *   tables FILE PATH CODEC ROWS TIMES DURABILITY       the same with a table of 8 columns
  *   read PATH IO                  all items at once, to memory that was not touched before
  *   pieces PATH IO ROWS           all items, so many rows at a time to the same place
  *   slices PATH IO ROWS TIMES     so many rows, here and there, of an open array
@@ -18,6 +19,7 @@
 #include "common.h"
 
 #define THREADS 2
+#define COLUMNS 8
 
 static holdall_options *reading(int io)
 {
@@ -95,6 +97,37 @@ static double commits(const char *file, const char *path, int codec, uint64_t ro
     }
     double took = now() - start;
     holdall_array_close(a);
+    holdall_options_free(o);
+    return took;
+}
+
+static double tables(const char *file, const char *path, int codec, uint64_t rows, long times, int durability)
+{
+    static const char *const names[COLUMNS] = { "f0", "f1", "f2", "f3", "f4", "f5", "f6", "f7" };
+    const char *dtypes[COLUMNS];
+    const void *columns[COLUMNS];
+    size_t sizes[COLUMNS];
+    uint64_t n;
+    const double *data = doubles(file, &n);
+    holdall_table *t;
+    holdall_options *o = writing(codec, durability);
+    set(o, HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_NONE);
+    set(o, HOLDALL_OPT_EXPECTED_ROWS, n / COLUMNS);
+    for (int i = 0; i < COLUMNS; i++) {
+        dtypes[i] = "<f8";
+        sizes[i] = rows * sizeof *data;
+    }
+    check(holdall_table_create(path, HOLDALL_NEW, HOLDALL_FORMAT_BCOLZ, COLUMNS, names, dtypes, o, &t, &err), "create");
+    check(holdall_table_commit(t, &err), "commit");
+    double start = now();
+    for (long i = 0; i < times; i++) {
+        for (int k = 0; k < COLUMNS; k++)
+            columns[k] = data + (i * COLUMNS + k) * rows % (n - rows);
+        check(holdall_table_append(t, rows, columns, sizes, &err), "append");
+        check(holdall_table_commit(t, &err), "commit");
+    }
+    double took = now() - start;
+    holdall_table_close(t);
     holdall_options_free(o);
     return took;
 }
@@ -200,6 +233,8 @@ static void run(char **w, int n)
         answer = append(w[1], w[2], atoi(w[3]), atol(w[4]), atoi(w[5]), atoi(w[6]));
     else if (n == 7 && !strcmp(w[0], "commits"))
         answer = commits(w[1], w[2], atoi(w[3]), atol(w[4]), atol(w[5]), atoi(w[6]));
+    else if (n == 7 && !strcmp(w[0], "tables"))
+        answer = tables(w[1], w[2], atoi(w[3]), atol(w[4]), atol(w[5]), atoi(w[6]));
     else if (n == 3 && !strcmp(w[0], "read"))
         answer = read_all(w[1], atoi(w[2]));
     else if (n == 4 && !strcmp(w[0], "pieces"))

@@ -27,7 +27,9 @@ ONLY = os.environ.get("HOLDALL_BENCH_ONLY", "files slices table memory").split()
 CODECS = {k: n for k, n in dict(lz4=2, blosclz=1).items() if k in os.environ.get("HOLDALL_BENCH_CODECS", "lz4 blosclz").split()}
 ROWS = 1_000_000  # of an append, and of a piece
 NONE, CRC32 = 0, 2
-THREADS, COLUMNS, COMMITS, FEW = 2, 8, 50, 100
+THREADS, COLUMNS, FEW = 2, 8, 100
+COMMITS, FEW_ROWS = 50, 1000
+NAMES = [f"f{i}" for i in range(COLUMNS)]
 GOALS = dict(append=1.3, read=1.3, slice={10: 10, 1000: 10, 100_000: 2}, column=1.3, commit=2, memcpy=0.5)
 
 
@@ -147,44 +149,50 @@ def slice_rows(ours, folder):
 
 def table_rows(ours, folder, data):
     columns = np.split(data[: len(data) // COLUMNS * COLUMNS], COLUMNS)
-    names = [f"f{i}" for i in range(COLUMNS)]
-    for codec, number in CODECS.items():
+    for codec in CODECS:
         t = folder / f"table.{codec}"
-        bcolz.ctable(columns, names=names, rootdir=str(t), mode="w", cparams=settings(codec))
+        bcolz.ctable(columns, names=NAMES, rootdir=str(t), mode="w", cparams=settings(codec))
         yield Row(
             f"one of {COLUMNS} columns of a table, {codec}",
-            {"bcolz": lambda t=t: timed(theirs_column, t, names[3])},
-            {"holdall": bind(ours, "column", t, READ, names[3]), "mapped": bind(ours, "column", t, MAP, names[3])},
+            {"bcolz": lambda t=t: timed(theirs_column, t, NAMES[3])},
+            {"holdall": bind(ours, "column", t, READ, NAMES[3]), "mapped": bind(ours, "column", t, MAP, NAMES[3])},
             GOALS["column"],
             columns[0].nbytes,
             shown=("mapped",),
         )
-        yield commit_row(ours, folder, data, codec, number)
+        yield commit_row(ours, folder, data, codec, "table")
+        yield commit_row(ours, folder, data, codec, "array")
 
 
-def commit_row(ours, folder, data, codec, number):
-    rows = 1000
+def commit_row(ours, folder, data, codec, kind):
+    """Small appends, each with a commit, to what is empty when it begins."""
     t, o = folder / f"theirs.commits.{codec}", folder / f"ours.commits.{codec}"
+    more = dict(rootdir=str(t), mode="w", cparams=settings(codec))
 
     def theirs():
-        array = bcolz.carray(data[:0], rootdir=str(t), mode="w", expectedlen=len(data), cparams=settings(codec))
-        array.flush()
+        if kind == "array":
+            to = bcolz.carray(data[:0], expectedlen=len(data), **more)
+            some = [data[i * FEW_ROWS : (i + 1) * FEW_ROWS] for i in range(COMMITS)]
+        else:
+            to = bcolz.ctable([data[:0]] * COLUMNS, names=NAMES, expectedlen=len(data) // COLUMNS, **more)
+            some = [list(data[i * COLUMNS * FEW_ROWS :][: COLUMNS * FEW_ROWS].reshape(COLUMNS, FEW_ROWS)) for i in range(COMMITS)]
+        to.flush()
 
         def commits():
-            for i in range(COMMITS):
-                array.append(data[i * rows : (i + 1) * rows])
-                array.flush()
+            for rows in some:
+                to.append(rows)
+                to.flush()
 
         return timed(commits)
 
+    command = dict(array="commits", table="tables")[kind], folder / "data", o, CODECS[codec], FEW_ROWS, COMMITS
     return Row(
-        f"append {rows:,} rows to an array and commit, {codec}",
+        f"append {FEW_ROWS:,} rows to {dict(array='an array', table=f'a table of {COLUMNS} columns')[kind]} and commit, {codec}",
         {"bcolz": lambda: fresh(t, theirs)},
-        {
-            "holdall": lambda: fresh(o, lambda: ours.time("commits", folder / "data", o, number, rows, COMMITS, 0)),
-            "durable": lambda: fresh(o, lambda: ours.time("commits", folder / "data", o, number, rows, COMMITS, 1)),
-        },
+        {"durable": lambda: fresh(o, lambda: ours.time(*command, 1)), "holdall": lambda: fresh(o, lambda: ours.time(*command, 0))},
+        GOALS["commit"] if kind == "table" else 0,
         each=COMMITS,
+        shown=("durable",),
     )
 
 
