@@ -2,7 +2,7 @@
 
 use super::common::*;
 use super::guard::*;
-use super::io::holdall_io;
+use super::io::{holdall_io, storage};
 use super::options::{chosen, holdall_options};
 use super::schunk::{copy_to, mode_of, or_skipped};
 use crate::array::numpy_meta::Order;
@@ -36,6 +36,18 @@ pub struct holdall_array {
     names: Vec<CString>,
 }
 handle!(holdall_array);
+
+impl From<Array> for holdall_array {
+    fn from(array: Array) -> holdall_array {
+        array_handle(array)
+    }
+}
+
+impl AsMut<Array> for holdall_array {
+    fn as_mut(&mut self) -> &mut Array {
+        &mut self.inner
+    }
+}
 
 const fn shared<T: Send + Sync>() {}
 const _: () = shared::<holdall_array>();
@@ -111,12 +123,7 @@ pub unsafe extern "C" fn holdall_array_open_io(
     out: *mut *mut holdall_array,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard(err, || {
-        give(out, || {
-            let io = borrow(io.cast_const()).ok_or_else(|| fail!(Argument, "io is NULL"))?;
-            open::open_in(&io.folder, mode_of(mode)?, &chosen(options)).map(array_handle)
-        })
-    })
+    guard(err, || give(out, || open::open_in(storage(io)?, mode_of(mode)?, &chosen(options)).map(array_handle)))
 }
 
 /// What is to be created.
@@ -204,12 +211,12 @@ pub unsafe extern "C" fn holdall_array_create_io(
     guard(err, || {
         give(out, || {
             let new = grid(dtype, ndim, [shape, chunks], format_of(format, blocks)?)?;
-            let io = borrow(io.cast_const()).ok_or_else(|| fail!(Argument, "io is NULL"))?;
+            let io = storage(io)?;
             let (mode, options) = (mode_of(mode)?, chosen(options));
             if new.format != Format::Bloscpack {
-                return create::create_in(&io.folder, mode, &new, &options).map(array_handle);
+                return create::create_in(io, mode, &new, &options).map(array_handle);
             }
-            Array::create_in(&io.folder, OsStr::new(""), mode, new.dtype, new.shape, new.chunks, &options).map(array_handle)
+            Array::create_in(io, OsStr::new(""), mode, new.dtype, new.shape, new.chunks, &options).map(array_handle)
         })
     })
 }
@@ -324,12 +331,11 @@ pub unsafe extern "C" fn holdall_array_write(
     src_size: usize,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard_handle_mut(borrow_mut(array), err, |a| {
+    guard_change(borrow_mut(array), err, |a| {
         let a = &mut a.inner;
         let (start, count) = (slice(start, a.shape().len(), "start")?, slice(count, a.shape().len(), "count")?);
         let (step, strides) = (numbers(step, a, "step")?, numbers(strides, a, "strides")?);
-        a.write(start, count, step, slice(src.cast(), src_size, "src")?, strides)?;
-        Ok(HOLDALL_OK)
+        a.write(start, count, step, slice(src.cast(), src_size, "src")?, strides)
     })
 }
 
@@ -374,10 +380,9 @@ pub unsafe extern "C" fn holdall_array_write_orthogonal(
     src_size: usize,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard_handle_mut(borrow_mut(array), err, |a| {
+    guard_change(borrow_mut(array), err, |a| {
         let lists = lists(&a.inner, positions, counts)?;
-        a.inner.write_orthogonal(&lists, slice(src.cast(), src_size, "src")?)?;
-        Ok(HOLDALL_OK)
+        a.inner.write_orthogonal(&lists, slice(src.cast(), src_size, "src")?)
     })
 }
 
@@ -413,10 +418,7 @@ pub unsafe extern "C" fn holdall_array_append(
     src_size: usize,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard_handle_mut(borrow_mut(array), err, |a| {
-        a.inner.append(axis as usize, count, slice(src.cast(), src_size, "src")?)?;
-        Ok(HOLDALL_OK)
-    })
+    guard_change(borrow_mut(array), err, |a| a.inner.append(axis as usize, count, slice(src.cast(), src_size, "src")?))
 }
 
 /// Puts `count` new places into a dimension before place `at`. src: as for holdall_array_append(). Items behind them in the
@@ -437,10 +439,7 @@ pub unsafe extern "C" fn holdall_array_insert(
     src_size: usize,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard_handle_mut(borrow_mut(array), err, |a| {
-        a.inner.insert(axis as usize, at, count, slice(src.cast(), src_size, "src")?)?;
-        Ok(HOLDALL_OK)
-    })
+    guard_change(borrow_mut(array), err, |a| a.inner.insert(axis as usize, at, count, slice(src.cast(), src_size, "src")?))
 }
 
 /// Takes away `count` places of a dimension from `at` on, from the next commit on. Those at the end of the slowest (see
@@ -450,10 +449,7 @@ pub unsafe extern "C" fn holdall_array_insert(
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_remove(array: *mut holdall_array, axis: u32, at: u64, count: u64, err: *mut holdall_error) -> holdall_status {
-    guard_handle_mut(borrow_mut(array), err, |a| {
-        a.inner.remove(axis as usize, at, count)?;
-        Ok(HOLDALL_OK)
-    })
+    guard_change(borrow_mut(array), err, |a| a.inner.remove(axis as usize, at, count))
 }
 
 /// Writes the array, as this handle sees it, into a new container, with other chunks, codec or checksum, or another layout:
@@ -497,20 +493,14 @@ pub unsafe extern "C" fn holdall_array_copy(
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_resize(array: *mut holdall_array, shape: *const u64, err: *mut holdall_error) -> holdall_status {
-    guard_handle_mut(borrow_mut(array), err, |a| {
-        a.inner.resize(slice(shape, a.inner.shape().len(), "shape")?)?;
-        Ok(HOLDALL_OK)
-    })
+    guard_change(borrow_mut(array), err, |a| a.inner.resize(slice(shape, a.inner.shape().len(), "shape")?))
 }
 
 /// Makes all changes so far durable and visible, content and shape together. Fails as holdall_schunk_commit() does.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_commit(array: *mut holdall_array, err: *mut holdall_error) -> holdall_status {
-    guard_handle_mut(borrow_mut(array), err, |a| {
-        a.inner.commit()?;
-        Ok(HOLDALL_OK)
-    })
+    guard_change(borrow_mut(array), err, |a| a.inner.commit())
 }
 
 /// The item that is where nothing was written, and where damage was skipped (bcolz and BLZ: `dflt`): holdall_array_itemsize()
@@ -610,7 +600,7 @@ pub unsafe extern "C" fn holdall_array_attr_set(
     n: usize,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard_handle_mut(borrow_mut(array), err, |a| {
+    guard_change(borrow_mut(array), err, |a| {
         let (name, value) = (string(name, "name")?, slice(value.cast(), n, "value")?);
         if a.inner.store().meta()?.is_some() {
             if !name.is_empty() {
@@ -621,6 +611,6 @@ pub unsafe extern "C" fn holdall_array_attr_set(
             a.inner.attr_set(name.to_str().ok_or_else(|| fail!(Argument, "name is no UTF-8"))?, value)?;
             a.names = c_names(a.inner.store().attr_names());
         }
-        Ok(HOLDALL_OK)
+        Ok(())
     })
 }

@@ -10,15 +10,17 @@ use super::fields::{Field, Fields};
 use super::fill;
 use super::meta::{self, Meta, SIZES, STORAGE};
 use super::place::Place;
+use super::seal::sealed;
 use crate::array::dtype::{self, Dtype, Kind, Type};
 use crate::array::rows::Array;
 use crate::array::store::{Reader, Store};
-use crate::error::{Error, Result, fail};
-use crate::io::Folder;
+use crate::checksum::Sum;
+use crate::error::{Error, Result, Status, fail};
+use crate::identify::Format;
 use crate::json::Value;
 use crate::options::{Opt, Options};
+use crate::parallel;
 use crate::superchunk::bloscpack::{Bloscpack, Destination, Splice, keep_room};
-use crate::{memory, parallel};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -77,7 +79,7 @@ struct Search<'a> {
 impl ArrayFile {
     /// The array in this folder.
     pub fn open(place: &Place, meta: Meta, how: &How) -> Result<ArrayFile> {
-        let attrs = Attrs::read(place, how.memory_limit)?;
+        let attrs = Attrs::read(place, how.memory_limit, meta.checksum != Sum::None)?;
         let item = meta.array.dtype.item.clone();
         ArrayFile::of(place, place.down(DATA)?, &item, meta, attrs, how)
     }
@@ -143,6 +145,15 @@ impl ArrayFile {
         Ok(ArrayFile { name, items, meta, attrs, fill: OnceLock::new(), how: how.clone(), as_in_papers, attrs_file: attrs::FILES[0], writer: None })
     }
 
+    /// Whose form it has.
+    pub fn format(&self) -> Format {
+        match self.meta.has("bparams") && !self.meta.has("cparams") {
+            _ if self.as_in_papers => Format::BlzPaper,
+            true => Format::Blz,
+            false => Format::Bcolz,
+        }
+    }
+
     /// The array over it.
     pub fn into_array(self) -> Result<Array> {
         let chunkshape = [&[self.meta.chunklen], self.meta.row()].concat();
@@ -155,7 +166,7 @@ impl ArrayFile {
     pub(super) fn writer(&mut self) -> Result<&mut Writer> {
         let none = fail!(State, "{}: it was opened to be read", self.name);
         let writer = self.writer.as_mut().ok_or(none)?;
-        writer.check().map(|()| writer)
+        writer.site.check().map(|()| writer)
     }
 
     pub(super) fn edit(&mut self) -> Option<&mut Edit> {
@@ -183,14 +194,16 @@ impl ArrayFile {
     }
 
     pub(super) fn break_off(&mut self) {
-        self.writer.iter_mut().for_each(Writer::break_off);
+        self.writer.iter().for_each(Writer::break_off);
         // a journal may tell of them
         self.edit().into_iter().for_each(|e| e.waiting = Vec::new());
     }
 
-    /// The folder that its own folder is in, for what is new.
-    pub(super) fn is_in(&mut self, parent: Arc<dyn Folder>, is_new: bool) {
-        self.writer.iter_mut().for_each(|w| w.parent = is_new.then(|| parent.clone()));
+    /// Chunks of the last commit; none before the first.
+    pub fn committed_chunks(&mut self) -> Option<u64> {
+        let chunk = self.chunk_bytes();
+        let first = self.writer.as_ref().is_none_or(Writer::is_first);
+        self.edit().filter(|_| !first).map(|e| e.committed.div_ceil(chunk))
     }
 
     /// The small files that a commit has to write.
@@ -209,6 +222,9 @@ impl ArrayFile {
         if counts {
             let shape: Vec<String> = self.meta.array.shape.iter().map(u64::to_string).collect();
             texts.push((SIZES, format!("{{\"shape\": [{}], \"nbytes\": {len}, \"cbytes\": {cbytes}}}\n", shape.join(", "))));
+        }
+        if self.meta.checksum != Sum::None {
+            texts.iter_mut().for_each(|(_, text)| *text = sealed(std::mem::take(text)));
         }
         Ok(texts)
     }
@@ -232,13 +248,16 @@ impl ArrayFile {
         let mut v = Verified::default();
         let group = self.how.threads.max(1) as u64 * 4;
         for run in self.runs() {
-            let mut first = 0;
+            let (mut first, mut was_missing, mut there) = (0, false, None);
             while first < run.count() {
                 let end = run.count().min(first + group);
                 let mut found: Vec<(u64, Result<Sound>)> = (first..end).map(|i| (i, Ok(Sound::Unchecked))).collect();
                 parallel::for_each(self.how.threads, found.iter_mut().collect(), |(i, sound): &mut (u64, _)| *sound = run.check(*i));
                 for (_, sound) in found {
+                    let is_missing = sound.as_ref().is_err_and(|e| e.status == Status::Missing);
                     match sound {
+                        // one fault for all that are missing behind each other: there may be very many
+                        Err(_) if is_missing && was_missing => v.bad += 1,
                         Ok(Sound::Checked) => v.sound += 1,
                         Ok(Sound::Unchecked) => v.unchecked += 1,
                         Err(e) => {
@@ -248,9 +267,16 @@ impl ArrayFile {
                             }
                         }
                     }
+                    was_missing = is_missing;
                 }
-                told(end - first)?;
-                first = end;
+                let mut next = end;
+                if was_missing {
+                    let there = there.get_or_insert_with(|| run.there());
+                    next = there.get(there.partition_point(|i| *i < end)).copied().unwrap_or(u64::MAX).clamp(end, run.count());
+                    v.bad += next - end;
+                }
+                told(next - first)?;
+                first = next;
             }
             if !run.faults().iter().all(&mut *fault) {
                 return Ok((v, false));
@@ -389,17 +415,7 @@ impl Store for ArrayFile {
         keep_room(&mut options, len)?;
         let mut new = Bloscpack::create_in(&folder, &name, mode, typesize, &options)?;
         new.meta_set(meta)?;
-        let mut buffer = memory::zeroed(len.min(PIECE) as usize)?;
-        let (mut at, mut bad) = (0, false);
-        while at < len {
-            let now = buffer.get_mut(..(len - at).min(PIECE) as usize).unwrap_or_default();
-            bad |= read(at, now)?;
-            new.append(now)?;
-            at += now.len() as u64;
-            options.progress(at, len)?;
-        }
-        new.commit()?;
-        Ok(bad)
+        new.fill_from(len, PIECE, read, &options)
     }
 
     fn attr_names(&self) -> Vec<&str> {
@@ -419,7 +435,7 @@ impl Store for ArrayFile {
     fn fill_set(&mut self, value: &[u8]) -> Result<()> {
         self.writer()?;
         let (item, row) = (&self.meta.array.dtype.item, self.meta.row());
-        let each = matches!(self.meta.dflt, Value::Array(_)) || (self.meta.has("bparams") && !self.meta.has("cparams"));
+        let each = matches!(self.meta.dflt, Value::Array(_)) || self.format() == Format::Blz;
         let new = create::dflt(value, item, row, each)?;
         let bytes = fill::bytes(&new, item, row, self.how.memory_limit)?;
         if let Items::Whole(chunks) = &mut self.items {
@@ -470,7 +486,7 @@ impl Store for ArrayFile {
     }
 
     fn commit(&mut self) -> Result<()> {
-        commit(&mut [self])
+        commit(self)
     }
 
     fn has_objects(&self) -> bool {
@@ -488,7 +504,7 @@ impl Store for ArrayFile {
 impl Drop for ArrayFile {
     /// What was not committed goes, as far as it can.
     fn drop(&mut self) {
-        let Some(writer) = self.writer.take().filter(Writer::is_own) else { return };
+        let Some(writer) = self.writer.take().filter(|w| w.site.is_own()) else { return };
         self.edit().into_iter().for_each(Edit::clear);
         writer.close();
     }

@@ -22,6 +22,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Content that is worth another thread.
 const WORTH: u64 = 256 << 10;
+/// Files that are asked for by their names where storage cannot list them.
+const PROBES: u64 = 4096;
 
 /// What is told of a chunk that is sound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +95,12 @@ pub struct Chunks {
 /// The name of the file with this chunk alone.
 pub fn file_name(chunk: u64) -> String {
     format!("__{chunk}.blp")
+}
+
+/// The chunk that a file of this name has.
+pub fn number(name: &str) -> Option<u64> {
+    let n = name.strip_prefix("__")?.strip_suffix(".blp")?.parse().ok()?;
+    (file_name(n) == name).then_some(n)
 }
 
 /// Are the chunks in this folder as the papers have it?
@@ -325,6 +333,24 @@ impl Chunks {
             Files::One(..) => Vec::new(),
             Files::Many(files) => files.faults(),
         }
+    }
+
+    /// The first chunks of the files that are there, in rising order. Where storage cannot tell, the first files are asked for.
+    pub fn there(&self) -> Vec<u64> {
+        let (place, first): (_, &dyn Fn(&str) -> Option<u64>) = match &self.files {
+            Files::One(place, _) => (place, &number),
+            Files::Many(files) => (files.place(), &|name| files.first_of(name)),
+        };
+        let names = place.list("");
+        let mut all: Vec<u64> = if names.is_empty() {
+            let name = |i: &u64| if matches!(self.files, Files::One(..)) { file_name(*i) } else { superchunks::name(i + 1) };
+            let found = (0..PROBES.min(self.count())).map(|i| name(&i)).filter(|n| place.has(n).unwrap_or(false));
+            found.filter_map(|n| first(&n)).collect()
+        } else {
+            names.iter().filter_map(|n| first(n.to_str()?)).collect()
+        };
+        all.sort_unstable();
+        all
     }
 
     /// Reads a whole chunk and checks all that can be.

@@ -35,6 +35,17 @@ pub fn name(number: u64) -> String {
 }
 
 impl Superchunks {
+    /// Where the files are.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// The first chunk of the data file of this name.
+    pub fn first_of(&self, file: &str) -> Option<u64> {
+        let number: u64 = file.strip_prefix("__")?.strip_suffix("__.bin")?.parse().ok().filter(|n| name(*n) == file)?;
+        number.checked_sub(1)?.checked_mul(self.each().ok()?)
+    }
+
     /// In this folder, each of so many chunks, if that is known. `options`: those of reading superchunks.
     pub fn new(place: Place, each: Option<u64>, options: Options) -> Superchunks {
         let each = each.map_or_else(OnceLock::new, OnceLock::from);
