@@ -62,6 +62,8 @@ pub enum Opt {
     BagLimitsCache = 24,
     /// 0 shards one after the other, 1 interleaved.
     BagShards = 25,
+    /// 0 bytes go to Arrow as text, 1 as binary.
+    ArrowBinary = 27,
 }
 
 const ALL: &[(Opt, &str, i64, i64)] = &[
@@ -89,6 +91,7 @@ const ALL: &[(Opt, &str, i64, i64)] = &[
     (Opt::BagLimits, "HOLDALL_OPT_BAG_LIMITS", 0, 1),
     (Opt::BagLimitsCache, "HOLDALL_OPT_BAG_LIMITS_CACHE", 0, 1),
     (Opt::BagShards, "HOLDALL_OPT_BAG_SHARDS", 0, 1),
+    (Opt::ArrowBinary, "HOLDALL_OPT_ARROW_BINARY", 0, 1),
 ];
 
 /// The most that a chunk can hold, a little less than the 2 GiB of its header's fields.
@@ -170,6 +173,11 @@ impl Options {
     /// The value, or its default.
     pub fn get(&self, opt: Opt, default: i64) -> i64 {
         self.values.get(&opt).copied().unwrap_or(default)
+    }
+
+    /// Takes a value out: for what is below it means nothing.
+    pub fn take(&mut self, opt: Opt) -> Option<i64> {
+        self.values.remove(&opt)
     }
 
     /// The value, if it was set.

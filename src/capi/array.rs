@@ -37,6 +37,12 @@ pub struct holdall_array {
 }
 handle!(holdall_array);
 
+impl AsRef<Array> for holdall_array {
+    fn as_ref(&self) -> &Array {
+        &self.inner
+    }
+}
+
 impl From<Array> for holdall_array {
     fn from(array: Array) -> holdall_array {
         array_handle(array)

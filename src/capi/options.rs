@@ -86,6 +86,8 @@ pub const HOLDALL_OPT_BAG_LIMITS: i32 = 23;
 pub const HOLDALL_OPT_BAG_LIMITS_CACHE: i32 = 24;
 /// HOLDALL_BAG_SHARDS_CONCATENATED (default) or _INTERLEAVED: how several files make one sequence.
 pub const HOLDALL_OPT_BAG_SHARDS: i32 = 25;
+/// Tables: 0 (default) columns of S, which NumPy calls bytes, go to Arrow as utf8, as which most are meant; 1 as binary.
+pub const HOLDALL_OPT_ARROW_BINARY: i32 = 27;
 
 /// Files are read: one that is cut short under us is an error.
 pub const HOLDALL_IO_READ: i32 = 0;

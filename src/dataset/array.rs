@@ -171,7 +171,7 @@ impl ArrayFile {
 
     pub(super) fn edit(&mut self) -> Option<&mut Edit> {
         match &mut self.items {
-            Items::Whole(chunks) => chunks.edit.as_deref_mut(),
+            Items::Whole(chunks) => chunks.editing(),
             _ => None,
         }
     }
@@ -199,11 +199,10 @@ impl ArrayFile {
         self.edit().into_iter().for_each(|e| e.waiting = Vec::new());
     }
 
-    /// Chunks of the last commit; none before the first.
-    pub fn committed_chunks(&mut self) -> Option<u64> {
-        let chunk = self.chunk_bytes();
+    /// Files with chunks of the last commit; none before the first.
+    pub fn committed_files(&mut self) -> Option<u64> {
         let first = self.writer.as_ref().is_none_or(Writer::is_first);
-        self.edit().filter(|_| !first).map(|e| e.committed.div_ceil(chunk))
+        self.edit().filter(|_| !first).map(|e| e.committed.div_ceil(e.unit))
     }
 
     /// The small files that a commit has to write.

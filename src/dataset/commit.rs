@@ -57,6 +57,8 @@ pub struct Writer {
     pub(super) storage_changed: bool,
     pub(super) attrs_changed: bool,
     pub(super) shape_changed: bool,
+    /// Chunks got their names, which may not be durable.
+    data_changed: bool,
 }
 
 /// May a journal name this file: one of an array, or of a column of a table?
@@ -149,6 +151,7 @@ impl Writer {
             storage_changed: is_new,
             attrs_changed: is_new,
             shape_changed: is_new,
+            data_changed: false,
         })
     }
 
@@ -206,10 +209,13 @@ pub fn commit(file: &mut ArrayFile) -> Result<()> {
 /// this order.
 pub fn commit_all(site: &Site, files: &mut [&mut ArrayFile], beside: Option<&Beside>) -> Result<()> {
     site.check()?;
+    let threads = files.iter().map(|file| file.file_threads()).min().unwrap_or(1);
+    each(files, threads, |file| {
+        file.flush()?;
+        file.writer()?.still_ours()
+    })?;
     let mut parts = Vec::new();
     for file in files.iter_mut() {
-        file.flush()?;
-        file.writer()?.still_ours()?;
         let texts = file.texts()?;
         if !texts.is_empty() || file.edit().is_some_and(|e| !e.waiting.is_empty()) {
             parts.push(Part { file, texts });
@@ -219,7 +225,7 @@ pub fn commit_all(site: &Site, files: &mut [&mut ArrayFile], beside: Option<&Bes
         parts.iter_mut().for_each(|p| p.undo());
         beside.iter().for_each(|b| remove_new(b.place, &b.texts));
     };
-    let done = match prepare(site, &mut parts, beside).inspect_err(|_| undo(&mut parts))? {
+    let done = match prepare(site, &mut parts, beside, threads).inspect_err(|_| undo(&mut parts))? {
         (renamed, gone) if renamed.is_empty() && gone.is_empty() => false,
         (renamed, gone) => match journal::swap(&container(&site.folder), site.durable, &texts(&renamed), &texts(&gone)) {
             Swapped::Done => false,
@@ -244,18 +250,26 @@ pub fn commit_all(site: &Site, files: &mut [&mut ArrayFile], beside: Option<&Bes
     Ok(())
 }
 
+/// Does the same with each of them, several at once; all of them are tried. The first error in their order, or what came of
+/// each.
+fn each<T: Send, R: Send>(items: &mut [T], threads: usize, f: impl Fn(&mut T) -> Result<R> + Sync) -> Result<Vec<R>> {
+    let mut all: Vec<(&mut T, Option<Result<R>>)> = items.iter_mut().map(|item| (item, None)).collect();
+    parallel::for_each(threads, all.iter_mut().collect(), |(item, done): &mut (&mut T, _)| *done = Some(f(item)));
+    all.into_iter().filter_map(|(_, done)| done).collect()
+}
+
 fn texts(names: &[String]) -> Vec<&str> {
     names.iter().map(String::as_str).collect()
 }
 
 /// Everything is there under its new name, durable. The names of the files that are to follow, and of those that are to go.
-fn prepare(site: &Site, parts: &mut [Part], beside: Option<&Beside>) -> Result<(Vec<String>, Vec<String>)> {
-    let (mut renamed, mut gone) = (Vec::new(), Vec::new());
-    for part in parts {
+fn prepare(site: &Site, parts: &mut [Part], beside: Option<&Beside>, threads: usize) -> Result<(Vec<String>, Vec<String>)> {
+    let mut gone = Vec::new();
+    for part in parts.iter_mut() {
         let attrs = part.file.attrs_file;
         gone.extend(part.file.writer()?.gone(attrs));
-        renamed.extend(part.prepare(site.durable)?);
     }
+    let mut renamed = each(parts, threads, |part| part.prepare(site.durable))?.concat();
     if let Some(beside) = beside {
         write_new(beside.place, &beside.texts, site.durable)?;
         renamed.extend(beside.texts.iter().map(|(name, _)| as_text(beside.place, name)));
@@ -323,20 +337,26 @@ impl Part<'_> {
         let mut named = 0;
         let renamed = edit.waiting.iter_mut().try_for_each(|(unit, second)| {
             let to = if grows { names.own(*unit) } else { names.waiting(*unit, false) };
-            if grows || *second {
-                place.folder().rename(&place.name(&names.waiting(*unit, *second)), &place.name(&to))?;
+            let from = place.name(&names.waiting(*unit, *second));
+            let done = if grows || *second { place.folder().rename(&from, &place.name(&to)) } else { Ok(()) };
+            // what has failed may have been done all the same
+            if done.is_ok() || !place.folder().exists(&from).unwrap_or(true) {
+                (*second, named) = (false, named + 1);
             }
-            (*second, named) = (false, named + 1);
-            Ok(())
+            done
         });
         if grows {
             edit.waiting.drain(..named);
         }
+        let swapped = edit.waiting.iter().map(|(unit, _)| format!("data/{}", names.own(*unit))).collect();
+        let writer = self.file.writer()?;
+        writer.data_changed |= grows && named > 0;
         renamed?;
-        if grows && named > 0 && durable {
+        if writer.data_changed && durable {
             place.sync()?;
         }
-        Ok(edit.waiting.iter().map(|(unit, _)| format!("data/{}", names.own(*unit))).collect())
+        writer.data_changed = false;
+        Ok(swapped)
     }
 
     /// The small files are not wanted.
@@ -385,7 +405,7 @@ fn remove_others(place: &Place, names: Names, count: u64) {
 /// Removes the files of an array that is none any more, and its folder. Without it `sizes` and `storage` must be gone.
 pub fn remove_array(place: &Place, chunks: u64) {
     let there = if place.folder().is_foreign() { chunks } else { 0 };
-    for name in (0..there).flat_map(|i| [Names::One, Names::Many].map(|n| n.own(i))) {
+    for name in (0..there).flat_map(|i| [Names::One.own(i), Names::Many.own(i)]) {
         let _ = place.folder().remove_if_there(&place.name(&format!("data/{name}")));
     }
     remove_others(place, Names::One, 0);
@@ -409,7 +429,8 @@ impl Writer {
 
     /// What was said beside the array that is replaced, where it is not said anew.
     fn gone(&self, attrs: &str) -> Vec<String> {
-        FILES.iter().filter(|f| self.replaces && **f != attrs).map(|f| as_text(&self.place, f)).collect()
+        let other = |f: &&str| self.replaces && *f != attrs;
+        FILES.into_iter().filter(|f| other(f)).map(|f| as_text(&self.place, f)).collect()
     }
 
     /// Has nothing been committed yet?

@@ -43,7 +43,7 @@ pub struct Meta {
 }
 
 impl Meta {
-    /// That of the dataset in this folder. `lenient`: numbers that contradict each other are as good as others.
+    /// That of the dataset in this folder. `lenient`: bytes that contradict the shape are as good as others.
     pub fn read(place: &Place, limit: u64, lenient: bool) -> Result<Meta> {
         let get = |name: &str| {
             let text =
