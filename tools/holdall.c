@@ -28,10 +28,12 @@ static enum container container_to_be(const struct args *args) {
 
 static const struct command commands[] = {
     {"info", "PATH", "Tells what a container is: content, compression, layout, checksums, bytes on disk.",
-     F_READER | F_UNCHECKED | F_JSON | F_SKIP_DAMAGED | F_QUIET, 1, 1, bag_info, container_there, schunk_info,
+     F_READER | F_UNCHECKED | F_JSON | F_FILES | F_SKIP_DAMAGED | F_QUIET, 1, 1, bag_info, container_there, schunk_info,
      dataset_info},
-    {"cat", "PATH", "Prints the records of a bag, the content of a superchunk, or the items of an array or a dataset in C order.",
-     F_READER | F_UNCHECKED | F_RECORDS | F_SLICE | F_LENGTHS | F_FORMAT | F_SKIP_DAMAGED | F_QUIET, 1, 1, bag_cat,
+    {"ls", "PATH", "Lists the datasets in a folder and below it, tables with their columns.",
+     F_JSON | F_THREADS | F_MEMORY_LIMIT | F_QUIET, 1, 1, cmd_ls, NULL, NULL, NULL},
+    {"cat", "PATH", "Prints the records of a bag, the content of a superchunk, the items of an array in C order, or the rows of a table.",
+     F_READER | F_UNCHECKED | F_RECORDS | F_SLICE | F_ROWS | F_COLUMNS | F_LENGTHS | F_FORMAT | F_SKIP_DAMAGED | F_QUIET, 1, 1, bag_cat,
      container_there, schunk_cat, dataset_cat},
     {"pack", "IN OUT",
      "Writes a file (-: standard input) into a new superchunk, OUT.blp, a .npy as an array, or its lines into a bag.",
@@ -49,6 +51,10 @@ static const struct command commands[] = {
      F_THREADS | F_MAP | F_MEMORY_LIMIT | F_UNCHECKED | F_SKIP_DAMAGED | F_REPLACE | F_CODEC | F_LEVEL | F_SHUFFLE |
          F_CHUNK_SIZE | F_CHECKSUM | F_NO_CHECKSUM | F_NO_OFFSETS | F_FORMAT_VERSION | F_NO_SYNC | F_NO_LOCK | F_QUIET,
      2, 2, cmd_convert, NULL, NULL, NULL},
+    {"trim", "PATH ROWS", "Leaves the first ROWS rows of an array or a table, or (-- -ROWS) takes that many from its end.",
+     F_THREADS | F_NO_SYNC | F_NO_LOCK | F_QUIET, 2, 2, cmd_trim, NULL, NULL, NULL},
+    {"attr", "get|set|remove PATH [NAME [VALUE]]", "Prints, sets or removes values beside a dataset, which are JSON.",
+     F_NO_SYNC | F_NO_LOCK | F_QUIET, 2, 4, cmd_attr, NULL, NULL, NULL},
     {"verify", "PATH..", "Reads everything and tells of each fault.", F_READER | F_QUIET, 1, SIZE_MAX, cmd_verify, NULL,
      NULL, NULL},
     {"repair", "PATH", "Brings what was left torn or damaged back to its last whole state.",
