@@ -391,7 +391,7 @@ impl Store for ArrayFile {
 
     fn fill(&self) -> Result<Option<&[u8]>> {
         let Meta { dflt, array, .. } = &self.meta;
-        let made = self.fill.get_or_init(|| fill::bytes(dflt, &array.dtype.item, self.meta.row(), self.how.memory_limit));
+        let made = parallel::made(&self.fill, || fill::bytes(dflt, &array.dtype.item, self.meta.row(), self.how.memory_limit));
         made.as_ref().map(Option::as_deref).map_err(|e| e.clone().within(&self.name))
     }
 

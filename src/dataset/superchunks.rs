@@ -8,9 +8,10 @@
 use super::place::Place;
 use crate::error::{Error, Result, Status, fail};
 use crate::options::{Opt, Options};
+use crate::parallel::unless_taken;
 use crate::superchunk::bloscpack::{Bloscpack, Mode};
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Files that are kept open.
 const OPEN: usize = 16;
@@ -72,9 +73,9 @@ impl Superchunks {
     }
 
     fn file(&self, number: u64) -> Result<Arc<Bloscpack>> {
-        let lock = || self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, file)) = lock().iter().find(|(n, _)| *n == number) {
-            return Ok(file.clone());
+        let find = |open: MutexGuard<VecDeque<(u64, _)>>| open.iter().find(|(n, _)| *n == number).map(|(_, file)| Arc::clone(file));
+        if let Some(file) = unless_taken(&self.open).and_then(find) {
+            return Ok(file);
         }
         let open = |o: &Options| Bloscpack::open_in(self.place.folder(), &self.place.name(&name(number)), Mode::Read, o);
         let strict = self.options.clone().with(Opt::SkipDamaged, 0)?;
@@ -87,11 +88,12 @@ impl Superchunks {
             file => file?,
         };
         let file = Arc::new(file);
-        let mut open = lock();
-        if open.len() >= OPEN {
-            open.pop_front();
+        if let Some(mut open) = unless_taken(&self.open) {
+            if open.len() >= OPEN {
+                open.pop_front();
+            }
+            open.push_back((number, file.clone()));
         }
-        open.push_back((number, file.clone()));
         Ok(file)
     }
 }
