@@ -1123,14 +1123,18 @@ holdall_status holdall_array_attr_set(holdall_array *array,
 /* ---- tables: named columns of one length (bcolz, BLZ) --------------------------*/
 
 /* An open table: columns of one length, each an array with a name. It is a const handle for reading from many threads, and
- * so is each of its columns. */
+ * so is each of its columns. A handle that was opened for writing belongs to one thread at a time and sees its own changes
+ * at once; others see them, all of them together, when they open after the commit. */
 typedef struct holdall_table holdall_table;
 
 /* Opens a table, a folder that bcolz or BLZ wrote, or of their papers' layout with fields that stand apart: its last
- * commit, with HOLDALL_READ to be read. Options, and which files are opened when: those of holdall_array_open().
- * A table is as long as its shortest column; see holdall_table_column_rows().
+ * commit, with HOLDALL_READ to be read, with HOLDALL_APPEND to be read and changed (one at a time, and none of its columns
+ * by itself meanwhile: HOLDALL_E_BUSY). Options, and which files are opened when: those of holdall_array_open().
+ * A table is as long as its shortest column; see holdall_table_column_rows(). What a longer one has beyond that goes with the
+ * next commit.
  * HOLDALL_E_TYPE: it is an array, or a file. HOLDALL_E_MISSING, HOLDALL_E_FORMAT: a column is not there, or broken, and the
- * words name it; names of columns that lead out of the folder. HOLDALL_E_UNSUPPORTED: it is to be changed. */
+ * words name it; names of columns that lead out of the folder. HOLDALL_E_UNSUPPORTED: it is to be changed, and a column is
+ * one that can be read only: objects of Python's, or stored as the papers have it. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_table_open(const char *path,
@@ -1149,7 +1153,44 @@ holdall_status holdall_table_open_io(holdall_io *io,
                                      holdall_table **out,
                                      holdall_error *err);
 
-/* Closes a table and its columns; NULL is fine. */
+/* Creates a table without rows, of `columns` columns, 1 or more, with these names and dtypes, in this order. With HOLDALL_NEW
+ * nothing may be there, with HOLDALL_REPLACE the table that is there is replaced by the first commit, until which nobody
+ * else sees anything of the new one. Format: HOLDALL_FORMAT_BCOLZ, a folder that bcolz and BLZ read and append to, with the
+ * limits that holdall_array_create() tells of.
+ * names: UTF-8, each also that of the column's folder, so that it holds no slash, is not "", ".", ".." or a name of the
+ * table's own files, and no other one's. dtypes: as NumPy spells them, see holdall_array_create(); one that is an array of
+ * items, "('<f4', (3,))", makes a column whose rows have that shape.
+ * Options: those of holdall_array_create() for a folder, each for all columns. HOLDALL_OPT_EXPECTED_ROWS: how many rows
+ * the table is going to have, about: chunks of each column are as long as bcolz makes them for that many (of the fewest
+ * bytes where it is not given).
+ * HOLDALL_E_EXISTS: something is there; a name is there twice. HOLDALL_E_TYPE: a dtype that is not known.
+ * HOLDALL_E_UNSUPPORTED: objects of Python's, another format. HOLDALL_E_BUSY: another writer is at work. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_table_create(const char *path,
+                                    holdall_mode mode,
+                                    holdall_format format,
+                                    uint32_t columns,
+                                    const char *const *names,
+                                    const char *const *dtypes,
+                                    const holdall_options *options,
+                                    holdall_table **out,
+                                    holdall_error *err);
+
+/* As holdall_table_create(), in storage of the caller's, which has the files that holdall_table_open_io() tells of. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_table_create_io(holdall_io *io,
+                                       holdall_mode mode,
+                                       holdall_format format,
+                                       uint32_t columns,
+                                       const char *const *names,
+                                       const char *const *dtypes,
+                                       const holdall_options *options,
+                                       holdall_table **out,
+                                       holdall_error *err);
+
+/* Closes a table and its columns; NULL is fine. What was not committed is gone. */
 HOLDALL_API void holdall_table_close(holdall_table *table);
 
 /* How many rows it has. */
@@ -1158,19 +1199,19 @@ HOLDALL_API uint64_t holdall_table_rows(const holdall_table *table);
 /* How many columns it has. */
 HOLDALL_API uint32_t holdall_table_columns(const holdall_table *table);
 
-/* The name of a column; NULL beyond the last. Borrowed until the table is closed. */
+/* The name of a column; NULL beyond the last. Borrowed until the table is closed, or a column added or removed. */
 HOLDALL_API
 const char *holdall_table_column_name(const holdall_table *table,
                                       uint32_t i);
 
-/* A column, as an array with the rows of the table; NULL beyond the last. Borrowed until the table is closed: it is not to
- * be closed. */
+/* A column, as an array with the rows of the table; NULL beyond the last. Borrowed until the table is closed, or a column
+ * added or removed: it is not to be closed, and is changed by way of the table. */
 HOLDALL_API
 const holdall_array *holdall_table_column(const holdall_table *table,
                                           uint32_t i);
 
 /* How many rows a column has in its files: more than the table where a writer was cut off while it appended to one
- * column after the other. 0 beyond the last column. */
+ * column after the other. Those of the last commit, 0 for a column that is new since then and beyond the last column. */
 HOLDALL_API
 uint64_t holdall_table_column_rows(const holdall_table *table,
                                    uint32_t i);
@@ -1178,10 +1219,11 @@ uint64_t holdall_table_column_rows(const holdall_table *table,
 /* How many named values it has, its attributes; those of a column are its own. */
 HOLDALL_API uint32_t holdall_table_attrs(const holdall_table *table);
 
-/* The name of one of them; NULL beyond the last. */
+/* The name of one of them; NULL beyond the last. Borrowed until the table is closed or changed. */
 HOLDALL_API const char *holdall_table_attr_name(const holdall_table *table, uint32_t i);
 
-/* A named value, JSON: *value is borrowed until the table is closed. HOLDALL_NOT_FOUND: there is none of this name. */
+/* A named value, JSON: *value is borrowed until the table is closed, or one is set. HOLDALL_NOT_FOUND: there is none of this
+ * name. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_table_attr_get(const holdall_table *table,
@@ -1189,6 +1231,80 @@ holdall_status holdall_table_attr_get(const holdall_table *table,
                                       const void **value,
                                       size_t *n,
                                       holdall_error *err);
+
+/* Sets a named value, n bytes of JSON, from the next commit on; value NULL removes it, if it is there.
+ * HOLDALL_E_ARGUMENT: it is no JSON. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_table_attr_set(holdall_table *table,
+                                      const char *name,
+                                      const void *value,
+                                      size_t n,
+                                      holdall_error *err);
+
+/* Puts rows behind the last, from the next commit on. columns[i]: the new items of column i, `rows` rows of them, packed, in C
+ * order, sizes[i] bytes; both have a value for each column of the table. Nothing is borrowed beyond the call. Any number of
+ * rows will do: what does not fill a chunk waits in memory, so that few commits of many rows cost the least.
+ * On failure nothing was appended to any column. HOLDALL_E_ARGUMENT: sizes[i] is not that of the new items. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_table_append(holdall_table *table,
+                                    uint64_t rows,
+                                    const void *const *columns,
+                                    const size_t *sizes,
+                                    holdall_error *err);
+
+/* Writes over `rows` rows of column i, from row `first` on, from the next commit on. src: their items, packed, in C order,
+ * src_size bytes. Costs, and what is left on failure: as holdall_array_write().
+ * HOLDALL_E_RANGE: there is no such column, or it has fewer rows. HOLDALL_E_ARGUMENT: src_size is not that of the items. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_table_write(holdall_table *table,
+                                   uint32_t i,
+                                   uint64_t first,
+                                   uint64_t rows,
+                                   const void *src,
+                                   size_t src_size,
+                                   holdall_error *err);
+
+/* Puts a new column before column `at`, behind the last where `at` is their number, from the next commit on. name, dtype: as
+ * for holdall_table_create(). src: an item, or a row of items, for each row of the table, packed, in C order, src_size bytes.
+ * Options are those with which the table was opened; what they do not say (codec, level, checksum) is as with the first
+ * column. On failure all is as it was.
+ * HOLDALL_E_EXISTS: a column of this name is there. HOLDALL_E_RANGE: at. HOLDALL_E_ARGUMENT: src_size is not that of the
+ * items. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_table_column_add(holdall_table *table,
+                                        uint32_t at,
+                                        const char *name,
+                                        const char *dtype,
+                                        const void *src,
+                                        size_t src_size,
+                                        holdall_error *err);
+
+/* Takes a column away, from the next commit on, which removes its files. Who reads them then gets HOLDALL_E_MISSING.
+ * HOLDALL_E_ARGUMENT: there is none of this name, or it is the only one. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_table_column_remove(holdall_table *table,
+                                           const char *name,
+                                           holdall_error *err);
+
+/* Keeps the first `rows` rows, from the next commit on. HOLDALL_E_RANGE: there are fewer. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_table_truncate(holdall_table *table,
+                                      uint64_t rows,
+                                      holdall_error *err);
+
+/* Makes all changes so far durable and visible: those of all columns, which columns there are, attributes, all together or
+ * none of it, whatever comes in between. Where there are none, it does nothing. Fails as holdall_schunk_commit() does;
+ * HOLDALL_E_STATE also where a writer without the lock has changed the table since it was opened here. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_table_commit(holdall_table *table,
+                                    holdall_error *err);
 
 /* ---- bags: records of any length (Bagz) ----------------------------------------*/
 

@@ -35,6 +35,12 @@ pub struct Array {
     shape_changed: bool,
 }
 
+impl AsMut<Array> for Array {
+    fn as_mut(&mut self) -> &mut Array {
+        self
+    }
+}
+
 impl Array {
     /// Opens a file that is there, for reading or for changes.
     pub fn open(path: &OsStr, mode: Mode, options: &Options) -> Result<Array> {
@@ -183,6 +189,11 @@ impl Array {
     /// What holds it.
     pub fn store(&self) -> &dyn Store {
         &*self.content.file
+    }
+
+    /// The same, to be changed; shape and content are the array's to change.
+    pub fn store_mut(&mut self) -> &mut dyn Store {
+        &mut *self.content.file
     }
 
     /// The metadata of a Bloscpack file, JSON, as the last commit left them or [`Array::meta_set`] set them.
@@ -395,13 +406,19 @@ impl Array {
     /// Makes all changes durable and visible, content and shape together. On failure the file is as the last commit
     /// left it.
     pub fn commit(&mut self) -> Result<()> {
+        self.settle()?;
+        self.content.file.commit()
+    }
+
+    /// Hands everything to what holds it, so that a commit of that is one of the array.
+    pub fn settle(&mut self) -> Result<()> {
         self.content.refuse_short()?;
         self.content.settle()?;
         if self.shape_changed {
             self.content.file.set_shape(&self.meta.shape)?;
             self.shape_changed = false;
         }
-        self.content.file.commit()
+        Ok(())
     }
 }
 

@@ -8,13 +8,14 @@ use super::numpy_meta::with_shape;
 use crate::blosc;
 use crate::error::{Error, Result, fail};
 use crate::superchunk::bloscpack::{Bloscpack, Destination, Splice};
+use std::any::Any;
 use std::ops::Range;
 
 /// Fills a buffer with content from this byte on.
 pub type Reader<'a> = &'a dyn Fn(u64, &mut [u8]) -> Result<bool>;
 
 /// A run of bytes in chunks, and what is known of the array beside its items.
-pub trait Store: Send + Sync {
+pub trait Store: Any + Send + Sync {
     /// Its file or folder, for messages.
     fn name(&self) -> &str;
     /// Bytes of content.

@@ -36,6 +36,18 @@ pub struct holdall_array {
 }
 handle!(holdall_array);
 
+impl From<Array> for holdall_array {
+    fn from(array: Array) -> holdall_array {
+        array_handle(array)
+    }
+}
+
+impl AsMut<Array> for holdall_array {
+    fn as_mut(&mut self) -> &mut Array {
+        &mut self.inner
+    }
+}
+
 const fn shared<T: Send + Sync>() {}
 const _: () = shared::<holdall_array>();
 

@@ -14,7 +14,6 @@ use crate::array::dtype::{self, Dtype, Kind, Type};
 use crate::array::rows::Array;
 use crate::array::store::{Reader, Store};
 use crate::error::{Error, Result, fail};
-use crate::io::Folder;
 use crate::json::Value;
 use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::{Bloscpack, Destination, Splice, keep_room};
@@ -145,7 +144,7 @@ impl ArrayFile {
     pub(super) fn writer(&mut self) -> Result<&mut Writer> {
         let none = fail!(State, "{}: it was opened to be read", self.name);
         let writer = self.writer.as_mut().ok_or(none)?;
-        writer.check().map(|()| writer)
+        writer.site.check().map(|()| writer)
     }
 
     pub(super) fn edit(&mut self) -> Option<&mut Edit> {
@@ -168,14 +167,16 @@ impl ArrayFile {
     }
 
     pub(super) fn break_off(&mut self) {
-        self.writer.iter_mut().for_each(Writer::break_off);
+        self.writer.iter().for_each(Writer::break_off);
         // a journal may tell of them
         self.edit().into_iter().for_each(|e| e.waiting = Vec::new());
     }
 
-    /// The folder that its own folder is in, for what is new.
-    pub(super) fn is_in(&mut self, parent: Arc<dyn Folder>, is_new: bool) {
-        self.writer.iter_mut().for_each(|w| w.parent = is_new.then(|| parent.clone()));
+    /// Chunks of the last commit; none before the first.
+    pub fn committed_chunks(&mut self) -> Option<u64> {
+        let chunk = self.chunk_bytes();
+        let first = self.writer.as_ref().is_none_or(Writer::is_first);
+        self.edit().filter(|_| !first).map(|e| e.committed.div_ceil(chunk))
     }
 
     /// The small files that a commit has to write.
@@ -434,7 +435,7 @@ impl Store for ArrayFile {
     }
 
     fn commit(&mut self) -> Result<()> {
-        commit(&mut [self])
+        commit(self)
     }
 
     fn has_objects(&self) -> bool {
@@ -452,7 +453,7 @@ impl Store for ArrayFile {
 impl Drop for ArrayFile {
     /// What was not committed goes, as far as it can.
     fn drop(&mut self) {
-        let Some(writer) = self.writer.take().filter(Writer::is_own) else { return };
+        let Some(writer) = self.writer.take().filter(|w| w.site.is_own()) else { return };
         self.edit().into_iter().for_each(Edit::clear);
         writer.close();
     }

@@ -61,6 +61,11 @@ impl Attrs {
         Ok(())
     }
 
+    /// Removes one of them, if it is there.
+    pub fn remove(&mut self, name: &str) {
+        self.0.retain(|(n, _)| n != name);
+    }
+
     /// The text of the tools' file, in ASCII, as bcolz wants it.
     pub fn to_json(&self) -> String {
         let one = |(name, value): &(String, Vec<u8>)| format!("{}: {}", json::Quoted(name), json::escaped(&String::from_utf8_lossy(value)));

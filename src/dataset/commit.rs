@@ -23,7 +23,8 @@ use crate::parallel;
 use crate::superchunk::bloscpack::Mode;
 use std::ffi::OsStr;
 use std::path::{Component, Path};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Folders in that of an array.
 pub const FOLDERS: [&str; 2] = ["data", "meta"];
@@ -31,10 +32,24 @@ pub const FOLDERS: [&str; 2] = ["data", "meta"];
 /// What stands before the names of journal and lock.
 pub const MAIN: &str = "dataset";
 
+/// A folder that is open for writing, that of an array or of a table, with the lock on it: the columns of a table share
+/// one, and so does a column that is opened by itself.
+pub struct Site {
+    folder: Arc<dyn Folder>,
+    durable: bool,
+    /// The folder that this one is in, where this one is new.
+    parent: OnceLock<Arc<dyn Folder>>,
+    /// There is something that was committed.
+    committed: AtomicBool,
+    broken: AtomicBool,
+    owner: u32,
+    lock: Option<Lock>,
+}
+
 /// Who may change an array.
 pub struct Writer {
+    pub(super) site: Arc<Site>,
     pub(super) place: Place,
-    durable: bool,
     /// `meta/sizes` of the last commit; none before the first.
     sizes: Option<Vec<u8>>,
     /// The array takes the place of another one.
@@ -43,12 +58,6 @@ pub struct Writer {
     pub(super) storage_changed: bool,
     pub(super) attrs_changed: bool,
     pub(super) shape_changed: bool,
-    /// The folder that this one is in, where it is new.
-    pub(super) parent: Option<Arc<dyn Folder>>,
-    owner: u32,
-    broken: bool,
-    // last, so that the lock outlives what tidies up
-    _lock: Lock,
 }
 
 /// May a journal name this file: one of an array, or of a column of a table?
@@ -70,57 +79,96 @@ pub fn snapshot<T>(place: &Place, read: impl Fn(&Place) -> Result<T>) -> Result<
     Snapshot::read(&container(place.folder()), |s| read(&place.within(s.folder()?)))
 }
 
-impl Writer {
-    /// The only one in this place, where nothing waits any more. `mode`: is there something, may there be?
-    pub fn new(place: &Place, mode: Mode, options: &Options) -> Result<Writer> {
-        place.folder().writable()?;
-        let lock = if options.get(Opt::Lock, 1) == 1 { place.folder().lock(&place.name(&format!("{MAIN}.holdall-lock")))? } else { Lock::none() };
+impl Site {
+    /// Takes the lock. Nothing that was cut off waits in this folder any more.
+    pub fn new(folder: &Arc<dyn Folder>, options: &Options) -> Result<Arc<Site>> {
+        folder.writable()?;
+        let lock = if options.get(Opt::Lock, 1) == 1 { folder.lock(OsStr::new(&format!("{MAIN}.holdall-lock")))? } else { Lock::none() };
         let durable = options.get(Opt::Durability, 1) == 1;
-        journal::settle(&container(place.folder()), durable)?;
-        for below in ["", "data", "meta"] {
-            tidy(place, below)?;
-        }
-        let sizes = if mode == Mode::Append { place.read(SIZES, options.memory_limit())? } else { None };
-        Ok(Writer {
-            place: place.clone(),
+        journal::settle(&container(folder), durable)?;
+        Ok(Arc::new(Site {
+            folder: folder.clone(),
             durable,
-            sizes,
-            replaces: mode == Mode::Replace,
-            storage_changed: mode != Mode::Append,
-            attrs_changed: mode != Mode::Append,
-            shape_changed: mode != Mode::Append,
-            parent: None,
+            parent: OnceLock::new(),
+            committed: AtomicBool::new(false),
+            broken: AtomicBool::new(false),
             owner: std::process::id(),
-            broken: false,
-            _lock: lock,
-        })
+            lock: Some(lock),
+        }))
+    }
+
+    /// The folder was made for this, in that one.
+    pub fn made_in(&self, parent: Arc<dyn Folder>) {
+        let _ = self.parent.set(parent);
     }
 
     /// Refuses what cannot be done any more.
     pub fn check(&self) -> Result<()> {
-        let name = self.place.show("");
-        if self.owner != std::process::id() {
+        let name = self.folder.show(OsStr::new(""));
+        if !self.is_own() {
             return Err(fail!(State, "{name}: this handle belongs to the process that opened it for writing"));
         }
-        if self.broken {
+        if self.broken.load(Ordering::Relaxed) {
             return Err(fail!(State, "{name}: a commit failed half-way; open it again, what was committed before is whole"));
         }
         Ok(())
     }
 
-    fn still_ours(&self) -> Result<()> {
-        let now = self.place.read(SIZES, u64::MAX)?;
-        match (&self.sizes, now) {
-            _ if self.replaces => Ok(()),
-            (None, Some(_)) => Err(fail!(Exists, "{}: it is there already", self.place.show(""))),
-            (old, now) if *old == now => Ok(()),
-            _ => Err(fail!(State, "{}: another writer has changed it since it was opened here", self.place.show(""))),
+    /// Is this the process that may write?
+    pub fn is_own(&self) -> bool {
+        self.owner == std::process::id()
+    }
+
+    fn break_off(&self) {
+        self.broken.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Site {
+    /// Of what never was committed the folder goes.
+    fn drop(&mut self) {
+        // the lock is a file in it
+        self.lock = None;
+        if self.parent.get().is_some() && self.is_own() && !self.committed.load(Ordering::Relaxed) {
+            let _ = self.folder.remove_folder(OsStr::new(""));
         }
     }
 }
 
+impl Writer {
+    /// The only one in this place. `mode`: is there something, may there be?
+    pub fn new(place: &Place, mode: Mode, options: &Options, site: &Arc<Site>) -> Result<Writer> {
+        for below in ["", "data", "meta"] {
+            tidy(place, below)?;
+        }
+        let is_new = mode != Mode::Append;
+        Ok(Writer {
+            site: site.clone(),
+            place: place.clone(),
+            sizes: if is_new { None } else { place.read(SIZES, options.memory_limit())? },
+            replaces: mode == Mode::Replace,
+            storage_changed: is_new,
+            attrs_changed: is_new,
+            shape_changed: is_new,
+        })
+    }
+
+    fn still_ours(&self) -> Result<()> {
+        if self.replaces { Ok(()) } else { still_ours(&self.place, SIZES, self.sizes.as_deref()) }
+    }
+}
+
+/// Refuses to go on where a file is another one than that of the last commit.
+pub fn still_ours(place: &Place, file: &str, last: Option<&[u8]>) -> Result<()> {
+    match (last, place.read(file, u64::MAX)?) {
+        (None, Some(_)) => Err(fail!(Exists, "{}: it is there already", place.show(""))),
+        (old, now) if old == now.as_deref() => Ok(()),
+        _ => Err(fail!(State, "{}: another writer has changed it since it was opened here", place.show(""))),
+    }
+}
+
 /// Removes the new files that a writer has left in a folder.
-fn tidy(place: &Place, below: &str) -> Result<()> {
+pub fn tidy(place: &Place, below: &str) -> Result<()> {
     for name in place.list(below).iter().filter_map(|n| n.to_str()) {
         if name.strip_suffix('2').unwrap_or(name).ends_with(NEW) {
             let way = if below.is_empty() { name.to_owned() } else { format!("{below}/{name}") };
@@ -130,15 +178,35 @@ fn tidy(place: &Place, below: &str) -> Result<()> {
     Ok(())
 }
 
+/// Small files, and their text.
+pub type Texts = Vec<(&'static str, String)>;
+
+/// What a table says of itself, beside its columns.
+pub struct Beside<'a> {
+    /// Where it is.
+    pub place: &'a Place,
+    /// Its files that are new.
+    pub texts: Texts,
+    /// Files that go.
+    pub gone: Vec<String>,
+}
+
 /// What one array brings to a commit.
 struct Part<'a> {
     file: &'a mut ArrayFile,
-    /// Small files, and their text.
-    texts: Vec<(&'static str, String)>,
+    texts: Texts,
 }
 
-/// Commits arrays that are in one folder, together: all of them or none.
-pub fn commit(files: &mut [&mut ArrayFile]) -> Result<()> {
+/// Commits an array.
+pub fn commit(file: &mut ArrayFile) -> Result<()> {
+    let site = file.writer()?.site.clone();
+    commit_all(&site, &mut [file], None)
+}
+
+/// Commits arrays that are in one folder together, and what is beside them: all of it or nothing. Their sizes are renamed in
+/// this order.
+pub fn commit_all(site: &Site, files: &mut [&mut ArrayFile], beside: Option<&Beside>) -> Result<()> {
+    site.check()?;
     let mut parts = Vec::new();
     for file in files.iter_mut() {
         file.flush()?;
@@ -148,32 +216,75 @@ pub fn commit(files: &mut [&mut ArrayFile]) -> Result<()> {
             parts.push(Part { file, texts });
         }
     }
-    let Some(first) = parts.first_mut() else { return Ok(()) };
-    let (folder, durable) = (first.file.writer()?.place.folder().clone(), first.file.writer()?.durable);
-    let (mut swapped, mut gone) = (Vec::new(), Vec::new());
-    for part in &mut parts {
-        gone.extend(part.file.writer()?.gone());
-        swapped.extend(part.prepare(durable).inspect_err(|_| part.undo())?);
-    }
-    let names: Vec<&str> = swapped.iter().map(String::as_str).collect();
-    let done = match journal::swap(&container(&folder), durable, &names, &gone.iter().map(String::as_str).collect::<Vec<_>>()) {
-        _ if names.is_empty() => Ok(()),
-        Swapped::Done => Ok(()),
-        // it counts, but this handle cannot tell what has which name
-        Swapped::Counts => Err(true),
-        Swapped::Nothing(e) => {
-            parts.iter_mut().for_each(Part::undo);
-            return Err(e);
-        }
-        Swapped::Unsure(e) => {
-            parts.iter_mut().for_each(|p| p.file.break_off());
-            return Err(e);
-        }
+    let undo = |parts: &mut [Part]| {
+        parts.iter_mut().for_each(|p| p.undo());
+        beside.iter().for_each(|b| remove_new(b.place, &b.texts));
     };
-    for part in &mut parts {
-        part.settle(done.is_err());
+    let done = match prepare(site, &mut parts, beside).inspect_err(|_| undo(&mut parts))? {
+        (renamed, gone) if renamed.is_empty() && gone.is_empty() => false,
+        (renamed, gone) => match journal::swap(&container(&site.folder), site.durable, &texts(&renamed), &texts(&gone)) {
+            Swapped::Done => false,
+            // it counts, but this handle cannot tell what has which name
+            Swapped::Counts => true,
+            Swapped::Nothing(e) => {
+                undo(&mut parts);
+                return Err(e);
+            }
+            Swapped::Unsure(e) => {
+                site.break_off();
+                parts.iter_mut().for_each(|p| p.file.break_off());
+                return Err(e);
+            }
+        },
+    };
+    site.committed.store(true, Ordering::Relaxed);
+    parts.iter_mut().for_each(|part| part.settle(done));
+    if done {
+        site.break_off();
     }
     Ok(())
+}
+
+fn texts(names: &[String]) -> Vec<&str> {
+    names.iter().map(String::as_str).collect()
+}
+
+/// Everything is there under its new name, durable. The names of the files that are to follow, and of those that are to go.
+fn prepare(site: &Site, parts: &mut [Part], beside: Option<&Beside>) -> Result<(Vec<String>, Vec<String>)> {
+    let (mut renamed, mut gone) = (Vec::new(), Vec::new());
+    for part in parts {
+        gone.extend(part.file.writer()?.gone());
+        renamed.extend(part.prepare(site.durable)?);
+    }
+    if let Some(beside) = beside {
+        write_new(beside.place, &beside.texts, site.durable)?;
+        renamed.extend(beside.texts.iter().map(|(name, _)| as_text(beside.place, name)));
+        gone.extend_from_slice(&beside.gone);
+    }
+    if let Some(parent) = site.parent.get().filter(|_| site.durable && !site.committed.load(Ordering::Relaxed)) {
+        parent.sync()?;
+    }
+    Ok((renamed, gone))
+}
+
+/// What the journal calls a file.
+fn as_text(place: &Place, name: &str) -> String {
+    // a name of a column is text
+    place.name(name).to_string_lossy().into_owned()
+}
+
+fn write_new(place: &Place, texts: &Texts, durable: bool) -> Result<()> {
+    texts.iter().try_for_each(|(name, text)| {
+        let file = place.open(&format!("{name}{NEW}"), Access::Create)?;
+        file.write_at(0, text.as_bytes())?;
+        if durable { file.sync() } else { Ok(()) }
+    })
+}
+
+fn remove_new(place: &Place, texts: &Texts) {
+    for (name, _) in texts {
+        let _ = place.folder().remove_if_there(&place.name(&format!("{name}{NEW}")));
+    }
 }
 
 impl Part<'_> {
@@ -183,19 +294,9 @@ impl Part<'_> {
         let writer = self.file.writer()?;
         let (place, replaces) = (writer.place.clone(), writer.replaces);
         let mut names = self.chunks(durable, replaces)?;
-        for (name, text) in &self.texts {
-            let file = place.open(&format!("{name}{NEW}"), Access::Create)?;
-            file.write_at(0, text.as_bytes())?;
-            if durable {
-                file.sync()?;
-            }
-            names.push((*name).to_owned());
-        }
-        if let Some(parent) = self.file.writer()?.parent.take().filter(|_| durable) {
-            parent.sync()?;
-        }
-        // a name of a column is text
-        Ok(names.iter().map(|n| place.name(n).to_string_lossy().into_owned()).collect())
+        write_new(&place, &self.texts, durable)?;
+        names.extend(self.texts.iter().map(|(name, _)| (*name).to_owned()));
+        Ok(names.iter().map(|n| as_text(&place, n)).collect())
     }
 
     /// The chunks that are to be swapped.
@@ -239,9 +340,8 @@ impl Part<'_> {
 
     /// The small files are not wanted.
     fn undo(&mut self) {
-        let Ok(writer) = self.file.writer() else { return };
-        for (name, _) in &self.texts {
-            let _ = writer.place.folder().remove_if_there(&writer.place.name(&format!("{name}{NEW}")));
+        if let Ok(writer) = self.file.writer() {
+            remove_new(&writer.place, &self.texts);
         }
     }
 
@@ -266,7 +366,7 @@ impl Part<'_> {
             writer.sizes = Some(text.into_bytes());
         }
         (writer.storage_changed, writer.attrs_changed, writer.shape_changed) = (false, false, false);
-        (writer.replaces, writer.broken) = (false, is_broken);
+        writer.replaces = false;
     }
 }
 
@@ -280,14 +380,32 @@ fn remove_beyond(place: &Place, count: u64) {
     }
 }
 
+/// Removes the files of an array that is none any more, and its folder. Without it `sizes` and `storage` must be gone.
+pub fn remove_array(place: &Place, chunks: u64) {
+    let there = if place.folder().is_foreign() { chunks } else { 0 };
+    (0..there).for_each(|i| _ = place.folder().remove_if_there(&place.name(&format!("data/{}", file_name(i)))));
+    remove_beyond(place, 0);
+    remove_folders(place);
+}
+
+/// Removes the folders of an array, as far as they are empty.
+fn remove_folders(place: &Place) {
+    for name in FOLDERS {
+        let _ = place.folder().remove_folder(&place.name(name));
+    }
+    if !place.own().is_empty() {
+        let _ = place.folder().remove_folder(place.own());
+    }
+}
+
 impl Writer {
-    pub(super) fn break_off(&mut self) {
-        self.broken = true;
+    pub(super) fn break_off(&self) {
+        self.site.break_off();
     }
 
     /// What was said beside the array that is replaced.
     fn gone(&self) -> Option<String> {
-        self.replaces.then(|| self.place.name(FILES[1]).to_string_lossy().into_owned())
+        self.replaces.then(|| as_text(&self.place, FILES[1]))
     }
 
     /// Has nothing been committed yet?
@@ -295,25 +413,10 @@ impl Writer {
         self.sizes.is_none()
     }
 
-    /// Is this the process that may write?
-    pub(super) fn is_own(&self) -> bool {
-        self.owner == std::process::id()
-    }
-
     /// Of what never was committed the folders go.
     pub(super) fn close(self) {
-        let place = self.place.clone();
-        if self.sizes.is_some() || self.replaces || !self.is_own() {
-            return;
-        }
-        for name in FOLDERS {
-            let _ = place.folder().remove_folder(&place.name(name));
-        }
-        let is_new = self.parent.is_some();
-        // the lock is a file in it
-        drop(self);
-        if is_new {
-            let _ = place.folder().remove_folder(&place.name(""));
+        if self.sizes.is_none() && !self.replaces {
+            remove_folders(&self.place);
         }
     }
 }

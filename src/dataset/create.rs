@@ -6,7 +6,7 @@
 
 use super::array::ArrayFile;
 use super::chunks::How;
-use super::commit::{FOLDERS, MAIN, Writer};
+use super::commit::{FOLDERS, MAIN, Site, Writer};
 use super::meta::{Meta, SIZES, STORAGE, sum_name};
 use super::open::ROOTDIRS;
 use super::place::Place;
@@ -48,28 +48,36 @@ pub struct Kindred<'a> {
 
 /// Creates an array of zeros in a folder; it is there with the first commit.
 pub fn create(path: &OsStr, mode: Mode, new: &Kindred, options: &Options) -> Result<Array> {
+    in_folder(path, options, |place, site| into_array(create_at(place, mode, new, options, site)?, new.shape))
+}
+
+/// Makes something in a local folder, which is made where there is none.
+pub fn in_folder<T>(path: &OsStr, options: &Options, make: impl FnOnce(&Place, &Arc<Site>) -> Result<T>) -> Result<T> {
     // without a slash at its end
-    let place = file::locate_for_change(Path::new(path).components().as_path().as_os_str())?;
-    let is_new = !place.folder.exists(&place.name)?;
-    place.folder.make_folder(&place.name)?;
-    let made = Place::local(path).and_then(|p| create_at(&p, mode, new, options));
-    match made {
-        Ok(mut file) => {
-            file.is_in(place.folder.clone(), is_new);
-            into_array(file, new.shape)
+    let it = file::locate_for_change(Path::new(path).components().as_path().as_os_str())?;
+    let is_new = !it.folder.exists(&it.name)?;
+    it.folder.make_folder(&it.name)?;
+    let made = || {
+        let place = Place::local(path)?;
+        if !place.own().is_empty() {
+            return Err(fail!(Unsupported, "{}: this is in the folder of a table: see holdall_table_column_add()", place.show("")));
         }
-        Err(e) => {
-            if is_new {
-                let _ = place.folder.remove_folder(&place.name);
-            }
-            Err(e)
+        let site = Site::new(place.folder(), options)?;
+        if is_new {
+            site.made_in(it.folder.clone());
         }
-    }
+        make(&place, &site)
+    };
+    made().inspect_err(|_| {
+        if is_new {
+            let _ = it.folder.remove_folder(&it.name);
+        }
+    })
 }
 
 /// The same in storage of the caller's.
 pub fn create_in(folder: &Arc<dyn Folder>, mode: Mode, new: &Kindred, options: &Options) -> Result<Array> {
-    into_array(create_at(&Place::of(folder), mode, new, options)?, new.shape)
+    into_array(create_at(&Place::of(folder), mode, new, options, &Site::new(folder, options)?)?, new.shape)
 }
 
 fn into_array(file: ArrayFile, shape: &[u64]) -> Result<Array> {
@@ -78,11 +86,9 @@ fn into_array(file: ArrayFile, shape: &[u64]) -> Result<Array> {
     Ok(array)
 }
 
-fn create_at(place: &Place, mode: Mode, new: &Kindred, options: &Options) -> Result<ArrayFile> {
-    if !matches!(mode, Mode::New | Mode::Replace) {
-        return Err(fail!(Argument, "creating takes HOLDALL_NEW or HOLDALL_REPLACE"));
-    }
-    options.only("creating a dataset", &[OPEN_OPTIONS, WRITE_OPTIONS, CREATE_OPTIONS].concat())?;
+/// The same in this place of a folder that is open for writing; no rows are there yet.
+pub fn create_at(place: &Place, mode: Mode, new: &Kindred, options: &Options, site: &Arc<Site>) -> Result<ArrayFile> {
+    check_request(mode, options)?;
     let dtype = Dtype::parse(new.dtype)?;
     if dtype.item.has_objects() {
         return Err(fail!(Unsupported, "dtype {}: objects of Python's mean nothing in a file", dtype.spelling));
@@ -91,7 +97,7 @@ fn create_at(place: &Place, mode: Mode, new: &Kindred, options: &Options) -> Res
         return Err(fail!(Argument, "an array of {} dimensions: a dataset has 1 to {MAX_NDIM}", new.shape.len()));
     }
     let storage = storage(&dtype, new, options)?;
-    let writer = Writer::new(place, mode, options)?;
+    let writer = Writer::new(place, mode, options, site)?;
     refuse_existing(place, mode)?;
     for name in FOLDERS {
         place.folder().make_folder(&place.name(name))?;
@@ -99,6 +105,14 @@ fn create_at(place: &Place, mode: Mode, new: &Kindred, options: &Options) -> Res
     let none: Vec<u64> = new.shape.iter().enumerate().map(|(i, n)| if i == 0 { 0 } else { *n }).collect();
     let meta = Meta::new(storage, none)?;
     ArrayFile::open_for_writing(place, meta, &How::new(&for_reading(options), place), options, writer)
+}
+
+/// Refuses modes and options with which nothing is created.
+pub fn check_request(mode: Mode, options: &Options) -> Result<()> {
+    if !matches!(mode, Mode::New | Mode::Replace) {
+        return Err(fail!(Argument, "creating takes HOLDALL_NEW or HOLDALL_REPLACE"));
+    }
+    options.only("creating a dataset", &[OPEN_OPTIONS, WRITE_OPTIONS, CREATE_OPTIONS].concat())
 }
 
 /// Copies an array, as it is here and now, with its attributes. True: some of it was damaged, and is zeros, as was wished.
@@ -229,6 +243,24 @@ fn usual_chunk(bytes: u64) -> u64 {
     let mib = (bytes as f64 / f64::from(1 << 20)).clamp(1e-4, 1e4);
     // towards 0, as there
     (4096.0 * (mib.log10().trunc() + 6.0).exp2()) as u64
+}
+
+/// Makes what is new as what is there (codec, level, checksum), where the options say nothing, for so many rows at least.
+pub fn as_there(options: &mut Options, there: &Meta, rows: u64) -> Result<()> {
+    let p = params(&there.storage, &there.array.dtype.item, options)?;
+    let expected = there.storage.get("expectedlen").and_then(Value::as_u64).unwrap_or(0).max(rows);
+    let rows = i64::try_from(expected).unwrap_or(i64::MAX);
+    for (opt, value) in [
+        (Opt::Codec, i64::from(p.codec.number()) + 1),
+        (Opt::Level, p.level.into()),
+        (Opt::Checksum, there.checksum as i64),
+        (Opt::ExpectedRows, rows),
+    ] {
+        if options.given(opt).is_none() {
+            options.set(opt, value)?;
+        }
+    }
+    Ok(())
 }
 
 /// How chunks are made: as the options say, else as the dataset says, else with LZ4 and shuffle.

@@ -3,7 +3,7 @@
 
 use super::array::{ArrayFile, Verified};
 use super::chunks::How;
-use super::commit::{Writer as Changing, snapshot};
+use super::commit::{Site, Writer as Changing, snapshot};
 use super::create::{WRITE_OPTIONS, for_reading};
 use super::meta::{Meta, STORAGE};
 use super::place::Place;
@@ -61,10 +61,7 @@ pub fn is_dataset(place: &Place) -> Result<bool> {
 }
 
 /// How it is going to be read.
-pub fn how(place: &Place, mode: Mode, options: &Options) -> Result<How> {
-    if mode != Mode::Read {
-        return Err(fail!(Unsupported, "{}: this version reads tables, it does not change them", place.show("")));
-    }
+pub fn how(place: &Place, options: &Options) -> Result<How> {
     options.only("opening a dataset", OPEN_OPTIONS)?;
     Ok(How::new(options, place))
 }
@@ -72,7 +69,7 @@ pub fn how(place: &Place, mode: Mode, options: &Options) -> Result<How> {
 fn open_at(place: &Place, mode: Mode, options: &Options) -> Result<Array> {
     let file = match mode {
         Mode::Read => {
-            let how = how(place, mode, options)?;
+            let how = how(place, options)?;
             snapshot(place, |place| file_at(place, &how))?
         }
         Mode::Append => open_for_writing(place, options)?,
@@ -85,12 +82,17 @@ fn open_at(place: &Place, mode: Mode, options: &Options) -> Result<Array> {
 }
 
 fn open_for_writing(place: &Place, options: &Options) -> Result<ArrayFile> {
-    options.only("opening a dataset for writing", &[OPEN_OPTIONS, WRITE_OPTIONS].concat())?;
-    let how = How::new(&for_reading(options), place);
+    let how = how_to_write(place, options)?;
     snapshot(place, refuse_others)?;
-    let writer = Changing::new(place, Mode::Append, options)?;
+    let writer = Changing::new(place, Mode::Append, options, &Site::new(place.folder(), options)?)?;
     let meta = Meta::read(place, how.memory_limit, how.skip_damaged)?;
     ArrayFile::open_for_writing(place, meta, &how, options, writer)
+}
+
+/// How it is going to be read by who changes it.
+pub fn how_to_write(place: &Place, options: &Options) -> Result<How> {
+    options.only("opening a dataset for writing", &[OPEN_OPTIONS, WRITE_OPTIONS].concat())?;
+    Ok(How::new(&for_reading(options), place))
 }
 
 /// The array in a folder.

@@ -4,10 +4,13 @@
 //! local folder that is a dataset follows no link out of itself.
 #![forbid(unsafe_code)]
 
+use super::open::ROOTDIRS;
 use crate::error::{Result, Status, fail};
 use crate::io::{self, Access, File, Folder, file};
 use crate::memory;
 use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 /// What a text of so many bytes may take when it is parsed.
@@ -22,9 +25,17 @@ pub struct Place {
 }
 
 impl Place {
-    /// A local folder.
+    /// A local folder. One that is in the folder of a table is a column of it: it is a place there, where journal and lock
+    /// of all columns are.
     pub fn local(path: &OsStr) -> Result<Place> {
-        Ok(Place::of(&file::folder(path)?))
+        let table = fs::canonicalize(path).ok().and_then(|real| {
+            let (parent, name) = (real.parent()?, real.file_name()?.to_str()?);
+            parent.join(ROOTDIRS).exists().then(|| (parent.to_path_buf(), name.to_owned()))
+        });
+        match table {
+            Some((parent, name)) => Place::of(&file::folder(parent.as_os_str())?).down(&name),
+            None => Ok(Place::of(&file::folder(path)?)),
+        }
     }
 
     /// All of a folder.
@@ -50,6 +61,11 @@ impl Place {
     /// The storage that it is in.
     pub fn folder(&self) -> &Arc<dyn Folder> {
         &self.folder
+    }
+
+    /// What the storage calls it.
+    pub fn own(&self) -> &OsStr {
+        OsStr::from_bytes(self.way.as_bytes().strip_suffix(b"/").unwrap_or_default())
     }
 
     /// What the storage calls a file in it.

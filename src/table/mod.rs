@@ -5,12 +5,17 @@
 //! columns are cut to it here; how long each one is in its files is still known.
 #![forbid(unsafe_code)]
 
+#[cfg(test)]
+mod tests;
+mod write;
+
+use self::write::Changing;
 use crate::array::rows::Array;
 use crate::dataset::array::{ArrayFile, Verified};
 use crate::dataset::attrs::Attrs;
 use crate::dataset::chunks::How;
 use crate::dataset::commit::snapshot;
-use crate::dataset::meta::{self, Meta, STORAGE};
+use crate::dataset::meta::{self, Meta, SIZES, STORAGE};
 use crate::dataset::open::{self, ROOTDIRS, Writer, all_sound, how};
 use crate::dataset::place::Place;
 use crate::error::{Error, Result, fail};
@@ -29,6 +34,8 @@ pub struct Table<A = Array> {
     rows: u64,
     columns: Vec<Column<A>>,
     attrs: Attrs,
+    /// Who may change it.
+    changing: Option<Changing>,
 }
 
 /// One column.
@@ -39,11 +46,14 @@ pub struct Column<A = Array> {
     pub array: A,
     /// As many as there are in its files.
     pub stored_rows: u64,
+    /// The folder that it is in.
+    folder: String,
 }
 
 /// A column that may not open.
 struct Found {
     name: String,
+    folder: String,
     stored_rows: u64,
     file: Result<ArrayFile>,
 }
@@ -59,31 +69,41 @@ impl Table {
 
     /// Opens the table that is in this storage.
     pub fn open_in(folder: &Arc<dyn Folder>, mode: Mode, options: &Options) -> Result<Table> {
-        Table::open_at(&Place::of(folder), mode, options)
+        let place = Place::of(folder);
+        if !snapshot(&place, open::is_dataset)? {
+            return Err(fail!(Missing, "{}: neither {STORAGE} nor {ROOTDIRS} is there", place.show("")));
+        }
+        Table::open_at(&place, mode, options)
     }
 
     fn open_at(place: &Place, mode: Mode, options: &Options) -> Result<Table> {
-        let how = how(place, mode, options)?;
+        match mode {
+            Mode::Read => {}
+            Mode::Append => return write::open(place, options),
+            _ => return Err(fail!(Argument, "HOLDALL_NEW and HOLDALL_REPLACE create: they need a format and columns")),
+        }
+        let how = how(place, options)?;
         let (found, attrs) = snapshot(place, |place| Ok((find(place, &how)?, Attrs::read(place, how.memory_limit)?)))?;
         let found = found.ok_or_else(|| fail!(Type, "{}: this is an array, not a table", place.show("")))?;
         let mut columns = Vec::new();
         for column in found {
-            columns.push(Column { name: column.name, array: column.file?, stored_rows: column.stored_rows });
+            let Found { name, folder, stored_rows, file } = column;
+            columns.push(Column { name, folder, stored_rows, array: file? });
         }
         if options.get(Opt::Verify, 1) > 1 {
             all_sound(&columns.iter().map(|c| &c.array).collect::<Vec<_>>())?;
         }
         let rows = columns.iter().map(|c| c.stored_rows).min().unwrap_or(0);
-        Table { name: place.show(""), rows, columns, attrs }.map(ArrayFile::into_array)
+        Table { name: place.show(""), rows, columns, attrs, changing: None }.map(ArrayFile::into_array)
     }
 }
 
 impl<A> Table<A> {
     /// The same with columns that are something else.
     pub fn map<B>(self, f: impl Fn(A) -> Result<B>) -> Result<Table<B>> {
-        let Table { name, rows, columns, attrs } = self;
-        let column = |c: Column<A>| Ok(Column { name: c.name, array: f(c.array)?, stored_rows: c.stored_rows });
-        Ok(Table { name, rows, columns: columns.into_iter().map(column).collect::<Result<_>>()?, attrs })
+        let Table { name, rows, columns, attrs, changing } = self;
+        let column = |c: Column<A>| Ok(Column { name: c.name, array: f(c.array)?, stored_rows: c.stored_rows, folder: c.folder });
+        Ok(Table { name, rows, columns: columns.into_iter().map(column).collect::<Result<_>>()?, attrs, changing })
     }
 
     /// Its folder, for messages.
@@ -111,29 +131,41 @@ impl<A> Table<A> {
 fn find(place: &Place, how: &How) -> Result<Option<Vec<Found>>> {
     if let Some(text) = place.read(ROOTDIRS, how.memory_limit)? {
         let names = names(&text).map_err(|e| e.within(place.show(ROOTDIRS)))?;
-        let metas = names.into_iter().map(|(name, folder)| {
-            let meta = place.down(&folder).and_then(|p| Ok((Meta::read(&p, how.memory_limit, how.skip_damaged)?, p)));
-            (name, meta)
+        let before = stamps(place, &names);
+        let metas = names.iter().map(|(_, folder)| {
+            let place = place.down(folder)?;
+            Ok((Meta::read(&place, how.memory_limit, how.skip_damaged)?, place))
         });
-        let metas: Vec<(String, Result<(Meta, Place)>)> = metas.collect();
-        let rows = metas.iter().flat_map(|(_, m)| m.as_ref().ok()).map(|(m, _)| m.rows()).min().unwrap_or(0);
-        let column = |(name, meta): (String, Result<(Meta, Place)>)| {
+        let metas: Vec<Result<(Meta, Place)>> = metas.collect();
+        // sizes of two commits say nothing
+        if stamps(place, &names) != before || place.read(ROOTDIRS, how.memory_limit)?.is_none_or(|now| now != text) {
+            return Err(fail!(Busy, "{}: it is being changed", place.show("")));
+        }
+        let rows = metas.iter().flatten().map(|(m, _)| m.rows()).min().unwrap_or(0);
+        let column = |((name, folder), meta): ((String, String), Result<(Meta, Place)>)| {
             let stored_rows = meta.as_ref().map_or(0, |(m, _)| m.rows());
             let file = meta.and_then(|(mut meta, place)| {
                 meta.array.shape.first_mut().into_iter().for_each(|n| *n = rows);
                 ArrayFile::open(&place, meta, how)
             });
-            Found { file: file.map_err(|e| e.within(format_args!("column {name:?}"))), name, stored_rows }
+            Found { file: file.map_err(|e| e.within(format_args!("column {name:?}"))), name, folder, stored_rows }
         };
-        return Ok(Some(metas.into_iter().map(column).collect()));
+        return Ok(Some(names.into_iter().zip(metas).map(column).collect()));
     }
     if !place.has(STORAGE)? {
         return Err(fail!(Format, "{}: no dataset: neither {STORAGE} nor {ROOTDIRS} is there", place.show("")));
     }
     let meta = Meta::read(place, how.memory_limit, how.skip_damaged)?;
     let fields = ArrayFile::fields(place, &meta, how)?;
-    let column = |(name, file)| Found { name, stored_rows: meta.rows(), file: Ok(file) };
+    let column = |(name, file)| Found { name, folder: String::new(), stored_rows: meta.rows(), file: Ok(file) };
     Ok(fields.map(|f| f.into_iter().map(column).collect()))
+}
+
+/// What tells the sizes of columns from those of another commit.
+fn stamps(place: &Place, names: &[(String, String)]) -> Vec<Option<u64>> {
+    // what is no name of a folder is told of by who goes there
+    let stamp = |(_, folder): &(String, String)| place.down(folder).and_then(|p| p.folder().identity(&p.name(SIZES))).unwrap_or(None);
+    names.iter().map(stamp).collect()
 }
 
 /// The names of columns, each with that of its folder.
