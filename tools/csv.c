@@ -124,6 +124,13 @@ bool csv_next(struct csv *csv) {
     }
 }
 
+bool csv_fits(const struct csv *csv, size_t columns) {
+    if (csv->count == columns) return true;
+    complain("%s: line %" PRIu64 ": %zu field%s, and there are %zu columns", csv->feed.in->name, csv->line, csv->count,
+             plural(csv->count), columns);
+    return false;
+}
+
 void csv_end(struct csv *csv) {
     feed_end(&csv->feed);
     free(csv->fields);

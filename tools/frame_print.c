@@ -121,7 +121,7 @@ static void put_json_row(struct text *text, const struct frame *frame, uint64_t 
     text_char(text, '}');
 }
 
-static void put_packed(struct text *text, const struct frame *frame, uint64_t row) {
+void frame_pack(struct text *text, const struct frame *frame, uint64_t row) {
     for (size_t i = 0; i < frame->count; i++) {
         const struct column *column = &frame->columns[i];
         text_put(text, column->bytes + row * column->type.size, column->type.size);
@@ -131,7 +131,7 @@ static void put_packed(struct text *text, const struct frame *frame, uint64_t ro
 static void put_row(struct printer *printer, const struct frame *frame, uint64_t row) {
     struct text *text = &printer->text;
     if (printer->format == FORMAT_NPY || printer->format == FORMAT_RAW) {
-        put_packed(text, frame, row);
+        frame_pack(text, frame, row);
         return;
     }
     if (printer->format == FORMAT_CSV) {

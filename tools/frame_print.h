@@ -21,5 +21,7 @@ void printer_free(struct printer *printer);
 
 /* The type of a row of a frame as NumPy spells it, a list of fields; to be freed. */
 char *frame_dtype(const struct frame *frame);
+/* Puts a row behind others, its columns end to end. */
+void frame_pack(struct text *text, const struct frame *frame, uint64_t row);
 
 #endif

@@ -122,6 +122,12 @@ void complain_errno(const char *path) {
 
 /* errno of the first failed write to stdout. */
 static int output_errno;
+/* Where results go; NULL: to stdout. */
+static FILE *results;
+
+static FILE *out(void) {
+    return results ? results : stdout;
+}
 
 static bool output(bool good) {
     if (!good && output_errno == 0) output_errno = errno ? errno : EIO;
@@ -129,20 +135,20 @@ static bool output(bool good) {
 }
 
 bool put_bytes(const void *bytes, size_t n) {
-    return output(output_errno == 0 && fwrite(bytes, 1, n, stdout) == n);
+    return output(output_errno == 0 && fwrite(bytes, 1, n, out()) == n);
 }
 
 bool put_text(const char *format, ...) {
     va_list list;
     va_start(list, format);
-    bool good = output_errno == 0 && vprintf(format, list) >= 0;
+    bool good = output_errno == 0 && vfprintf(out(), format, list) >= 0;
     va_end(list);
     return output(good);
 }
 
 bool put_printable(const char *text) {
-    if (output_errno == 0) escape_to(stdout, text);
-    return output(!ferror(stdout));
+    if (output_errno == 0) escape_to(out(), text);
+    return output(!ferror(out()));
 }
 
 bool put_words(const char *words) {
@@ -169,6 +175,20 @@ bool put_json(const char *text, size_t size) {
         c += n;
     }
     return put_text("\"");
+}
+
+bool put_into(int fd) {
+    int copy = dup(fd);
+    results = copy >= 0 ? fdopen(copy, "wb") : NULL;
+    if (!results && copy >= 0) close(copy);
+    return output(results != NULL);
+}
+
+bool put_back(void) {
+    output(!results || fclose(results) == 0);
+    results = NULL;
+    if (output_errno != 0) errno = output_errno;
+    return output_errno == 0;
 }
 
 bool put_failed(void) {

@@ -26,7 +26,7 @@ static bool takes_rows(const struct packing *p) {
 /* Reads what is in front of the items of a file of NumPy. */
 static bool read_npy(struct packing *p) {
     struct npy npy;
-    if (p->args->raw || !ends_in(p->from, ".npy")) return true;
+    if (p->args->raw || file_format(p->from, p->args->from) != FROM_NPY) return true;
     bool good = npy_read_header(&p->in, &npy) && npy_fits(&npy, &p->in, p->array);
     p->exactly = true;
     p->wanted = npy.nbytes;
@@ -53,10 +53,20 @@ static bool are_swapped(const struct args *args) {
     return other && container_of(args->operands[1]) == SUPERCHUNK;
 }
 
+/* Is it a table? */
+static bool is_table(const char *path) {
+    holdall_kind kind;
+    return container_of(path) == DATASET && holdall_identify(path, NULL, &kind, NULL) >= 0 && kind == HOLDALL_KIND_TABLE;
+}
+
 int cmd_append(const struct args *args) {
     struct packing p = {.args = args, .from = args->operands[1], .out = args->operands[0], .done = "appended"};
     int wrong = check_chunk_flags(args);
     if (wrong >= 0) return wrong;
+    if (is_table(args->operands[0])) return table_append(args);
+    if (args->from == FROM_CSV || args->from == FROM_JSONL) {
+        return usage_error(args->command, "--from csv and jsonl are for tables, and '%s' is none", args->operands[0]);
+    }
     if (are_swapped(args)) {
         return usage_error(args->command, "'%s' is no superchunk, '%s' is one: what grows comes first", args->operands[0],
                            args->operands[1]);

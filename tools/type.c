@@ -73,15 +73,23 @@ static bool parse_name(struct type *type, const char *at, size_t length) {
         if (!parse_code(type, code, code + strlen(code))) return false;
         return !bracket || ((type->kind == 'M' || type->kind == 'm') && parse_unit(type, bracket, end));
     }
-    if (length > 0 && strchr("<>=|", *at)) type->big_endian = *at++ == '>';
-    return parse_code(type, at, end);
+    bool big = length > 0 && *at == '>';
+    if (length > 0 && strchr("<>=|", *at)) at++;
+    if (!parse_code(type, at, end)) return false;
+    type->big_endian = big && type->size > 1 && !strchr("SVO", type->kind);
+    return true;
 }
 
 /* ---- constants of Python's ---- */
 
-static bool next_is(struct cursor *c, char wanted) {
+/* Is something left? */
+static bool skip_space(struct cursor *c) {
     while (*c->at == ' ' || *c->at == '\n') c->at++;
-    if (*c->at != wanted) return false;
+    return *c->at != '\0';
+}
+
+static bool next_is(struct cursor *c, char wanted) {
+    if (!skip_space(c) || *c->at != wanted) return false;
     c->at++;
     return true;
 }
@@ -157,13 +165,30 @@ static char *parse_field_name(struct cursor *c) {
     return NULL;
 }
 
+/* What was read of a type, without the quotes around a name; with a shape it is a pair. To be freed. */
+static char *spelling(const char *from, const char *to, bool pair) {
+    struct text text = {.bytes = NULL};
+    bool quoted = !pair && (*from == '\'' || *from == '"');
+    if (pair) text_char(&text, '(');
+    text_put(&text, from + quoted, (size_t)(to - from) - 2 * quoted);
+    if (pair) text_char(&text, ')');
+    return text_take(&text);
+}
+
 static bool parse_field(struct field *field, struct cursor *c) {
     uint64_t shape[HOLDALL_MAX_NDIM];
     uint32_t ndim = 0;
     if (!next_is(c, '(') || !(field->name = parse_field_name(c))) return false;
-    if (!next_is(c, ',') || !parse_type(&field->type, c)) return false;
-    if (next_is(c, ',') && *c->at != ')' && !parse_shape(c, shape, &ndim)) return false;
-    return next_is(c, ')') && type_nest(&field->type, ndim, shape);
+    if (!next_is(c, ',') || !skip_space(c)) return false;
+    const char *from = c->at;
+    if (!parse_type(&field->type, c)) return false;
+    const char *to = c->at;
+    if (next_is(c, ',') && *c->at != ')') {
+        if (!parse_shape(c, shape, &ndim)) return false;
+        to = c->at;
+    }
+    field->dtype = spelling(from, to, ndim > 0);
+    return field->dtype && next_is(c, ')') && type_nest(&field->type, ndim, shape);
 }
 
 static bool parse_fields(struct type *type, struct cursor *c) {
@@ -236,6 +261,17 @@ bool type_nest(struct type *type, uint32_t ndim, const uint64_t *shape) {
     return true;
 }
 
+bool type_equal(const struct type *one, const struct type *other) {
+    if (one->kind != other->kind || one->size != other->size || one->count != other->count) return false;
+    if (one->big_endian != other->big_endian || one->many != other->many || strcmp(one->unit, other->unit) != 0) return false;
+    if (one->kind == '[') return type_equal(one->of, other->of);
+    for (size_t i = 0; one->kind == '{' && i < one->count; i++) {
+        const struct field *a = &one->fields[i], *b = &other->fields[i];
+        if (strcmp(a->name, b->name) != 0 || a->offset != b->offset || !type_equal(&a->type, &b->type)) return false;
+    }
+    return true;
+}
+
 bool type_has_objects(const struct type *type) {
     bool found = type->kind == 'O' || (type->kind == '[' && type_has_objects(type->of));
     for (size_t i = 0; type->kind == '{' && i < type->count; i++) found |= type_has_objects(&type->fields[i].type);
@@ -247,6 +283,7 @@ void type_free(struct type *type) {
     free(type->of);
     for (size_t i = 0; type->fields && i < type->count; i++) {
         free(type->fields[i].name);
+        free(type->fields[i].dtype);
         type_free(&type->fields[i].type);
     }
     free(type->fields);

@@ -26,7 +26,7 @@ struct type {
 };
 
 struct field {
-    char *name;
+    char *name, *dtype; /* `dtype`: its type, as it was spelled */
     size_t offset;
     struct type type;
 };
@@ -38,6 +38,8 @@ bool type_parse(struct type *type, const char *dtype, size_t itemsize);
 bool type_read(struct type *type, const char *dtype);
 /* Makes of it the type of an item of ndim dimensions. False: no memory, which has been said. */
 bool type_nest(struct type *type, uint32_t ndim, const uint64_t *shape);
+/* Do items of both have the same bytes? */
+bool type_equal(const struct type *one, const struct type *other);
 /* Does it hold objects of Python's? */
 bool type_has_objects(const struct type *type);
 void type_free(struct type *type);
