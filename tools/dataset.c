@@ -19,17 +19,6 @@ static holdall_options *dataset_options(const struct args *args) {
     return NULL;
 }
 
-holdall_array *dataset_array(const char *path, const struct args *args) {
-    holdall_array *array = NULL;
-    holdall_error error;
-    holdall_options *options = dataset_options(args);
-    if (options && holdall_array_open(path, HOLDALL_READ, options, &array, &error) < 0) {
-        complain_error(path, &error, error.status == HOLDALL_E_TYPE ? "; a column of it is one: PATH/COLUMN" : "");
-    }
-    holdall_options_free(options);
-    return array;
-}
-
 bool has_objects(const holdall_array *array) {
     return holdall_array_itemsize(array) == 0 && strcmp(holdall_array_dtype(array), "|O") == 0;
 }

@@ -71,6 +71,7 @@ static void put_json_columns(const holdall_table *table) {
         put_json_text("name", holdall_table_column_name(table, i));
         put_text(", ");
         put_json_array(holdall_table_column(table, i));
+        put_text(", \"nbytes\": %" PRIu64, holdall_array_nbytes(holdall_table_column(table, i)));
         put_text(", \"rows_stored\": %" PRIu64 "}", holdall_table_column_rows(table, i));
     }
     put_text("]");
@@ -94,6 +95,10 @@ static void print_json(const struct dataset *d) {
 
 /* ---- lines ---- */
 
+static uint64_t rows_in_chunk(const holdall_array *array) {
+    return holdall_array_ndim(array) > 0 ? holdall_array_chunkshape(array)[0] : 1;
+}
+
 static void print_columns(const holdall_table *table) {
     uint64_t rows = holdall_table_rows(table);
     put_text("rows:         %" PRIu64 "\ncolumns:      %" PRIu32 "\n", rows, holdall_table_columns(table));
@@ -105,7 +110,7 @@ static void print_columns(const holdall_table *table) {
         put_printable(holdall_array_dtype(array));
         put_text(" [");
         put_shape(array);
-        put_text("]");
+        put_text("], %" PRIu64 " bytes, chunks of %" PRIu64, holdall_array_nbytes(array), rows_in_chunk(array));
         uint64_t stored = holdall_table_column_rows(table, i);
         if (stored != rows) put_text(", %" PRIu64 " more rows that other columns lack", stored - rows);
         put_text("\n");

@@ -8,7 +8,6 @@
 #include "npy.h"
 #include "report.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +39,6 @@ static void put_dtype(struct text *text, const char *dtype) {
 
 char *frame_dtype(const struct frame *frame) {
     struct text text = {.bytes = NULL};
-    char number[32];
     text_char(&text, '[');
     for (size_t i = 0; i < frame->count; i++) {
         const struct column *column = &frame->columns[i];
@@ -48,12 +46,9 @@ char *frame_dtype(const struct frame *frame) {
         put_quoted(&text, column->name);
         text_words(&text, ", ");
         put_dtype(&text, column->dtype);
-        if (column->ndim > 0) text_words(&text, ", (");
-        for (uint32_t d = 0; d < column->ndim; d++) {
-            snprintf(number, sizeof number, "%" PRIu64 ", ", column->shape[d]);
-            text_words(&text, number);
-        }
-        text_words(&text, column->ndim > 0 ? "))" : ")");
+        if (column->ndim > 0) text_words(&text, ", ");
+        if (column->ndim > 0) text_tuple(&text, column->shape, column->ndim);
+        text_char(&text, ')');
     }
     text_char(&text, ']');
     return text_take(&text);

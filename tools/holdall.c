@@ -81,11 +81,17 @@ static int print_version(void) {
     return put_end(DONE);
 }
 
+/* Is there nothing to read? Then that is what is to be said, and not which flags are for what. */
+static bool is_missing(const struct args *args) {
+    return args->command->which == container_there &&
+           holdall_identify(args->operands[0], NULL, NULL, NULL) == HOLDALL_E_MISSING;
+}
+
 static int run_parsed(const struct args *args) {
     const struct command *command = args->command;
     if (!command->which) return command->run(args);
     enum container container = command->which(args);
-    int code = args_fit(args, container);
+    int code = is_missing(args) ? -1 : args_fit(args, container);
     if (code >= 0) return code;
     int (*const runs[])(const struct args *) = {command->run, command->run_superchunk, command->run_dataset};
     return runs[container](args);

@@ -4,6 +4,7 @@
  * Nothing counts before its end: whatever fails before, or a signal, leaves OUT as it was.
  */
 #include "arrays.h"
+#include "attrs.h"
 #include "convert.h"
 #include "files.h"
 #include "frame_print.h"
@@ -69,10 +70,20 @@ static bool each(struct rows *rows, rows_fn take, void *ctx) {
 
 /* ---- where to ---- */
 
+/* What stands beside the rows. The metadata of a file tell of the rows that are committed, so they come after these. */
+static bool add_attrs(struct rows *rows, bool file) {
+    struct target *target = &rows->target;
+    if (!rows->dataset) return !rows->array || file || attrs_from_metadata(rows->array, target->array, target->path);
+    if (!file) return attrs_copy(rows->dataset, target->table, target->array, target->path);
+    return attrs_to_metadata(rows->dataset, target->array, target->path) && target_commit(target);
+}
+
 static bool to_container(struct rows *rows, holdall_format format) {
-    return target_create(&rows->target, &rows->frame, rows->args->operands[1], format, rows->count, rows->args) &&
-           each(rows, target_take, &rows->target) && (!rows->dataset || target_attrs(&rows->target, rows->dataset)) && !stopped &&
-           target_commit(&rows->target);
+    struct target *target = &rows->target;
+    bool file = format == HOLDALL_FORMAT_BLOSCPACK;
+    return target_create(target, &rows->frame, rows->args->operands[1], format, rows->count, rows->args) &&
+           each(rows, target_take, target) && (file || add_attrs(rows, false)) && !stopped && target_commit(target) &&
+           (!file || add_attrs(rows, true));
 }
 
 static bool print(struct rows *rows, int64_t as) {

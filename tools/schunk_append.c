@@ -34,6 +34,12 @@ static bool read_npy(struct packing *p) {
     return good;
 }
 
+/* Is it CSV, or JSON lines? */
+static bool is_text(const struct packing *p) {
+    int64_t from = p->args->raw ? FROM_RAW : file_format(p->from, p->args->from);
+    return from == FROM_CSV || from == FROM_JSONL;
+}
+
 static bool open_to_append(struct packing *p) {
     holdall_options *options = new_options();
     bool good = options && set_chunk_options(options, p->args) &&
@@ -41,6 +47,10 @@ static bool open_to_append(struct packing *p) {
                 open_array(p->out, HOLDALL_APPEND, options, &p->array);
     if (good && !p->array) p->schunk = open_schunk(p->out, HOLDALL_APPEND, options);
     holdall_options_free(options);
+    if (p->array && is_text(p)) {
+        complain("%s: rows of text are for tables, and %s is an array (--raw takes its bytes)", p->from, p->out);
+        return false;
+    }
     return p->array ? takes_rows(p) && read_npy(p) : p->schunk != NULL;
 }
 
@@ -64,9 +74,6 @@ int cmd_append(const struct args *args) {
     int wrong = check_chunk_flags(args);
     if (wrong >= 0) return wrong;
     if (is_table(args->operands[0])) return table_append(args);
-    if (args->from == FROM_CSV || args->from == FROM_JSONL) {
-        return usage_error(args->command, "--from csv and jsonl are for tables, and '%s' is none", args->operands[0]);
-    }
     if (are_swapped(args)) {
         return usage_error(args->command, "'%s' is no superchunk, '%s' is one: what grows comes first", args->operands[0],
                            args->operands[1]);

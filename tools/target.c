@@ -8,7 +8,6 @@
 #include "report.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,16 +16,14 @@
 /* The type of a row of a column: a pair where it has dimensions. To be freed. */
 static char *row_dtype(const struct column *column) {
     struct text text = {.bytes = NULL};
-    char number[32];
     bool constant = strpbrk(column->dtype, "('\"{") != NULL;
     if (column->ndim > 0) text_words(&text, constant ? "(" : "('");
     text_words(&text, column->dtype);
-    if (column->ndim > 0) text_words(&text, constant ? ", (" : "', (");
-    for (uint32_t d = 0; d < column->ndim; d++) {
-        snprintf(number, sizeof number, "%" PRIu64 ", ", column->shape[d]);
-        text_words(&text, number);
+    if (column->ndim > 0) {
+        text_words(&text, constant ? ", " : "', ");
+        text_tuple(&text, column->shape, column->ndim);
+        text_char(&text, ')');
     }
-    if (column->ndim > 0) text_words(&text, "))");
     return text_take(&text);
 }
 
@@ -146,26 +143,6 @@ bool target_take(void *ctx, const struct frame *frame) {
 }
 
 /* ---- the end ---- */
-
-bool target_attrs(struct target *target, const struct dataset *from) {
-    holdall_error error;
-    bool good = true;
-    for (uint32_t i = 0; good && i < dataset_attrs(from); i++) {
-        size_t n;
-        const char *name = dataset_attr_name(from, i);
-        char *value = dataset_attr(from, name, &n);
-        holdall_status status = -1;
-        if (value) {
-            status = target->table ? holdall_table_attr_set(target->table, name, value, n, &error)
-                                   : holdall_array_attr_set(target->array, name, value, n, &error);
-        }
-        good = value && (status >= 0 || status == HOLDALL_E_UNSUPPORTED || status == HOLDALL_E_ARGUMENT);
-        if (value && !good) complain_error(target->path, &error, "");
-        if (good && status < 0) note("%s: attribute '%s' is not in there", target->path, name);
-        free(value);
-    }
-    return good;
-}
 
 bool target_commit(struct target *target) {
     holdall_error error;

@@ -6,7 +6,6 @@
 #ifndef TARGET_H
 #define TARGET_H
 
-#include "dataset.h"
 #include "frame.h"
 #include "text.h"
 
@@ -29,8 +28,6 @@ bool target_create(struct target *target, const struct frame *frame, const char 
 bool target_append(struct target *target, const struct frame *frame, holdall_table *table, const char *path);
 /* A rows_fn. */
 bool target_take(void *target, const struct frame *frame);
-/* Sets the attributes of a dataset, but those that it has no place for: of these it tells. */
-bool target_attrs(struct target *target, const struct dataset *from);
 bool target_commit(struct target *target);
 void target_close(struct target *target);
 

@@ -5,7 +5,7 @@
 #include "report.h"
 #include "utf8.h"
 
-#include <stdint.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,6 +60,16 @@ void text_json(struct text *text, const char *bytes, size_t n) {
         }
     }
     text_char(text, '"');
+}
+
+void text_tuple(struct text *text, const uint64_t *numbers, uint32_t count) {
+    char number[32];
+    text_char(text, '(');
+    for (uint32_t i = 0; i < count; i++) {
+        snprintf(number, sizeof number, "%s%" PRIu64, i ? ", " : "", numbers[i]);
+        text_words(text, number);
+    }
+    text_words(text, count == 1 ? ",)" : ")");
 }
 
 char *text_take(struct text *text) {

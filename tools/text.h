@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct text {
     char *bytes;
@@ -20,6 +21,8 @@ void text_words(struct text *text, const char *words);
 void text_char(struct text *text, char c);
 /* As a JSON string with its quotes; what is not UTF-8 becomes \xNN, as text. */
 void text_json(struct text *text, const char *bytes, size_t n);
+/* Numbers as a tuple of Python's: "(3,)", "(3, 2)". */
+void text_tuple(struct text *text, const uint64_t *numbers, uint32_t count);
 /* The text with a NUL behind it, to be freed; NULL: no memory, which has been said. */
 char *text_take(struct text *text);
 void text_free(struct text *text);

@@ -217,6 +217,11 @@ impl Array {
         self.content.file.attr_set(name, json)
     }
 
+    /// Removes a named value, if it is there.
+    pub fn attr_remove(&mut self, name: &str) -> Result<()> {
+        self.content.file.attr_remove(name)
+    }
+
     // ---- reading and writing
 
     /// Reads the items `start[d]`, `start[d] + step[d]`, ... (`count[d]` of them) of each dimension `d`; no steps: 1.

@@ -1,0 +1,19 @@
+/*
+ * Attributes go from one container into another: those of datasets each have a name; an array in a file of Bloscpack has
+ * them as members of its metadata, beside what makes it an array.
+ *
+ * Whatever fails here, and what has no place, has been said on stderr when the function returns.
+ */
+#ifndef ATTRS_H
+#define ATTRS_H
+
+#include "dataset.h"
+
+/* Into the metadata of an array in a file, as a member "attrs", which the next commit writes. */
+bool attrs_to_metadata(const struct dataset *from, holdall_array *to, const char *path);
+/* From the metadata of an array in a file, to a dataset. */
+bool attrs_from_metadata(const holdall_array *from, holdall_array *to, const char *path);
+/* From one dataset to another, of which one of both is given. */
+bool attrs_copy(const struct dataset *from, holdall_table *table, holdall_array *array, const char *path);
+
+#endif
