@@ -116,3 +116,44 @@ bool attrs_copy(const struct dataset *from, holdall_table *table, holdall_array 
     }
     return good;
 }
+
+/* ---- columns ---- */
+
+/* A column as a dataset, to be read. */
+static struct dataset column_of(const struct dataset *table, uint32_t i) {
+    return (struct dataset){.path = table->path, .array = (holdall_array *)holdall_table_column(table->table, i)};
+}
+
+static bool copy_column(const struct dataset *column, const char *path, const holdall_options *options) {
+    holdall_array *array = NULL;
+    holdall_error error;
+    bool good = holdall_array_open(path, HOLDALL_APPEND, options, &array, &error) >= 0 || fail(path, &error);
+    good = good && attrs_copy(column, NULL, array, path) && (holdall_array_commit(array, &error) >= 0 || fail(path, &error));
+    holdall_array_close(array);
+    return good;
+}
+
+bool attrs_copy_columns(const struct dataset *from, const char *path, const holdall_options *options) {
+    bool good = true;
+    for (uint32_t i = 0; good && i < holdall_table_columns(from->table); i++) {
+        const struct dataset column = column_of(from, i);
+        struct text name = {.bytes = NULL};
+        if (dataset_attrs(&column) == 0) continue;
+        text_words(&name, path);
+        text_char(&name, '/');
+        text_words(&name, holdall_table_column_name(from->table, i));
+        char *below = text_take(&name);
+        good = below && copy_column(&column, below, options);
+        free(below);
+    }
+    return good;
+}
+
+uint64_t attrs_count(const struct dataset *dataset) {
+    uint64_t count = dataset_attrs(dataset);
+    for (uint32_t i = 0; i < holdall_table_columns(dataset->table); i++) {
+        const struct dataset column = column_of(dataset, i);
+        count += dataset_attrs(&column);
+    }
+    return count;
+}

@@ -9,6 +9,7 @@
 #include "files.h"
 #include "frame_print.h"
 #include "load.h"
+#include "options.h"
 #include "report.h"
 #include "schunks.h"
 #include "signals.h"
@@ -78,12 +79,30 @@ static bool add_attrs(struct rows *rows, bool file) {
     return attrs_to_metadata(rows->dataset, target->array, target->path) && target_commit(target);
 }
 
+/* Those of columns, which are opened one by one for that. */
+static bool add_column_attrs(struct rows *rows) {
+    struct target *target = &rows->target;
+    struct dataset *from = rows->dataset;
+    uint64_t lost = from && from->table ? attrs_count(from) - dataset_attrs(from) : 0;
+    if (lost == 0) return true;
+    if (!target->table) {
+        if (!rows->args->quiet) note("%s: it has no place for %" PRIu64 " attribute%s of columns", target->path, lost, plural(lost));
+        return true;
+    }
+    holdall_table_close(target->table); /* one writer at a time */
+    target->table = NULL;
+    holdall_options *options = new_options();
+    bool good = options && set_commit_options(options, rows->args) && attrs_copy_columns(from, target->path, options);
+    holdall_options_free(options);
+    return good;
+}
+
 static bool to_container(struct rows *rows, holdall_format format) {
     struct target *target = &rows->target;
     bool file = format == HOLDALL_FORMAT_BLOSCPACK;
     return target_create(target, &rows->frame, rows->args->operands[1], format, rows->count, rows->args) &&
            each(rows, target_take, target) && (file || add_attrs(rows, false)) && !stopped && target_commit(target) &&
-           (!file || add_attrs(rows, true));
+           (!file || add_attrs(rows, true)) && add_column_attrs(rows);
 }
 
 static bool print(struct rows *rows, int64_t as) {
@@ -99,9 +118,9 @@ static bool to_file(struct rows *rows, int64_t as) {
     bool written = put_back();
     if (!written) complain_errno(path);
     good = output_close(&out, good && written && !stopped, rows->args->replace) && good && written;
-    uint32_t lost = rows->dataset ? dataset_attrs(rows->dataset) : 0;
+    uint64_t lost = rows->dataset ? attrs_count(rows->dataset) : 0;
     if (good && lost > 0 && !rows->args->quiet) {
-        note("%s: a file of this format has no place for %" PRIu32 " attribute%s", path, lost, plural(lost));
+        note("%s: a file of this format has no place for %" PRIu64 " attribute%s", path, lost, plural(lost));
     }
     return good;
 }

@@ -58,6 +58,11 @@ impl Content {
         }
     }
 
+    /// Bytes that its file may make a call allocate.
+    pub fn memory_limit(&self) -> u64 {
+        self.memory_limit
+    }
+
     /// Bytes.
     pub fn nbytes(&self) -> u64 {
         self.len

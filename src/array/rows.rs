@@ -186,6 +186,11 @@ impl Array {
         self.content.file.cbytes()
     }
 
+    /// Bytes that its file may make a call allocate.
+    pub fn memory_limit(&self) -> u64 {
+        self.content.memory_limit()
+    }
+
     /// What holds it.
     pub fn store(&self) -> &dyn Store {
         &*self.content.file
@@ -424,6 +429,12 @@ impl Array {
             self.shape_changed = false;
         }
         Ok(())
+    }
+}
+
+impl AsRef<Array> for Array {
+    fn as_ref(&self) -> &Array {
+        self
     }
 }
 

@@ -24,7 +24,7 @@ IO_READ, IO_MAP = 0, 1
 OPTIONS = dict(
     threads=1, memory_limit=2, io=3, verify=4, skip_damaged=5, durability=6, lock=7, codec=8, level=9,
     filters=10, chunk_bytes=11, block_bytes=12, checksum=13, dictionary=14, expected_rows=16, offsets=19, spare_chunks=20, spare_bytes=21,
-    format_version=22, limits=23, limits_cache=24, shards=25,
+    format_version=22, limits=23, limits_cache=24, shards=25, arrow_binary=27,
 )  # fmt: skip
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -99,7 +99,19 @@ CALLS = {
     "array_copy": (STATUS, P, c.c_char_p, c.c_int32, c.c_int32, P, P, P, ERR),
     "array_resize": (STATUS, P, P, ERR),
     "array_commit": (STATUS, P, ERR),
+    "array_attr_get": (STATUS, P, c.c_char_p, c.POINTER(P), c.POINTER(SIZE), ERR),
     "array_attr_set": (STATUS, P, c.c_char_p, c.c_char_p, SIZE, ERR),
+    "table_open": (STATUS, c.c_char_p, c.c_int32, P, c.POINTER(P), ERR),
+    "table_create": (STATUS, c.c_char_p, c.c_int32, c.c_int32, c.c_uint32, P, P, P, c.POINTER(P), ERR),
+    "table_close": (None, P),
+    "table_rows": (U64, P),
+    "table_columns": (c.c_uint32, P),
+    "table_column_name": (c.c_char_p, P, c.c_uint32),
+    "table_append": (STATUS, P, U64, P, P, ERR),
+    "table_commit": (STATUS, P, ERR),
+    "table_to_arrow": (STATUS, P, U64, U64, U64, P, ERR),
+    "table_append_arrow": (STATUS, P, P, ERR),
+    "bag_to_arrow": (STATUS, P, U64, U64, U64, P, ERR),
     "bag_open": (STATUS, c.c_char_p, P, c.POINTER(P), ERR),
     "bag_slice": (STATUS, P, U64, c.c_int64, U64, c.POINTER(P), ERR),
     "bag_close": (None, P),
@@ -253,6 +265,10 @@ class Bag(Handle):
         call("bag_checksum", self._handle, sum, self._room, len(self._room), c.byref(n))
         return c.string_at(self._room, n.value)
 
+    def to_arrow(self, stream, first=0, n=None, batch=0):
+        """stream: the address of a struct ArrowArrayStream."""
+        call("bag_to_arrow", self._handle, first, len(self) - first if n is None else n, batch, stream)
+
 
 class Records(list):
     """The records of a batch; `damaged` are the places of those that were skipped."""
@@ -391,8 +407,10 @@ def _numbers(kind, values):
 
 
 class Array(Handle):
-    """An open array of bytes: what is read and written are the items, packed, in C order."""
+    """An open array of bytes: what is read and written are the items, packed, in C order. `damaged`: did the last read
+    skip any?"""
 
+    damaged = False
     close_name = "holdall_array_close"
 
     def __init__(self, path, mode=READ, **options):
@@ -421,7 +439,8 @@ class Array(Handle):
         for k in count:
             n *= k
         dst = c.create_string_buffer(max(n, 1))
-        call(name, self._handle, *arguments, dst, *([None] if name == "array_read" else []), n)
+        status = call(name, self._handle, *arguments, dst, *([None] if name == "array_read" else []), n)
+        self.damaged = status == NOT_FOUND
         return c.string_at(dst, n)
 
     def read(self, start, count, step):
@@ -447,6 +466,13 @@ class Array(Handle):
     def remove(self, axis, at, count):
         call("array_remove", self._handle, axis, at, count)
 
+    def attr_get(self, name):
+        """The value as it is stored, or None."""
+        value, n = P(), SIZE()
+        if call("array_attr_get", self._handle, name.encode(), c.byref(value), c.byref(n)) == NOT_FOUND:
+            return None
+        return c.string_at(value, n.value)
+
     def attr_set(self, name, value):
         call("array_attr_set", self._handle, name.encode(), value, len(value))
 
@@ -459,6 +485,51 @@ class Array(Handle):
 
     def commit(self):
         call("array_commit", self._handle)
+
+
+class Table(Handle):
+    """An open table; `Table.create` makes one."""
+
+    close_name = "holdall_table_close"
+
+    def __init__(self, path, mode=READ, **options):
+        out = P()
+        with Options(**options) as o:
+            call("table_open", os.fsencode(path), mode, o, c.byref(out))
+        super().__init__(out)
+
+    @classmethod
+    def create(cls, path, columns, mode=NEW, format=FORMAT_BCOLZ, **options):
+        """columns: names and dtypes."""
+        out = P()
+        names, dtypes = ((c.c_char_p * len(columns))(*[column[i].encode() for column in columns]) for i in (0, 1))
+        with Options(**options) as o:
+            call("table_create", os.fsencode(path), mode, format, len(columns), names, dtypes, o, c.byref(out))
+        table = cls.__new__(cls)
+        Handle.__init__(table, out)
+        return table
+
+    def __len__(self):
+        return _lib.holdall_table_rows(self._handle)
+
+    @property
+    def names(self):
+        return [_lib.holdall_table_column_name(self._handle, i).decode() for i in range(_lib.holdall_table_columns(self._handle))]
+
+    def append(self, rows, columns):
+        """columns: the bytes of each."""
+        bytes = (c.c_char_p * len(columns))(*columns)
+        call("table_append", self._handle, rows, bytes, _numbers(SIZE, [len(column) for column in columns]))
+
+    def to_arrow(self, stream, first=0, rows=None, batch=0):
+        """stream: the address of a struct ArrowArrayStream."""
+        call("table_to_arrow", self._handle, first, len(self) - first if rows is None else rows, batch, stream)
+
+    def append_arrow(self, stream):
+        call("table_append_arrow", self._handle, stream)
+
+    def commit(self):
+        call("table_commit", self._handle)
 
 
 class Verified:
@@ -499,7 +570,7 @@ def compile_c(source, folder, *flags):
     out = pathlib.Path(folder) / pathlib.Path(source).stem
     cc = os.environ.get("CC", "gcc").split()
     warnings = ["-std=gnu11", "-Wall", "-Wextra", "-Werror"]
-    command = [*cc, *warnings, "-O2", *flags, f"-I{ROOT / 'include'}", source, "-o", out, at, f"-Wl,-rpath,{at.parent}"]
+    command = [*cc, *warnings, "-O2", "-pthread", *flags, f"-I{ROOT / 'include'}", source, "-o", out, at, f"-Wl,-rpath,{at.parent}"]
     subprocess.run(list(map(str, command)), check=True)
     return out
 
