@@ -56,7 +56,14 @@ char *frame_dtype(const struct frame *frame) {
 
 /* ---- rows ---- */
 
-static bool print_header(struct printer *printer, const struct frame *frame) {
+static bool flush(struct printer *printer) {
+    if (printer->text.failed) return complain("out of memory"), false;
+    bool good = put_bytes(printer->text.bytes, printer->text.n);
+    printer->text.n = 0;
+    return good;
+}
+
+static void print_header(struct printer *printer, const struct frame *frame) {
     struct text *text = &printer->text;
     for (size_t i = 0; i < frame->count; i++) {
         const char *name = frame->columns[i].name;
@@ -68,12 +75,14 @@ static bool print_header(struct printer *printer, const struct frame *frame) {
         }
     }
     text_char(text, '\n');
-    return true;
 }
 
 bool printer_begin(struct printer *printer, const struct frame *frame, int64_t format, uint64_t rows) {
     *printer = (struct printer){.format = format, .names = !frame->bare};
-    if (format == FORMAT_CSV && printer->names) return print_header(printer, frame);
+    if (format == FORMAT_CSV && printer->names) {
+        print_header(printer, frame);
+        return flush(printer);
+    }
     if (format != FORMAT_NPY) return true;
     char *dtype = frame_dtype(frame);
     bool good = dtype && npy_put_header(dtype, false, 1, &rows);
@@ -138,13 +147,6 @@ static void put_row(struct printer *printer, const struct frame *frame, uint64_t
         cell_put_json(text, type, frame->columns[0].bytes + row * type->size);
     }
     text_char(text, '\n');
-}
-
-static bool flush(struct printer *printer) {
-    if (printer->text.failed) return complain("out of memory"), false;
-    bool good = put_bytes(printer->text.bytes, printer->text.n);
-    printer->text.n = 0;
-    return good;
 }
 
 bool printer_take(void *ctx, const struct frame *frame) {

@@ -30,19 +30,6 @@ static const char *put_whole(const struct type *type, const struct numeral *n, u
     return NULL;
 }
 
-/* The bits of a number of 16 bits, rounded to the nearest, of two to the even one. */
-static uint64_t half_bits(double value) {
-    uint64_t sign = signbit(value) ? 0x8000 : 0;
-    double size = fabs(value);
-    if (isnan(value)) return 0x7e00;
-    if (size >= 65520) return sign | 0x7c00;
-    int exponent;
-    frexp(size, &exponent);
-    exponent = exponent < -13 ? -13 : exponent; /* of those that are nearly zero */
-    double fraction = nearbyint(ldexp(size, 11 - exponent));
-    return sign | (uint64_t)(fraction + (exponent + 13) * 1024.0);
-}
-
 static const char *put_double(const struct type *type, size_t size, double value, unsigned char *to) {
     uint64_t bits = 0;
     float narrow = (float)value;
@@ -53,7 +40,7 @@ static const char *put_double(const struct type *type, size_t size, double value
         memcpy(&low, &narrow, sizeof narrow);
         bits = low;
     } else if (size == 2) {
-        bits = half_bits(value);
+        bits = number_half(value);
     } else {
         return "is for a type that is not read from text";
     }

@@ -37,9 +37,14 @@ static size_t find(struct load *load, const char *name, size_t n) {
 
 static bool refuse(const struct load *load, uint64_t line, size_t column, const char *value, size_t n, const char *why) {
     const struct column *c = &load->frame->columns[column];
-    int shown = n > 60 ? 60 : (int)n;
-    complain("%s: line %" PRIu64 ", column '%s': '%.*s%s' %s (%s)", load->in->name, line, c->name, shown, value,
-             n > 60 ? "..." : "", why, c->dtype);
+    struct text shown = {.bytes = NULL};
+    text_json(&shown, value, n > 60 ? 60 : n);
+    char *words = text_take(&shown);
+    if (words) {
+        complain("%s: line %" PRIu64 ", column '%s': %s%s %s (%s)", load->in->name, line, c->name, words, n > 60 ? "..." : "", why,
+                 c->dtype);
+    }
+    free(words);
     return false;
 }
 

@@ -62,8 +62,21 @@ double number_float(uint64_t bits, size_t size) {
     return narrow;
 }
 
+uint64_t number_half(double value) {
+    uint64_t sign = signbit(value) ? 0x8000 : 0;
+    double size = fabs(value);
+    if (isnan(value)) return 0x7e00;
+    if (size >= 65520) return sign | 0x7c00;
+    int exponent;
+    frexp(size, &exponent);
+    exponent = exponent < -13 ? -13 : exponent; /* of those that are nearly zero */
+    double fraction = nearbyint(ldexp(size, 11 - exponent));
+    return sign | (uint64_t)(fraction + (exponent + 13) * 1024.0);
+}
+
 /* Is it the same number again? */
 static bool gives(const char *text, size_t size, double value) {
+    if (size == 2) return number_half(strtod(text, NULL)) == number_half(value);
     return size == 8 ? strtod(text, NULL) == value : strtof(text, NULL) == (float)value;
 }
 
@@ -87,7 +100,9 @@ char *number_text(char *to, size_t size, double value) {
     if (isnan(value)) return strcpy(to, "nan");
     if (isinf(value)) return strcpy(to, value < 0 ? "-inf" : "inf");
     if (put_short(to, size, value)) return to;
-    int digits = size == 8 ? 15 : size == 4 ? 6 : 3, most = size == 8 ? 17 : 9;
+    /* so many digits are always those of one number alone, but those that are nearly zero have less */
+    bool tiny = fabs(value) < (size == 8 ? 1e-300 : 1e-37);
+    int digits = tiny || size == 2 ? 1 : size == 8 ? 15 : 6, most = size == 8 ? 17 : 9;
     do {
         snprintf(to, NUMBER_TEXT, "%.*g", digits, value);
     } while (digits++ < most && !gives(to, size, value));

@@ -110,14 +110,19 @@ static bool print(struct rows *rows, int64_t as) {
     return printer_begin(&rows->printer, &rows->frame, formats[as], rows->count) && each(rows, printer_take, &rows->printer);
 }
 
-static bool to_file(struct rows *rows, int64_t as) {
+static bool print_into(struct rows *rows, int64_t as) {
     const char *path = rows->args->operands[1];
     struct output out;
     if (!output_open(&out, path, rows->args->replace)) return false;
     bool good = put_into(out.fd) && print(rows, as);
     bool written = put_back();
     if (!written) complain_errno(path);
-    good = output_close(&out, good && written && !stopped, rows->args->replace) && good && written;
+    return output_close(&out, good && written && !stopped, rows->args->replace) && good && written;
+}
+
+static bool to_file(struct rows *rows, int64_t as) {
+    const char *path = rows->args->operands[1];
+    bool good = strcmp(path, "-") == 0 ? print(rows, as) || put_failed() : print_into(rows, as);
     uint64_t lost = rows->dataset ? attrs_count(rows->dataset) : 0;
     if (good && lost > 0 && !rows->args->quiet) {
         note("%s: a file of this format has no place for %" PRIu64 " attribute%s", path, lost, plural(lost));
@@ -137,7 +142,7 @@ static int run(struct rows *rows, int64_t as) {
     target_close(&rows->target);
     frame_free(&rows->frame);
     if (!good && stopped) die_of_signal();
-    return good && !damaged ? DONE : FAILED;
+    return put_end(good && !damaged ? DONE : FAILED);
 }
 
 /* ---- the ways ---- */
