@@ -194,7 +194,10 @@ typedef struct holdall_error {
 #define HOLDALL_OPT_CHECKSUM 13
 /* Bytes: a zstd dictionary, trained or any content. What was written with one is read with the same. */
 #define HOLDALL_OPT_DICTIONARY 14
-/* bcolz: rows that the dataset is going to have, about, by which the length of its chunks is chosen. Default: those that it
+/* Bytes, for a dataset: those of an item, or of a row, which are where nothing is written: what it is created with and what
+ * it grows by (bcolz and BLZ: `dflt`). Default: zeros. See holdall_array_fill_set(). */
+#define HOLDALL_OPT_FILL 15
+/* Datasets: rows that one is going to have, about, by which the length of its chunks is chosen. Default: those that it
  * is created with. */
 #define HOLDALL_OPT_EXPECTED_ROWS 16
 /* HOLDALL_FORMAT_BLZ_PAPER: chunks of a superchunk, each of which is a file, 1 to 1,048,576. A commit writes each one anew
@@ -1062,7 +1065,8 @@ holdall_status holdall_array_copy(const holdall_array *array,
                                   const holdall_options *options,
                                   holdall_error *err);
 
-/* Gives the array another shape, of ndim values, from the next commit on: what is beyond goes, what is new is zeros. What
+/* Gives the array another shape, of ndim values, from the next commit on: what is beyond goes, what is new is zeros, or what
+ * holdall_array_fill() gives. What
  * holdall_array_insert() says of its costs holds for each dimension that differs; zeros for any but the slowest take as
  * much memory as they are. On failure it may have a shape on the way, with no commit of it. */
 HOLDALL_API
@@ -1086,6 +1090,17 @@ holdall_status holdall_array_fill(const holdall_array *array,
                                   const void **value,
                                   size_t *n,
                                   holdall_error *err);
+
+/* Sets that value, from the next commit on: what is there stays, and what the array grows by is this. src: `size` bytes,
+ * those of an item, or of a row; 0: zeros. What a structure has between its fields, and the bits of what is no number, do
+ * not come back. HOLDALL_E_UNSUPPORTED: arrays in Bloscpack files have none; long doubles and imaginary parts, which those
+ * files cannot tell of. HOLDALL_E_ARGUMENT: another size, or characters that are none. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_array_fill_set(holdall_array *array,
+                                      const void *src,
+                                      size_t size,
+                                      holdall_error *err);
 
 /* An item of an array of Python's objects (dtype "object" or "O", one dimension, itemsize 0): its bytes as Python
  * has pickled them, which nothing here looks into. Whoever unpickles them runs what their writer wanted to be run. dst NULL

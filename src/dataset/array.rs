@@ -189,11 +189,10 @@ impl ArrayFile {
         self.edit().into_iter().for_each(|e| e.waiting = Vec::new());
     }
 
-    /// Chunks of the last commit; none before the first.
-    pub fn committed_chunks(&mut self) -> Option<u64> {
-        let chunk = self.chunk_bytes();
+    /// Files with chunks of the last commit; none before the first.
+    pub fn committed_files(&mut self) -> Option<u64> {
         let first = self.writer.as_ref().is_none_or(Writer::is_first);
-        self.edit().filter(|_| !first).map(|e| e.committed.div_ceil(chunk))
+        self.edit().filter(|_| !first).map(|e| e.committed.div_ceil(e.unit))
     }
 
     /// The small files that a commit has to write.
@@ -420,6 +419,21 @@ impl Store for ArrayFile {
         let Meta { dflt, array, .. } = &self.meta;
         let made = parallel::made(&self.fill, || fill::bytes(dflt, &array.dtype.item, self.meta.row(), self.how.memory_limit));
         made.as_ref().map(Option::as_deref).map_err(|e| e.clone().within(&self.name))
+    }
+
+    fn fill_set(&mut self, value: &[u8]) -> Result<()> {
+        self.writer()?;
+        let (item, row) = (&self.meta.array.dtype.item, self.meta.row());
+        let each = matches!(self.meta.dflt, Value::Array(_)) || (self.meta.has("bparams") && !self.meta.has("cparams"));
+        let new = create::dflt(value, item, row, each)?;
+        let bytes = fill::bytes(&new, item, row, self.how.memory_limit)?;
+        if let Items::Whole(chunks) = &mut self.items {
+            chunks.fill = bytes.as_deref().map(Arc::from);
+        }
+        self.fill = OnceLock::from(Ok(bytes));
+        self.meta.set_dflt(new);
+        self.writer()?.storage_changed = true;
+        Ok(())
     }
 
     fn write(&mut self, at: u64, src: &[u8]) -> Result<()> {

@@ -9,6 +9,7 @@ use super::edit::{Edit, Names};
 use super::meta::Meta;
 use super::place::Place;
 use super::superchunks::{self, Superchunks};
+use crate::array::store::repeat;
 use crate::blosc;
 use crate::checksum::Sum;
 use crate::error::{Error, Result, Status, fail};
@@ -87,7 +88,7 @@ pub struct Chunks {
     /// What waits for a commit, where it may be changed.
     pub(super) edit: Option<Box<Edit>>,
     has_objects: bool,
-    fill: Option<Arc<[u8]>>,
+    pub(super) fill: Option<Arc<[u8]>>,
     how: How,
 }
 
@@ -308,7 +309,7 @@ impl Chunks {
     }
 
     fn fill(&self, at: u64, dst: &mut [u8]) {
-        fill(self.fill.as_deref(), at, dst);
+        repeat(self.fill.as_deref(), at, dst);
     }
 
     /// The bytes of the object in a chunk.
@@ -375,19 +376,6 @@ impl Chunks {
             }
         };
         read().map_err(|e| self.named(chunk, e))
-    }
-}
-
-/// Puts a default value, one item behind the other, where content is missing that begins at `at`.
-pub fn fill(value: Option<&[u8]>, at: u64, dst: &mut [u8]) {
-    match value {
-        Some(value) if !value.is_empty() => {
-            let skip = (at % value.len() as u64) as usize;
-            for (to, from) in dst.iter_mut().zip(value.iter().cycle().skip(skip)) {
-                *to = *from;
-            }
-        }
-        _ => dst.fill(0),
     }
 }
 

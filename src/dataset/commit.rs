@@ -57,6 +57,8 @@ pub struct Writer {
     pub(super) storage_changed: bool,
     pub(super) attrs_changed: bool,
     pub(super) shape_changed: bool,
+    /// Chunks got their names, which may not be durable.
+    data_changed: bool,
 }
 
 /// May a journal name this file: one of an array, or of a column of a table?
@@ -149,6 +151,7 @@ impl Writer {
             storage_changed: is_new,
             attrs_changed: is_new,
             shape_changed: is_new,
+            data_changed: false,
         })
     }
 
@@ -323,20 +326,26 @@ impl Part<'_> {
         let mut named = 0;
         let renamed = edit.waiting.iter_mut().try_for_each(|(unit, second)| {
             let to = if grows { names.own(*unit) } else { names.waiting(*unit, false) };
-            if grows || *second {
-                place.folder().rename(&place.name(&names.waiting(*unit, *second)), &place.name(&to))?;
+            let from = place.name(&names.waiting(*unit, *second));
+            let done = if grows || *second { place.folder().rename(&from, &place.name(&to)) } else { Ok(()) };
+            // what has failed may have been done all the same
+            if done.is_ok() || !place.folder().exists(&from).unwrap_or(true) {
+                (*second, named) = (false, named + 1);
             }
-            (*second, named) = (false, named + 1);
-            Ok(())
+            done
         });
         if grows {
             edit.waiting.drain(..named);
         }
+        let swapped = edit.waiting.iter().map(|(unit, _)| format!("data/{}", names.own(*unit))).collect();
+        let writer = self.file.writer()?;
+        writer.data_changed |= grows && named > 0;
         renamed?;
-        if grows && named > 0 && durable {
+        if writer.data_changed && durable {
             place.sync()?;
         }
-        Ok(edit.waiting.iter().map(|(unit, _)| format!("data/{}", names.own(*unit))).collect())
+        writer.data_changed = false;
+        Ok(swapped)
     }
 
     /// The small files are not wanted.
@@ -385,7 +394,9 @@ fn remove_others(place: &Place, names: Names, count: u64) {
 /// Removes the files of an array that is none any more, and its folder. Without it `sizes` and `storage` must be gone.
 pub fn remove_array(place: &Place, chunks: u64) {
     let there = if place.folder().is_foreign() { chunks } else { 0 };
-    (0..there).for_each(|i| _ = place.folder().remove_if_there(&place.name(&format!("data/{}", Names::One.own(i)))));
+    for name in (0..there).flat_map(|i| [Names::One.own(i), Names::Many.own(i)]) {
+        let _ = place.folder().remove_if_there(&place.name(&format!("data/{name}")));
+    }
     remove_others(place, Names::One, 0);
     remove_folders(place);
 }
