@@ -168,6 +168,7 @@ bool array_print(const struct args *args, struct source *source, const holdall_a
     struct job job = {.source = source, .array = array, .sink = to_stdout};
     struct numbers_out numbers;
     struct span rows;
+    if (args->format == FORMAT_ARROW) return complain("%s: --format arrow is for tables", source->path), false;
     if (args->format == FORMAT_CSV || args->format == FORMAT_JSONL) return print_rows(args, source, array);
     if (!set_box(&job, args, &rows)) return false;
     if (args->format == FORMAT_TEXT) {

@@ -2,12 +2,14 @@
  * holdall cat of datasets: rows of a table, items of an array, or objects of Python's as it has pickled them.
  */
 #include "arrays.h"
+#include "arrow.h"
 #include "dataset.h"
 #include "frame_print.h"
 #include "report.h"
 #include "tool.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Python's objects, as it has pickled them, one behind the other: whoever wants to may unpickle them from that. */
 static bool print_objects(const struct args *args, const char *path, const holdall_array *array) {
@@ -38,6 +40,29 @@ static bool print_objects(const struct args *args, const char *path, const holda
     return good;
 }
 
+/* Rows as Arrow's stream has them: one behind the other. */
+static bool print_arrow(const struct frame *frame, const struct selection *rows, const holdall_table *table) {
+    struct ArrowArrayStream stream;
+    holdall_error error;
+    const char *path = frame->source.path;
+    uint32_t *columns = calloc(frame->count + 1, sizeof *columns);
+    bool good = columns != NULL;
+    if (!columns) complain("out of memory");
+    for (size_t i = 0; good && i < frame->count; i++) {
+        while (strcmp(holdall_table_column_name(table, columns[i]), frame->columns[i].name) != 0) columns[i]++;
+    }
+    if (good && (rows->list || rows->span.step != 1)) {
+        good = (complain("%s: --format arrow takes rows that stand side by side, --rows A:B", path), false);
+    } else if (good && holdall_table_to_arrow(table, rows->span.start, rows->span.count, 0, &stream, &error) < 0) {
+        good = (complain_error(path, &error, ""), false);
+    } else if (good) {
+        good = arrow_print(&stream, path, columns, (uint32_t)frame->count);
+        stream.release(&stream);
+    }
+    free(columns);
+    return good;
+}
+
 static bool print_table(const struct args *args, struct dataset *dataset, bool *damaged) {
     struct frame frame = {.source = {.path = dataset->path}};
     struct printer printer = {.format = FORMAT_CSV};
@@ -47,8 +72,12 @@ static bool print_table(const struct args *args, struct dataset *dataset, bool *
         return complain("%s: --format text prints one array of numbers, this is a table", dataset->path), false;
     }
     bool good = frame_of_table(&frame, dataset->table, args->columns) &&
-                select_rows(&rows, args, dataset->path, holdall_table_rows(dataset->table)) &&
-                printer_begin(&printer, &frame, format, rows.count) && frame_each(&frame, &rows, printer_take, &printer);
+                select_rows(&rows, args, dataset->path, holdall_table_rows(dataset->table));
+    if (good && format == FORMAT_ARROW) {
+        good = print_arrow(&frame, &rows, dataset->table);
+    } else if (good) {
+        good = printer_begin(&printer, &frame, format, rows.count) && frame_each(&frame, &rows, printer_take, &printer);
+    }
     *damaged = frame.source.damaged;
     printer_free(&printer);
     free(rows.list);

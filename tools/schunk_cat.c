@@ -99,6 +99,7 @@ static bool print_npy_header(const struct job *job) {
 
 static bool print_content(struct job *job) {
     uint64_t nbytes = holdall_schunk_nbytes(job->source->schunk);
+    if (job->args->format == FORMAT_ARROW) return complain("%s: --format arrow is for tables", job->source->path), false;
     if (job->args->format > FORMAT_NPY) {
         complain("%s: --format %s prints values; what the items are is known of arrays only", job->source->path,
                  (const char *const[]){"text", "csv", "jsonl"}[job->args->format - FORMAT_TEXT]);

@@ -14,13 +14,17 @@ import os
 import random
 import shutil
 import struct
-import subprocess
 import tarfile
-import time
 import unittest
 import zipfile
 
-from test_cli import FIXTURES, Base, datasets, run
+try:
+    import pyarrow
+    import pyarrow.ipc
+except ImportError:
+    pyarrow = None
+
+from test_cli import Base, datasets, run
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WEATHER = os.path.join(HERE, "..", "..", "examples", "data", "nyc-weather-2013.csv")
@@ -87,6 +91,27 @@ class Cat(Tables):
         self.assertEqual(data, self.good("cat", "--format", "raw", "t"))
         self.assertEqual(self.good("sum", "t"), hashlib.sha256(data).hexdigest().encode() + b"  t\n")
         self.assertEqual(npy(self.good("cat", "--format", "npy", "--rows", "1", "--columns", "n", "t"))[1], struct.pack("<q", -2))
+
+    def test_arrow(self):
+        out = self.good("cat", "--format", "arrow", "--rows", "1:", "--columns", "n,name", "t")
+        self.assertTrue(out.startswith(b"\xff\xff\xff\xff") and out.endswith(b"\xff\xff\xff\xff\0\0\0\0"))
+        self.assertEqual(len(out) % 8, 0)
+        self.assertIn(struct.pack("<2q", -2, 3), out)
+        self.assertIn(b"bobc, d", out)
+        self.assertIn("side by side", self.bad("cat", "--format", "arrow", "--rows", "::2", "t")[0])
+        self.assertIn("for tables", self.bad("cat", "--format", "arrow", "t/n")[0])
+
+    @unittest.skipUnless(pyarrow, "no pyarrow")
+    def test_arrow_by_pyarrow(self):
+        self.convert(b"s,t,v,b,o\nx,2013-01-01T10:00:00Z,\"[1,2]\",1,\"{\"\"a\"\":1}\"\n\u00e9,NA,\"[3,4]\",0,\"{\"\"a\"\":2}\"\n".replace(b"\\u00e9", b"\xc3\xa9"), "u", "--dtypes",
+                     "t=M8[us],v=('<f4',(2,)),b=?,o=[('a','<i2')]")
+        for path in ("t", "u"):
+            table = pyarrow.ipc.open_stream(self.good("cat", "--format", "arrow", path)).read_all()
+            table.validate(full=True)
+            rows = json.loads(json.dumps(table.to_pylist(), default=lambda x: x.isoformat()))
+            self.assertEqual(json.loads(json.dumps(rows).replace("NaN", "null").replace("10:00:00", "10:00:00.000000")), self.objects(path))
+        table = pyarrow.ipc.open_stream(self.good("cat", "--format", "arrow", "--rows", "1:1", "t")).read_all()
+        self.assertEqual((table.num_rows, table.column_names), (0, ["name", "n", "x", "ok"]))
 
     def test_columns_are_arrays(self):
         self.assertEqual(self.good("cat", "t/n"), struct.pack("<3q", 1, -2, 3))
