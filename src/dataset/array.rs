@@ -161,7 +161,7 @@ impl ArrayFile {
 
     pub(super) fn edit(&mut self) -> Option<&mut Edit> {
         match &mut self.items {
-            Items::Whole(chunks) => chunks.edit.as_deref_mut(),
+            Items::Whole(chunks) => chunks.editing(),
             _ => None,
         }
     }

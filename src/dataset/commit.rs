@@ -209,10 +209,13 @@ pub fn commit(file: &mut ArrayFile) -> Result<()> {
 /// this order.
 pub fn commit_all(site: &Site, files: &mut [&mut ArrayFile], beside: Option<&Beside>) -> Result<()> {
     site.check()?;
+    let threads = files.iter().map(|file| file.file_threads()).min().unwrap_or(1);
+    each(files, threads, |file| {
+        file.flush()?;
+        file.writer()?.still_ours()
+    })?;
     let mut parts = Vec::new();
     for file in files.iter_mut() {
-        file.flush()?;
-        file.writer()?.still_ours()?;
         let texts = file.texts()?;
         if !texts.is_empty() || file.edit().is_some_and(|e| !e.waiting.is_empty()) {
             parts.push(Part { file, texts });
@@ -222,7 +225,7 @@ pub fn commit_all(site: &Site, files: &mut [&mut ArrayFile], beside: Option<&Bes
         parts.iter_mut().for_each(|p| p.undo());
         beside.iter().for_each(|b| remove_new(b.place, &b.texts));
     };
-    let done = match prepare(site, &mut parts, beside).inspect_err(|_| undo(&mut parts))? {
+    let done = match prepare(site, &mut parts, beside, threads).inspect_err(|_| undo(&mut parts))? {
         (renamed, gone) if renamed.is_empty() && gone.is_empty() => false,
         (renamed, gone) => match journal::swap(&container(&site.folder), site.durable, &texts(&renamed), &texts(&gone)) {
             Swapped::Done => false,
@@ -247,18 +250,26 @@ pub fn commit_all(site: &Site, files: &mut [&mut ArrayFile], beside: Option<&Bes
     Ok(())
 }
 
+/// Does the same with each of them, several at once; all of them are tried. The first error in their order, or what came of
+/// each.
+fn each<T: Send, R: Send>(items: &mut [T], threads: usize, f: impl Fn(&mut T) -> Result<R> + Sync) -> Result<Vec<R>> {
+    let mut all: Vec<(&mut T, Option<Result<R>>)> = items.iter_mut().map(|item| (item, None)).collect();
+    parallel::for_each(threads, all.iter_mut().collect(), |(item, done): &mut (&mut T, _)| *done = Some(f(item)));
+    all.into_iter().filter_map(|(_, done)| done).collect()
+}
+
 fn texts(names: &[String]) -> Vec<&str> {
     names.iter().map(String::as_str).collect()
 }
 
 /// Everything is there under its new name, durable. The names of the files that are to follow, and of those that are to go.
-fn prepare(site: &Site, parts: &mut [Part], beside: Option<&Beside>) -> Result<(Vec<String>, Vec<String>)> {
-    let (mut renamed, mut gone) = (Vec::new(), Vec::new());
-    for part in parts {
+fn prepare(site: &Site, parts: &mut [Part], beside: Option<&Beside>, threads: usize) -> Result<(Vec<String>, Vec<String>)> {
+    let mut gone = Vec::new();
+    for part in parts.iter_mut() {
         let attrs = part.file.attrs_file;
         gone.extend(part.file.writer()?.gone(attrs));
-        renamed.extend(part.prepare(site.durable)?);
     }
+    let mut renamed = each(parts, threads, |part| part.prepare(site.durable))?.concat();
     if let Some(beside) = beside {
         write_new(beside.place, &beside.texts, site.durable)?;
         renamed.extend(beside.texts.iter().map(|(name, _)| as_text(beside.place, name)));
