@@ -1134,7 +1134,8 @@ holdall_status holdall_array_attr_get(const holdall_array *array,
                                       holdall_error *err);
 
 /* Sets a named value, from the next commit on. Bloscpack: "" alone, which cannot be removed: JSON of an object in which
- * dtype, shape, order and container stay what they are; anything may stand beside them. Folders: any name, any JSON. */
+ * dtype, shape, order and container stay what they are; anything may stand beside them. Folders: any name, any JSON;
+ * value NULL removes it, if it is there. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_array_attr_set(holdall_array *array,

@@ -469,6 +469,13 @@ impl Store for ArrayFile {
         Ok(())
     }
 
+    fn attr_remove(&mut self, name: &str) -> Result<()> {
+        self.writer()?;
+        self.attrs.remove(name);
+        self.writer()?.attrs_changed = true;
+        Ok(())
+    }
+
     fn can_have(&self, shape: &[u64]) -> Result<()> {
         let row = self.meta.row();
         if shape.get(1..) == Some(row) {
