@@ -24,7 +24,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/types.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* ---- checks ------------------------------------------------------------------------------------*/
@@ -335,17 +334,6 @@ static inline void check_bag(const char *path, const int64_t *pairs, uint64_t n)
     EQUAL(holdall_bag_size(bag), n);
     check_range(bag, 0, n, 0);
     holdall_bag_close(bag);
-}
-
-/* ---- processes ----------------------------------------------------------------------------------*/
-
-/* Waits for a child, which must end with this exit status. */
-static inline void check_child(pid_t pid, int want)
-{
-    int status = 0;
-    CHECK(waitpid(pid, &status, 0) == pid);
-    CHECK(!WIFSIGNALED(status));
-    EQUAL(WEXITSTATUS(status), want);
 }
 
 #endif

@@ -7,7 +7,7 @@
 
 #include <pthread.h>
 
-enum { FILES_MOST = 24, NAME_MOST = 64 };
+enum { FILES_MOST = 64, NAME_MOST = 64 };
 
 typedef enum { SIZE, READ, WRITE, TRUNCATE, SYNC, RENAME, REMOVE, OPERATIONS } operation;
 

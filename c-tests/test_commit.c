@@ -1,5 +1,5 @@
 /* Writers: what each mode asks for, one writer at a time, and what a commit makes visible, and when. */
-#include "check.h"
+#include "child.h"
 
 /* The forms a bag can have; each test runs over all. */
 static const struct {
@@ -235,9 +235,7 @@ static void one_writer_at_a_time(void)
         GIVES(HOLDALL_E_BUSY, holdall_repair(path, o, NULL, NULL, &err));
         holdall_options_free(o);
         /* another process */
-        fflush(NULL);
-        pid_t child = fork();
-        CHECK(child >= 0);
+        pid_t child = forked();
         if (child == 0) {
             for (int m = 0; m < 3; m++)
                 GIVES(HOLDALL_E_BUSY, try_writer(path, modes[m], writing, &second));
@@ -251,11 +249,9 @@ static void one_writer_at_a_time(void)
     TIDY();
 
     /* the lock ends with its process, however that ends */
-    fflush(NULL);
     int ready[2], go[2];
     CHECK(pipe(ready) == 0 && pipe(go) == 0);
-    pid_t child = fork();
-    CHECK(child >= 0);
+    pid_t child = forked();
     char c;
     if (child == 0) {
         holdall_bag_writer *w = open_writer(path, HOLDALL_APPEND, writing);
@@ -297,9 +293,7 @@ static void an_inherited_writer_refuses_work(void)
         holdall_bag_writer *w = open_writer(both, round ? HOLDALL_REPLACE : HOLDALL_APPEND, NULL), *second;
         uint64_t from = round ? 0 : 4, some[] = {0, 1};
         append_records(w, from, 3);
-        fflush(NULL);
-        pid_t child = fork();
-        CHECK(child >= 0);
+        pid_t child = forked();
         if (child == 0) {
             GIVES(HOLDALL_E_STATE, holdall_bag_writer_append(w, "x", 1, &err));
             GIVES(HOLDALL_E_STATE, holdall_bag_writer_append_many(w, "x", some, 1, &err));

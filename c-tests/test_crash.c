@@ -3,12 +3,7 @@
  *
  * A limit on the size of files stands for the end of the disk: a write beyond it fails, or ends the process where
  * SIGXFSZ is not ignored: a crash at a place that can be chosen. */
-#include "check.h"
-
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/resource.h>
-#include <time.h>
+#include "child.h"
 
 static const struct {
     const char *name;
@@ -29,14 +24,6 @@ static void use_form(int f)
     snprintf(path, sizeof path, "%s", in_tmp(forms[f].name));
     memcpy(writing, WITH(HOLDALL_OPT_BAG_LIMITS, forms[f].limits, HOLDALL_OPT_CHECKSUM, forms[f].sum, HOLDALL_OPT_DURABILITY, 0), sizeof writing);
     memcpy(reading, WITH(HOLDALL_OPT_BAG_LIMITS, forms[f].limits), sizeof reading);
-}
-
-static void limit_files(rlim_t bytes)
-{
-    struct rlimit limit;
-    CHECK(getrlimit(RLIMIT_FSIZE, &limit) == 0);
-    limit.rlim_cur = bytes;
-    CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
 }
 
 /* Replaced bags begin with record 50. */
@@ -64,6 +51,12 @@ static bool check_commit(holdall_mode mode, bool both)
     return n != OLD;
 }
 
+static void work_within(int mode, size_t bytes)
+{
+    limit_files(bytes);
+    append_and_commit((holdall_mode)mode);
+}
+
 /* Killed when a file gets beyond so many bytes, for all numbers of bytes. */
 static void killed_at_any_size(holdall_mode mode)
 {
@@ -71,21 +64,7 @@ static void killed_at_any_size(holdall_mode mode)
     for (size_t bytes = 0; bytes < most; bytes += step) {
         now("%s, mode %d, %zu bytes", strrchr(path, '/') + 1, mode, bytes);
         write_bag(path, HOLDALL_REPLACE, writing, OLD);
-        fflush(NULL);
-        pid_t child = fork();
-        CHECK(child >= 0);
-        if (child == 0) {
-            signal(SIGXFSZ, SIG_DFL);
-            struct rlimit no_core = {0, 0};
-            setrlimit(RLIMIT_CORE, &no_core);
-            limit_files(bytes);
-            append_and_commit(mode);
-            _exit(0);
-        }
-        int status;
-        CHECK(waitpid(child, &status, 0) == child);
-        bool done = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-        CHECK(done || (WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ));
+        bool done = survives(work_within, (int)mode, bytes);
         journals += files_with(".holdall-journal");
 
         /* at once, also through what a crash has left, and writing nothing */
@@ -165,6 +144,16 @@ static void full_at_any_size(holdall_mode mode)
     CHECK(full);
 }
 
+static void commit_on(int fd)
+{
+    holdall_bag_writer *w = open_writer(path, HOLDALL_APPEND, writing);
+    for (uint64_t n = holdall_bag_writer_size(w) + 7;; n += 7) {
+        append_records(w, n - 7, 7);
+        OK(holdall_bag_writer_commit(w, &err));
+        tell(fd, n);
+    }
+}
+
 /* Killed at any time, many times; each commit that was told of is there. */
 static void killed_at_any_time(void)
 {
@@ -172,35 +161,10 @@ static void killed_at_any_time(void)
     uint64_t committed = 0;
     for (int round = 0; round < (slow() ? 4 : 12); round++) {
         now("%s, round %d", strrchr(path, '/') + 1, round);
-        int told[2];
-        CHECK(pipe(told) == 0);
-        fflush(NULL);
-        pid_t child = fork();
-        CHECK(child >= 0);
-        if (child == 0) {
-            close(told[0]);
-            holdall_bag_writer *w = open_writer(path, HOLDALL_APPEND, writing);
-            uint64_t n = holdall_bag_writer_size(w);
-            for (;;) {
-                append_records(w, n, 7);
-                OK(holdall_bag_writer_commit(w, &err));
-                n += 7;
-                CHECK(write(told[1], &n, sizeof n) == sizeof n);
-            }
-        }
-        close(told[1]);
-        uint64_t n;
-        for (int k = 0; k < 1 + round % 4 && read(told[0], &n, sizeof n) == sizeof n; k++)
-            committed = n;
-        struct timespec pause = {0, 30000 * round};
-        nanosleep(&pause, NULL);
-        CHECK(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
-        while (read(told[0], &n, sizeof n) == sizeof n)
-            committed = n;
-        close(told[0]);
+        committed = kill_at_work(commit_on, round);
         journals += files_with(".holdall-journal");
         holdall_bag *bag = open_bag(path, reading);
-        n = holdall_bag_size(bag);
+        uint64_t n = holdall_bag_size(bag);
         CHECK(n % 7 == 0 && (n == committed || n == committed + 7));
         check_range(bag, 0, n, 0);
         holdall_bag_close(bag);

@@ -1,8 +1,7 @@
 /* Memory: what a file says does not decide how much is taken. Limits of the caller's are kept, what cannot be
  * had is an error, and a large bag opens as cheaply as a small one. */
+#include "child.h"
 #include "folder.h"
-
-#include <sys/resource.h>
 
 /* ---- 10^8 records --------------------------------------------------------------------------------*/
 
@@ -188,36 +187,6 @@ static void batches_keep_to_the_limit(void)
 }
 
 /* ---- files that claim much -----------------------------------------------------------------------*/
-
-/* A child that may have so much memory more, and its exit status. E_MEMORY is an answer there, an end by a
- * signal is not. */
-static int within(uint64_t megabytes, void (*test)(const char *), const char *path)
-{
-    fflush(NULL);
-    pid_t child = fork();
-    CHECK(child >= 0);
-    if (child == 0) {
-        /* sanitizers and valgrind take address space of their own */
-        if (!slow()) {
-            struct rlimit limit;
-            CHECK(getrlimit(RLIMIT_AS, &limit) == 0);
-            long pages = 0;
-            FILE *f = fopen("/proc/self/statm", "r");
-            if (f != NULL) {
-                CHECK(fscanf(f, "%ld", &pages) == 1);
-                fclose(f);
-                limit.rlim_cur = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + (megabytes << 20);
-                CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
-            }
-        }
-        test(path);
-        _exit(0);
-    }
-    int status = 0;
-    CHECK(waitpid(child, &status, 0) == child);
-    CHECK(!WIFSIGNALED(status));
-    return WEXITSTATUS(status);
-}
 
 /* Reads record 1 with the default limit and with a small one; the other records are sound. */
 static void read_bomb(const char *path)

@@ -1,5 +1,5 @@
 /* Options: ranges, bytes and numbers, those that mean nothing to a call, their life, progress. */
-#include "check.h"
+#include "told.h"
 #include "folder.h"
 
 /* What a call can be given options for. */
@@ -215,20 +215,6 @@ static void life_of_options(void)
         holdall_bag_close(bag1);
         holdall_options_free(o);
     }
-}
-
-typedef struct {
-    uint64_t calls, last, total, stop_at;
-} told;
-
-static int progress(void *ctx, uint64_t done, uint64_t total)
-{
-    told *t = ctx;
-    CHECK(done <= total && (t->calls == 0 || done >= t->last));
-    t->calls++;
-    t->last = done;
-    t->total = total;
-    return t->calls == t->stop_at;
 }
 
 static void progress_is_told_and_stops(void)

@@ -1,8 +1,7 @@
 /* The rules at the top of the header: NULL and values out of range, results on failure, the error
  * struct, closing in any order, names and versions, and that nothing is printed or installed. */
-#include "check.h"
+#include "told.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
 
@@ -382,32 +381,25 @@ static void any_order_of_closing_is_right(void)
         close_in_order(order);
 }
 
+static void quiet_calls(holdall_status *got)
+{
+    holdall_bag *bag = NULL;
+    holdall_records *records = NULL;
+    got[0] = holdall_bag_open(in_tmp("no-such.bag"), NULL, &bag, &err);
+    got[1] = holdall_bag_open(NULL, NULL, NULL, NULL);
+    got[2] = holdall_bag_open(path, NULL, &bag, &err);
+    got[3] = holdall_bag_read_range(bag, 1000, 1, &records, &err);
+    holdall_bag_close(bag);
+    got[4] = holdall_bag_open(in_tmp("said"), NULL, &bag, &err);
+    holdall_bag_close(bag);
+    got[5] = holdall_verify(in_tmp("no-such.bag"), NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+}
+
 /* No call prints, whatever happens to it. */
 static void nothing_is_printed(void)
 {
-    const char *said = in_tmp("said");
-    int out = dup(1), error = dup(2), file = open(said, O_CREAT | O_WRONLY | O_TRUNC, 0600);
-    CHECK(out >= 0 && error >= 0 && file >= 0);
-    fflush(NULL);
-    CHECK(dup2(file, 1) == 1 && dup2(file, 2) == 2);
-    /* no CHECK() from here on: it could not be read */
-    holdall_bag *bag = NULL;
-    holdall_records *records = NULL;
-    holdall_status a = holdall_bag_open(in_tmp("no-such.bag"), NULL, &bag, &err);
-    holdall_status b = holdall_bag_open(NULL, NULL, NULL, NULL);
-    holdall_status c = holdall_bag_open(path, NULL, &bag, &err);
-    holdall_status d = holdall_bag_read_range(bag, 1000, 1, &records, &err);
-    holdall_bag_close(bag);
-    holdall_status e = holdall_bag_open(said, NULL, &bag, &err);
-    holdall_bag_close(bag);
-    holdall_status f = holdall_verify(in_tmp("no-such.bag"), NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-    fflush(NULL);
-    bool back = dup2(out, 1) == 1 && dup2(error, 2) == 2;
-    close(out), close(error), close(file);
-    CHECK(back);
-    CHECK(a == HOLDALL_E_MISSING && b == HOLDALL_E_ARGUMENT && c == HOLDALL_OK && d == HOLDALL_E_RANGE);
-    CHECK(e == HOLDALL_OK && f == HOLDALL_E_MISSING);
-    EQUAL(file_size(said), 0);
+    static const holdall_status want[] = {HOLDALL_E_MISSING, HOLDALL_E_ARGUMENT, HOLDALL_OK, HOLDALL_E_RANGE, HOLDALL_OK, HOLDALL_E_MISSING};
+    check_silent(quiet_calls, want, 6);
 }
 
 enum { SIGNALS = 32 };

@@ -1,11 +1,7 @@
 /* Commits of superchunks: what counts and what does not, readers that were there before, two writers, children
  * of a writer, writers that are killed or find the disk full at any point. */
+#include "child.h"
 #include "schunk.h"
-
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/resource.h>
-#include <time.h>
 
 enum { CHUNK = 4000, OLD = 10 * CHUNK + 400, MORE = 6 * CHUNK };
 
@@ -172,9 +168,7 @@ static void one_writer_at_a_time(void)
     CHECK(second == NULL);
     GIVES(HOLDALL_E_BUSY, try_create(path, HOLDALL_REPLACE, 8, NULL, &second));
     GIVES(HOLDALL_E_BUSY, holdall_repair(path, NULL, NULL, NULL, &err));
-    fflush(NULL);
-    pid_t child = fork();
-    CHECK(child >= 0);
+    pid_t child = forked();
     if (child == 0) {
         holdall_status status = holdall_schunk_open(path, HOLDALL_APPEND, NULL, &second, &err);
         holdall_schunk_close(first);
@@ -204,11 +198,9 @@ static void children_of_a_writer(void)
     old_file();
     holdall_schunk *s = open_schunk(path, HOLDALL_APPEND, NULL), *reader = open_schunk(path, HOLDALL_READ, NULL);
     OK(change(s, APPEND_));
-    fflush(NULL);
-    pid_t child = fork();
-    CHECK(child >= 0);
+    pid_t child = forked();
     if (child == 0) {
-        alarm(60);
+        alarm(HANGS);
         check_content(reader, 0, OLD, 1);
         check_content(s, 0, OLD + MORE, 1);
         GIVES(HOLDALL_E_STATE, holdall_schunk_append(s, "x", 1, &err));
@@ -232,15 +224,15 @@ static void children_of_a_writer(void)
 
 /* ---- crashes ------------------------------------------------------------------------------------*/
 
-static void limit_files(rlim_t bytes)
-{
-    struct rlimit limit;
-    CHECK(getrlimit(RLIMIT_FSIZE, &limit) == 0);
-    limit.rlim_cur = bytes;
-    CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
-}
-
 static int journals; /* that a crash has left */
+
+static void work_within(int kind, size_t bytes)
+{
+    holdall_schunk *s = begin(kind);
+    limit_files(bytes);
+    OK(change(s, kind));
+    finish(s);
+}
 
 /* Killed when a file gets beyond so many bytes, for all numbers of bytes. */
 static void killed_at_any_size(int kind)
@@ -250,23 +242,7 @@ static void killed_at_any_size(int kind)
     for (size_t bytes = 0; bytes < most; bytes += step) {
         now("%s, killed at %zu bytes", kinds[kind], bytes);
         old_file();
-        fflush(NULL);
-        pid_t child = fork();
-        CHECK(child >= 0);
-        if (child == 0) {
-            signal(SIGXFSZ, SIG_DFL);
-            struct rlimit no_core = {0, 0};
-            setrlimit(RLIMIT_CORE, &no_core);
-            holdall_schunk *s = begin(kind);
-            limit_files(bytes);
-            OK(change(s, kind));
-            finish(s);
-            _exit(0);
-        }
-        int status;
-        CHECK(waitpid(child, &status, 0) == child);
-        bool done = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-        CHECK(done || (WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ));
+        bool done = survives(work_within, kind, bytes);
         journals += files_with(".holdall-journal");
         /* at once, also through what a crash has left, and writing nothing */
         int files = files_with("");
@@ -338,6 +314,16 @@ static void full_at_any_size(int kind)
     CHECK(full);
 }
 
+static void commit_on(int fd)
+{
+    holdall_schunk *s = open_schunk(path, HOLDALL_APPEND, quick);
+    for (;;) {
+        append_content(s, holdall_schunk_nbytes(s), 1000, 1);
+        OK(holdall_schunk_commit(s, &err));
+        tell(fd, holdall_schunk_nbytes(s));
+    }
+}
+
 /* Killed at any time, many times; each commit that was told of is there. */
 static void killed_at_any_time(void)
 {
@@ -345,34 +331,10 @@ static void killed_at_any_time(void)
     old_file();
     for (int round = 0; round < (slow() ? 4 : 15); round++) {
         now("round %d", round);
-        int told[2];
-        CHECK(pipe(told) == 0);
-        fflush(NULL);
-        pid_t child = fork();
-        CHECK(child >= 0);
-        if (child == 0) {
-            close(told[0]);
-            holdall_schunk *s = open_schunk(path, HOLDALL_APPEND, quick);
-            for (;;) {
-                append_content(s, holdall_schunk_nbytes(s), 1000, 1);
-                OK(holdall_schunk_commit(s, &err));
-                uint64_t n = holdall_schunk_nbytes(s);
-                CHECK(write(told[1], &n, sizeof n) == sizeof n);
-            }
-        }
-        close(told[1]);
-        uint64_t n;
-        for (int k = 0; k < 1 + round % 4 && read(told[0], &n, sizeof n) == sizeof n; k++)
-            committed = n;
-        struct timespec pause = {0, 30000 * round};
-        nanosleep(&pause, NULL);
-        CHECK(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
-        while (read(told[0], &n, sizeof n) == sizeof n)
-            committed = n;
-        close(told[0]);
+        committed = kill_at_work(commit_on, round);
         journals += files_with(".holdall-journal");
         holdall_schunk *s = open_schunk(path, HOLDALL_READ, NULL);
-        n = holdall_schunk_nbytes(s);
+        uint64_t n = holdall_schunk_nbytes(s);
         CHECK(n == committed || n == committed + 1000);
         check_content(s, 0, (size_t)n, 1);
         holdall_schunk_close(s);

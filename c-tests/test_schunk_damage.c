@@ -1,6 +1,7 @@
 /* Damage: every byte of a file that is changed is noticed or means nothing; what is skipped is said; verify finds
  * all of it, repair keeps all that is sound; files that are cut short while they are open. */
 #include "schunk.h"
+#include "told.h"
 
 enum { CHUNK = 4000, N = 10 * CHUNK + 400, CHUNKS = 11 };
 
@@ -68,25 +69,6 @@ static void every_byte(void)
     }
 }
 
-typedef struct {
-    int told, stop_at;
-    pthread_t thread;
-    char parts[16][64];
-    int64_t positions[16];
-} faults;
-
-static int note(void *ctx, const char *part, const holdall_error *fault)
-{
-    faults *f = ctx;
-    CHECK(pthread_equal(f->thread, pthread_self()));
-    CHECK(fault->status < 0 && fault->message[0] && is_text(fault->message, sizeof fault->message));
-    size_t n = strlen(part);
-    snprintf(f->parts[f->told % 16], sizeof f->parts[0], "%s", n < 60 ? part : part + n - 60);
-    f->positions[f->told % 16] = fault->position;
-    f->told++;
-    return f->told == f->stop_at;
-}
-
 static void check_with_holes(const holdall_schunk *s, unsigned holes)
 {
     uint8_t got[CHUNK];
@@ -126,7 +108,7 @@ static void damaged_chunks(void)
         EQUAL(err.position, 0);
         CHECK(f.told == 3 && bad == 3 && sound + unchecked == 8 && (sum ? unchecked : sound) == 0);
         CHECK(strcmp(f.parts[0], "chunk 0") == 0 && strcmp(f.parts[1], "chunk 4") == 0 && strcmp(f.parts[2], "chunk 10") == 0);
-        CHECK(f.positions[0] == 0 && f.positions[1] == 4 && f.positions[2] == 10);
+        CHECK(f.errors[0].position == 0 && f.errors[1].position == 4 && f.errors[2].position == 10);
         f = (faults){.thread = pthread_self(), .stop_at = 2};
         GIVES(want, holdall_verify(path, NULL, note, &f, NULL, NULL, NULL, &err));
         EQUAL(f.told, 2);
@@ -317,7 +299,7 @@ static void beyond_repair(void)
     faults f = {.thread = pthread_self()};
     uint64_t sound = 9, bad = 9;
     GIVES(HOLDALL_E_FORMAT, holdall_verify(in_tmp("head.blp"), NULL, note, &f, &sound, &bad, NULL, &err));
-    CHECK(f.told == 1 && f.positions[0] == -1 && strstr(f.parts[0], "head.blp") != NULL);
+    CHECK(f.told == 1 && f.errors[0].position == -1 && strstr(f.parts[0], "head.blp") != NULL);
     TIDY();
 }
 

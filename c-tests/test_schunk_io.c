@@ -104,13 +104,13 @@ static void who_calls(folder *f, operation o)
 }
 
 /* The caller goes on only when another thread has come: with all the work left to it, it could be done before any
- * other thread wakes up. The minute is for a library that never calls from one. */
+ * other thread wakes up. The minutes are for a library that never calls from one. */
 static void wait_for_strangers(folder *f, operation o)
 {
     who_calls(f, o);
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += 60;
+    until.tv_sec += 300;
     int late = 0;
     while (strangers == 0 && late == 0)
         late = pthread_cond_timedwait(&came, &f->lock, &until);

@@ -1,8 +1,7 @@
 /* Superchunks and memory: a slice costs the stored bytes of a chunk and a block of it, however large the file or the
  * chunk is; limits of the caller's are kept; what a file claims is not believed, and what cannot be had is an error. */
+#include "child.h"
 #include "schunk.h"
-
-#include <sys/resource.h>
 
 /* Kilobytes that this process had in memory at most; 0 where nobody says. */
 static long peak(void)
@@ -17,28 +16,6 @@ static long peak(void)
     fclose(f);
 #endif
     return kb;
-}
-
-/* A child of its own, whose peak is its own, and which may have so much memory more (0: as much as there is). */
-static void in_child(uint64_t megabytes, void (*test)(const char *), const char *path)
-{
-    fflush(NULL);
-    pid_t child = fork();
-    CHECK(child >= 0);
-    if (child == 0) {
-        long pages = 0;
-        FILE *f = megabytes && !slow() ? fopen("/proc/self/statm", "r") : NULL;
-        if (f != NULL) {
-            struct rlimit limit;
-            CHECK(fscanf(f, "%ld", &pages) == 1 && getrlimit(RLIMIT_AS, &limit) == 0);
-            fclose(f);
-            limit.rlim_cur = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + (megabytes << 20);
-            CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
-        }
-        test(path);
-        _exit(0);
-    }
-    check_child(child, 0);
 }
 
 /* ---- a slice of much ----------------------------------------------------------------------------*/
@@ -87,7 +64,7 @@ static void a_slice_of_much_takes_little(void)
         const char *path = in_tmp("sparse.blp");
         write_sparse(path, WITH(HOLDALL_OPT_CHUNK_BYTES, slow() && k == 2 ? 8 << 20 : chunks[k], HOLDALL_OPT_DURABILITY, 0));
         CHECK(file_size(path) < big / 50);
-        in_child(0, read_slices, path);
+        EQUAL(within(0, read_slices, path), 0);
     }
 }
 
@@ -109,7 +86,7 @@ static void a_small_change_takes_little(void)
 {
     const char *path = in_tmp("changed.blp");
     write_sparse(path, WITH(HOLDALL_OPT_CHUNK_BYTES, 1 << 20, HOLDALL_OPT_DURABILITY, 0));
-    in_child(0, change_a_little, path);
+    EQUAL(within(0, change_a_little, path), 0);
     holdall_schunk *s = open_schunk(path, HOLDALL_READ, NULL);
     EQUAL(holdall_schunk_nbytes(s), big + 100);
     check_content(s, big, 100, 2);
@@ -213,7 +190,7 @@ static void claims(void)
         put(chunk + 16, 20, 4);
         put(chunk + 20, 100, 4);
         save(path, file, sizeof file);
-        in_child(200, open_in_any_way, path);
+        EQUAL(within(200, open_in_any_way, path), 0);
     }
 }
 

@@ -1,8 +1,7 @@
 /* The rules at the top of the header, on superchunks: NULL and values out of range, options, results on failure,
  * handles for reading, two-call reads, words and positions, closing in any order, progress. */
 #include "schunk.h"
-
-#include <fcntl.h>
+#include "told.h"
 
 /* GIVES(), and once more without an error struct. */
 #define REFUSES(call, call_without) (GIVES(HOLDALL_E_ARGUMENT, call), CHECK((call_without) == HOLDALL_E_ARGUMENT))
@@ -448,20 +447,6 @@ static void any_order_of_closing(void)
     free(bytes);
 }
 
-typedef struct {
-    uint64_t calls, last, total, stop_at;
-} told;
-
-static int progress(void *ctx, uint64_t done, uint64_t total)
-{
-    told *t = ctx;
-    CHECK(done <= total && (t->calls == 0 || done >= t->last));
-    t->calls++;
-    t->last = done;
-    t->total = total;
-    return t->calls == t->stop_at;
-}
-
 static void progress_is_told_and_stops(void)
 {
     const char *large = in_tmp("progress.blp");
@@ -513,28 +498,22 @@ static void progress_is_told_and_stops(void)
     TIDY();
 }
 
+static void quiet_calls(holdall_status *got)
+{
+    holdall_schunk *s = NULL;
+    char bytes[10];
+    got[0] = holdall_schunk_open(in_tmp("no-such.blp"), HOLDALL_READ, NULL, &s, &err);
+    got[1] = holdall_schunk_open(path, HOLDALL_READ, NULL, &s, &err);
+    got[2] = holdall_schunk_read(s, N, bytes, 10, &err);
+    got[3] = holdall_schunk_append(s, bytes, 10, NULL);
+    holdall_schunk_close(s);
+    got[4] = holdall_verify(in_tmp("damaged.blp"), NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+}
+
 static void nothing_is_printed(void)
 {
-    const char *said = in_tmp("said");
-    int out = dup(1), error = dup(2), file = open(said, O_CREAT | O_WRONLY | O_TRUNC, 0600);
-    CHECK(out >= 0 && error >= 0 && file >= 0);
-    fflush(NULL);
-    CHECK(dup2(file, 1) == 1 && dup2(file, 2) == 2);
-    /* no CHECK() from here on: it could not be read */
-    holdall_schunk *s = NULL;
-    char got[10];
-    holdall_status a = holdall_schunk_open(in_tmp("no-such.blp"), HOLDALL_READ, NULL, &s, &err);
-    holdall_status b = holdall_schunk_open(path, HOLDALL_READ, NULL, &s, &err);
-    holdall_status c = holdall_schunk_read(s, N, got, 10, &err);
-    holdall_status d = holdall_schunk_append(s, got, 10, NULL);
-    holdall_schunk_close(s);
-    holdall_status e = holdall_verify(in_tmp("damaged.blp"), NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-    fflush(NULL);
-    bool back = dup2(out, 1) == 1 && dup2(error, 2) == 2;
-    close(out), close(error), close(file);
-    CHECK(back);
-    CHECK(a == HOLDALL_E_MISSING && b == HOLDALL_OK && c == HOLDALL_E_RANGE && d == HOLDALL_E_STATE && e == HOLDALL_E_CHECKSUM);
-    EQUAL(file_size(said), 0);
+    static const holdall_status want[] = {HOLDALL_E_MISSING, HOLDALL_OK, HOLDALL_E_RANGE, HOLDALL_E_STATE, HOLDALL_E_CHECKSUM};
+    check_silent(quiet_calls, want, 5);
 }
 
 int main(void)

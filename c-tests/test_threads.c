@@ -1,9 +1,8 @@
 /* Threads: one bag read by many at once, batches that do not depend on the number of threads, handles that
  * move between threads, and children that read on after fork(). */
-#include "check.h"
+#include "child.h"
 
 #include <pthread.h>
-#include <signal.h>
 
 enum { THREADS = 8, MANY = 3000 };
 
@@ -196,30 +195,17 @@ static void handles_move_between_threads(void)
     TIDY();
 }
 
-/* A child that reads on through what it inherited; a hang ends with SIGALRM. It is killed when it is done:
- * what other threads of the parent held at that moment is nobody's in the child, and a leak checker would say so. */
+static void read_in_child(const void *ctx)
+{
+    const reader *r = ctx;
+    check_range(r->bag, 0, many, 0);
+    read_on((void *)r);
+}
+
+/* A child reads on through what it inherited. */
 static void child_reads(const holdall_bag *bag, const holdall_bag *slice)
 {
-    int done[2];
-    CHECK(pipe(done) == 0);
-    fflush(NULL);
-    pid_t child = fork();
-    CHECK(child >= 0);
-    if (child == 0) {
-        alarm(60);
-        check_range(bag, 0, many, 0);
-        reader r = {bag, slice, 99, 20};
-        read_on(&r);
-        CHECK(write(done[1], "x", 1) == 1);
-        for (;;)
-            pause();
-    }
-    close(done[1]);
-    char c;
-    CHECK(read(done[0], &c, 1) == 1);
-    close(done[0]);
-    CHECK(kill(child, SIGKILL) == 0);
-    CHECK(waitpid(child, NULL, 0) == child);
+    in_child(read_in_child, &(reader){bag, slice, 99, 20});
 }
 
 static void children_read_on_after_fork(void)

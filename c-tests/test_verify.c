@@ -1,7 +1,5 @@
 /* What is it, is it sound: holdall_identify(), holdall_verify(), holdall_checksum(), and what each tells. */
-#include "check.h"
-
-#include <pthread.h>
+#include "told.h"
 
 static void identify(const char *path, holdall_format want_format, holdall_kind want_kind)
 {
@@ -50,25 +48,6 @@ static void what_is_it(void)
     EQUAL(kind, 92);
 }
 
-typedef struct {
-    int told, stop_at;
-    pthread_t thread;
-    char parts[8][64];
-    holdall_error last;
-} faults;
-
-static int note(void *ctx, const char *part, const holdall_error *fault)
-{
-    faults *f = ctx;
-    CHECK(pthread_equal(f->thread, pthread_self()));
-    CHECK(fault->status < 0 && fault->message[0] && is_text(fault->message, sizeof fault->message));
-    size_t n = strlen(part);
-    snprintf(f->parts[f->told % 8], sizeof f->parts[0], "%s", n < 60 ? part : part + n - 60);
-    f->last = *fault;
-    f->told++;
-    return f->told == f->stop_at;
-}
-
 static void is_it_sound(void)
 {
     static const char *const names[] = {"v.bag", "v.bagz"};
@@ -102,7 +81,7 @@ static void is_it_sound(void)
             CHECK(f.told == 3 && sound == 2997 && bad == 3 && unchecked == 0);
             CHECK(strcmp(f.parts[0], "record 2") == 0 && strcmp(f.parts[1], "record 1505") == 0 && strcmp(f.parts[2], "record 2999") == 0);
             EQUAL(err.position, 2);
-            EQUAL(f.last.position, 2999);
+            EQUAL(f.errors[2].position, 2999);
             holdall_options_free(o);
         }
         /* told to stop */
@@ -148,8 +127,8 @@ static void a_bag_that_cannot_be_opened_is_one_fault(void)
     GIVES(HOLDALL_E_MISSING, holdall_verify(in_tmp("no-such.bag"), NULL, note, &f, &sound, &bad, &unchecked, &err));
     EQUAL(f.told, 1);
     CHECK(strstr(f.parts[0], "no-such.bag") != NULL);
-    EQUAL(f.last.position, -1);
-    EQUAL(f.last.status, HOLDALL_E_MISSING);
+    EQUAL(f.errors[0].position, -1);
+    EQUAL(f.errors[0].status, HOLDALL_E_MISSING);
     save(in_tmp("short.bag"), "abc", 3);
     f = (faults){.thread = pthread_self()};
     GIVES(HOLDALL_E_FORMAT, holdall_verify(in_tmp("short.bag"), NULL, note, &f, &sound, &bad, &unchecked, &err));

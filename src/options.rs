@@ -44,6 +44,8 @@ pub enum Opt {
     Dictionary = 14,
     /// Rows that a dataset is going to have, about.
     ExpectedRows = 16,
+    /// The papers' datasets: chunks of a superchunk.
+    SuperchunkChunks = 18,
     /// Bloscpack: 1 with an offsets section, 0 without.
     Offsets = 19,
     /// Bloscpack: offsets kept free for appends.
@@ -80,6 +82,7 @@ const ALL: &[(Opt, &str, i64, i64)] = &[
     (Opt::Checksum, "HOLDALL_OPT_CHECKSUM", 0, 9),
     (Opt::Dictionary, "HOLDALL_OPT_DICTIONARY", 0, 0),
     (Opt::ExpectedRows, "HOLDALL_OPT_EXPECTED_ROWS", 0, i64::MAX),
+    (Opt::SuperchunkChunks, "HOLDALL_OPT_SUPERCHUNK_CHUNKS", 1, 1 << 20),
     (Opt::Offsets, "HOLDALL_OPT_OFFSETS", 0, 1),
     (Opt::SpareChunks, "HOLDALL_OPT_SPARE_CHUNKS", 0, 1 << 40),
     (Opt::SpareBytes, "HOLDALL_OPT_SPARE_BYTES", 0, 1 << 30),

@@ -6,7 +6,7 @@
 use std::cell::Cell;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 static POOL: OnceLock<Option<rayon_core::ThreadPool>> = OnceLock::new();
 /// The process that made, or is making, the pool. 0: nobody yet.
@@ -82,6 +82,27 @@ pub fn for_each<T: Send>(threads: usize, items: Vec<T>, f: impl Fn(T) + Sync) {
         }
         work();
     });
+}
+
+/// What is locked, unless another thread has it now: for what a reader can do without. A forked child may find it taken by
+/// a thread that it does not have, and would wait for ever.
+pub fn unless_taken<T>(shared: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    match shared.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(e)) => Some(e.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
+
+/// What is in the cell, made if it is empty, by several threads maybe: nobody waits for another one, as above.
+pub fn made<T>(cell: &OnceLock<T>, make: impl FnOnce() -> T) -> &T {
+    match cell.get() {
+        Some(value) => value,
+        None => {
+            let value = make();
+            cell.get_or_init(|| value)
+        }
+    }
 }
 
 #[cfg(test)]

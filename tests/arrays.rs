@@ -1,5 +1,8 @@
 //! Bloscpack files as arrays: those of the real tools, and random ones against a plain array in memory.
 
+mod common;
+
+use common::Files;
 use holdall::array::dtype::{Dtype, Kind, Type};
 use holdall::array::numpy_meta::{ArrayMeta, Order};
 use holdall::array::rows::Array;
@@ -9,10 +12,8 @@ use holdall::io::Folder;
 use holdall::io::functions::{Answer, Functions, FunctionsFolder, Refusal};
 use holdall::options::{Opt, Options};
 use holdall::superchunk::bloscpack::{Bloscpack, Destination, Mode};
-use serde_json::Value;
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -94,21 +95,6 @@ fn all(a: &Array) -> Vec<u8> {
 
 // ---- files of the real tools
 
-fn fixtures() -> PathBuf {
-    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
-    let from = std::env::var_os("HOLDALL_FIXTURES").map_or(own, PathBuf::from).join("blpk");
-    let archive = from.join("files.tar.gz");
-    if !archive.exists() {
-        return from;
-    }
-    let to = Path::new(env!("CARGO_TARGET_TMPDIR")).join("blpk-arrays");
-    std::fs::create_dir_all(&to).unwrap();
-    std::fs::copy(from.join("manifest.json"), to.join("manifest.json")).unwrap();
-    let tar = std::process::Command::new("tar").arg("xzf").arg(&archive).arg("-C").arg(&to).status().unwrap();
-    assert!(tar.success(), "tar xzf {}", archive.display());
-    to
-}
-
 fn sha256(bytes: &[u8]) -> String {
     Sum::Sha256.of(bytes).iter().map(|b| format!("{b:02x}")).collect()
 }
@@ -126,9 +112,8 @@ fn to_little(t: &Type, bytes: &mut [u8]) {
 
 #[test]
 fn arrays_of_the_real_tools_are_read() {
-    let folder = fixtures();
-    let text = std::fs::read_to_string(folder.join("manifest.json")).unwrap().replace(": Infinity", ": null");
-    let manifest: Value = serde_json::from_str(&text).unwrap();
+    let folder = Files::of(common::fixtures().join("blpk"));
+    let manifest = common::manifest(&folder);
     let mut found = [0, 0];
     for e in manifest["fixtures"].as_array().unwrap().iter().filter(|e| e["kind"] == "bloscpack" && e["expect"] != "damaged") {
         let (id, content) = (&e["id"], &e["content"]);

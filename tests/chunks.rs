@@ -1,16 +1,14 @@
 //! Chunks that other libraries wrote: every chunk of the frames among the fixtures, put together to the
 //! array that they hold; and, for `tests/peer/test_chunks.py`, chunks to and from those libraries.
 
+mod common;
+
+use common::fixtures;
 use holdall::blosc::{Codec, Filter, Header, Params, Pipeline, Split, Target, decode, decode_range, encode};
 use serde_json::Value;
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
-
-fn fixtures() -> PathBuf {
-    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
-    std::env::var_os("HOLDALL_FIXTURES").map_or(own, PathBuf::from)
-}
 
 fn whole(chunk: &[u8], threads: usize) -> holdall::Result<Vec<u8>> {
     let mut out = vec![0x55; Header::parse(chunk)?.nbytes];

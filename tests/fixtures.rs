@@ -2,21 +2,16 @@
 //! entry of the manifest, read and mapped, on 1 and 2 threads, with limits on disk and in memory.
 #![allow(clippy::undocumented_unsafe_blocks, reason = "each calls a function of the C API with what lives through the call")]
 
+mod common;
+
+use common::fixtures;
 use holdall::capi::{bag::*, guard::*, options::*};
 use serde_json::Value;
 use std::ffi::{CString, c_void};
-use std::path::{Path, PathBuf};
 use std::ptr;
 
-fn fixtures() -> PathBuf {
-    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
-    std::env::var_os("HOLDALL_FIXTURES").map_or(own, PathBuf::from)
-}
-
 fn manifest(folder: &str) -> Vec<Value> {
-    let text = std::fs::read_to_string(fixtures().join(folder).join("manifest.json")).unwrap();
-    let json: Value = serde_json::from_str(&text).unwrap();
-    json["fixtures"].as_array().unwrap().clone()
+    common::manifest(&fixtures().join(folder))["fixtures"].as_array().unwrap().clone()
 }
 
 struct Bag(*mut holdall_bag);

@@ -1,6 +1,8 @@
 //! Datasets that bcolz and BLZ wrote, and those that their papers describe: content, shape, dtype, attributes and
 //! columns are what the manifest has.
 
+mod common;
+
 use holdall::array::dtype::{Dtype, Kind, Type};
 use holdall::array::rows::Array;
 use holdall::checksum::Sum;
@@ -16,43 +18,12 @@ use holdall::table::{self, Table};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-/// The folder of the files; where they are in an archive, it is unpacked into the build folder.
-fn fixtures() -> PathBuf {
-    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
-    let from = std::env::var_os("HOLDALL_FIXTURES").map_or(own, PathBuf::from).join("blpk");
-    let archive = from.join("files.tar.gz");
-    if !archive.exists() {
-        return own_archive();
-    }
-    unpack(&archive, &from.join("manifest.json"), "datasets")
-}
-
 /// Those that are kept here: a folder without files cannot be kept but in an archive.
-fn own_archive() -> PathBuf {
-    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/datasets");
-    unpack(&from.join("files.tar.gz"), &from.join("manifest.json"), "own-datasets")
-}
-
-fn unpack(archive: &Path, manifest: &Path, to: &str) -> PathBuf {
-    // tests run at the same time, in one process or in several
-    let to = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{to}-{}-{:?}", std::process::id(), std::thread::current().id()));
-    std::fs::create_dir_all(&to).unwrap();
-    std::fs::copy(manifest, to.join("manifest.json")).unwrap();
-    let tar = std::process::Command::new("tar").arg("xzf").arg(archive).arg("-C").arg(&to).status().unwrap();
-    assert!(tar.success(), "tar xzf {}", archive.display());
-    to
-}
-
-fn entries(folder: &Path) -> Vec<Value> {
-    // Python's spelling
-    let text = std::fs::read_to_string(folder.join("manifest.json")).unwrap();
-    let text = text.replace(": Infinity", ": null").replace(": NaN", ": null");
-    let manifest: Value = serde_json::from_str(&text).unwrap();
-    let all = manifest["fixtures"].as_array().unwrap();
-    all.iter().filter(|e| e["kind"] != "bloscpack").cloned().collect()
+fn own_archive() -> common::Files {
+    common::Files::of(common::own().join("datasets"))
 }
 
 fn hex(b: &[u8]) -> String {
@@ -204,10 +175,12 @@ fn check(folder: &Path, entry: &Value) {
 
 #[test]
 fn datasets_of_the_real_tools_are_read() {
-    let folder = fixtures();
-    let entries = entries(&folder);
+    let more = common::fixtures().join("blpk");
+    let folder = if more.join("files.tar.gz").exists() { common::Files::of(more) } else { own_archive() };
+    let manifest = common::manifest(&folder);
+    let entries = manifest["fixtures"].as_array().unwrap().iter().filter(|e| e["kind"] != "bloscpack");
     let mut counts = BTreeMap::new();
-    for entry in &entries {
+    for entry in entries {
         check(&folder, entry);
         *counts.entry(entry["kind"].as_str().unwrap()).or_insert(0) += 1;
     }
@@ -216,7 +189,6 @@ fn datasets_of_the_real_tools_are_read() {
     for (kind, n) in counts {
         assert!(text.contains(&format!("\"{kind}\": {n}")), "{kind}: {n}");
     }
-    std::fs::remove_dir_all(folder).unwrap();
 }
 
 /// Files in memory, which count how often they are opened.
@@ -310,10 +282,7 @@ fn read(array: &Array, from: u64, n: u64) -> Result<(Vec<u8>, bool)> {
 
 /// One of the datasets that are kept here.
 fn own(name: &str) -> Arc<Files> {
-    let folder = own_archive();
-    let files = Files::of(&folder.join(name));
-    std::fs::remove_dir_all(folder).unwrap();
-    files
+    Files::of(&own_archive().join(name))
 }
 
 #[test]
@@ -528,7 +497,6 @@ fn links_that_lead_out_are_refused() {
     symlink(folder.join("data"), &data).unwrap();
     let e = read(&array().unwrap(), 0, 1).unwrap_err();
     assert!(e.message.contains("leads out"), "{e:?}");
-    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! Bloscpack files that the real tools wrote, of all versions since the first: header, metadata,
 //! offsets and chunk table are what the manifest has.
 
+mod common;
+
+use common::Files;
 use holdall::array::dtype::Dtype;
 use holdall::array::numpy_meta::{self, ArrayMeta};
 use holdall::checksum::Sum;
@@ -12,26 +15,9 @@ use holdall::superchunk::bloscpack::offsets;
 use holdall::superchunk::bloscpack::table::{ChunkPlace, ChunkTable};
 use serde_json::{Value, json};
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 const LIMIT: u64 = 64 << 20;
-
-/// The folder of the files; where they are in an archive, it is unpacked into the build folder.
-fn fixtures() -> PathBuf {
-    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
-    let from = std::env::var_os("HOLDALL_FIXTURES").map_or(own, PathBuf::from).join("blpk");
-    let archive = from.join("files.tar.gz");
-    if !archive.exists() {
-        return from;
-    }
-    let to = Path::new(env!("CARGO_TARGET_TMPDIR")).join("blpk");
-    std::fs::create_dir_all(&to).unwrap();
-    std::fs::copy(from.join("manifest.json"), to.join("manifest.json")).unwrap();
-    let tar = std::process::Command::new("tar").arg("xzf").arg(&archive).arg("-C").arg(&to).status().unwrap();
-    assert!(tar.success(), "tar xzf {}", archive.display());
-    to
-}
 
 fn memory(bytes: Vec<u8>) -> Arc<dyn File> {
     MemoryFolder::new(bytes).open(OsStr::new(""), Access::Read).unwrap()
@@ -198,10 +184,8 @@ fn check(entry: &Value, bytes: Vec<u8>) {
 
 #[test]
 fn files_of_the_real_tools_are_read() {
-    let folder = fixtures();
-    // Python's spelling, in entries that are not looked at here
-    let text = std::fs::read_to_string(folder.join("manifest.json")).unwrap().replace(": Infinity", ": null");
-    let manifest: Value = serde_json::from_str(&text).unwrap();
+    let folder = Files::of(common::fixtures().join("blpk"));
+    let manifest = common::manifest(&folder);
     let (entries, others): (Vec<&Value>, Vec<&Value>) = manifest["fixtures"].as_array().unwrap().iter().partition(|e| e["kind"] == "bloscpack");
     assert_eq!(entries.len() as u64, manifest["counts"]["bloscpack"]);
     for entry in entries {
@@ -252,7 +236,7 @@ const SMALL: &[&str] = &[
 ];
 
 fn small() -> impl Iterator<Item = (String, Vec<u8>)> {
-    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/blpk");
+    let own = common::own().join("blpk");
     SMALL.iter().map(move |name| (name.to_string(), std::fs::read(own.join(name)).unwrap()))
 }
 

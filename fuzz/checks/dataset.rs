@@ -103,7 +103,8 @@ pub fn run(data: &[u8]) {
         faults < 10
     });
     if let Ok(v) = verified {
-        assert!(v.bad <= faults);
+        // one fault for all chunks behind each other that are missing
+        assert!(v.bad == 0 || faults > 0);
         if any_data && faults == 0 && how & 1 == 0 && (array.is_ok() || table.is_ok()) {
             assert!(all_sound, "verified, and not readable");
         }

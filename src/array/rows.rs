@@ -17,6 +17,7 @@ use crate::error::{Error, Result, fail};
 use crate::io::{Folder, file};
 use crate::memory;
 use crate::options::{Opt, Options};
+use crate::parallel;
 use crate::superchunk::bloscpack::{Bloscpack, Destination, Mode, Splice, keep_room};
 use std::ffi::OsStr;
 use std::sync::{Arc, OnceLock};
@@ -146,10 +147,11 @@ impl Array {
     /// As [`Array::chunkshape`], for the blocks that chunks are made of, each of which can be decoded alone: those of
     /// the first chunk, or whole chunks as long as it waits.
     pub fn blockshape(&self) -> &[u64] {
-        self.blockshape.get_or_init(|| {
+        let made = parallel::made(&self.blockshape, || {
             let block = self.content.file.block_bytes();
             block.map_or_else(|| self.chunkshape.clone(), |n| rows_of(&self.meta, n))
-        })
+        });
+        made.as_slice()
     }
 
     /// Its items.

@@ -13,7 +13,7 @@ use super::shape::{self, Odd};
 use super::shard::{self, Shard};
 use crate::error::{Error, Result, Status, fail};
 use crate::memory;
-use crate::parallel;
+use crate::parallel::{self, unless_taken};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -64,7 +64,7 @@ impl Spare {
     const BYTES: usize = 8 << 20;
 
     fn keep(&self, buffer: Vec<u8>) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(mut all) = unless_taken(&self.0) else { return };
         if all.len() < Spare::BUFFERS && (1..=Spare::BYTES).contains(&buffer.capacity()) {
             all.push(buffer);
         }
@@ -72,14 +72,13 @@ impl Spare {
 
     /// A buffer of `n` bytes of any content.
     fn take(&self, n: usize) -> Result<Vec<u8>> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match all.iter().position(|b| b.capacity() >= n) {
-            Some(i) if n > 0 => {
-                let mut buffer = all.swap_remove(i);
+        let fits = |all: &mut Vec<Vec<u8>>| all.iter().position(|b| b.capacity() >= n).map(|i| all.swap_remove(i));
+        match unless_taken(&self.0).filter(|_| n > 0).and_then(|mut all| fits(&mut all)) {
+            Some(mut buffer) => {
                 buffer.resize(n, 0);
                 Ok(buffer)
             }
-            _ => memory::zeroed(n),
+            None => memory::zeroed(n),
         }
     }
 }
@@ -808,4 +807,20 @@ fn empty(records: &mut Records, damaged: Vec<(u64, Error)>) {
     }
     records.data.truncate(end);
     records.damaged = damaged;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_waits_for_spare_buffers() {
+        let spare = Spare::default();
+        spare.keep(vec![0; 100]);
+        let taken = spare.0.lock();
+        assert_eq!(spare.take(10).unwrap().len(), 10);
+        spare.keep(vec![0; 100]);
+        drop(taken);
+        assert_eq!(spare.take(10).unwrap().capacity(), 100);
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::common::*;
 use super::guard::*;
-use super::io::holdall_io;
+use super::io::{holdall_io, storage};
 use super::options::{chosen, holdall_options};
 use super::schunk::{copy_to, mode_of, or_skipped};
 use crate::array::numpy_meta::Order;
@@ -11,6 +11,7 @@ use crate::array::selection::MAX_NDIM;
 use crate::dataset::create::{self, Kindred};
 use crate::dataset::open;
 use crate::error::{Result, fail};
+use crate::identify::Format;
 use std::ffi::{CString, OsStr, c_char, c_void};
 use std::sync::atomic::AtomicBool;
 
@@ -128,34 +129,32 @@ pub unsafe extern "C" fn holdall_array_open_io(
     out: *mut *mut holdall_array,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard(err, || {
-        give(out, || {
-            let io = borrow(io.cast_const()).ok_or_else(|| fail!(Argument, "io is NULL"))?;
-            open::open_in(&io.folder, mode_of(mode)?, &chosen(options)).map(array_handle)
-        })
-    })
+    guard(err, || give(out, || open::open_in(storage(io)?, mode_of(mode)?, &chosen(options)).map(array_handle)))
 }
 
-/// Is it to be a dataset?
-fn is_dataset(format: holdall_format, blocks: *const u64) -> Result<bool> {
-    if !matches!(format, HOLDALL_FORMAT_BLOSCPACK | HOLDALL_FORMAT_BCOLZ) {
-        let known = "HOLDALL_FORMAT_BLOSCPACK and HOLDALL_FORMAT_BCOLZ";
-        return Err(fail!(Unsupported, "format {format}: this version creates arrays as {known}"));
-    }
+/// What is to be created.
+fn format_of(format: holdall_format, blocks: *const u64) -> Result<Format> {
+    let found = match format {
+        HOLDALL_FORMAT_BLOSCPACK => Format::Bloscpack,
+        HOLDALL_FORMAT_BCOLZ => Format::Bcolz,
+        HOLDALL_FORMAT_BLZ => Format::Blz,
+        HOLDALL_FORMAT_BLZ_PAPER => Format::BlzPaper,
+        _ => return Err(fail!(Unsupported, "format {format}: this version creates arrays as HOLDALL_FORMAT_BLOSCPACK, _BCOLZ, _BLZ and _BLZ_PAPER")),
+    };
     if !blocks.is_null() {
         return Err(fail!(Unsupported, "blocks: HOLDALL_OPT_BLOCK_BYTES is in their place"));
     }
-    Ok(format == HOLDALL_FORMAT_BCOLZ)
+    Ok(found)
 }
 
 /// What holdall_array_create() is told of the grid.
-fn grid<'a>(dtype: *const c_char, ndim: u32, [shape, chunks]: [*const u64; 2]) -> Result<Kindred<'a>> {
+fn grid<'a>(dtype: *const c_char, ndim: u32, [shape, chunks]: [*const u64; 2], format: Format) -> Result<Kindred<'a>> {
     if ndim > HOLDALL_MAX_NDIM {
         return Err(fail!(Argument, "{ndim} dimensions: at most HOLDALL_MAX_NDIM, {HOLDALL_MAX_NDIM}"));
     }
     let dtype = string(dtype, "dtype")?.to_str().ok_or_else(|| fail!(Argument, "dtype is no UTF-8"))?;
     let chunks = if chunks.is_null() { None } else { Some(slice(chunks, ndim as usize, "chunks")?) };
-    Ok(Kindred { dtype, shape: slice(shape, ndim as usize, "shape")?, chunks })
+    Ok(Kindred { dtype, shape: slice(shape, ndim as usize, "shape")?, chunks, format })
 }
 
 /// Creates an array of zeros, in C order, which cost nothing before the commit. With HOLDALL_NEW nothing may be
@@ -187,9 +186,9 @@ pub unsafe extern "C" fn holdall_array_create(
 ) -> holdall_status {
     guard(err, || {
         give(out, || {
-            let (folder, new) = (is_dataset(format, blocks)?, grid(dtype, ndim, [shape, chunks])?);
+            let new = grid(dtype, ndim, [shape, chunks], format_of(format, blocks)?)?;
             let (path, mode, options) = (string(path, "path")?, mode_of(mode)?, chosen(options));
-            let array = if folder {
+            let array = if new.format != Format::Bloscpack {
                 create::create(path, mode, &new, &options)
             } else {
                 Array::create(path, mode, new.dtype, new.shape, new.chunks, &options)
@@ -217,13 +216,13 @@ pub unsafe extern "C" fn holdall_array_create_io(
 ) -> holdall_status {
     guard(err, || {
         give(out, || {
-            let (folder, new) = (is_dataset(format, blocks)?, grid(dtype, ndim, [shape, chunks])?);
-            let io = borrow(io.cast_const()).ok_or_else(|| fail!(Argument, "io is NULL"))?;
+            let new = grid(dtype, ndim, [shape, chunks], format_of(format, blocks)?)?;
+            let io = storage(io)?;
             let (mode, options) = (mode_of(mode)?, chosen(options));
-            if folder {
-                return create::create_in(&io.folder, mode, &new, &options).map(array_handle);
+            if new.format != Format::Bloscpack {
+                return create::create_in(io, mode, &new, &options).map(array_handle);
             }
-            Array::create_in(&io.folder, OsStr::new(""), mode, new.dtype, new.shape, new.chunks, &options).map(array_handle)
+            Array::create_in(io, OsStr::new(""), mode, new.dtype, new.shape, new.chunks, &options).map(array_handle)
         })
     })
 }
@@ -338,12 +337,11 @@ pub unsafe extern "C" fn holdall_array_write(
     src_size: usize,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard_handle_mut(borrow_mut(array), err, |a| {
+    guard_change(borrow_mut(array), err, |a| {
         let a = &mut a.inner;
         let (start, count) = (slice(start, a.shape().len(), "start")?, slice(count, a.shape().len(), "count")?);
         let (step, strides) = (numbers(step, a, "step")?, numbers(strides, a, "strides")?);
-        a.write(start, count, step, slice(src.cast(), src_size, "src")?, strides)?;
-        Ok(HOLDALL_OK)
+        a.write(start, count, step, slice(src.cast(), src_size, "src")?, strides)
     })
 }
 
@@ -388,10 +386,9 @@ pub unsafe extern "C" fn holdall_array_write_orthogonal(
     src_size: usize,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard_handle_mut(borrow_mut(array), err, |a| {
+    guard_change(borrow_mut(array), err, |a| {
         let lists = lists(&a.inner, positions, counts)?;
-        a.inner.write_orthogonal(&lists, slice(src.cast(), src_size, "src")?)?;
-        Ok(HOLDALL_OK)
+        a.inner.write_orthogonal(&lists, slice(src.cast(), src_size, "src")?)
     })
 }
 
@@ -427,10 +424,7 @@ pub unsafe extern "C" fn holdall_array_append(
     src_size: usize,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard_handle_mut(borrow_mut(array), err, |a| {
-        a.inner.append(axis as usize, count, slice(src.cast(), src_size, "src")?)?;
-        Ok(HOLDALL_OK)
-    })
+    guard_change(borrow_mut(array), err, |a| a.inner.append(axis as usize, count, slice(src.cast(), src_size, "src")?))
 }
 
 /// Puts `count` new places into a dimension before place `at`. src: as for holdall_array_append(). Items behind them in the
@@ -451,10 +445,7 @@ pub unsafe extern "C" fn holdall_array_insert(
     src_size: usize,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard_handle_mut(borrow_mut(array), err, |a| {
-        a.inner.insert(axis as usize, at, count, slice(src.cast(), src_size, "src")?)?;
-        Ok(HOLDALL_OK)
-    })
+    guard_change(borrow_mut(array), err, |a| a.inner.insert(axis as usize, at, count, slice(src.cast(), src_size, "src")?))
 }
 
 /// Takes away `count` places of a dimension from `at` on, from the next commit on. Those at the end of the slowest (see
@@ -464,10 +455,7 @@ pub unsafe extern "C" fn holdall_array_insert(
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_remove(array: *mut holdall_array, axis: u32, at: u64, count: u64, err: *mut holdall_error) -> holdall_status {
-    guard_handle_mut(borrow_mut(array), err, |a| {
-        a.inner.remove(axis as usize, at, count)?;
-        Ok(HOLDALL_OK)
-    })
+    guard_change(borrow_mut(array), err, |a| a.inner.remove(axis as usize, at, count))
 }
 
 /// Writes the array, as this handle sees it, into a new container, with other chunks, codec or checksum, or another layout:
@@ -496,8 +484,9 @@ pub unsafe extern "C" fn holdall_array_copy(
 ) -> holdall_status {
     guard_handle(borrow(array), err, |a| {
         let chosen_chunks = numbers(chunks, &a.inner, "chunks")?;
-        if is_dataset(format, blocks)? {
-            return create::copy(&a.inner, string(path, "path")?, mode_of(mode)?, chosen_chunks, &chosen(options)).map(or_skipped);
+        let to = format_of(format, blocks)?;
+        if to != Format::Bloscpack {
+            return create::copy(&a.inner, string(path, "path")?, mode_of(mode)?, to, chosen_chunks, &chosen(options)).map(or_skipped);
         }
         a.inner.copy(copy_to(path, mode, options)?, chosen_chunks).map(or_skipped)
     })
@@ -509,20 +498,14 @@ pub unsafe extern "C" fn holdall_array_copy(
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_resize(array: *mut holdall_array, shape: *const u64, err: *mut holdall_error) -> holdall_status {
-    guard_handle_mut(borrow_mut(array), err, |a| {
-        a.inner.resize(slice(shape, a.inner.shape().len(), "shape")?)?;
-        Ok(HOLDALL_OK)
-    })
+    guard_change(borrow_mut(array), err, |a| a.inner.resize(slice(shape, a.inner.shape().len(), "shape")?))
 }
 
 /// Makes all changes so far durable and visible, content and shape together. Fails as holdall_schunk_commit() does.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_commit(array: *mut holdall_array, err: *mut holdall_error) -> holdall_status {
-    guard_handle_mut(borrow_mut(array), err, |a| {
-        a.inner.commit()?;
-        Ok(HOLDALL_OK)
-    })
+    guard_change(borrow_mut(array), err, |a| a.inner.commit())
 }
 
 /// The item that is where nothing was written, and where damage was skipped (bcolz and BLZ: `dflt`): holdall_array_itemsize()
@@ -604,7 +587,7 @@ pub unsafe extern "C" fn holdall_array_attr_set(
     n: usize,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard_handle_mut(borrow_mut(array), err, |a| {
+    guard_change(borrow_mut(array), err, |a| {
         let (name, value) = (string(name, "name")?, slice(value.cast(), n, "value")?);
         if a.inner.store().meta()?.is_some() {
             if !name.is_empty() {
@@ -615,6 +598,6 @@ pub unsafe extern "C" fn holdall_array_attr_set(
             a.inner.attr_set(name.to_str().ok_or_else(|| fail!(Argument, "name is no UTF-8"))?, value)?;
             a.names = c_names(a.inner.store().attr_names());
         }
-        Ok(HOLDALL_OK)
+        Ok(())
     })
 }

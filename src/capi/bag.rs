@@ -2,7 +2,7 @@
 
 use super::common::{HOLDALL_APPEND, HOLDALL_NEW, HOLDALL_REPLACE, holdall_mode, sum_number};
 use super::guard::*;
-use super::io::holdall_io;
+use super::io::{holdall_io, storage};
 use super::options::*;
 use crate::bag::codec::Codec;
 use crate::bag::{Bag, Mode, Place, Protection, Records, Writer};
@@ -337,12 +337,7 @@ pub unsafe extern "C" fn holdall_bag_writer_open_io(
     out: *mut *mut holdall_bag_writer,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard(err, || {
-        give(out, || {
-            let io = borrow(io.cast_const()).ok_or_else(|| fail!(Argument, "io is NULL"))?;
-            Writer::open_in(&io.folder, OsStr::new(""), writer_mode(mode)?, &chosen(options)).map(writer_handle)
-        })
-    })
+    guard(err, || give(out, || Writer::open_in(storage(io)?, OsStr::new(""), writer_mode(mode)?, &chosen(options)).map(writer_handle)))
 }
 
 /// Appends one record of n bytes (record may be NULL where n is 0). It counts from the next commit on. On
@@ -356,10 +351,7 @@ pub unsafe extern "C" fn holdall_bag_writer_append(
     n: usize,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard_handle_mut(borrow_mut(writer), err, |w| {
-        w.writer.append(slice(record.cast(), n, "record")?)?;
-        Ok(HOLDALL_OK)
-    })
+    guard_change(borrow_mut(writer), err, |w| w.writer.append(slice(record.cast(), n, "record")?))
 }
 
 /// Appends `count` records, compressed in parallel, in order: record i is data[offsets[i]] to
@@ -374,16 +366,15 @@ pub unsafe extern "C" fn holdall_bag_writer_append_many(
     count: usize,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard_handle_mut(borrow_mut(writer), err, |w| {
+    guard_change(borrow_mut(writer), err, |w| {
         if count == 0 {
-            return Ok(HOLDALL_OK);
+            return Ok(());
         }
         let many = count.checked_add(1).ok_or_else(|| fail!(Argument, "{count} records"))?;
         let offsets = slice(offsets, many, "offsets")?;
         let end = offsets.last().copied().unwrap_or(0);
         let end = usize::try_from(end).map_err(|_| fail!(Argument, "the last of the offsets is {end}"))?;
-        w.writer.append_many(slice(data.cast(), end, "data")?, offsets)?;
-        Ok(HOLDALL_OK)
+        w.writer.append_many(slice(data.cast(), end, "data")?, offsets)
     })
 }
 
@@ -401,10 +392,7 @@ pub unsafe extern "C" fn holdall_bag_writer_size(writer: *const holdall_bag_writ
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_writer_commit(writer: *mut holdall_bag_writer, err: *mut holdall_error) -> holdall_status {
-    guard_handle_mut(borrow_mut(writer), err, |w| {
-        w.writer.commit()?;
-        Ok(HOLDALL_OK)
-    })
+    guard_change(borrow_mut(writer), err, |w| w.writer.commit())
 }
 
 /// Closes a writer; NULL is fine. What was not committed is gone, as after a crash.

@@ -274,10 +274,10 @@ pub unsafe extern "C" fn holdall_digest_update(
     n: usize,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard_handle_mut(borrow_mut(digest), err, |d| {
+    guard_change(borrow_mut(digest), err, |d| {
         let hasher = d.hasher.as_mut().ok_or_else(|| fail!(State, "the digest was given already"))?;
         hasher.update(slice(bytes.cast(), n, "bytes")?);
-        Ok(HOLDALL_OK)
+        Ok(())
     })
 }
 

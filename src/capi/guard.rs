@@ -174,6 +174,11 @@ pub(crate) fn guard_handle_mut<H: Handle>(
     done
 }
 
+/// As [`guard_handle_mut`], for a change that gives nothing.
+pub(crate) fn guard_change<H: Handle>(h: Option<&mut H>, err: *mut holdall_error, f: impl FnOnce(&mut H) -> Result<()>) -> holdall_status {
+    guard_handle_mut(h, err, |h| f(h).map(|()| HOLDALL_OK))
+}
+
 #[inline(never)]
 fn no_handle(err: *mut holdall_error) -> holdall_status {
     told(err, Err(fail!(Argument, "the handle is NULL")))

@@ -1,7 +1,7 @@
 //! Storage that the caller brings: bytes in memory, or functions.
 
 use super::guard::*;
-use crate::error::fail;
+use crate::error::{Result, fail};
 use crate::io::Folder;
 use crate::io::functions::{Answer, Functions, FunctionsFolder, Refusal};
 use crate::io::memory::MemoryFolder;
@@ -13,6 +13,11 @@ use std::sync::Arc;
 /// name "" there, and the files beside it names such as "limits.". May be used from many threads.
 pub struct holdall_io {
     pub(super) folder: Arc<dyn Folder>,
+}
+
+pub(super) fn storage<'a>(io: *mut holdall_io) -> Result<&'a Arc<dyn Folder>> {
+    let io = borrow(io.cast_const()).ok_or_else(|| fail!(Argument, "io is NULL"))?;
+    Ok(&io.folder)
 }
 
 /// The caller's storage, as functions. Each may be called by several threads at once if several use the handles.

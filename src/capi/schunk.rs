@@ -2,7 +2,7 @@
 
 use super::common::*;
 use super::guard::*;
-use super::io::holdall_io;
+use super::io::{holdall_io, storage};
 use super::options::{chosen, holdall_options};
 use crate::blosc::Codec;
 use crate::checksum::Hasher;
@@ -90,12 +90,7 @@ pub unsafe extern "C" fn holdall_schunk_open_io(
     out: *mut *mut holdall_schunk,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard(err, || {
-        give(out, || {
-            let io = borrow(io.cast_const()).ok_or_else(|| fail!(Argument, "io is NULL"))?;
-            Bloscpack::open_in(&io.folder, OsStr::new(""), mode_of(mode)?, &chosen(options)).map(schunk_handle)
-        })
-    })
+    guard(err, || give(out, || Bloscpack::open_in(storage(io)?, OsStr::new(""), mode_of(mode)?, &chosen(options)).map(schunk_handle)))
 }
 
 /// Creates a superchunk of items of `typesize` bytes each (1 or more; it is what filters work with, content need not
@@ -140,8 +135,7 @@ pub unsafe extern "C" fn holdall_schunk_create_io(
     guard(err, || {
         give(out, || {
             only_bloscpack(format)?;
-            let io = borrow(io.cast_const()).ok_or_else(|| fail!(Argument, "io is NULL"))?;
-            Bloscpack::create_in(&io.folder, OsStr::new(""), mode_of(mode)?, typesize, &chosen(options)).map(schunk_handle)
+            Bloscpack::create_in(storage(io)?, OsStr::new(""), mode_of(mode)?, typesize, &chosen(options)).map(schunk_handle)
         })
     })
 }
@@ -345,10 +339,7 @@ pub unsafe extern "C" fn holdall_schunk_checksum(
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_append(schunk: *mut holdall_schunk, src: *const c_void, n: usize, err: *mut holdall_error) -> holdall_status {
-    guard_handle_mut(borrow_mut(schunk), err, |s| {
-        s.inner.append(slice(src.cast(), n, "src")?)?;
-        Ok(HOLDALL_OK)
-    })
+    guard_change(borrow_mut(schunk), err, |s| s.inner.append(slice(src.cast(), n, "src")?))
 }
 
 /// Appends one chunk that is encoded already, n bytes of it, as it is, without a digest; it is decoded once, to be sure
@@ -362,10 +353,7 @@ pub unsafe extern "C" fn holdall_schunk_append_raw(
     n: usize,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard_handle_mut(borrow_mut(schunk), err, |s| {
-        s.inner.append_raw(slice(chunk.cast(), n, "chunk")?)?;
-        Ok(HOLDALL_OK)
-    })
+    guard_change(borrow_mut(schunk), err, |s| s.inner.append_raw(slice(chunk.cast(), n, "chunk")?))
 }
 
 /// Writes n bytes over the content from byte `at` on, all of which must be there (HOLDALL_E_RANGE). On failure some of
@@ -380,10 +368,7 @@ pub unsafe extern "C" fn holdall_schunk_write(
     n: usize,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard_handle_mut(borrow_mut(schunk), err, |s| {
-        s.inner.write(at, slice(src.cast(), n, "src")?)?;
-        Ok(HOLDALL_OK)
-    })
+    guard_change(borrow_mut(schunk), err, |s| s.inner.write(at, slice(src.cast(), n, "src")?))
 }
 
 /// Puts n bytes of content, as one chunk of its own, before a chunk, or behind the last where `chunk` is their number;
@@ -397,30 +382,21 @@ pub unsafe extern "C" fn holdall_schunk_insert(
     n: usize,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard_handle_mut(borrow_mut(schunk), err, |s| {
-        s.inner.insert(chunk, slice(src.cast(), n, "src")?)?;
-        Ok(HOLDALL_OK)
-    })
+    guard_change(borrow_mut(schunk), err, |s| s.inner.insert(chunk, slice(src.cast(), n, "src")?))
 }
 
 /// Takes a chunk away, with its content. The commit writes the file anew, unless it was the last.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_remove(schunk: *mut holdall_schunk, chunk: u64, err: *mut holdall_error) -> holdall_status {
-    guard_handle_mut(borrow_mut(schunk), err, |s| {
-        s.inner.remove(chunk)?;
-        Ok(HOLDALL_OK)
-    })
+    guard_change(borrow_mut(schunk), err, |s| s.inner.remove(chunk))
 }
 
 /// Keeps the first nbytes bytes of content. HOLDALL_E_RANGE: there are fewer.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_truncate(schunk: *mut holdall_schunk, nbytes: u64, err: *mut holdall_error) -> holdall_status {
-    guard_handle_mut(borrow_mut(schunk), err, |s| {
-        s.inner.truncate(nbytes)?;
-        Ok(HOLDALL_OK)
-    })
+    guard_change(borrow_mut(schunk), err, |s| s.inner.truncate(nbytes))
 }
 
 /// How many named values it has, damaged ones too. Bloscpack: its metadata, JSON, is the one named "", where there are
@@ -469,13 +445,12 @@ pub unsafe extern "C" fn holdall_schunk_meta_set(
     n: usize,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard_handle_mut(borrow_mut(schunk), err, |s| {
+    guard_change(borrow_mut(schunk), err, |s| {
         if !string(name, "name")?.is_empty() {
             return Err(fail!(Unsupported, "Bloscpack files have one value, named \"\""));
         }
         let json = if value.is_null() { None } else { Some(slice(value.cast(), n, "value")?) };
-        s.inner.meta_set(json)?;
-        Ok(HOLDALL_OK)
+        s.inner.meta_set(json)
     })
 }
 
@@ -485,10 +460,7 @@ pub unsafe extern "C" fn holdall_schunk_meta_set(
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_commit(schunk: *mut holdall_schunk, err: *mut holdall_error) -> holdall_status {
-    guard_handle_mut(borrow_mut(schunk), err, |s| {
-        s.inner.commit()?;
-        Ok(HOLDALL_OK)
-    })
+    guard_change(borrow_mut(schunk), err, |s| s.inner.commit())
 }
 
 /// Writes content and named values, as this handle sees them, into a new superchunk with another codec, chunk size, checksum

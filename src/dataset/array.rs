@@ -8,16 +8,18 @@ use super::create;
 use super::edit::Edit;
 use super::fields::{Field, Fields};
 use super::fill;
-use super::meta::{Meta, SIZES, STORAGE};
+use super::meta::{self, Meta, SIZES, STORAGE};
 use super::place::Place;
+use super::seal::sealed;
 use crate::array::dtype::{self, Dtype, Kind, Type};
 use crate::array::rows::Array;
 use crate::array::store::{Reader, Store};
-use crate::error::{Error, Result, fail};
+use crate::checksum::Sum;
+use crate::error::{Error, Result, Status, fail};
 use crate::json::Value;
 use crate::options::{Opt, Options};
+use crate::parallel;
 use crate::superchunk::bloscpack::{Bloscpack, Destination, Splice, keep_room};
-use crate::{memory, parallel};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -49,6 +51,8 @@ pub struct ArrayFile {
     how: How,
     /// Is it stored as the papers have it?
     pub as_in_papers: bool,
+    /// Where its attributes are put down.
+    pub(super) attrs_file: &'static str,
     /// Who may change it.
     writer: Option<Writer>,
 }
@@ -74,27 +78,35 @@ struct Search<'a> {
 impl ArrayFile {
     /// The array in this folder.
     pub fn open(place: &Place, meta: Meta, how: &How) -> Result<ArrayFile> {
-        let attrs = Attrs::read(place, how.memory_limit)?;
+        let attrs = Attrs::read(place, how.memory_limit, meta.checksum != Sum::None)?;
         let item = meta.array.dtype.item.clone();
         ArrayFile::of(place, place.down(DATA)?, &item, meta, attrs, how)
     }
 
     /// The array in this folder, to be changed.
     pub fn open_for_writing(place: &Place, meta: Meta, how: &How, options: &Options, writer: Writer) -> Result<ArrayFile> {
-        let params = create::params(&meta.storage, &meta.array.dtype.item, options).map_err(|e| e.within(place.show(STORAGE)))?;
         let mut file = ArrayFile::open(place, meta, how)?;
         if writer.is_first() {
             // nothing of what may be there counts
             let row = file.meta.row_items()?.saturating_mul(file.meta.array.dtype.item.size as u64);
-            file.items = Items::Whole(Chunks::new(place.down(DATA)?, false, &file.meta, row, None, how)?);
-            (file.attrs, file.as_in_papers) = (Attrs::default(), false);
+            let many = file.meta.superchunk.is_some();
+            file.items = Items::Whole(Chunks::new(place.down(DATA)?, many, &file.meta, row, None, how)?);
+            (file.attrs, file.as_in_papers) = (Attrs::default(), many);
         }
-        let of = [file.nbytes(), file.meta.cbytes, how.memory_limit];
-        let unsupported = || fail!(Unsupported, "{}: arrays with a file for each chunk can be changed, this is another one", place.show(""));
-        let Items::Whole(chunks) = &mut file.items else { return Err(unsupported()) };
-        let (data, sum) = chunks.ones().ok_or_else(unsupported)?;
-        let edit = Edit::new(data, params, sum, of, how.threads);
-        chunks.edit = Some(Box::new(edit));
+        let Items::Whole(chunks) = &mut file.items else {
+            let what = if file.has_objects() { "objects of Python's" } else { "fields in folders of their own" };
+            return Err(fail!(Unsupported, "{}: an array of {what} can be read only", place.show("")));
+        };
+        let there = || chunks.first_header()?.codec().ok();
+        let params = create::params(&file.meta.storage, &there, &file.meta.array.dtype.item, options).map_err(|e| e.within(place.show(STORAGE)))?;
+        let (make, each) = create::make(chunks, params, &file.meta, options)?;
+        let unit = chunks.chunk_bytes().checked_mul(each).filter(|n| usize::try_from(*n).is_ok());
+        let unit = unit.ok_or_else(|| fail!(Limit, "{}: superchunks of {each} chunks of {} bytes", place.show(""), chunks.chunk_bytes()))?;
+        let of = [unit, chunks.nbytes(), file.meta.cbytes, how.memory_limit];
+        chunks.edit = Some(Box::new(Edit::new(&place.down(DATA)?, make, of, how.threads)));
+        let [tools, papers] = attrs::FILES;
+        let is_tools = !file.as_in_papers || (!writer.is_new() && place.has(tools)?);
+        file.attrs_file = if is_tools { tools } else { papers };
         file.writer = Some(writer);
         Ok(file)
     }
@@ -129,7 +141,7 @@ impl ArrayFile {
         }
         let name = data.show("");
         let name = name.strip_suffix("/data").unwrap_or(&name).to_owned();
-        Ok(ArrayFile { name, items, meta, attrs, fill: OnceLock::new(), how: how.clone(), as_in_papers, writer: None })
+        Ok(ArrayFile { name, items, meta, attrs, fill: OnceLock::new(), how: how.clone(), as_in_papers, attrs_file: attrs::FILES[0], writer: None })
     }
 
     /// The array over it.
@@ -166,6 +178,11 @@ impl ArrayFile {
         self.changing()?.flush()
     }
 
+    /// Chunks are in other files from now on.
+    pub(super) fn forget(&self) {
+        self.runs().into_iter().for_each(Chunks::forget);
+    }
+
     pub(super) fn break_off(&mut self) {
         self.writer.iter().for_each(Writer::break_off);
         // a journal may tell of them
@@ -187,14 +204,17 @@ impl ArrayFile {
         let (storage, attrs, counts) = (writer.storage_changed, writer.attrs_changed, grown || writer.shape_changed);
         let mut texts = Vec::new();
         if attrs {
-            texts.push((attrs::FILES[0], self.attrs.to_json()));
+            texts.push((self.attrs_file, self.attrs.to_json()));
         }
         if storage {
-            texts.push((STORAGE, self.meta.storage.to_string()));
+            texts.push((STORAGE, meta::to_json(&self.meta.storage) + "\n"));
         }
         if counts {
             let shape: Vec<String> = self.meta.array.shape.iter().map(u64::to_string).collect();
             texts.push((SIZES, format!("{{\"shape\": [{}], \"nbytes\": {len}, \"cbytes\": {cbytes}}}\n", shape.join(", "))));
+        }
+        if self.meta.checksum != Sum::None {
+            texts.iter_mut().for_each(|(_, text)| *text = sealed(std::mem::take(text)));
         }
         Ok(texts)
     }
@@ -218,13 +238,16 @@ impl ArrayFile {
         let mut v = Verified::default();
         let group = self.how.threads.max(1) as u64 * 4;
         for run in self.runs() {
-            let mut first = 0;
+            let (mut first, mut was_missing, mut there) = (0, false, None);
             while first < run.count() {
                 let end = run.count().min(first + group);
                 let mut found: Vec<(u64, Result<Sound>)> = (first..end).map(|i| (i, Ok(Sound::Unchecked))).collect();
                 parallel::for_each(self.how.threads, found.iter_mut().collect(), |(i, sound): &mut (u64, _)| *sound = run.check(*i));
                 for (_, sound) in found {
+                    let is_missing = sound.as_ref().is_err_and(|e| e.status == Status::Missing);
                     match sound {
+                        // one fault for all that are missing behind each other: there may be very many
+                        Err(_) if is_missing && was_missing => v.bad += 1,
                         Ok(Sound::Checked) => v.sound += 1,
                         Ok(Sound::Unchecked) => v.unchecked += 1,
                         Err(e) => {
@@ -234,9 +257,16 @@ impl ArrayFile {
                             }
                         }
                     }
+                    was_missing = is_missing;
                 }
-                told(end - first)?;
-                first = end;
+                let mut next = end;
+                if was_missing {
+                    let there = there.get_or_insert_with(|| run.there());
+                    next = there.get(there.partition_point(|i| *i < end)).copied().unwrap_or(u64::MAX).clamp(end, run.count());
+                    v.bad += next - end;
+                }
+                told(next - first)?;
+                first = next;
             }
             if !run.faults().iter().all(&mut *fault) {
                 return Ok((v, false));
@@ -267,10 +297,16 @@ impl Search<'_> {
         }
     }
 
-    /// Where nothing is there to tell by: the tools write attributes always, and in another file than the papers.
+    /// It says so, or the files do. Where nothing is there to tell by: the tools write attributes always, and in another
+    /// file than the papers.
     fn has_superchunks(&self, data: &Place) -> Result<bool> {
         let [tools, _] = attrs::FILES;
-        has_superchunks(data, || Ok(!self.place.has(tools)?))
+        let by_attrs = || Ok(!self.place.has(tools)?);
+        match self.meta.rows() {
+            _ if self.meta.superchunk.is_some() => Ok(true),
+            0 => by_attrs(),
+            _ => has_superchunks(data, by_attrs),
+        }
     }
 
     /// Have the fields folders of their own?
@@ -369,17 +405,7 @@ impl Store for ArrayFile {
         keep_room(&mut options, len)?;
         let mut new = Bloscpack::create_in(&folder, &name, mode, typesize, &options)?;
         new.meta_set(meta)?;
-        let mut buffer = memory::zeroed(len.min(PIECE) as usize)?;
-        let (mut at, mut bad) = (0, false);
-        while at < len {
-            let now = buffer.get_mut(..(len - at).min(PIECE) as usize).unwrap_or_default();
-            bad |= read(at, now)?;
-            new.append(now)?;
-            at += now.len() as u64;
-            options.progress(at, len)?;
-        }
-        new.commit()?;
-        Ok(bad)
+        new.fill_from(len, PIECE, read, &options)
     }
 
     fn attr_names(&self) -> Vec<&str> {
@@ -392,7 +418,7 @@ impl Store for ArrayFile {
 
     fn fill(&self) -> Result<Option<&[u8]>> {
         let Meta { dflt, array, .. } = &self.meta;
-        let made = self.fill.get_or_init(|| fill::bytes(dflt, &array.dtype.item, self.meta.row(), self.how.memory_limit));
+        let made = parallel::made(&self.fill, || fill::bytes(dflt, &array.dtype.item, self.meta.row(), self.how.memory_limit));
         made.as_ref().map(Option::as_deref).map_err(|e| e.clone().within(&self.name))
     }
 

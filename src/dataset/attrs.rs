@@ -18,13 +18,13 @@ pub const FILES: [&str; 2] = ["__attrs__", "meta/attributes"];
 pub struct Attrs(Vec<(String, Vec<u8>)>);
 
 impl Attrs {
-    /// Those of an array or a table.
-    pub fn read(place: &Place, limit: u64) -> Result<Attrs> {
+    /// Those of an array or a table. `sealed`: of one whose small files have checksums, and are never empty.
+    pub fn read(place: &Place, limit: u64, sealed: bool) -> Result<Attrs> {
         let mut attrs = Attrs::default();
         for file in FILES {
-            let text = place.read(file, limit)?.unwrap_or_default();
+            let Some(text) = place.read(file, limit)? else { continue };
             // bcolz leaves an empty one where it could not write it
-            if !text.trim_ascii().is_empty() {
+            if sealed || !text.trim_ascii().is_empty() {
                 let found = attrs.take(&text);
                 found.map_err(|e| e.within(place.show(file)))?;
             }

@@ -62,9 +62,9 @@ impl ChunkFile {
         self.header.nbytes
     }
 
-    /// Bytes of content in a block.
-    pub fn blocksize(&self) -> usize {
-        self.header.blocksize
+    /// The header of the chunk.
+    pub fn header(&self) -> blosc::Header {
+        self.header
     }
 
     /// Decodes a range; the digest is checked where it is there and that is wished.

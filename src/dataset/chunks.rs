@@ -5,7 +5,7 @@
 #![forbid(unsafe_code)]
 
 use super::chunk::ChunkFile;
-use super::edit::Edit;
+use super::edit::{Edit, Names};
 use super::meta::Meta;
 use super::place::Place;
 use super::superchunks::{self, Superchunks};
@@ -21,6 +21,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Content that is worth another thread.
 const WORTH: u64 = 256 << 10;
+/// Files that are asked for by their names where storage cannot list them.
+const PROBES: u64 = 4096;
 
 /// What is told of a chunk that is sound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +96,12 @@ pub fn file_name(chunk: u64) -> String {
     format!("__{chunk}.blp")
 }
 
+/// The chunk that a file of this name has.
+pub fn number(name: &str) -> Option<u64> {
+    let n = name.strip_prefix("__")?.strip_suffix(".blp")?.parse().ok()?;
+    (file_name(n) == name).then_some(n)
+}
+
 /// Are the chunks in this folder as the papers have it?
 pub fn has_superchunks(place: &Place, otherwise: impl FnOnce() -> Result<bool>) -> Result<bool> {
     if place.has(&file_name(0))? {
@@ -141,12 +149,25 @@ impl Chunks {
         start..start.saturating_add(self.chunk)
     }
 
-    /// The folder of the files, where each chunk has one of its own, and what stands behind it there.
-    pub fn ones(&self) -> Option<(&Place, Sum)> {
+    /// Where each chunk has a file of its own, what stands behind it there.
+    pub fn sum_of_one(&self) -> Option<Sum> {
         match &self.files {
-            Files::One(place, sum) if !self.has_objects => Some((place, *sum)),
-            _ => None,
+            Files::One(_, sum) => Some(*sum),
+            Files::Many(_) => None,
         }
+    }
+
+    /// The files with many chunks.
+    pub fn superchunks(&self) -> Option<&Superchunks> {
+        match &self.files {
+            Files::One(..) => None,
+            Files::Many(files) => Some(files),
+        }
+    }
+
+    /// Files have other names from now on.
+    pub fn forget(&self) {
+        self.superchunks().into_iter().for_each(Superchunks::forget);
     }
 
     /// How many chunks.
@@ -156,11 +177,17 @@ impl Chunks {
 
     /// Bytes of content in a block of the first chunk.
     pub fn block_bytes(&self) -> Option<u64> {
+        self.first_header().map(|h| h.blocksize as u64)
+    }
+
+    /// The header of the first chunk, where there is one.
+    pub fn first_header(&self) -> Option<blosc::Header> {
         match &self.files {
-            Files::One(place, sum) => self.open(place, *sum, 0).ok().map(|c| c.blocksize() as u64),
+            _ if self.len == 0 => None,
+            Files::One(place, sum) => self.open(place, *sum, 0).ok().map(|c| c.header()),
             Files::Many(files) => {
-                let (file, _) = files.holding(0).ok()?;
-                file.with_raw(0, |c| Ok(blosc::Header::parse(c)?.blocksize as u64)).ok()
+                let (file, _) = files.holding(0, self.edit.as_deref()).ok()?;
+                file.with_raw(0, blosc::Header::parse).ok()
             }
         }
     }
@@ -203,8 +230,8 @@ impl Chunks {
     fn part(&self, at: u64, dst: &mut [u8], threads: usize) -> Result<bool> {
         let chunk = at / self.chunk;
         let from = (at % self.chunk) as usize;
-        if let Some(content) = self.edit.as_ref().and_then(|e| e.content(chunk)) {
-            let part = content.get(from..).and_then(|c| c.get(..dst.len()));
+        if let Some(content) = self.edit.as_ref().and_then(|e| e.content(at)) {
+            let part = content.get(..dst.len());
             dst.copy_from_slice(part.ok_or_else(|| fail!(State, "a chunk of another size"))?);
             return Ok(false);
         }
@@ -252,7 +279,7 @@ impl Chunks {
 
     /// The file that has a chunk, and which one it is there.
     fn in_file(&self, files: &Superchunks, chunk: u64) -> Result<(Arc<Bloscpack>, u64)> {
-        let (file, i) = files.holding(chunk)?;
+        let (file, i) = files.holding(chunk, self.edit.as_deref())?;
         if i >= file.chunks() as u64 {
             return Err(fail!(Format, "it has {} chunks, and number {i} was expected to be one of them", file.chunks()));
         }
@@ -305,6 +332,27 @@ impl Chunks {
             Files::One(..) => Vec::new(),
             Files::Many(files) => files.faults(),
         }
+    }
+
+    /// The first chunks of the files that are there, in rising order. Where storage cannot tell, the first files are asked for.
+    pub fn there(&self) -> Vec<u64> {
+        let (place, names) = match &self.files {
+            Files::One(place, _) => (place, Names::One),
+            Files::Many(files) => (files.place(), Names::Many),
+        };
+        let first = |name: &str| match &self.files {
+            Files::One(..) => number(name),
+            Files::Many(files) => files.first_of(name),
+        };
+        let listed = place.list("");
+        let mut all: Vec<u64> = if listed.is_empty() {
+            let found = (0..PROBES.min(self.count())).map(|i| names.own(i)).filter(|n| place.has(n).unwrap_or(false));
+            found.filter_map(|n| first(&n)).collect()
+        } else {
+            listed.iter().filter_map(|n| first(n.to_str()?)).collect()
+        };
+        all.sort_unstable();
+        all
     }
 
     /// Reads a whole chunk and checks all that can be.

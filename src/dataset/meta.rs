@@ -12,7 +12,7 @@ use crate::array::numpy_meta::{ArrayMeta, Order, nbytes};
 use crate::array::selection::MAX_NDIM;
 use crate::checksum::Sum;
 use crate::error::{Error, Result, fail};
-use crate::json::Value;
+use crate::json::{self, Value};
 
 /// How many rows there are.
 pub const SIZES: &str = "meta/sizes";
@@ -158,6 +158,16 @@ impl Meta {
 /// The name of a checksum in `meta/storage`.
 pub fn sum_name(sum: Sum) -> &'static str {
     SUMS.get(sum as usize).copied().unwrap_or_default()
+}
+
+/// JSON in ASCII, spaced as Python does it.
+pub fn to_json(value: &Value) -> String {
+    let list = |items: Vec<String>| items.join(", ");
+    match value {
+        Value::Array(items) => format!("[{}]", list(items.iter().map(to_json).collect())),
+        Value::Object(items) => format!("{{{}}}", list(items.iter().map(|(k, v)| format!("{}: {}", json::Quoted(k), to_json(v))).collect())),
+        other => json::escaped(&other.to_string()),
+    }
 }
 
 /// JSON, or what else the papers have.

@@ -2,7 +2,7 @@
 //!
 //! - [`place`]: names in such a folder, none of which leads out of it.
 //! - [`meta`]: what `meta/sizes` and `meta/storage` say; [`yaml`]: where they are no JSON; [`fill`]: their default value.
-//! - [`attrs`]: what users put beside the array.
+//! - [`attrs`]: what users put beside the array; [`seal`]: what tells that any of these files is damaged.
 //! - [`chunk`]: a file with one chunk; [`superchunks`]: the papers' files with many.
 //! - [`chunks`]: the items of an array, in either; [`fields`]: items whose fields stand in folders of their own.
 //! - [`array`], [`open`]: the array over all that.
@@ -23,6 +23,7 @@ pub mod fill;
 pub mod meta;
 pub mod open;
 pub mod place;
+pub mod seal;
 pub mod superchunks;
 #[cfg(test)]
 mod tests;

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 use super::open::ROOTDIRS;
+use super::seal;
 use crate::error::{Result, Status, fail};
 use crate::io::{self, Access, File, Folder, file};
 use crate::memory;
@@ -22,6 +23,8 @@ pub struct Place {
     folder: Arc<dyn Folder>,
     /// The way down to it, with a slash behind each step.
     way: OsString,
+    /// Are the seals of small files not looked at?
+    is_trusted: bool,
 }
 
 impl Place {
@@ -30,7 +33,9 @@ impl Place {
     pub fn local(path: &OsStr) -> Result<Place> {
         let table = fs::canonicalize(path).ok().and_then(|real| {
             let (parent, name) = (real.parent()?, real.file_name()?.to_str()?);
-            parent.join(ROOTDIRS).exists().then(|| (parent.to_path_buf(), name.to_owned()))
+            // while the first commit of a table is under way, there is a journal
+            let is_table = [ROOTDIRS, "dataset.holdall-journal"].iter().any(|file| parent.join(file).exists());
+            is_table.then(|| (parent.to_path_buf(), name.to_owned()))
         });
         match table {
             Some((parent, name)) => Place::of(&file::folder(parent.as_os_str())?).down(&name),
@@ -40,12 +45,17 @@ impl Place {
 
     /// All of a folder.
     pub fn of(folder: &Arc<dyn Folder>) -> Place {
-        Place { folder: folder.clone(), way: OsString::new() }
+        Place { folder: folder.clone(), way: OsString::new(), is_trusted: false }
     }
 
     /// The same place in another view of its storage.
     pub fn within(&self, folder: Arc<dyn Folder>) -> Place {
-        Place { folder, way: self.way.clone() }
+        Place { folder, way: self.way.clone(), is_trusted: self.is_trusted }
+    }
+
+    /// The same, whose small files count as they are: their checksums are not looked at.
+    pub fn trusted(&self, yes: bool) -> Place {
+        Place { is_trusted: yes, ..self.clone() }
     }
 
     /// A folder in it.
@@ -55,7 +65,7 @@ impl Place {
         }
         let mut way = self.name(name);
         way.push("/");
-        Ok(Place { folder: self.folder.clone(), way })
+        Ok(Place { way, ..self.clone() })
     }
 
     /// The storage that it is in.
@@ -103,7 +113,7 @@ impl Place {
         self.folder.exists(&self.name(name))
     }
 
-    /// All bytes of a small file; nothing where there is none.
+    /// All bytes of a small file, if they match their checksum; nothing where there is none.
     pub fn read(&self, name: &str, limit: u64) -> Result<Option<Vec<u8>>> {
         let file = match self.open(name, Access::Read) {
             Err(e) if e.status == Status::Missing => return Ok(None),
@@ -113,6 +123,9 @@ impl Place {
         memory::allow(size.saturating_mul(PARSED), limit, file.name())?;
         let mut text = memory::zeroed(size as usize)?;
         file.read_exact_at(0, &mut text)?;
+        if !self.is_trusted {
+            seal::check(&text).map_err(|e| e.within(file.name()))?;
+        }
         Ok(Some(text))
     }
 }

@@ -4,6 +4,7 @@ use super::create::{self, Kindred};
 use super::open;
 use crate::array::rows::Array;
 use crate::error::{Result, Status};
+use crate::identify::Format;
 use crate::io::sim::{self, Rng, Scene, SimDisk, Tally};
 use crate::io::{Access, Folder};
 use crate::options::{Opt, Options};
@@ -25,8 +26,14 @@ fn options() -> Options {
     Options::new().with(Opt::Threads, 1).unwrap()
 }
 
-fn new(folder: &Arc<dyn Folder>, mode: Mode, shape: &[u64]) -> Result<Array> {
-    create::create_in(folder, mode, &Kindred { dtype: "<i4", shape, chunks: Some(&[CHUNK, 5]) }, &options())
+const FORMATS: &[Format] = &[Format::Bcolz, Format::Blz, Format::BlzPaper];
+
+fn new(folder: &Arc<dyn Folder>, mode: Mode, shape: &[u64], format: Format) -> Result<Array> {
+    let mut options = options();
+    if format == Format::BlzPaper {
+        options.set(Opt::SuperchunkChunks, 2)?;
+    }
+    create::create_in(folder, mode, &Kindred { dtype: "<i4", shape, chunks: Some(&[CHUNK, 5]), format }, &options)
 }
 
 fn opened(folder: &Arc<dyn Folder>, mode: Mode) -> Result<Array> {
@@ -34,9 +41,9 @@ fn opened(folder: &Arc<dyn Folder>, mode: Mode) -> Result<Array> {
 }
 
 /// A disk with an array of several chunks.
-fn base(rows: u64) -> SimDisk {
+fn base(rows: u64, format: Format) -> SimDisk {
     let disk = SimDisk::default();
-    let mut a = new(&disk.folder(), Mode::New, &[0, 5]).unwrap();
+    let mut a = new(&disk.folder(), Mode::New, &[0, 5], format).unwrap();
     append(&mut a, 1, rows).unwrap();
     a.commit().unwrap();
     drop(a);
@@ -117,25 +124,30 @@ fn a_failing_power_supply_leaves_the_old_rows_or_the_new() {
         states += t.states;
         violations.extend(t.violations);
     };
-    let disk = base(ROWS);
-    for (name, change) in CHANGES {
-        count(check(name, &disk, &|folder| act(&folder, *change), None));
-    }
-    // a longer last chunk than counts, and a chunk that does not count at all
-    let cut = base(ROWS);
-    act(&cut.folder(), |a| a.remove(0, 70, ROWS - 70)).unwrap();
-    cut.settle();
-    count(check("append where rows were cut", &cut, &|folder| act(&folder, |a| append(a, 5, 40)), None));
-    let create = |mode| {
-        move |folder: Arc<dyn Folder>| {
-            let mut a = new(&folder, mode, &[20, 5])?;
-            write(&mut a, 3, 17)?;
-            a.attr_set("n", b"1")?;
-            a.commit()
+    for format in FORMATS.iter().copied() {
+        let named = |name: &str| format!("{name}, {format:?}");
+        let disk = base(ROWS, format);
+        for (name, change) in CHANGES {
+            count(check(&named(name), &disk, &|folder| act(&folder, *change), None));
         }
-    };
-    count(check("create", &SimDisk::default(), &create(Mode::New), None));
-    count(check("replace", &disk, &create(Mode::Replace), None));
+        // a longer last chunk than counts, and a chunk that does not count at all
+        let cut = base(ROWS, format);
+        act(&cut.folder(), |a| a.remove(0, 70, ROWS - 70)).unwrap();
+        cut.settle();
+        count(check(&named("append where rows were cut"), &cut, &|folder| act(&folder, |a| append(a, 5, 40)), None));
+        let create = |mode| {
+            move |folder: Arc<dyn Folder>| {
+                let mut a = new(&folder, mode, &[20, 5], format)?;
+                write(&mut a, 3, 17)?;
+                a.attr_set("n", b"1")?;
+                a.commit()
+            }
+        };
+        count(check(&named("create"), &SimDisk::default(), &create(Mode::New), None));
+        for other in FORMATS {
+            count(check(&named(&format!("replace {other:?}")), &base(ROWS, *other), &create(Mode::Replace), None));
+        }
+    }
     println!("simulated disk: {states} states, {} violations", violations.len());
     assert!(violations.is_empty(), "{}", violations[..violations.len().min(10)].join("\n"));
     assert!(states > 1_000, "{states}");
@@ -144,21 +156,28 @@ fn a_failing_power_supply_leaves_the_old_rows_or_the_new() {
 /// The rig notices syncs that are none.
 #[test]
 fn each_sync_is_needed() {
-    let disk = base(ROWS);
-    for (name, change) in CHANGES.iter().filter(|(n, _)| ["append beyond the last chunk", "remove in the middle"].contains(n)) {
+    let some = CHANGES.iter().filter(|(n, _)| ["append beyond the last chunk", "remove in the middle"].contains(n));
+    for ((name, change), format) in some.flat_map(|c| [Format::Bcolz, Format::BlzPaper].map(|f| (c, f))) {
+        let disk = base(ROWS, format);
         let whole = disk.copy();
         let before = whole.syncs();
         act(&whole.folder(), *change).unwrap();
         let n = whole.syncs() - before;
         let missed: Vec<usize> = (0..n).filter(|lie| check(name, &disk, &|f| act(&f, *change), Some(*lie)).violations.is_empty()).collect();
-        println!("{name}: {n} syncs, without harm: {missed:?}");
+        println!("{name}, {format:?}: {n} syncs, without harm: {missed:?}");
         assert!(missed.len() * 3 <= n, "{name}: {missed:?} of {n}");
     }
 }
 
 #[test]
 fn what_fails_leaves_the_rows_as_they_were() {
-    let disk = base(ROWS);
+    for format in FORMATS {
+        fails(*format);
+    }
+}
+
+fn fails(format: Format) {
+    let disk = base(ROWS, format);
     let old = seen(&disk.folder()).unwrap();
     let mut failed = [0; 2];
     for (name, change) in CHANGES {
@@ -264,9 +283,10 @@ impl Run {
 #[test]
 fn random_operations_do_what_they_do_to_a_vector() {
     for seed in 0..60 {
+        let format = FORMATS[seed as usize % FORMATS.len()];
         let mut rng = Rng(seed * 7919 + 1);
         (0..9).for_each(|_| _ = rng.draw());
-        let disk = base(seed);
+        let disk = base(seed, format);
         let now = noise(1, seed * ROW);
         let writer = Some(opened(&disk.folder(), Mode::Append).unwrap());
         let mut run = Run { rng, disk, writer, committed: now.clone(), now };
@@ -275,20 +295,21 @@ fn random_operations_do_what_they_do_to_a_vector() {
         drop(run.writer.take());
         let names: Vec<String> = run.disk.contents().keys().map(|n| n.to_string_lossy().into_owned()).collect();
         assert!(!names.iter().any(|n| n.contains("holdall")), "{names:?}");
-        // the last chunk, and no other, has rows that do not count
-        assert_eq!(names.iter().filter(|n| n.ends_with(".blp")).count(), run.now.len().div_ceil((CHUNK * ROW) as usize), "{names:?}");
+        // the last file, and no other, has rows that do not count
+        let each = if format == Format::BlzPaper { 2 } else { 1 };
+        assert_eq!(names.iter().filter(|n| n.starts_with("data/__")).count(), run.now.len().div_ceil((each * CHUNK * ROW) as usize), "{names:?}");
     }
 }
 
 #[test]
 fn what_does_not_fit_is_refused() {
-    let disk = base(ROWS);
+    let disk = base(ROWS, Format::Bcolz);
     let f = disk.folder();
     let status = |r: Result<Array>| r.err().map(|e| e.status);
-    assert_eq!(status(new(&f, Mode::New, &[3, 5])), Some(Status::Exists));
-    assert_eq!(status(new(&f, Mode::Append, &[3, 5])), Some(Status::Argument));
-    assert_eq!(status(new(&f, Mode::Replace, &[])), Some(Status::Argument));
-    assert_eq!(status(new(&f, Mode::Replace, &[3, 4])), Some(Status::Unsupported));
+    assert_eq!(status(new(&f, Mode::New, &[3, 5], Format::Bcolz)), Some(Status::Exists));
+    assert_eq!(status(new(&f, Mode::Append, &[3, 5], Format::Bcolz)), Some(Status::Argument));
+    assert_eq!(status(new(&f, Mode::Replace, &[], Format::Bcolz)), Some(Status::Argument));
+    assert_eq!(status(new(&f, Mode::Replace, &[3, 4], Format::Bcolz)), Some(Status::Unsupported));
     let mut a = opened(&f, Mode::Append).unwrap();
     let unsupported = |r: Result<()>| assert_eq!(r.unwrap_err().status, Status::Unsupported);
     unsupported(a.resize(&[ROWS, 6]));
@@ -298,7 +319,7 @@ fn what_does_not_fit_is_refused() {
     assert_eq!(a.attr_set("n", b"{").unwrap_err().status, Status::Argument);
     a.attr_set("\u{e9}", "\"\u{1f600}\"".as_bytes()).unwrap();
     a.commit().unwrap();
-    assert_eq!(f.open(OsStr::new("__attrs__"), Access::Read).unwrap().size().unwrap(), 27);
+    assert_eq!(f.open(OsStr::new("__attrs__"), Access::Read).unwrap().size().unwrap(), 27 + 33);
     assert!(disk.contents().values().all(|text| !text.starts_with(b"{") || text.is_ascii()));
     a.commit().unwrap();
     assert_eq!(content(&a), noise(1, ROWS * ROW));

@@ -18,6 +18,7 @@ use crate::dataset::commit::snapshot;
 use crate::dataset::meta::{self, Meta, SIZES, STORAGE};
 use crate::dataset::open::{self, ROOTDIRS, Writer, all_sound, how};
 use crate::dataset::place::Place;
+use crate::dataset::seal;
 use crate::error::{Error, Result, fail};
 use crate::identify::{Format, Kind};
 use crate::io::Folder;
@@ -83,7 +84,7 @@ impl Table {
             _ => return Err(fail!(Argument, "HOLDALL_NEW and HOLDALL_REPLACE create: they need a format and columns")),
         }
         let how = how(place, options)?;
-        let (found, attrs) = snapshot(place, |place| Ok((find(place, &how)?, Attrs::read(place, how.memory_limit)?)))?;
+        let (found, attrs) = snapshot(&place.trusted(!how.verify), |place| Ok((find(place, &how)?, attrs_of(place, how.memory_limit)?)))?;
         let found = found.ok_or_else(|| fail!(Type, "{}: this is an array, not a table", place.show("")))?;
         let mut columns = Vec::new();
         for column in found {
@@ -125,6 +126,12 @@ impl<A> Table<A> {
     pub fn attrs(&self) -> &Attrs {
         &self.attrs
     }
+}
+
+/// What users put beside a table.
+fn attrs_of(place: &Place, limit: u64) -> Result<Attrs> {
+    let is_sealed = place.read(ROOTDIRS, limit)?.is_some_and(|names| seal::is_sealed(&names));
+    Attrs::read(place, limit, is_sealed)
 }
 
 /// The columns of a table, none of which is opened beyond the shortest; nothing where it is an array.
@@ -203,7 +210,7 @@ pub fn verify_at(place: &Place, options: &Options, mut fault: impl FnMut(&Error)
     let strict = How { skip_damaged: false, ..How::new(&skipping, place) };
     let opened = snapshot(place, |place| {
         Ok(match find(place, &strict)? {
-            Some(found) => (found.into_iter().map(|c| c.file).collect(), Attrs::read(place, strict.memory_limit).err()),
+            Some(found) => (found.into_iter().map(|c| c.file).collect(), attrs_of(place, strict.memory_limit).err()),
             None => (vec![open::file_at(place, &strict)], None),
         })
     });
@@ -216,7 +223,7 @@ pub fn verify_at(place: &Place, options: &Options, mut fault: impl FnMut(&Error)
 
 /// Format and kind of a folder; nothing where it is no dataset.
 pub fn identify(place: &Place) -> Result<Option<(Format, Kind)>> {
-    snapshot(place, identify_at)
+    snapshot(&place.trusted(true), identify_at)
 }
 
 fn identify_at(place: &Place) -> Result<Option<(Format, Kind)>> {

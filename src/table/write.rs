@@ -10,13 +10,14 @@ use crate::array::dtype::{Dtype, Kind};
 use crate::array::rows::Array;
 use crate::dataset::array::ArrayFile;
 use crate::dataset::attrs::{Attrs, FILES};
-use crate::dataset::commit::{Beside, MAIN, Site, Writer, commit_all, remove_array, still_ours, tidy};
+use crate::dataset::commit::{Beside, MAIN, Site, Writer, commit_all, remove_array, snapshot, still_ours, tidy};
 use crate::dataset::create::{self, Kindred};
 use crate::dataset::meta::{Meta, SIZES, STORAGE};
-use crate::dataset::open::{self, ROOTDIRS, how_to_write};
+use crate::dataset::open::{ROOTDIRS, all_sound, how_to_write};
 use crate::dataset::place::Place;
+use crate::dataset::seal::{self, sealed};
 use crate::error::{Error, Result, Status, fail};
-use crate::identify::Format;
+use crate::identify::{Format, Kind as Sort};
 use crate::io::Folder;
 use crate::json::Value;
 use crate::options::{Opt, Options};
@@ -43,6 +44,8 @@ pub(super) struct Changing {
     /// Columns that the last commit has, and the next one has not, or has other ones in their place: folders, and how
     /// many chunks each has.
     removed: Vec<(String, u64)>,
+    /// Its small files have checksums.
+    is_sealed: bool,
     // last, so that the lock outlives what tidies up
     site: Arc<Site>,
 }
@@ -50,22 +53,15 @@ pub(super) struct Changing {
 /// Opens a table to be changed, one that has a folder for each column.
 pub(super) fn open(place: &Place, options: &Options) -> Result<Table> {
     let how = how_to_write(place, options)?;
-    if !place.has(ROOTDIRS)? {
-        return Err(match open::is_dataset(place)? {
-            // perhaps of fields that stand apart
-            true if super::identify(place)?.is_some_and(|(_, kind)| kind == crate::identify::Kind::Table) => {
-                fail!(Unsupported, "{}: a table whose fields are in one array can be read only", place.show(""))
-            }
-            true => fail!(Type, "{}: this is an array, not a table", place.show("")),
-            false => fail!(Format, "{}: no dataset: neither {STORAGE} nor {ROOTDIRS} is there", place.show("")),
-        });
-    }
+    let place = &place.trusted(!how.verify);
+    snapshot(place, refuse_others)?;
     let site = Site::new(place.folder(), options)?;
     tidy(place, "")?;
     let text = place.read(ROOTDIRS, how.memory_limit)?.unwrap_or_default();
     let names = names(&text).map_err(|e| e.within(place.show(ROOTDIRS)))?;
     refuse_shared(place, &names)?;
-    let attrs = Attrs::read(place, how.memory_limit)?;
+    let is_sealed = seal::is_sealed(&text);
+    let attrs = Attrs::read(place, how.memory_limit, is_sealed)?;
     let mut files = Vec::new();
     for (name, folder) in names {
         let open = || {
@@ -77,7 +73,7 @@ pub(super) fn open(place: &Place, options: &Options) -> Result<Table> {
         files.push((open().map_err(|e| e.within(format_args!("column {name:?}")))?, name, folder));
     }
     if options.get(Opt::Verify, 1) > 1 {
-        open::all_sound(&files.iter().map(|(file, ..)| file).collect::<Vec<_>>())?;
+        all_sound(&files.iter().map(|(file, ..)| file).collect::<Vec<_>>())?;
     }
     let rows = files.iter().map(|(file, ..)| file.meta.rows()).min().unwrap_or(0);
     let mut columns = Vec::new();
@@ -86,8 +82,20 @@ pub(super) fn open(place: &Place, options: &Options) -> Result<Table> {
         cut(&mut array, rows)?;
         columns.push(Column { name, folder, stored_rows, array });
     }
-    let changing = Changing { last: Some(text), rows, ..Changing::new(place, options, site) };
+    let changing = Changing { last: Some(text), rows, is_sealed, ..Changing::new(place, options, site) };
     Ok(Table { name: place.show(""), rows, columns, attrs, changing: Some(changing) })
+}
+
+/// Refuses what has no folder for each column.
+fn refuse_others(place: &Place) -> Result<()> {
+    if place.has(ROOTDIRS)? {
+        return Ok(());
+    }
+    Err(match super::identify_at(place)? {
+        Some((_, Sort::Table)) => fail!(Unsupported, "{}: a table whose columns are fields of one array can be read only", place.show("")),
+        Some(_) => fail!(Type, "{}: this is an array, not a table", place.show("")),
+        None => fail!(Format, "{}: no dataset: neither {STORAGE} nor {ROOTDIRS} is there", place.show("")),
+    })
 }
 
 /// Refuses columns that are in one folder: a change of one of them would be one of the other.
@@ -142,6 +150,7 @@ fn create(place: &Place, mode: Mode, format: Format, columns: &[(&str, Dtype)], 
         attrs_changed: true,
         attrs_fewer: true,
         removed,
+        is_sealed: options.get(Opt::Checksum, 1) != 0,
         ..Changing::new(place, options, site.clone())
     };
     let mut table = Table { name: place.show(""), rows: 0, columns: Vec::new(), attrs: Attrs::default(), changing: Some(changing) };
@@ -192,6 +201,7 @@ impl Changing {
             attrs_changed: false,
             attrs_fewer: false,
             removed: Vec::new(),
+            is_sealed: false,
             site,
         }
     }
@@ -208,23 +218,27 @@ impl Changing {
         let mode = if self.removed.iter().any(|(folder, _)| folder == name) { Mode::Replace } else { Mode::New };
         let place = self.place.down(name)?;
         self.place.folder().make_folder(place.own())?;
-        let new = Kindred { dtype: &spelling, shape: &[&[0], &row[..]].concat(), chunks: None };
+        let new = Kindred { dtype: &spelling, shape: &[&[0], &row[..]].concat(), chunks: None, format: Format::Bcolz };
         create::create_at(&place, mode, &new, options, &self.site).inspect_err(|_| {
             let _ = self.place.folder().remove_folder(place.own());
         })
+    }
+
+    fn text(&self, text: String) -> String {
+        if self.is_sealed { sealed(text) } else { text }
     }
 
     /// What the table says of itself, where that is new, and the files of the columns that are no more.
     fn beside<A>(&self, columns: &[Column<A>], attrs: &Attrs) -> Beside<'_> {
         let mut beside = Beside { place: &self.place, texts: Vec::new(), gone: Vec::new() };
         if self.attrs_changed {
-            beside.texts.push((FILES[0], attrs.to_json()));
+            beside.texts.push((FILES[0], self.text(attrs.to_json())));
         }
         if self.attrs_fewer {
             beside.gone.push(FILES[1].to_owned());
         }
         if self.names_changed {
-            beside.texts.push((ROOTDIRS, to_json(columns)));
+            beside.texts.push((ROOTDIRS, self.text(to_json(columns))));
         }
         let gone = self.removed.iter().filter(|(folder, _)| columns.iter().all(|c| c.folder != *folder));
         let files = gone.flat_map(|(folder, _)| [SIZES, STORAGE, FILES[0], FILES[1]].map(|file| format!("{folder}/{file}")));
@@ -240,7 +254,7 @@ impl Changing {
             }
         }
         if self.names_changed {
-            self.last = Some(to_json(columns).into_bytes());
+            self.last = Some(self.text(to_json(columns)).into_bytes());
         }
         (self.names_changed, self.attrs_changed, self.attrs_fewer, self.replaces) = (false, false, false, false);
         self.rows = rows;

@@ -11,14 +11,7 @@
  *   range PATH IO THREADS BATCH        all records in their order, BATCH in a call; BATCH 0: all
  *   memcpy                             answers with bytes a second
  *   digest PATH                        answers with the SHA-256 of the content, as holdall_bag_checksum() */
-#include <fcntl.h>
-#include <holdall.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
+#include "common.h"
 
 /* ---- the records: in memory, or read from the files a piece at a time */
 
@@ -29,51 +22,6 @@ struct input {
     uint64_t *offsets; /* all, or those of the piece, from 0 on */
     int loaded;
 };
-
-static void die(const char *what)
-{
-    perror(what);
-    exit(3);
-}
-
-static void check(holdall_status status, const holdall_error *err, const char *call)
-{
-    if (status == HOLDALL_OK)
-        return;
-    fprintf(stderr, "%s: %s: %s\n", call, holdall_status_name(status), err->message);
-    exit(3);
-}
-
-static void read_fully(int fd, void *dst, size_t n, uint64_t at)
-{
-    for (size_t done = 0; done < n;) {
-        ssize_t got = pread(fd, (char *)dst + done, n - done, at + done);
-        if (got <= 0)
-            die("read");
-        done += got;
-    }
-}
-
-static int open_file(const char *path, uint64_t *size)
-{
-    struct stat s;
-    int fd = open(path, O_RDONLY);
-    if (fd < 0 || fstat(fd, &s))
-        die(path);
-    *size = s.st_size;
-    return fd;
-}
-
-static uint64_t *load(const char *path, uint64_t *count)
-{
-    uint64_t size;
-    int fd = open_file(path, &size);
-    uint64_t *all = malloc(size);
-    read_fully(fd, all, size, 0);
-    close(fd);
-    *count = size / sizeof *all;
-    return all;
-}
 
 /* Points at n records from `first` on, with n + 1 offsets that count from the pointer. */
 static void piece(struct input *in, uint64_t first, size_t n, const uint8_t **data, const uint64_t **offsets)
@@ -96,39 +44,28 @@ static void piece(struct input *in, uint64_t first, size_t n, const uint8_t **da
 
 /* ---- what is timed */
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec + t.tv_nsec * 1e-9;
-}
-
-static volatile uint64_t sink;
-
 static holdall_bag *open_bag(const char *path, int io, int threads, int cache)
 {
-    holdall_error err;
     holdall_bag *bag;
     holdall_options *o = holdall_options_new();
-    check(holdall_options_set(o, HOLDALL_OPT_IO, io, &err), &err, "io");
-    check(holdall_options_set(o, HOLDALL_OPT_THREADS, threads, &err), &err, "threads");
-    check(holdall_options_set(o, HOLDALL_OPT_BAG_LIMITS_CACHE, cache, &err), &err, "cache");
-    check(holdall_bag_open(path, o, &bag, &err), &err, "open");
+    set(o, HOLDALL_OPT_IO, io);
+    set(o, HOLDALL_OPT_THREADS, threads);
+    set(o, HOLDALL_OPT_BAG_LIMITS_CACHE, cache);
+    check(holdall_bag_open(path, o, &bag, &err), "open");
     holdall_options_free(o);
     return bag;
 }
 
 static double write_all(struct input *in, const char *path, int codec, int checksum, int durability, int threads, size_t batch)
 {
-    holdall_error err;
     holdall_bag_writer *w;
     holdall_options *o = holdall_options_new();
-    check(holdall_options_set(o, HOLDALL_OPT_CODEC, codec, &err), &err, "codec");
-    check(holdall_options_set(o, HOLDALL_OPT_CHECKSUM, checksum, &err), &err, "checksum");
-    check(holdall_options_set(o, HOLDALL_OPT_DURABILITY, durability, &err), &err, "durability");
-    check(holdall_options_set(o, HOLDALL_OPT_THREADS, threads, &err), &err, "threads");
+    set(o, HOLDALL_OPT_CODEC, codec);
+    set(o, HOLDALL_OPT_CHECKSUM, checksum);
+    set(o, HOLDALL_OPT_DURABILITY, durability);
+    set(o, HOLDALL_OPT_THREADS, threads);
     double start = now();
-    check(holdall_bag_writer_open(path, HOLDALL_NEW, o, &w, &err), &err, "open");
+    check(holdall_bag_writer_open(path, HOLDALL_NEW, o, &w, &err), "open");
     const size_t most = batch == 1 ? 10000 : batch;
     for (uint64_t i = 0; i < in->records; i += most) {
         size_t n = in->records - i < most ? in->records - i : most;
@@ -136,13 +73,13 @@ static double write_all(struct input *in, const char *path, int codec, int check
         const uint64_t *offsets;
         piece(in, i, n, &data, &offsets);
         if (batch > 1) {
-            check(holdall_bag_writer_append_many(w, data, offsets, n, &err), &err, "append_many");
+            check(holdall_bag_writer_append_many(w, data, offsets, n, &err), "append_many");
             continue;
         }
         for (size_t k = 0; k < n; k++)
-            check(holdall_bag_writer_append(w, data + offsets[k], offsets[k + 1] - offsets[k], &err), &err, "append");
+            check(holdall_bag_writer_append(w, data + offsets[k], offsets[k + 1] - offsets[k], &err), "append");
     }
-    check(holdall_bag_writer_commit(w, &err), &err, "commit");
+    check(holdall_bag_writer_commit(w, &err), "commit");
     holdall_bag_writer_close(w);
     double took = now() - start;
     holdall_options_free(o);
@@ -160,13 +97,12 @@ static double open_often(const char *path, int io, long times)
 static double read_singly(const char *path, int io, int cache, const uint64_t *indices, uint64_t count)
 {
     static uint8_t dst[1 << 16];
-    holdall_error err;
     holdall_bag *bag = open_bag(path, io, 0, cache);
     uint64_t sum = 0;
     double start = now();
     for (uint64_t k = 0; k < count; k++) {
         size_t n;
-        check(holdall_bag_read(bag, indices[k], dst, sizeof dst, &n, &err), &err, "read");
+        check(holdall_bag_read(bag, indices[k], dst, sizeof dst, &n, &err), "read");
         sum += n;
     }
     double took = now() - start;
@@ -177,14 +113,13 @@ static double read_singly(const char *path, int io, int cache, const uint64_t *i
 
 static double read_indices(const char *path, int io, int threads, const uint64_t *indices, uint64_t count, size_t batch)
 {
-    holdall_error err;
     holdall_bag *bag = open_bag(path, io, threads, 0);
     uint64_t sum = 0;
     double start = now();
     for (uint64_t k = 0; k < count; k += batch) {
         holdall_records *r;
         size_t n = count - k < batch ? count - k : batch;
-        check(holdall_bag_read_indices(bag, indices + k, n, &r, &err), &err, "read_indices");
+        check(holdall_bag_read_indices(bag, indices + k, n, &r, &err), "read_indices");
         sum += holdall_records_offsets(r)[n];
         holdall_records_close(r);
     }
@@ -196,7 +131,6 @@ static double read_indices(const char *path, int io, int threads, const uint64_t
 
 static double read_ranges(const char *path, int io, int threads, size_t batch)
 {
-    holdall_error err;
     holdall_bag *bag = open_bag(path, io, threads, 0);
     uint64_t sum = 0, all = holdall_bag_size(bag);
     if (batch == 0)
@@ -205,7 +139,7 @@ static double read_ranges(const char *path, int io, int threads, size_t batch)
     for (uint64_t k = 0; k < all; k += batch) {
         holdall_records *r;
         size_t n = all - k < batch ? all - k : batch;
-        check(holdall_bag_read_range(bag, k, n, &r, &err), &err, "read_range");
+        check(holdall_bag_read_range(bag, k, n, &r, &err), "read_range");
         sum += holdall_records_offsets(r)[n];
         took = now() - start; /* without giving back the last ones, as for bagz */
         holdall_records_close(r);
@@ -215,43 +149,26 @@ static double read_ranges(const char *path, int io, int threads, size_t batch)
     return took;
 }
 
-static double copy_speed(void)
-{
-    const size_t n = 256 << 20;
-    uint8_t *a = malloc(n), *b = malloc(n);
-    double best = 0;
-    memset(a, 1, n);
-    memset(b, 2, n);
-    for (int i = 0; i < 8; i++) {
-        double start = now();
-        memcpy(i % 2 ? a : b, i % 2 ? b : a, n);
-        double speed = n / (now() - start);
-        best = speed > best ? speed : best;
-        sink = a[n / 2 + i];
-    }
-    free(a);
-    free(b);
-    return best;
-}
-
 static void digest(const char *path)
 {
-    holdall_error err;
     uint8_t sum[32];
     size_t n;
     holdall_bag *bag = open_bag(path, HOLDALL_IO_READ, 0, 0);
-    check(holdall_bag_checksum(bag, HOLDALL_SUM_SHA256, sum, sizeof sum, &n, &err), &err, "checksum");
+    check(holdall_bag_checksum(bag, HOLDALL_SUM_SHA256, sum, sizeof sum, &n, &err), "checksum");
     for (size_t i = 0; i < n; i++)
         printf("%02x", sum[i]);
     putchar('\n');
     holdall_bag_close(bag);
 }
 
-static void run(struct input *in, const uint64_t *indices, uint64_t count, char **w, int n)
+static struct input in;
+static uint64_t *indices, count;
+
+static void run(char **w, int n)
 {
     double answer;
     if (n == 7 && !strcmp(w[0], "write"))
-        answer = write_all(in, w[1], atoi(w[2]), atoi(w[3]), atoi(w[4]), atoi(w[5]), atol(w[6]));
+        answer = write_all(&in, w[1], atoi(w[2]), atoi(w[3]), atoi(w[4]), atoi(w[5]), atol(w[6]));
     else if (n == 4 && !strcmp(w[0], "open"))
         answer = open_often(w[1], atoi(w[2]), atol(w[3]));
     else if (n == 4 && !strcmp(w[0], "single"))
@@ -262,52 +179,27 @@ static void run(struct input *in, const uint64_t *indices, uint64_t count, char 
         answer = read_ranges(w[1], atoi(w[2]), atoi(w[3]), atol(w[4]));
     else if (n == 1 && !strcmp(w[0], "memcpy"))
         answer = copy_speed();
-    else if (n == 2 && !strcmp(w[0], "digest")) {
-        digest(w[1]);
-        return;
-    } else {
-        fprintf(stderr, "what is %s with %d words?\n", n ? w[0] : "nothing", n);
-        exit(2);
-    }
+    else if (n == 2 && !strcmp(w[0], "digest"))
+        return digest(w[1]);
+    else
+        return unknown(w, n);
     printf("%.9g\n", answer);
-}
-
-static void peak(void)
-{
-    char line[256];
-    FILE *f = fopen("/proc/self/status", "r");
-    while (f && fgets(line, sizeof line, f))
-        if (!strncmp(line, "VmHWM:", 6))
-            fputs(line, stdout);
 }
 
 int main(int argc, char **argv)
 {
-    struct input in = { .loaded = argc == 4 };
-    char line[8192], *words[16];
-    uint64_t count, size, data_size;
+    uint64_t size, data_size;
     if (argc < 4)
         return 2;
-    in.data_fd = open_file(argv[1], &data_size);
-    in.offsets_fd = open_file(argv[2], &size);
+    in.data_fd = open_file(argv[1], O_RDONLY, &data_size);
+    in.offsets_fd = open_file(argv[2], O_RDONLY, &size);
     in.records = size / sizeof *in.offsets - 1;
-    uint64_t *indices = load(argv[3], &count);
-    if (!in.loaded) {
-        if (strcmp(argv[4], "nothing"))
-            run(&in, indices, count, argv + 4, argc - 4);
-        peak();
-        return 0;
+    in.loaded = argc == 4;
+    if (in.loaded) {
+        in.data = load(argv[1], &data_size);
+        in.offsets = load(argv[2], &size);
     }
-    in.data = malloc(data_size);
-    in.offsets = malloc(size);
-    read_fully(in.data_fd, in.data, data_size, 0);
-    read_fully(in.offsets_fd, in.offsets, size, 0);
-    while (fgets(line, sizeof line, stdin)) {
-        int n = 0;
-        for (char *w = strtok(line, " \n"); w && n < 16; w = strtok(NULL, " \n"))
-            words[n++] = w;
-        run(&in, indices, count, words, n);
-        fflush(stdout);
-    }
-    return 0;
+    indices = load(argv[3], &count);
+    count /= sizeof *indices;
+    return commands(argv + 4, argc - 4, run);
 }

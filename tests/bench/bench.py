@@ -16,25 +16,22 @@ import os
 import pathlib
 import platform
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
 
 import bagz
 import numpy as np
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "peer"))
+import common
+from common import MAP, READ, ROUNDS, bind, version
 
 RECORDS = int(os.environ.get("HOLDALL_BENCH_RECORDS", 1_000_000))
-ROUNDS = int(os.environ.get("HOLDALL_BENCH_ROUNDS", 5))
 RANDOM = 100_000  # single random reads, and records of all batches
 BATCH = 1_000  # random records of a batch
 SEQUENTIAL = 10_000  # records of a batch in order
 OPENS = 1_000
 PARALLELISM = (100, 1, 2)  # the first is the package's default
-NONE, ZSTD, READ, MAP = 0, 6, 0, 1
+NONE, ZSTD = 0, 6
 
 
 # ---- the records
@@ -71,32 +68,19 @@ def digest(records):
 # ---- the two
 
 
-class Ours:
+class Ours(common.Ours):
     def __init__(self, folder):
-        import holdall_c
-
-        self.version = holdall_c.version()
-        self.program = holdall_c.compile_c(HERE / "bench.c", folder)
-        self.inputs = [folder / "data", folder / "offsets", folder / "indices"]
-        self.process = subprocess.Popen([self.program, *self.inputs], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def ask(self, *command):
-        print(*command, file=self.process.stdin, flush=True)
-        answer = self.process.stdout.readline()
-        if not answer:
-            sys.exit("holdall failed")
-        return answer.strip()
+        super().__init__("bench.c", folder, folder / "data", folder / "offsets", folder / "indices")
 
     def time(self, *command):
         if command[0] == "write":
             remove(command[1])
-        return float(self.ask(*command))
+        return super().time(*command)
 
     def peak(self, *command):
         if command[0] == "write":
             remove(command[1])
-        out = subprocess.run([self.program, *self.inputs, *map(str, command)], capture_output=True, text=True, check=True).stdout
-        return int(out.split("VmHWM:")[1].split()[0]) / 1024
+        return super().peak(*command)
 
 
 class Theirs:
@@ -163,9 +147,7 @@ class Theirs:
         return took
 
     def peak(self, *command):
-        words = [sys.executable, __file__, "peak", self.folder, *command]
-        out = subprocess.run(list(map(str, words)), capture_output=True, text=True, check=True).stdout
-        return int(out) / 1024
+        return common.peak(sys.executable, __file__, "peak", self.folder, *command)
 
 
 class Stream:
@@ -182,14 +164,13 @@ class Stream:
                     yield f.read(n)
 
 
-def print_peak(folder, what="", path=None, parallelism=None):
-    """Does one thing in this process, and prints the most memory it had, in KiB."""
+def peak_of(folder, what="", path=None, parallelism=None):
+    """Does one thing in this process, and prints the most memory it had."""
     theirs = Theirs(pathlib.Path(folder))
     theirs.records = Stream(theirs.folder)
     if what:
         getattr(theirs, what)(path, *([int(parallelism)] if parallelism else []))
-    status = pathlib.Path("/proc/self/status").read_text()
-    print(status.split("VmHWM:")[1].split()[0])
+    common.print_peak()
 
 
 def remove(path):
@@ -215,16 +196,7 @@ class Row:
     times: dict = dataclasses.field(default_factory=dict)
 
     def measure(self):
-        ways = {("theirs", k): f for k, f in self.theirs.items()} | {("ours", k): f for k, f in self.ours.items()}
-        # theirs and ours by turns
-        order = sorted(ways, key=lambda w: ([k for k in ways if k[0] == w[0]].index(w), w[0] == "ours"))
-        names = f"{self.what} of {self.file}"
-        print(f"\r{names:78}", end="", file=sys.stderr, flush=True)
-        for done in range(ROUNDS + 1):
-            for w in order:
-                took = ways[w]()
-                if done:
-                    self.times.setdefault(w, []).append(took)
+        self.times = common.measure(f"{self.what} of {self.file}", self.theirs, self.ours)
 
     def median(self, whose, way):
         return statistics.median(self.times[whose, way]) / self.each * 1e6
@@ -320,10 +292,6 @@ def read_rows(ours, theirs, folder):
             }, shown=("read, 1 thread", "mapped, 1 thread"))  # fmt: skip
 
 
-def bind(ours, *command):
-    return lambda: ours.time(*command)
-
-
 def parallel(function, path, label=""):
     return {f"{label}{p} thread{'s' * (p > 1)}": lambda p=p: function(path, p) for p in PARALLELISM}
 
@@ -349,45 +317,14 @@ def memory_lines(ours, theirs, folder):
             yield f"| {file}: {what} | {theirs.peak(*they):.0f} | read {read:.0f}, mapped {mapped:.0f} |"
 
 
-# ---- the machine
+# ---- everything
 
 
-def processor():
-    try:
-        lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
-        return next(x.split(":")[1].strip() for x in lines if x.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
-
-
-def ticks(pid="self"):
-    words = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return sum(map(int, words[11:15]))  # with children that have ended
-
-
-def busy(ours):
-    """Ticks of all processors that were not idle, and those of ours and this process."""
-    all = list(map(int, pathlib.Path("/proc/stat").read_text().split("\n")[0].split()[1:9]))
-    return sum(all), sum(all) - all[3] - all[4], ticks() + ticks(ours.process.pid)
-
-
-def main():
-    with tempfile.TemporaryDirectory(prefix="holdall-bench-") as folder:
-        folder = pathlib.Path(folder)
-        records = make_data(folder)
-        ours, theirs = Ours(folder), Theirs(folder, records)
-        lines = compare(ours, theirs, folder, digest(records))
-    text = "\n".join(lines)
-    print(text)
-    out = HERE.parents[1] / "target" / "bench.md"
-    out.parent.mkdir(exist_ok=True)
-    out.write_text(text + "\n")
-
-
-def compare(ours, theirs, folder, content):
-    load = os.getloadavg()[0]
-    before = busy(ours)
-    copy = float(ours.ask("memcpy")) / 1e9
+def compare(folder):
+    records = make_data(folder)
+    ours, theirs, content = Ours(folder), Theirs(folder, records), digest(records)
+    others = common.Others(ours)
+    copy = ours.time("memcpy") / 1e9
     rows = list(write_rows(ours, theirs, folder))
     for row in rows:
         row.measure()
@@ -396,21 +333,18 @@ def compare(ours, theirs, folder, content):
         for name in ("bagz", "bag"):
             path = folder / f"{whose}.{name}"
             sizes[whose, name] = path.stat().st_size / 1e6
-            assert ours.ask("digest", path) == content, f"holdall reads something else from {path}"
+            assert ours.ask("digest", path) == [content], f"holdall reads something else from {path}"
             assert digest(bagz.Reader(str(path)).read()) == content, f"bagz reads something else from {path}"
     for row in (reading := list(read_rows(ours, theirs, folder))):
         row.measure()
-    after = busy(ours)
-    print("\r" + " " * 78 + "\r", end="", file=sys.stderr)
-    total, used, own = (b - a for a, b in zip(before, after))
+    others = others.said()
     rows += reading
-    goals = [goal for row in rows for goal in row.met()]
     mean = (folder / "data").stat().st_size / RECORDS
     return [
         "# holdall and bagz",
         "",
-        f"- {processor()}, {len(os.sched_getaffinity(0))} processors; memcpy {copy:.1f} GB/s; {platform.system()} {platform.release()}",
-        f"- load when it began {load:.2f}; meanwhile other processes used {max(0, used - own) / total:.0%} of the processors",
+        f"- {common.processor()}, {len(os.sched_getaffinity(0))} processors; memcpy {copy:.1f} GB/s; {platform.system()} {platform.release()}",
+        f"- {others}",
         f"- holdall {ours.version} from C; bagz {version('bagz')} from Python {platform.python_version()}",
         f"- {RECORDS:,} records of text, {mean:.0f} bytes on average; files "
         + ", ".join(f".{name} {sizes['theirs', name]:.0f} MB (holdall {sizes['ours', name]:.0f})" for name in ("bagz", "bag")),
@@ -424,19 +358,12 @@ def compare(ours, theirs, folder, content):
         "",
         *memory_lines(ours, theirs, folder),
         "",
-        *(f"{'PASS' if met else 'FAIL'} {words}" for met, words in goals),
-        f"{sum(met for met, _ in goals)} of {len(goals)} goals are met",
+        *common.verdict(rows),
     ]
-
-
-def version(package):
-    from importlib.metadata import version
-
-    return version(package)
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["peak"]:
-        print_peak(*sys.argv[2:])
+        peak_of(*sys.argv[2:])
     else:
-        main()
+        common.publish(compare, "bench.md")

@@ -14,90 +14,17 @@
  *   decode PATH                        chunks in memory, one by one, time of the thread, the second time
  *   memcpy                             answers with bytes a second */
 #include <errno.h>
-#include <fcntl.h>
-#include <holdall.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "common.h"
 #include "../../tools/relay.c" /* as the tool packs and unpacks */
 
 #define TYPESIZE 8
 #define PIECE ((size_t)8 << 20)
 
-static holdall_error err;
-static volatile uint64_t sink;
-
-static void die(const char *what)
-{
-    perror(what);
-    exit(3);
-}
-
-static void check(holdall_status status, const char *call)
-{
-    if (status == HOLDALL_OK)
-        return;
-    fprintf(stderr, "%s: %s: %s\n", call, holdall_status_name(status), err.message);
-    exit(3);
-}
-
-static double at(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return t.tv_sec + t.tv_nsec * 1e-9;
-}
-
-static double now(void)
-{
-    return at(CLOCK_MONOTONIC);
-}
-
 /* Of this thread alone, whatever else the machine does. */
 static double worked(void)
 {
     return at(CLOCK_THREAD_CPUTIME_ID);
-}
-
-static int open_file(const char *path, int flags, uint64_t *size)
-{
-    struct stat s;
-    int fd = open(path, flags, 0666);
-    if (fd < 0 || fstat(fd, &s))
-        die(path);
-    *size = s.st_size;
-    return fd;
-}
-
-static void *room(size_t n)
-{
-    void *p = malloc(n ? n : 1);
-    if (!p)
-        die("memory");
-    return p;
-}
-
-static uint8_t *load(const char *path, uint64_t *size)
-{
-    int fd = open_file(path, O_RDONLY, size);
-    uint8_t *all = room(*size);
-    for (uint64_t done = 0; done < *size;) {
-        ssize_t n = read(fd, all + done, *size - done);
-        if (n <= 0)
-            die(path);
-        done += n;
-    }
-    close(fd);
-    return all;
-}
-
-static void set(holdall_options *o, int option, int64_t value)
-{
-    check(holdall_options_set(o, option, value, &err), "options");
 }
 
 struct flow {
@@ -356,25 +283,6 @@ static double decode(const char *path)
     return took;
 }
 
-static double copy_speed(void)
-{
-    const size_t n = 256 << 20;
-    uint8_t *a = room(n), *b = room(n);
-    double best = 0;
-    memset(a, 1, n);
-    memset(b, 2, n);
-    for (int i = 0; i < 8; i++) {
-        double start = now();
-        memcpy(i % 2 ? a : b, i % 2 ? b : a, n);
-        double speed = n / (now() - start);
-        best = speed > best ? speed : best;
-        sink = a[n / 2 + i];
-    }
-    free(a);
-    free(b);
-    return best;
-}
-
 static void run(char **w, int n)
 {
     double answer;
@@ -394,40 +302,14 @@ static void run(char **w, int n)
         answer = decode(w[1]);
     else if (n == 1 && !strcmp(w[0], "memcpy"))
         answer = copy_speed();
-    else if (n == 5 && !strcmp(w[0], "encode")) {
-        encode(w[1], atoi(w[2]), atoi(w[3]), atoi(w[4]));
-        return;
-    } else {
-        fprintf(stderr, "what is %s with %d words?\n", n ? w[0] : "nothing", n);
-        exit(2);
-    }
+    else if (n == 5 && !strcmp(w[0], "encode"))
+        return encode(w[1], atoi(w[2]), atoi(w[3]), atoi(w[4]));
+    else
+        return unknown(w, n);
     printf("%.9g\n", answer);
-}
-
-static void peak(void)
-{
-    char line[256];
-    FILE *f = fopen("/proc/self/status", "r");
-    while (f && fgets(line, sizeof line, f))
-        if (!strncmp(line, "VmHWM:", 6))
-            fputs(line, stdout);
 }
 
 int main(int argc, char **argv)
 {
-    char line[8192], *words[16];
-    if (argc > 1) {
-        if (strcmp(argv[1], "nothing"))
-            run(argv + 1, argc - 1);
-        peak();
-        return 0;
-    }
-    while (fgets(line, sizeof line, stdin)) {
-        int n = 0;
-        for (char *w = strtok(line, " \n"); w && n < 16; w = strtok(NULL, " \n"))
-            words[n++] = w;
-        run(words, n);
-        fflush(stdout);
-    }
-    return 0;
+    return commands(argv + 1, argc - 1, run);
 }

@@ -20,25 +20,22 @@ import statistics
 import struct
 import subprocess
 import sys
-import tempfile
 import time
-
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "peer"))
 
 import blosc
 import blosc2
 import numpy as np
 
+import common
 import theirs
+from common import HERE, MAP, READ, ROUNDS, bind, version
 from theirs import bloscpack
 
 MB = int(os.environ.get("HOLDALL_BENCH_MB", 400))
-ROUNDS = int(os.environ.get("HOLDALL_BENCH_ROUNDS", 5))
 ONLY = os.environ.get("HOLDALL_BENCH_ONLY", "files slices chunks memory kernels").split()
 CHUNK = 1 << 20
 ITEMS, OPENS = 1000, 100
-CRC32, READ, MAP = 2, 0, 1
+CRC32 = 2
 COPIED, UNSPLIT = 0x02, 0x10  # flags of a chunk
 CODECS = dict(blosclz=1, lz4=2, lz4hc=3, zlib=5, zstd=6)
 FILES = (("lz4", 5), ("zstd", 1))
@@ -55,29 +52,6 @@ def make_data(folder):
     for n in {n for *_, n in CHUNKS}:
         data[: n << 17].tofile(folder / f"data.{n}")
     return data
-
-
-class Ours:
-    def __init__(self, folder):
-        import holdall_c
-
-        self.version = holdall_c.version()
-        self.program = holdall_c.compile_c(HERE / "bench_blpk.c", folder)
-        self.process = subprocess.Popen([self.program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def ask(self, *command):
-        print(*command, file=self.process.stdin, flush=True)
-        answer = self.process.stdout.readline().split()
-        if not answer:
-            sys.exit("holdall failed")
-        return [float(a) for a in answer]
-
-    def time(self, *command):
-        return self.ask(*command)[0]
-
-    def peak(self, *command):
-        out = subprocess.run([self.program, *map(str, command)], capture_output=True, text=True, check=True).stdout
-        return int(out.split("VmHWM:")[1].split()[0]) / 1024
 
 
 def timed(call, *arguments, **more):
@@ -127,15 +101,7 @@ class Row:
     times: dict = dataclasses.field(default_factory=dict)
 
     def measure(self):
-        ways = {("theirs", k): f for k, f in self.theirs.items()} | {("ours", k): f for k, f in self.ours.items()}
-        # theirs and ours by turns
-        order = sorted(ways, key=lambda w: ([k for k in ways if k[0] == w[0]].index(w), w[0] == "ours"))
-        print(f"\r{self.what:78}", end="", file=sys.stderr, flush=True)
-        for done in range(ROUNDS + 1):
-            for w in order:
-                took = ways[w]()
-                if done:
-                    self.times.setdefault(w, []).append(took)
+        self.times = common.measure(self.what, self.theirs, self.ours)
 
     def median(self, whose, way):
         return statistics.median(self.times[whose, way]) / self.each
@@ -296,10 +262,6 @@ def coding_rows(ours, folder, codec, level, mib, filter):
     )
 
 
-def bind(ours, *command):
-    return lambda: ours.time(*command)
-
-
 # ---- kernels
 
 
@@ -343,12 +305,11 @@ def memory_lines(ours, folder):
 
 
 def their_peak(*command):
-    words = [sys.executable, __file__, "peak", *command]
-    return int(subprocess.run(list(map(str, words)), capture_output=True, text=True, check=True).stdout) / 1024
+    return common.peak(sys.executable, __file__, "peak", *command)
 
 
-def print_peak(what, *arguments):
-    """Does one thing in this process, and prints the most memory it had, in KiB."""
+def peak_of(what, *arguments):
+    """Does one thing in this process, and prints the most memory it had."""
     if what == "pack":
         source, path, codec, level = arguments
         theirs_pack(source, path, codec, int(level))
@@ -356,29 +317,10 @@ def print_peak(what, *arguments):
         bloscpack.unpack_file_from_file(*arguments)
     elif what == "slice":
         theirs_slice(arguments[0], 800_000, ITEMS * 8)
-    print(pathlib.Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
+    common.print_peak()
 
 
-# ---- the machine
-
-
-def processor():
-    try:
-        lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
-        return next(x.split(":")[1].strip() for x in lines if x.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
-
-
-def ticks(pid="self"):
-    words = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return sum(map(int, words[11:15]))  # with children that have ended
-
-
-def busy(ours):
-    """Ticks of all processors, those that were not idle, and those of ours and this process."""
-    all = list(map(int, pathlib.Path("/proc/stat").read_text().split("\n")[0].split()[1:9]))
-    return sum(all), sum(all) - all[3] - all[4], ticks() + ticks(ours.process.pid)
+# ---- everything
 
 
 def write_speed(folder):
@@ -397,21 +339,11 @@ def write_speed(folder):
     return MB / statistics.median(took)
 
 
-def main():
-    with tempfile.TemporaryDirectory(prefix="holdall-bench-") as folder:
-        folder = pathlib.Path(folder)
-        data = make_data(folder)
-        lines = compare(Ours(folder), folder, data.tobytes())
-    text = "\n".join(lines)
-    print(text)
-    out = HERE.parents[1] / "target" / "bench_blpk.md"
-    out.parent.mkdir(exist_ok=True)
-    out.write_text(text + "\n")
-
-
-def compare(ours, folder, content):
+def compare(folder):
+    content = make_data(folder).tobytes()
+    ours = common.Ours("bench_blpk.c", folder)
     blosc.set_nthreads(len(os.sched_getaffinity(0)))
-    load, before = os.getloadavg()[0], busy(ours)
+    others = common.Others(ours)
     copy, write = ours.time("memcpy") / 1e9, write_speed(folder)
     rows = []
     for codec, level in FILES:
@@ -432,14 +364,12 @@ def compare(ours, folder, content):
         for row in chunk_rows(ours, folder):
             row.measure()
             rows.append(row)
-    total, used, own = (b - a for a, b in zip(before, busy(ours)))
-    print("\r" + " " * 78 + "\r", end="", file=sys.stderr)
-    goals = [goal for row in rows for goal in row.met()]
+    others = others.said()
     return [
         "# holdall and bloscpack, blosc, blosc2",
         "",
-        f"- {processor()}, {len(os.sched_getaffinity(0))} processors; memcpy {copy:.1f} GB/s; write() {write:,.0f} MB/s; {platform.system()} {platform.release()}",
-        f"- load when it began {load:.2f}; meanwhile other processes used {max(0, used - own) / total:.0%} of the processors",
+        f"- {common.processor()}, {len(os.sched_getaffinity(0))} processors; memcpy {copy:.1f} GB/s; write() {write:,.0f} MB/s; {platform.system()} {platform.release()}",
+        f"- {others}",
         f"- holdall {ours.version} from C; from Python {platform.python_version()}: bloscpack {version('bloscpack')}, blosc {blosc.__version__}"
         f" ({blosc.blosclib_version}), blosc2 {blosc2.__version__} ({blosc2.blosclib_version})",
         f"- {MB} MB of float64, a random walk with two decimals; chunks of 1 MiB, shuffled",
@@ -454,19 +384,12 @@ def compare(ours, folder, content):
         "",
         *(kernel_lines() if "kernels" in ONLY else ()),
         "",
-        *(f"{'PASS' if met else 'FAIL'} {words}" for met, words in goals),
-        f"{sum(met for met, _ in goals)} of {len(goals)} goals are met",
+        *common.verdict(rows),
     ]
-
-
-def version(package):
-    from importlib.metadata import version
-
-    return version(package)
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["peak"]:
-        print_peak(*sys.argv[2:])
+        peak_of(*sys.argv[2:])
     else:
-        main()
+        common.publish(compare, "bench_blpk.md")

@@ -99,6 +99,7 @@ CALLS = {
     "array_copy": (STATUS, P, c.c_char_p, c.c_int32, c.c_int32, P, P, P, ERR),
     "array_resize": (STATUS, P, P, ERR),
     "array_commit": (STATUS, P, ERR),
+    "array_attr_get": (STATUS, P, c.c_char_p, c.POINTER(P), c.POINTER(SIZE), ERR),
     "array_attr_set": (STATUS, P, c.c_char_p, c.c_char_p, SIZE, ERR),
     "table_open": (STATUS, c.c_char_p, c.c_int32, P, c.POINTER(P), ERR),
     "table_create": (STATUS, c.c_char_p, c.c_int32, c.c_int32, c.c_uint32, P, P, P, c.POINTER(P), ERR),
@@ -406,8 +407,10 @@ def _numbers(kind, values):
 
 
 class Array(Handle):
-    """An open array of bytes: what is read and written are the items, packed, in C order."""
+    """An open array of bytes: what is read and written are the items, packed, in C order. `damaged`: did the last read
+    skip any?"""
 
+    damaged = False
     close_name = "holdall_array_close"
 
     def __init__(self, path, mode=READ, **options):
@@ -436,7 +439,8 @@ class Array(Handle):
         for k in count:
             n *= k
         dst = c.create_string_buffer(max(n, 1))
-        call(name, self._handle, *arguments, dst, *([None] if name == "array_read" else []), n)
+        status = call(name, self._handle, *arguments, dst, *([None] if name == "array_read" else []), n)
+        self.damaged = status == NOT_FOUND
         return c.string_at(dst, n)
 
     def read(self, start, count, step):
@@ -461,6 +465,13 @@ class Array(Handle):
 
     def remove(self, axis, at, count):
         call("array_remove", self._handle, axis, at, count)
+
+    def attr_get(self, name):
+        """The value as it is stored, or None."""
+        value, n = P(), SIZE()
+        if call("array_attr_get", self._handle, name.encode(), c.byref(value), c.byref(n)) == NOT_FOUND:
+            return None
+        return c.string_at(value, n.value)
 
     def attr_set(self, name, value):
         call("array_attr_set", self._handle, name.encode(), value, len(value))
@@ -559,7 +570,7 @@ def compile_c(source, folder, *flags):
     out = pathlib.Path(folder) / pathlib.Path(source).stem
     cc = os.environ.get("CC", "gcc").split()
     warnings = ["-std=gnu11", "-Wall", "-Wextra", "-Werror"]
-    command = [*cc, *warnings, "-O2", *flags, f"-I{ROOT / 'include'}", source, "-o", out, at, f"-Wl,-rpath,{at.parent}"]
+    command = [*cc, *warnings, "-O2", "-pthread", *flags, f"-I{ROOT / 'include'}", source, "-o", out, at, f"-Wl,-rpath,{at.parent}"]
     subprocess.run(list(map(str, command)), check=True)
     return out
 

@@ -431,7 +431,7 @@ class KilledWriterOfTheirs(Peer):
                 if flush == 500:
                     child.stdout.readline()
                 else:
-                    while not path.exists() or not path.stat().st_size:
+                    while child.poll() is None and not (path.exists() and path.stat().st_size):
                         time.sleep(0.001)
                 time.sleep(rng.random() * 0.05)
                 child.send_signal(signal.SIGKILL)

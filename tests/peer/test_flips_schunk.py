@@ -106,7 +106,7 @@ def by_theirs(path):
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
-            signal.alarm(10)
+            signal.alarm(100)
             content, meta = theirs.bloscpack.unpack_bytes_from_file(str(path))
             code = 0 if content == WANT and meta == json.loads(META) else 2
         except BaseException:

@@ -1,34 +1,19 @@
 """kill -9 at any moment of appending and committing: what a commit has returned for is there, whole."""
 
-import collections
-import fcntl
-import os
 import pathlib
 import random
-import shutil
-import struct
-import subprocess
-import sys
 import tempfile
-import time
 import unittest
 
 import bagz
 
 import holdall_c as h
+from killing import M64, Kill, kill_one, mix
 
-SEED = int(os.environ.get("HOLDALL_SEED", 0)) or random.SystemRandom().randrange(1, 1 << 30)
 # trials by limits and what they do
 TRIALS = {("tail", "append"): 80, ("separate", "append"): 80, ("tail", "replace"): 24, ("separate", "replace"): 24}
 KILLS_A_FILE = 8
 POOL, LONGEST = 65536, 40000
-M64 = (1 << 64) - 1
-
-
-def mix(z):
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 & M64
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EB & M64
-    return z ^ (z >> 31)
 
 
 class Content:
@@ -53,8 +38,8 @@ class Content:
 class File:
     """A bag that is killed at again and again. `state` is its last commit: generation and number of records, or None."""
 
-    def __init__(self, test, limits, zstd, rng):
-        self.test, self.rng, self.zstd, self.limits = test, rng, zstd, limits
+    def __init__(self, test, limits, replace, zstd, rng):
+        self.test, self.rng, self.zstd, self.limits, self.replace = test, rng, zstd, limits, replace
         self.folder = pathlib.Path(tempfile.mkdtemp(dir=test.folder))
         self.name = "x.bagz" if zstd else "x.bag"
         self.path = self.folder / self.name
@@ -62,15 +47,17 @@ class File:
         self.contents = {}
         self.next_generation = 1
 
+    def __repr__(self):
+        return self.name
+
     def content(self, generation):
         if generation not in self.contents:
             self.contents[generation] = Content(self.test.pool, generation)
         return self.contents[generation]
 
-    def kill_one(self, replace):
-        """Starts a writer and kills it. Gives the states that may be there then."""
+    def kill_one(self):
         rng = self.rng
-        if replace or not self.state:
+        if self.replace or not self.state:
             mode = h.NEW if not self.state else h.REPLACE
             generation, self.next_generation = self.next_generation, self.next_generation + 1
         else:
@@ -78,28 +65,8 @@ class File:
         durable = rng.random() < 0.6
         codec = h.CODEC_ZSTD if self.zstd else h.CODEC_NONE
         arguments = [self.path, mode, self.test.pool_file, rng.getrandbits(63), generation, codec, self.limits, int(durable)]
-        child = subprocess.Popen([self.test.program, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)
-        fcntl.fcntl(child.stdout, fcntl.F_SETPIPE_SZ, 1 << 20)
-        said = b""
-        if rng.random() < 0.3:
-            time.sleep(rng.random() * 0.006)
-        else:
-            said = child.stdout.read(16)
-            time.sleep(rng.random() ** 2 * 0.08)
-        child.kill()
-        rest, complaint = child.communicate()
-        self.test.assertEqual((child.returncode, complaint), (-9, b""), "the writer itself failed")
-        before = [self.state]
-        may_be = before
-        for what, count in struct.iter_unpack("<QQ", said + rest):
-            if what == 0:
-                self.test.assertEqual(count, self.state[1] if mode == h.APPEND else 0, "records there when the writer opened")
-            elif what == 1:
-                may_be = before + [(generation, count)]
-            else:
-                before = may_be = [(generation, count)]
-                self.test.tally["commits that returned"] += 1
-        return may_be
+        began = self.state[1] if mode == h.APPEND else 0
+        return kill_one(self.test, rng, arguments, 0.3, self.state, began, lambda count: (generation, count))
 
     def look(self, may_be):
         """What is there must be one of these, whole. Nothing is written."""
@@ -132,7 +99,7 @@ class File:
             if f.name.endswith((".holdall-journal", ".holdall-new", ".holdall-journal-new")):
                 self.test.tally["left: *." + f.name.rpartition(".")[2]] += 1
 
-    def append(self):
+    def go_on(self):
         """A later writer goes on; what it commits is there, for the Bagz package too."""
         generation, n = self.state or (self.next_generation, 0)
         mode = h.APPEND if self.state else h.NEW
@@ -155,58 +122,37 @@ class File:
         self.test.tally["later appends read back"] += 1
 
 
-class Kill(unittest.TestCase):
+class KillBag(Kill):
+    writer = "kill_writer.c"
+
     @classmethod
     def setUpClass(cls):
-        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="holdall-kill-"))
-        cls.addClassCleanup(shutil.rmtree, cls.folder)
-        cls.program = h.compile_c(pathlib.Path(__file__).with_name("kill_writer.c"), cls.folder)
+        super().setUpClass()
         # compressible
         rng = random.Random(1)
         cls.pool = b"".join(rng.randbytes(4) * 3 for _ in range(POOL // 12 + 1))[:POOL]
         cls.pool_file = cls.folder / "pool"
         cls.pool_file.write_bytes(cls.pool)
 
-    def trials(self, limits, what):
-        rng = random.Random(f"{SEED} {limits} {what}")
-        self.tally = collections.Counter()
-        trials, violations, file = TRIALS[limits, what], 0, None
-        started = time.monotonic()
-        for trial in range(trials):
-            if trial % KILLS_A_FILE == 0:
-                file = File(self, h.SEPARATE if limits == "separate" else h.TAIL, trial // KILLS_A_FILE % 2 == 1, rng)
-            with self.subTest(trial=trial, file=file.name, seed=SEED):
-                try:
-                    file.look(file.kill_one(what == "replace"))
-                    if trial % KILLS_A_FILE == KILLS_A_FILE - 1 or rng.random() < 0.3:
-                        file.append()
-                except (AssertionError, h.Error):
-                    violations += 1
-                    keep = os.environ.get("HOLDALL_KEEP")
-                    if keep:
-                        shutil.copytree(file.folder, pathlib.Path(keep) / f"{limits}-{what}-{trial}")
-                    # what is there is not to be built upon
-                    file = File(self, file.limits, file.zstd, rng)
-                    raise
-        told = ", ".join(f"{k} {v}" for k, v in sorted(self.tally.items()))
-        took = time.monotonic() - started
-        print(f"{limits}, {what}: {trials} trials, {violations} violations in {took:.0f} s ({told})", file=sys.stderr)
+    def kill(self, limits, what):
+        place = h.SEPARATE if limits == "separate" else h.TAIL
+
+        def make(number, rng):
+            return File(self, place, what == "replace", number % 2 == 1, rng)
+
+        self.trials(f"{limits} {what}", TRIALS[limits, what], KILLS_A_FILE, 0.3, make)
 
     def test_append_tail(self):
-        self.trials("tail", "append")
+        self.kill("tail", "append")
 
     def test_append_separate(self):
-        self.trials("separate", "append")
+        self.kill("separate", "append")
 
     def test_replace_tail(self):
-        self.trials("tail", "replace")
+        self.kill("tail", "replace")
 
     def test_replace_separate(self):
-        self.trials("separate", "replace")
-
-
-def setUpModule():
-    print(f"seed {SEED} (HOLDALL_SEED)", file=sys.stderr)
+        self.kill("separate", "replace")
 
 
 if __name__ == "__main__":

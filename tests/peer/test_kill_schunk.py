@@ -2,38 +2,28 @@
 returned is there, whole, or the one that was under way.
 """
 
-import collections
-import fcntl
 import json
 import os
 import pathlib
-import random
-import shutil
-import struct
-import subprocess
-import sys
 import tempfile
-import time
 import unittest
 
 import numpy as np
 
 import holdall_c as h
+import killing
 import theirs
+from killing import M64, Kill, kill_one
 
-SEED = int(os.environ.get("HOLDALL_SEED", 0)) or random.SystemRandom().randrange(1, 1 << 30)
-TRIALS = dict(append=int(os.environ.get("HOLDALL_KILLS", 30)), edit=int(os.environ.get("HOLDALL_KILLS", 30)))
+TRIALS = int(os.environ.get("HOLDALL_KILLS", 30))
 KILLS_A_FILE = 6
 CHUNK = 32768
-M64 = (1 << 64) - 1
 
 
 def mix(z):
     """Of a number, or of an array of numbers."""
     if isinstance(z, int):
-        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 & M64
-        z = (z ^ (z >> 27)) * 0x94D049BB133111EB & M64
-        return z ^ (z >> 31)
+        return killing.mix(z)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
@@ -129,32 +119,11 @@ class File:
             s.commit()
 
     def kill_one(self):
-        """Starts a writer and kills it. Gives the states that may be there then."""
         rng = self.rng
         seed = self.seed if self.what == "edit" else rng.getrandbits(62)
         durable = rng.random() < 0.6
         arguments = [self.path, self.what, seed, (self.state or 0) + 1, self.codec, self.sum, self.spare, int(self.offsets), int(durable)]
-        child = subprocess.Popen([self.test.program, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)
-        fcntl.fcntl(child.stdout, fcntl.F_SETPIPE_SZ, 1 << 20)
-        said = b""
-        if rng.random() < 0.2:
-            time.sleep(rng.random() * 0.006)
-        else:
-            said = child.stdout.read(16)
-            time.sleep(rng.random() ** 2 * 0.08)
-        child.kill()
-        rest, complaint = child.communicate()
-        self.test.assertEqual((child.returncode, complaint), (-9, b""), "the writer itself failed")
-        before = may_be = [self.state]
-        for what, number in struct.iter_unpack("<QQ", said + rest):
-            if what == 0:
-                self.test.assertEqual(number, (self.state or 0) + (self.what == "edit"), "where the writer began")
-            elif what == 1:
-                may_be = before + [number]
-            else:
-                before = may_be = [number]
-                self.test.tally["commits that returned"] += 1
-        return may_be
+        return kill_one(self.test, rng, arguments, 0.2, self.state, (self.state or 0) + (self.what == "edit"))
 
     def look(self, may_be):
         """What is there must be one of these, whole. Nothing is written."""
@@ -195,47 +164,17 @@ class File:
         self.test.tally["later commits read back"] += 1
 
 
-class Kill(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="holdall-kill-"))
-        cls.addClassCleanup(shutil.rmtree, cls.folder)
-        cls.program = h.compile_c(pathlib.Path(__file__).with_name("kill_schunk.c"), cls.folder)
+class KillSchunk(Kill):
+    writer = "kill_schunk.c"
 
-    def trials(self, what):
-        rng = random.Random(f"{SEED} {what}")
-        self.tally = collections.Counter()
-        violations, file = 0, None
-        started = time.monotonic()
-        for trial in range(TRIALS[what]):
-            if trial % KILLS_A_FILE == 0:
-                file = File(self, what, rng)
-            with self.subTest(trial=trial, file=file, seed=SEED):
-                try:
-                    file.look(file.kill_one())
-                    if trial % KILLS_A_FILE == KILLS_A_FILE - 1 or rng.random() < 0.4:
-                        file.go_on()
-                except (AssertionError, h.Error, ValueError):
-                    violations += 1
-                    keep = os.environ.get("HOLDALL_KEEP")
-                    if keep:
-                        shutil.copytree(file.folder, pathlib.Path(keep) / f"schunk-{what}-{trial}")
-                    # what is there is not to be built upon
-                    file = File(self, what, rng)
-                    raise
-        told = ", ".join(f"{k} {v}" for k, v in sorted(self.tally.items()))
-        took = time.monotonic() - started
-        print(f"{what}: {TRIALS[what]} trials, {violations} violations in {took:.0f} s ({told})", file=sys.stderr)
+    def kill(self, what):
+        self.trials(what, TRIALS, KILLS_A_FILE, 0.4, lambda number, rng: File(self, what, rng))
 
     def test_append(self):
-        self.trials("append")
+        self.kill("append")
 
     def test_edit(self):
-        self.trials("edit")
-
-
-def setUpModule():
-    print(f"seed {SEED} (HOLDALL_SEED)", file=sys.stderr)
+        self.kill("edit")
 
 
 if __name__ == "__main__":

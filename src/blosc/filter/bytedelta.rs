@@ -91,42 +91,15 @@ impl Sums<'_, '_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::lanes::tests::at_each_level;
-    use super::super::tests::{noise, runs, sizes};
+pub(super) mod tests {
+    use super::super::tests::runs;
     use super::*;
-    use proptest::prelude::*;
 
-    fn naive(typesize: usize, src: &[u8]) -> Vec<u8> {
+    /// Byte by byte, as the format has it.
+    pub fn naive(typesize: usize, src: &[u8]) -> Vec<u8> {
         let stream = src.len() / typesize;
         let of = |i: usize| if i >= stream * typesize || i.is_multiple_of(stream) { 0 } else { src[i - 1] };
         (0..src.len()).map(|i| src[i].wrapping_sub(of(i))).collect()
-    }
-
-    fn check(typesize: usize, src: &[u8]) {
-        let want = naive(typesize, src);
-        at_each_level(|| {
-            let mut dst = vec![0xa5; src.len()];
-            bytedelta_encode(typesize, src, &mut dst);
-            assert!(dst == want, "typesize {typesize}, {} bytes", src.len());
-            dst.fill(0x5a);
-            bytedelta_decode(typesize, &want, &mut dst);
-            assert!(dst == src, "back, typesize {typesize}, {} bytes", src.len());
-        });
-    }
-
-    #[test]
-    fn every_kernel_at_its_edges() {
-        for (typesize, len) in sizes(1) {
-            check(typesize, &noise(len));
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn is_its_definition(typesize in 1usize..=300, src in proptest::collection::vec(any::<u8>(), 0..20_000)) {
-            check(typesize, &src);
-        }
     }
 
     /// CRC-32 of what filter 35 of c-blosc2 3.3.5 makes of runs, in blocks of this many bytes.

@@ -265,14 +265,12 @@ fn unshuffle_tiled<L: Lanes>(l: L, t: usize, b: &mut Block) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::lanes::tests::at_each_level;
-    use super::super::tests::{noise, sizes};
+pub(super) mod tests {
+    use super::super::tests::noise;
     use super::*;
-    use proptest::prelude::*;
 
     /// Byte by byte, as the format has it.
-    fn naive(typesize: usize, src: &[u8]) -> Vec<u8> {
+    pub fn naive(typesize: usize, src: &[u8]) -> Vec<u8> {
         let mut dst = src.to_vec();
         let items = src.len() / typesize;
         for i in 0..items {
@@ -281,32 +279,6 @@ mod tests {
             }
         }
         dst
-    }
-
-    fn check(typesize: usize, src: &[u8]) {
-        let want = naive(typesize, src);
-        at_each_level(|| {
-            let mut dst = vec![0xa5; src.len()];
-            shuffle(typesize, src, &mut dst);
-            assert!(dst == want, "typesize {typesize}, {} bytes", src.len());
-            dst.fill(0x5a);
-            unshuffle(typesize, &want, &mut dst);
-            assert!(dst == src, "back, typesize {typesize}, {} bytes", src.len());
-        });
-    }
-
-    #[test]
-    fn every_kernel_at_its_edges() {
-        for (typesize, len) in sizes(1) {
-            check(typesize, &noise(len));
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn is_its_definition(typesize in 1usize..=300, src in proptest::collection::vec(any::<u8>(), 0..20_000)) {
-            check(typesize, &src);
-        }
     }
 
     /// CRC-32 of what `blosc2_shuffle` of c-blosc2 3.3.5 makes of noise.

@@ -2,6 +2,7 @@
 
 use super::lanes::tests::at_each_level;
 use super::*;
+use proptest::prelude::*;
 
 /// Bytes that do not repeat.
 pub fn noise(len: usize) -> Vec<u8> {
@@ -27,10 +28,61 @@ pub fn runs(len: usize) -> Vec<u8> {
 }
 
 /// Typesizes and lengths around the edges of all groups, tiles and strips, these being multiples of `unit` items.
-pub fn sizes(unit: usize) -> impl Iterator<Item = (usize, usize)> {
+fn sizes(unit: usize) -> impl Iterator<Item = (usize, usize)> {
     let typesizes = (1..=33).chain([48, 63, 64, 100, 255, 256, 300]);
     let items = [0, 1, 2, 15, 16, 17, 31, 32, 33, 34, 63, 64, 65, 66, 128, 129, 160, 545, 1100];
     typesizes.flat_map(move |t| items.into_iter().flat_map(move |n| [0, 1, t / 2, t - 1].map(|rest| (t, n * unit * t + rest))))
+}
+
+type Filter = fn(usize, &[u8], &mut [u8]);
+
+/// A filter of many kernels: all must be the definition.
+struct Kernels {
+    name: &'static str,
+    definition: fn(usize, &[u8]) -> Vec<u8>,
+    forward: Filter,
+    back: Filter,
+    /// Items that a kernel takes together.
+    unit: usize,
+}
+
+const KERNELS: [Kernels; 3] = [
+    Kernels { name: "shuffle", definition: shuffle::tests::naive, forward: shuffle, back: unshuffle, unit: 1 },
+    Kernels { name: "bitshuffle", definition: bitshuffle::tests::naive, forward: bitshuffle, back: bitunshuffle, unit: 8 },
+    Kernels { name: "bytedelta", definition: bytedelta::tests::naive, forward: bytedelta_encode, back: bytedelta_decode, unit: 1 },
+];
+
+impl Kernels {
+    fn check(&self, typesize: usize, src: &[u8]) {
+        let want = (self.definition)(typesize, src);
+        let name = self.name;
+        at_each_level(|| {
+            let mut dst = vec![0xa5; src.len()];
+            (self.forward)(typesize, src, &mut dst);
+            assert!(dst == want, "{name}, typesize {typesize}, {} bytes", src.len());
+            dst.fill(0x5a);
+            (self.back)(typesize, &want, &mut dst);
+            assert!(dst == src, "{name} back, typesize {typesize}, {} bytes", src.len());
+        });
+    }
+}
+
+#[test]
+fn every_kernel_at_its_edges() {
+    for kernels in KERNELS {
+        for (typesize, len) in sizes(kernels.unit) {
+            kernels.check(typesize, &noise(len));
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_kernel_is_its_definition(typesize in 1usize..=300, src in proptest::collection::vec(any::<u8>(), 0..20_000)) {
+        for kernels in KERNELS {
+            kernels.check(typesize, &src);
+        }
+    }
 }
 
 #[test]

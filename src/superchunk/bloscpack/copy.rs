@@ -55,18 +55,23 @@ impl Bloscpack {
             new.meta_set(meta)?;
         }
         let chunk = self.chunk_size.max(1) as u64;
-        let piece = (PIECE / chunk).max(1).saturating_mul(chunk).min(self.memory_limit.max(LEAST_PIECE)).min(len);
-        let mut buffer = memory::zeroed(piece as usize)?;
-        let mut bad = self.missing > 0 || self.meta_damage.is_some();
-        let mut at = 0;
+        let piece = (PIECE / chunk).max(1).saturating_mul(chunk).min(self.memory_limit.max(LEAST_PIECE));
+        let bad = new.fill_from(len, piece, read, &options)?;
+        Ok(bad || self.missing > 0 || self.meta_damage.is_some())
+    }
+
+    /// Appends so many bytes, a piece at a time, and commits. True: some of what was read is damaged.
+    pub fn fill_from(&mut self, len: u64, piece: u64, read: &dyn Fn(u64, &mut [u8]) -> Result<bool>, options: &Options) -> Result<bool> {
+        let mut buffer = memory::zeroed(len.min(piece) as usize)?;
+        let (mut at, mut bad) = (0, false);
         while at < len {
             let now = buffer.get_mut(..(len - at).min(piece) as usize).unwrap_or_default();
             bad |= read(at, now)?;
-            new.append(now)?;
+            self.append(now)?;
             at += now.len() as u64;
             options.progress(at, len)?;
         }
-        new.commit()?;
+        self.commit()?;
         Ok(bad)
     }
 

@@ -42,16 +42,19 @@ pub fn mend(file: &dyn File, limit: u64) -> Result<Option<Mended>> {
     file.read_at(0, &mut prefix)?;
     let m = Mender { file, size: file.size()?, prefix, limit };
     let fits = m.as_it_is(&prefix)?;
-    let found = match fits {
-        true => None,
-        false => m.numbers()?.or(m.version_and_options()?),
+    let numbers = if fits { None } else { m.numbers()? };
+    let found = match numbers.filter(|n| n.is_sound) {
+        Some(n) => Some(n.bytes),
+        None if fits => None,
+        None => m.version_and_options()?,
     };
     let (bytes, meta_is_lost) = match found {
         Some(bytes) => (bytes, false),
-        None => match m.metadata()? {
-            Some((_, true)) if fits => return Ok(None),
-            Some(found) => found,
-            None => return Ok(None),
+        None => match (m.metadata()?, numbers) {
+            (Some((_, true)), _) if fits => return Ok(None),
+            (Some(found), _) => found,
+            (None, Some(n)) => (n.bytes, false),
+            (None, None) => return Ok(None),
         },
     };
     match Header::parse(&bytes, m.size) {
@@ -61,6 +64,14 @@ pub fn mend(file: &dyn File, limit: u64) -> Result<Option<Mended>> {
 }
 
 type Prefix = [u8; PREFIX];
+
+/// A header with other numbers.
+#[derive(Clone, Copy)]
+struct Numbers {
+    bytes: Prefix,
+    /// May every entry of its table be an offset? Some are no chunks' where it is not the header that is damaged, or more.
+    is_sound: bool,
+}
 
 struct Mender<'a> {
     file: &'a dyn File,
@@ -109,7 +120,7 @@ impl Mender<'_> {
     }
 
     /// With other numbers of chunks and of spare offsets.
-    fn numbers(&self) -> Result<Option<Prefix>> {
+    fn numbers(&self) -> Result<Option<Numbers>> {
         let field = |at: usize| self.prefix.get(at..at + 8).and_then(|b| b.first_chunk()).map_or(0, |b| u64::from_le_bytes(*b));
         // the size of metadata is in the last field, in the older layout
         for mut bytes in [self.with(NCHUNKS, [0; 16]), self.with(NCHUNKS, [0; 8])] {
@@ -119,6 +130,7 @@ impl Mender<'_> {
             let Some(entries) = first.checked_sub(table).filter(|n| n % ENTRY == 0 && *n > 0).map(|n| n / ENTRY) else { continue };
             let spares = header.dialect == Dialect::V3;
             let all = offsets::read(self.file, &Header { nchunks: Some(entries), ..header }, self.limit)?;
+            let is_sound = all.iter().all(|o| *o == -1 || u64::try_from(*o).is_ok_and(|o| (first..self.size).contains(&o)));
             let used = all.iter().rposition(|o| *o >= 0).map_or(0, |i| i as u64 + 1);
             let n = match entries.checked_sub(field(LAST_FIELD)) {
                 _ if !spares => entries,
@@ -130,7 +142,7 @@ impl Mender<'_> {
             if spares {
                 put(&mut bytes, LAST_FIELD, &(entries - n).to_le_bytes());
             }
-            return Ok(Some(bytes));
+            return Ok(Some(Numbers { bytes, is_sound }));
         }
         Ok(None)
     }

@@ -348,3 +348,28 @@ fn a_header_is_mended_by_what_the_offsets_say() {
         assert!(words.contains("metadata head: byte"), "{damage:?}: {words}");
     }
 }
+
+#[test]
+fn offsets_that_are_read_from_their_middle_on_are_not_taken_for_all_of_them() {
+    let form = Form { chunk: 140, spare_chunks: Some(4), ..Form::new(3, 1, 2) };
+    let disk = SimDisk::default();
+    let mut w = form.create(&disk.folder(), Mode::New).unwrap();
+    w.meta_set(Some(br#"{"some": "metadata"}"#)).unwrap();
+    // chunks that are stored as they are, in multiples of 8 bytes
+    let content: Vec<u8> = (0..12 * 140).map(|i: u32| (i.wrapping_mul(2_654_435_769) >> 24) as u8).collect();
+    w.append(&content).unwrap();
+    w.commit().unwrap();
+    let sound = disk.contents().remove(OsStr::new(NAME)).unwrap();
+    // the room for the metadata, behind which the offsets are
+    for value in (0..=255).filter(|v| *v != sound[48]) {
+        let mut hurt = sound.clone();
+        hurt[48] = value;
+        let b = open(&hurt, &skipping()).unwrap();
+        let mut all = vec![0; b.nbytes() as usize];
+        assert!(
+            b.read(0, &mut all) == Ok(false) && all == content && b.meta() == Ok(Some(br#"{"some": "metadata"}"#)),
+            "{} is now {value}",
+            sound[48]
+        );
+    }
+}

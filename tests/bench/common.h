@@ -1,0 +1,142 @@
+/* What the programs here that time holdall have in common: they read commands and answer each with a line, or
+ * do one command and print the most memory they had. */
+#include <fcntl.h>
+#include <holdall.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static holdall_error err;
+static volatile uint64_t sink;
+
+/* ---- what must not fail */
+
+static inline void die(const char *what)
+{
+    perror(what);
+    exit(3);
+}
+
+static inline void check(holdall_status status, const char *call)
+{
+    if (status == HOLDALL_OK)
+        return;
+    fprintf(stderr, "%s: %s: %s\n", call, holdall_status_name(status), err.message);
+    exit(3);
+}
+
+static inline void set(holdall_options *o, int option, int64_t value)
+{
+    check(holdall_options_set(o, option, value, &err), "options");
+}
+
+static inline void *room(size_t n)
+{
+    void *p = malloc(n ? n : 1);
+    if (!p)
+        die("memory");
+    return p;
+}
+
+static inline int open_file(const char *path, int flags, uint64_t *size)
+{
+    struct stat s;
+    int fd = open(path, flags, 0666);
+    if (fd < 0 || fstat(fd, &s))
+        die(path);
+    *size = s.st_size;
+    return fd;
+}
+
+static inline void read_fully(int fd, void *dst, size_t n, uint64_t at)
+{
+    for (size_t done = 0; done < n;) {
+        ssize_t got = pread(fd, (char *)dst + done, n - done, at + done);
+        if (got <= 0)
+            die("read");
+        done += got;
+    }
+}
+
+static inline void *load(const char *path, uint64_t *size)
+{
+    int fd = open_file(path, O_RDONLY, size);
+    void *all = room(*size);
+    read_fully(fd, all, *size, 0);
+    close(fd);
+    return all;
+}
+
+/* ---- clocks */
+
+static inline double at(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return t.tv_sec + t.tv_nsec * 1e-9;
+}
+
+static inline double now(void)
+{
+    return at(CLOCK_MONOTONIC);
+}
+
+/* Bytes a second. */
+static inline double copy_speed(void)
+{
+    const size_t n = 256 << 20;
+    uint8_t *a = room(n), *b = room(n);
+    double best = 0;
+    memset(a, 1, n);
+    memset(b, 2, n);
+    for (int i = 0; i < 8; i++) {
+        double start = now();
+        memcpy(i % 2 ? a : b, i % 2 ? b : a, n);
+        double speed = n / (now() - start);
+        best = speed > best ? speed : best;
+        sink = a[n / 2 + i];
+    }
+    free(a);
+    free(b);
+    return best;
+}
+
+/* ---- commands */
+
+static inline void unknown(char **words, int n)
+{
+    fprintf(stderr, "what is %s with %d words?\n", n ? words[0] : "nothing", n);
+    exit(2);
+}
+
+static inline void peak(void)
+{
+    char line[256];
+    FILE *f = fopen("/proc/self/status", "r");
+    while (f && fgets(line, sizeof line, f))
+        if (!strncmp(line, "VmHWM:", 6))
+            fputs(line, stdout);
+}
+
+/* The one command in `words`, "nothing" among them, or without words those that come in. */
+static inline int commands(char **words, int n, void (*run)(char **words, int n))
+{
+    char line[8192], *told[16];
+    if (n > 0) {
+        if (strcmp(words[0], "nothing"))
+            run(words, n);
+        peak();
+        return 0;
+    }
+    while (fgets(line, sizeof line, stdin)) {
+        n = 0;
+        for (char *w = strtok(line, " \n"); w && n < 16; w = strtok(NULL, " \n"))
+            told[n++] = w;
+        run(told, n);
+        fflush(stdout);
+    }
+    return 0;
+}

@@ -1,0 +1,148 @@
+/* Appends to an array in a folder, or writes over what is there, or appends to a table, with a commit now and then,
+ * until it is killed; test_kill_bcolz.py starts it.
+ *
+ * usage: kill_dataset PATH append|edit|table SEED NUMBER CHECKSUM ATTRIBUTE DURABILITY
+ *
+ * Tells each commit on standard output before it begins and after it has returned: pairs of 64-bit numbers, what
+ * (0 opened, 1 about to commit, 2 committed) and the commit's number, or that of all rows where it appends. With
+ * ATTRIBUTE 1 the attribute "number" says the same, so that a commit changes several files. Items are 64-bit numbers as
+ * value() says, of commit 1 where it appends, of the number of the column in a table, whose items are the lower bytes of
+ * these; NUMBER 0 makes it new, and editing goes on with the commit NUMBER, whose writes follow from SEED and its number alone. */
+#include <holdall.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CHUNK 32768
+#define MOST 20000
+#define ENOUGH 1500000
+
+static uint64_t state, items[MOST];
+static holdall_error err;
+
+static uint64_t mix(uint64_t z)
+{
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+static uint64_t next(void)
+{
+    state += 0x9e3779b97f4a7c15u;
+    return mix(state);
+}
+
+/* Item i as commit k makes it; every fifth one makes items that do not compress. */
+static uint64_t value(uint64_t i, uint64_t k)
+{
+    uint64_t noise = k % 5 ? 0xfff : 0xffffffffffu;
+    return k << 48 ^ i << 12 ^ (mix(i * 0x9e3779b97f4a7c15u + k) & noise);
+}
+
+static void fill(uint64_t from, uint64_t n, uint64_t k)
+{
+    for (uint64_t i = 0; i < n; i++)
+        items[i] = value(from + i, k);
+}
+
+static void tell(uint64_t what, uint64_t count)
+{
+    uint64_t message[2] = { what, count };
+    if (write(1, message, sizeof message) != sizeof message)
+        exit(4);
+}
+
+static void check(holdall_status status, const char *call)
+{
+    if (status == HOLDALL_OK)
+        return;
+    fprintf(stderr, "%s: %s: %s\n", call, holdall_status_name(status), err.message);
+    exit(3);
+}
+
+static uint64_t how_many(void)
+{
+    uint64_t r = next();
+    switch (r % 20) {
+    case 0: return 1 + (r >> 8) % 100000;
+    case 1: case 2: case 3: return 1 + (r >> 8) % 6000;
+    default: return 1 + (r >> 8) % 300;
+    }
+}
+
+static void commit(holdall_array *a, uint64_t number, int attribute)
+{
+    char json[32];
+    int n = snprintf(json, sizeof json, "%" PRIu64, number);
+    if (attribute)
+        check(holdall_array_attr_set(a, "number", json, n, &err), "attr_set");
+    tell(1, number);
+    check(holdall_array_commit(a, &err), "commit");
+    tell(2, number);
+}
+
+static void append(holdall_array *a, int attribute)
+{
+    uint64_t i = holdall_array_shape(a)[0];
+    tell(0, i);
+    while (i < ENOUGH) {
+        for (uint64_t left = how_many(), n; left > 0; left -= n) {
+            n = 1 + next() % (left < MOST ? left : MOST);
+            fill(i, n, 1);
+            check(holdall_array_append(a, 0, n, items, 8 * n, &err), "append");
+            i += n;
+        }
+        commit(a, i, attribute);
+    }
+}
+
+static void edit(holdall_array *a, uint64_t seed, uint64_t k, int attribute)
+{
+    uint64_t all = holdall_array_shape(a)[0];
+    tell(0, k);
+    for (;; k++) {
+        state = mix(seed + k);
+        for (uint64_t writes = 1 + next() % 3; writes > 0; writes--) {
+            uint64_t at = next() % all, most = next() % 4 ? 50 : 9000, n = 1 + next() % most;
+            n = n < all - at ? n : all - at;
+            fill(at, n, k);
+            check(holdall_array_write(a, &at, &n, NULL, items, NULL, 8 * n, &err), "write");
+        }
+        commit(a, k, attribute);
+    }
+}
+
+static void array(char **argv, const holdall_options *o, int there)
+{
+    holdall_array *a;
+    uint64_t none = 0;
+    if (there)
+        check(holdall_array_open(argv[1], HOLDALL_APPEND, o, &a, &err), "open");
+    else
+        check(holdall_array_create(argv[1], HOLDALL_NEW, HOLDALL_FORMAT_BCOLZ, "<u8", 1, &none, NULL, NULL, o, &a, &err), "create");
+    if (!strcmp(argv[2], "edit"))
+        edit(a, strtoull(argv[3], NULL, 10), strtoull(argv[4], NULL, 10), atoi(argv[6]));
+    else
+        append(a, atoi(argv[6]));
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 8)
+        return 2;
+    int there = atoi(argv[4]) > 0;
+    state = strtoull(argv[3], NULL, 10);
+    holdall_options *o = holdall_options_new();
+    check(holdall_options_set(o, HOLDALL_OPT_DURABILITY, atoi(argv[7]), &err), "durability");
+    if (!there) {
+        check(holdall_options_set(o, HOLDALL_OPT_CHECKSUM, atoi(argv[5]), &err), "checksum");
+        check(holdall_options_set(o, HOLDALL_OPT_CHUNK_BYTES, CHUNK, &err), "chunk bytes");
+    }
+    array(argv, o, there);
+    holdall_options_free(o);
+    for (;;)
+        pause();
+}

@@ -1,0 +1,230 @@
+"""One byte changed at random in any file of a dataset, or its end cut off: with checksums nothing that is read may be wrong
+without a word; without them no crash, and what breaks the structure is an error.
+
+Prints the numbers beside those of the package bcolz-zipline on the very same files.
+"""
+
+import collections
+import os
+import pathlib
+import random
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+import unittest
+
+import bcolz
+import numpy as np
+
+import holdall_c as h
+
+SEED = int(os.environ.get("HOLDALL_SEED", 0)) or random.SystemRandom().randrange(1, 1 << 30)
+FLIPS = int(os.environ.get("HOLDALL_FLIPS", 200))
+CUTS = int(os.environ.get("HOLDALL_CUTS", 50))
+CHUNK, ROWS = 8192, 9500
+CODECS = (h.CODEC_LZ4, h.CODEC_ZLIB, h.CODEC_BLOSCLZ, h.CODEC_NONE)
+ATTRS = {"number": b"[1, 2, 3]", "text": b'"some words, and others"'}
+NOISE = np.random.default_rng(1)
+COLUMNS = {
+    "a": np.round(100 + NOISE.standard_normal(ROWS).cumsum(), 2),
+    "b": np.arange(ROWS, dtype="<i4") ** 2,
+    "c": np.array([b"word %d" % (i % 71) for i in range(ROWS)], "|S8"),
+    "d": NOISE.integers(0, 9, (ROWS, 3)).astype("<i2"),
+}
+HEADERS = 32  # of a chunk's file, and of the chunk in it
+
+
+class Found:
+    """Was anything wrong without a word, was anything refused?"""
+
+    def __init__(self):
+        self.wrong, self.refused = 0, 0
+
+    def verdict(self):
+        return "silently wrong" if self.wrong else "error" if self.refused else "right"
+
+    def take(self, read, want):
+        try:
+            self.wrong += read() != want
+        except h.Error:
+            self.refused += 1
+
+
+WAYS = ("read", "attributes", "verify", "skipping damage")
+
+
+def read_array(a, want, found):
+    found.wrong += (a.shape, np.dtype(a.dtype)) != (want.shape, want.dtype)
+    if a.shape != want.shape:
+        return
+    box = lambda at, n: ([at, *[0] * (want.ndim - 1)], (n, *want.shape[1:]), [1] * want.ndim)
+    found.take(lambda: a.read(*box(0, len(want))), want.tobytes())
+    for at in range(0, len(want) - 30, 511):
+        found.take(lambda: a.read(*box(at, 30)), want[at : at + 30].tobytes())
+
+
+def by_ours(path, wanted, io):
+    """A `Found` for each way."""
+    ways = {name: Found() for name in WAYS}
+    for want, open in wanted(path):
+        for way in ("read", "skipping damage"):
+            try:
+                with open(io=io, skip_damaged=int(way != "read")) as a:
+                    if way == "read":
+                        read_array(a, want, ways["read"])
+                        for name, value in ATTRS.items():
+                            ways["attributes"].take(lambda: a.attr_get(name), value)
+                    else:
+                        skipping(a, want, ways[way])
+            except h.Error:
+                ways[way].refused += 1
+                ways["attributes" if way == "read" else way].refused += 1
+    v = h.Verified(path, io=io)
+    ways["verify"].refused = v.error is not None
+    ways["verify"].wrong = v.error is None and any(ways[w].verdict() != "right" for w in WAYS[:2])
+    return ways
+
+
+def skipping(a, want, found):
+    """What is not said to be damaged must be right."""
+    if a.shape != want.shape or np.dtype(a.dtype) != want.dtype:
+        found.wrong += 1
+        return
+    for at in range(0, len(want) - 99, 99):
+        got = a.read([at, *[0] * (want.ndim - 1)], (99, *want.shape[1:]), [1] * want.ndim)
+        found.refused += a.damaged
+        found.wrong += not a.damaged and got != want[at : at + 99].tobytes()
+
+
+def by_theirs(path, is_table):
+    """"right", "error", "silently wrong" or "crash", in a process of its own."""
+    sys.stderr.flush()
+    child = os.fork()
+    if child == 0:
+        code = 3
+        try:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+            signal.alarm(10)
+            found = bcolz.open(str(path), mode="r")
+            same = lambda got, want: (got.dtype, got.shape, got.tobytes()) == (want.dtype, want.shape, want.tobytes())
+            if is_table:
+                right = list(found.names) == list(COLUMNS) and all(same(found[name][:], want) for name, want in COLUMNS.items())
+            else:
+                right = same(found[:], COLUMNS["a"]) and set(found.attrs.getall()) == set(ATTRS)
+            code = 0 if right else 2
+        except BaseException:
+            code = 1
+        finally:
+            os._exit(code)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return {0: "right", 1: "error", 2: "silently wrong"}.get(code, "crash")
+
+
+class Flips(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="holdall-flips-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.path = self.folder / "x.bcolz"
+
+    def make_array(self, path, want, sum, rng):
+        options = dict(checksum=sum, codec=rng.choice(CODECS), chunk_bytes=CHUNK, durability=0)
+        with h.Array.create(path, want.dtype.str, (0, *want.shape[1:]), format=h.FORMAT_BCOLZ, **options) as a:
+            a.append(0, len(want), want.tobytes())
+            for name, value in ATTRS.items():
+                a.attr_set(name, value)
+            a.commit()
+
+    def make(self, sum, rng, is_table):
+        """The files by their names, and what opens its arrays."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        if is_table:
+            self.make_table(sum, rng)
+        else:
+            self.make_array(self.path, COLUMNS["a"], sum, rng)
+        for lock in self.path.rglob("*.holdall-lock"):
+            lock.unlink()
+        ways = by_ours(self.path, self.wanted(is_table), h.IO_READ)
+        self.assertEqual({f.verdict() for f in ways.values()}, {"right"})
+        self.assertEqual(by_theirs(self.path, is_table), "right")
+        return {f: f.read_bytes() for f in self.path.rglob("*") if f.is_file()}
+
+    def wanted(self, is_table):
+        if is_table:
+            return self.columns
+        return lambda path: [(COLUMNS["a"], lambda **options: h.Array(path, **options))]
+
+    def read(self, file, damaged, rows, is_table):
+        """Reads a damaged file in every way; gives how that went."""
+        sound = file.read_bytes()
+        file.write_bytes(damaged)
+        verdicts = collections.Counter()
+        try:
+            for io, how in ((h.IO_READ, ""), (h.IO_MAP, ", mapped")):
+                for way, f in by_ours(self.path, self.wanted(is_table), io).items():
+                    rows[f"holdall, {way}{how}"][f.verdict()] += 1
+                    verdicts[f.verdict()] += 1
+            rows["bcolz"][by_theirs(self.path, is_table)] += 1
+        finally:
+            file.write_bytes(sound)
+        return verdicts
+
+    def flips(self, sum, rng, rows, is_table, small):
+        """Changes a byte; `small`: of the files that are no chunks."""
+        files = {f: b for f, b in self.make(sum, rng, is_table).items() if not small or f.suffix != ".blp"}
+        names = list(files)
+        for flip in range(FLIPS):
+            file = rng.choice(names) if small else rng.choices(names, [len(b) for b in files.values()])[0]
+            sound = files[file]
+            at, bits = rng.randrange(len(sound)), rng.randrange(1, 256)
+            with self.subTest(sum=sum, flip=flip, file=str(file.relative_to(self.path)), at=at, bits=bits, seed=SEED):
+                found = self.read(file, sound[:at] + bytes([sound[at] ^ bits]) + sound[at + 1 :], rows, is_table)
+                if sum or file.name in ("sizes", "__rootdirs__"):
+                    self.assertEqual(found["silently wrong"], 0)
+
+    def cuts(self, sum, rng, rows, is_table):
+        files = self.make(sum, rng, is_table)
+        for cut in range(CUTS):
+            file = rng.choice(list(files))
+            size = len(files[file])
+            n = {0: 0, 1: max(0, size - 1 - cut // 5)}.get(cut % 5, rng.randrange(size))
+            with self.subTest(sum=sum, file=str(file.relative_to(self.path)), n=n, seed=SEED):
+                found = self.read(file, files[file][:n], rows, is_table)
+                if n or sum or file.name != "__attrs__":  # bcolz leaves empty ones
+                    self.assertEqual(found["silently wrong"], 0)
+
+    def table(self, what, rows):
+        columns = ("right", "error", "silently wrong", "crash")
+        print(f"\n{what}", file=sys.stderr)
+        print(f"| way | {' | '.join(columns)} |\n| --- |" + " --: |" * len(columns), file=sys.stderr)
+        for way, row in rows.items():
+            if way.endswith(", mapped") and row == rows[way.removesuffix(", mapped")]:
+                continue
+            print(f"| {way} | {' | '.join(str(row[c]) for c in columns)} |", file=sys.stderr)
+
+    def every_way(self, is_table):
+        what = "a table" if is_table else "an array"
+        for sums, told in (((h.SUM_CRC32, h.SUM_SHA256), "with"), ((h.SUM_NONE,), "without")):
+            for small, where in ((False, "anywhere"), (True, "in files that are no chunks")):
+                rows = collections.defaultdict(collections.Counter)
+                for sum in sums:
+                    self.flips(sum, random.Random(f"{SEED} flips {sum} {small} {is_table}"), rows, is_table, small)
+                self.table(f"{what} {told} checksums, {FLIPS * len(sums)} flips {where}", rows)
+            rows = collections.defaultdict(collections.Counter)
+            for sum in sums:
+                self.cuts(sum, random.Random(f"{SEED} cuts {sum} {is_table}"), rows, is_table)
+            self.table(f"{what} {told} checksums, {CUTS * len(sums)} cuts", rows)
+
+    def test_array(self):
+        self.every_way(False)
+
+
+def setUpModule():
+    print(f"seed {SEED} (HOLDALL_SEED)", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

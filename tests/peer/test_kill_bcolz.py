@@ -1,0 +1,204 @@
+"""kill -9 at any moment of appending to an array in a folder, or writing over it, or appending to a table, and committing:
+the last commit that has returned is there, whole, or the one that was under way. What bcolz-zipline opens then is told, too.
+"""
+
+import collections
+import fcntl
+import os
+import pathlib
+import random
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import bcolz
+import numpy as np
+
+import holdall_c as h
+from test_kill_schunk import Appended, Edited, values
+
+SEED = int(os.environ.get("HOLDALL_SEED", 0)) or random.SystemRandom().randrange(1, 1 << 30)
+TRIALS = int(os.environ.get("HOLDALL_KILLS", 60))
+KILLS_A_DATASET = 6
+CHUNK = 32768
+
+
+class Dataset:
+    """An array that is killed at again and again. `state` is what its last commit said; None: there is nothing."""
+
+    def __init__(self, test, what, rng):
+        self.test, self.what, self.rng = test, what, rng
+        self.folder = pathlib.Path(tempfile.mkdtemp(dir=test.folder))
+        self.path = self.folder / "x.bcolz"
+        self.sum = rng.choice((h.SUM_NONE, h.SUM_CRC32, h.SUM_SHA256))
+        self.attribute = rng.randrange(2)
+        self.seed = rng.getrandbits(62)
+        self.model = Edited(self.seed, rng.randrange(5000, 100_000)) if what == "edit" else Appended()
+        self.state, self.older = self.model.first, {}
+        if what == "edit":
+            with h.Array.create(self.path, "<u8", (0,), format=h.FORMAT_BCOLZ, checksum=self.sum, chunk_bytes=CHUNK) as a:
+                a.append(0, len(self.model.start), self.model.start.tobytes())
+                a.attr_set("number", b"0")
+                a.commit()
+
+    def __repr__(self):
+        return f"{self.what}, sum {self.sum}, attribute {self.attribute}"
+
+    def kill_one(self):
+        """Starts a writer and kills it. Gives the states that may be there then."""
+        rng, edits = self.rng, self.what == "edit"
+        seed = self.seed if edits else rng.getrandbits(62)
+        number = 0 if self.state is None else self.state + 1
+        arguments = [self.path, self.what, seed, number, self.sum, self.attribute, int(rng.random() < 0.6)]
+        child = subprocess.Popen([self.test.program, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)
+        fcntl.fcntl(child.stdout, fcntl.F_SETPIPE_SZ, 1 << 20)
+        said = b""
+        if rng.random() < 0.2:
+            time.sleep(rng.random() * 0.006)
+        else:
+            said = child.stdout.read(16)
+            time.sleep(rng.random() ** 2 * 0.08)
+        child.kill()
+        rest, complaint = child.communicate()
+        self.test.assertEqual((child.returncode, complaint), (-9, b""), "the writer itself failed")
+        before = may_be = [self.state]
+        for what, number in struct.iter_unpack("<QQ", said + rest):
+            if what == 0:
+                self.test.assertEqual(number, (self.state or 0) + edits, "where the writer began")
+            elif what == 1:
+                may_be = before + [number]
+            else:
+                before = may_be = [number]
+                self.test.tally["commits that returned"] += 1
+        return may_be
+
+    def contents(self, may_be):
+        return {k: self.model.at(k).tobytes() for k in may_be if k is not None}
+
+    def look(self, may_be):
+        """What is there must be one of these, whole. Nothing is written."""
+        for f in self.path.rglob("*.holdall-*"):
+            if not f.name.endswith("-lock"):
+                self.test.tally["left: *" + f.name[f.name.index(".holdall") :]] += 1
+        wanted = self.contents(may_be)
+        # as long as a journal waits for the next writer, bcolz sees what was there before it
+        waits = (self.path / "dataset.holdall-journal").exists()
+        self.theirs({**self.older, **wanted})
+        self.older = {**self.older, **wanted} if waits else {}
+        try:
+            got = self.read()
+        except h.Error as e:
+            self.test.assertIn(None, may_be, f"the dataset is gone: {e}")
+            if e.status != h.E_MISSING and "no dataset" not in e.message:
+                raise
+            self.state = None
+            return
+        found = [k for k, content in wanted.items() if content == got]
+        self.test.assertTrue(found, f"the content is that of none of {may_be}")
+        if len(may_be) > 1 and found[-1] == may_be[1]:
+            self.test.tally["one commit more than was told"] += 1
+        self.state = found[-1]
+        v = h.Verified(self.path)
+        self.test.assertEqual((v.error, v.bad, v.faults), (None, 0, []))
+
+    def read(self):
+        with h.Array(self.path, io=self.rng.randrange(2)) as a:
+            got, number = a.read([0], a.shape, [1]), a.attr_get("number")
+        if self.attribute:
+            self.test.assertEqual(got, self.model.at(int(number)).tobytes(), "the attribute is of another commit")
+        return got
+
+    def theirs(self, wanted):
+        """bcolz knows of no journal. What is appended it sees as the last commit did, or the next; of what is written
+        over some chunks may be those of the one, and some of the other."""
+        if len(wanted) == 0 or not (self.path / "meta/sizes").exists():
+            return
+        try:
+            got = bcolz.open(str(self.path), mode="r")[:]
+        except FileNotFoundError:
+            # of the first commit only some files have their names
+            self.test.assertLess(len(wanted), 2)
+            self.test.tally["bcolz: not there yet"] += 1
+            return
+        states = [np.frombuffer(w, "<u8") for w in wanted.values()]
+        if any(np.array_equal(got, s) for s in states):
+            self.test.tally["bcolz: right"] += 1
+            return
+        self.test.assertEqual(self.what, "edit", "bcolz reads something else")
+        mixed = np.logical_or.reduce([got == s for s in states])
+        self.test.assertTrue(mixed.all(), "bcolz reads what nobody wrote")
+        self.test.tally["bcolz: some chunks old, some new"] += 1
+
+    def go_on(self):
+        """A later writer goes on; what it commits is there, for bcolz too."""
+        if self.state is None:
+            a = h.Array.create(self.path, "<u8", (0,), format=h.FORMAT_BCOLZ, chunk_bytes=CHUNK)
+        else:
+            a = h.Array(self.path, h.APPEND)
+        with a:
+            if self.what == "edit":
+                number = self.state + 1
+                for at, items in self.model.writes(number):
+                    a.write([at], [len(items)], [1], items.tobytes())
+            else:
+                more = self.rng.randrange(1, 5000)
+                number = (self.state or 0) + more
+                a.append(0, more, values(number - more, more, 1).tobytes())
+            a.attr_set("number", b"%d" % number)
+            a.commit()
+        self.look([number])
+        self.test.assertEqual(bcolz.open(str(self.path), mode="r")[:].tobytes(), self.model.at(number).tobytes(), "bcolz reads something else")
+        left = [f.name for f in self.path.rglob("*") if "holdall" in f.name and not f.name.endswith("-lock")]
+        self.test.assertEqual(left, [])
+        self.test.tally["later commits read back"] += 1
+
+
+class Kill(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="holdall-kill-"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        cls.program = h.compile_c(pathlib.Path(__file__).with_name("kill_dataset.c"), cls.folder)
+
+    def trials(self, what, make=Dataset):
+        rng = random.Random(f"{SEED} {what}")
+        self.tally = collections.Counter()
+        violations, dataset = 0, None
+        started = time.monotonic()
+        for trial in range(TRIALS):
+            if trial % KILLS_A_DATASET == 0:
+                dataset = make(self, what, rng)
+            with self.subTest(trial=trial, dataset=dataset, seed=SEED):
+                try:
+                    dataset.look(dataset.kill_one())
+                    if trial % KILLS_A_DATASET == KILLS_A_DATASET - 1 or rng.random() < 0.4:
+                        dataset.go_on()
+                except Exception:
+                    violations += 1
+                    keep = os.environ.get("HOLDALL_KEEP")
+                    if keep:
+                        shutil.copytree(dataset.folder, pathlib.Path(keep) / f"dataset-{what}-{trial}")
+                    # what is there is not to be built upon
+                    dataset = make(self, what, rng)
+                    raise
+        told = ", ".join(f"{k} {v}" for k, v in sorted(self.tally.items()))
+        took = time.monotonic() - started
+        print(f"{what}: {TRIALS} trials, {violations} violations in {took:.0f} s ({told})", file=sys.stderr)
+
+    def test_append(self):
+        self.trials("append")
+
+    def test_edit(self):
+        self.trials("edit")
+
+
+def setUpModule():
+    print(f"seed {SEED} (HOLDALL_SEED)", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
