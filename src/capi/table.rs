@@ -7,6 +7,7 @@ use super::io::{holdall_io, storage};
 use super::options::{chosen, holdall_options};
 use super::schunk::mode_of;
 use crate::array::dtype::Dtype;
+use crate::arrow::export::Rules;
 use crate::error::{Result, fail};
 use crate::identify::Format;
 use crate::options::{Opt, Options};
@@ -22,8 +23,8 @@ pub struct holdall_table {
     broken: AtomicBool,
     /// What reads it as a stream holds it, too.
     pub(super) inner: Arc<Table<holdall_array>>,
-    /// Are bytes text to Arrow?
-    pub(super) arrow_text: bool,
+    /// What becomes what for Arrow.
+    pub(super) rules: Rules,
     /// Of the columns.
     columns: Vec<CString>,
     /// Of the attributes.
@@ -37,9 +38,9 @@ const _: () = shared::<holdall_table>();
 /// The handle of a table that is opened, or made, with these options.
 fn table_handle(options: *const holdall_options, open: impl FnOnce(&Options) -> Result<Table>) -> Result<holdall_table> {
     let mut options = chosen(options);
-    let arrow_text = options.take(Opt::ArrowBinary) != Some(1);
+    let rules = Rules { binary: options.take(Opt::ArrowBinary) == Some(1), nulls: options.take(Opt::ArrowNulls) == Some(1) };
     let inner = Arc::new(open(&options)?.map(|array| Ok(array_handle(array)))?);
-    let mut table = holdall_table { broken: AtomicBool::new(false), inner, arrow_text, columns: Vec::new(), names: Vec::new() };
+    let mut table = holdall_table { broken: AtomicBool::new(false), inner, rules, columns: Vec::new(), names: Vec::new() };
     table.name_all();
     Ok(table)
 }
