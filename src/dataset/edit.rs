@@ -43,6 +43,8 @@ pub struct Edit {
     pub(super) kept: u64,
     /// Bytes on disk, about.
     pub(super) cbytes: u64,
+    /// The chunk that was stored last, and the bytes of it.
+    last: Option<(u64, u64)>,
 }
 
 /// A chunk in a new file, and the bytes of it.
@@ -57,7 +59,7 @@ impl Edit {
     /// Nothing is changed yet in this folder, which has so many bytes of content.
     pub fn new(place: &Place, params: Params, sum: Sum, [committed, cbytes, limit]: [u64; 3], threads: usize) -> Edit {
         let (place, waiting) = (place.clone(), Vec::new());
-        Edit { place, params, sum, limit, threads, open: None, waiting, committed, kept: committed, cbytes }
+        Edit { place, params, sum, limit, threads, open: None, waiting, committed, kept: committed, cbytes, last: None }
     }
 
     fn find(&self, chunk: u64) -> std::result::Result<usize, usize> {
@@ -151,8 +153,12 @@ impl Edit {
         }
         for (chunk, second, bytes) in stored {
             let old = self.name(chunk);
-            let size = |name: &str| self.place.open(name, Access::Read).and_then(|f| f.size());
-            let before = if chunk < there { size(&old).unwrap_or(0) } else { 0 };
+            let before = match self.last {
+                _ if chunk >= there => 0,
+                Some((last, bytes)) if last == chunk => bytes,
+                _ => self.place.open(&old, Access::Read).and_then(|f| f.size()).unwrap_or(0),
+            };
+            self.last = Some((chunk, bytes));
             self.cbytes = self.cbytes.saturating_sub(before).saturating_add(bytes);
             match self.find(chunk) {
                 Ok(at) => {
