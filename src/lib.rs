@@ -6,6 +6,7 @@
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
 pub mod array;
+pub mod arrow;
 pub mod bag;
 pub mod blosc;
 #[allow(unsafe_code)]

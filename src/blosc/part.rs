@@ -163,7 +163,9 @@ mod tests {
         let mut x = 0x9e37_79b9_7f4a_7c15u64;
         let mut walk = 100.0f64;
         let bytes = (0..n / 8 + 1).flat_map(|i| {
-            (x ^= x << 13, x ^= x >> 7, x ^= x << 17);
+            x ^= x << 13;
+            x ^= x >> 7;
+            x ^= x << 17;
             walk += (x >> 40) as f64 / (1 << 24) as f64 - 0.5;
             let item = [walk.to_bits(), i as u64 / 3, x, 0, x & 0x00ff_0000_0000_0003, i as u64 % 100];
             item[kind % item.len()].to_le_bytes()

@@ -9,8 +9,10 @@ use super::schunk::mode_of;
 use crate::array::dtype::Dtype;
 use crate::error::{Result, fail};
 use crate::identify::Format;
+use crate::options::{Opt, Options};
 use crate::table::Table;
 use std::ffi::{CString, c_char, c_void};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// An open table: columns of one length, each an array with a name. It is a const handle for reading from many threads, and
@@ -18,7 +20,10 @@ use std::sync::atomic::AtomicBool;
 /// at once; others see them, all of them together, when they open after the commit.
 pub struct holdall_table {
     broken: AtomicBool,
-    inner: Table<holdall_array>,
+    /// What reads it as a stream holds it, too.
+    pub(super) inner: Arc<Table<holdall_array>>,
+    /// Are bytes text to Arrow?
+    pub(super) arrow_text: bool,
     /// Of the columns.
     columns: Vec<CString>,
     /// Of the attributes.
@@ -29,14 +34,23 @@ handle!(holdall_table);
 const fn shared<T: Send + Sync>() {}
 const _: () = shared::<holdall_table>();
 
-fn table_handle(table: Table) -> Result<holdall_table> {
-    let inner = table.map(|array| Ok(array_handle(array)))?;
-    let mut table = holdall_table { broken: AtomicBool::new(false), inner, columns: Vec::new(), names: Vec::new() };
+/// The handle of a table that is opened, or made, with these options.
+fn table_handle(options: *const holdall_options, open: impl FnOnce(&Options) -> Result<Table>) -> Result<holdall_table> {
+    let mut options = chosen(options);
+    let arrow_text = options.take(Opt::ArrowBinary) != Some(1);
+    let inner = Arc::new(open(&options)?.map(|array| Ok(array_handle(array)))?);
+    let mut table = holdall_table { broken: AtomicBool::new(false), inner, arrow_text, columns: Vec::new(), names: Vec::new() };
     table.name_all();
     Ok(table)
 }
 
 impl holdall_table {
+    /// The table, to be changed. A stream that reads it must not see that.
+    pub(super) fn changed(&mut self) -> Result<&mut Table<holdall_array>> {
+        let read = || fail!(State, "an Arrow stream reads the table: release it before the table is changed");
+        Arc::get_mut(&mut self.inner).ok_or_else(read)
+    }
+
     /// Columns or attributes have changed.
     fn name_all(&mut self) {
         // no folder has a name with a NUL
@@ -66,7 +80,7 @@ pub unsafe extern "C" fn holdall_table_open(
     out: *mut *mut holdall_table,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard(err, || give(out, || table_handle(Table::open(string(path, "path")?, mode_of(mode)?, &chosen(options))?)))
+    guard(err, || give(out, || table_handle(options, |o| Table::open(string(path, "path")?, mode_of(mode)?, o))))
 }
 
 /// As holdall_table_open(), in storage of the caller's: the files "__rootdirs__", "NAME/meta/sizes", "NAME/data/__0.blp" and
@@ -83,7 +97,7 @@ pub unsafe extern "C" fn holdall_table_open_io(
     guard(err, || {
         give(out, || {
             let io = borrow(io.cast_const()).ok_or_else(|| fail!(Argument, "io is NULL"))?;
-            table_handle(Table::open_in(&io.folder, mode_of(mode)?, &chosen(options))?)
+            table_handle(options, |o| Table::open_in(&io.folder, mode_of(mode)?, o))
         })
     })
 }
@@ -131,7 +145,7 @@ pub unsafe extern "C" fn holdall_table_create(
     guard(err, || {
         give(out, || {
             let columns = self::columns(columns, names, dtypes)?;
-            table_handle(Table::create(string(path, "path")?, mode_of(mode)?, format_of(format)?, &columns, &chosen(options))?)
+            table_handle(options, |o| Table::create(string(path, "path")?, mode_of(mode)?, format_of(format)?, &columns, o))
         })
     })
 }
@@ -154,7 +168,7 @@ pub unsafe extern "C" fn holdall_table_create_io(
         give(out, || {
             let columns = self::columns(columns, names, dtypes)?;
             let io = borrow(io.cast_const()).ok_or_else(|| fail!(Argument, "io is NULL"))?;
-            table_handle(Table::create_in(&io.folder, mode_of(mode)?, format_of(format)?, &columns, &chosen(options))?)
+            table_handle(options, |o| Table::create_in(&io.folder, mode_of(mode)?, format_of(format)?, &columns, o))
         })
     })
 }
@@ -236,7 +250,7 @@ pub unsafe extern "C" fn holdall_table_attr_set(
 ) -> holdall_status {
     guard_handle_mut(borrow_mut(table), err, |t| {
         let json = if value.is_null() { None } else { Some(slice(value.cast(), n, "value")?) };
-        t.inner.attr_set(utf8(name, "name")?, json)?;
+        t.changed()?.attr_set(utf8(name, "name")?, json)?;
         t.name_all();
         Ok(HOLDALL_OK)
     })
@@ -259,7 +273,7 @@ pub unsafe extern "C" fn holdall_table_append(
         let n = t.columns.len();
         let both = slice(columns, n, "columns")?.iter().zip(slice(sizes, n, "sizes")?);
         let columns = both.map(|(src, size)| slice(src.cast::<u8>(), *size, "a column")).collect::<Result<Vec<_>>>()?;
-        t.inner.append(rows, &columns)?;
+        t.changed()?.append(rows, &columns)?;
         Ok(HOLDALL_OK)
     })
 }
@@ -279,7 +293,7 @@ pub unsafe extern "C" fn holdall_table_write(
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_handle_mut(borrow_mut(table), err, |t| {
-        t.inner.write(i as usize, first, rows, slice(src.cast(), src_size, "src")?)?;
+        t.changed()?.write(i as usize, first, rows, slice(src.cast(), src_size, "src")?)?;
         Ok(HOLDALL_OK)
     })
 }
@@ -303,7 +317,7 @@ pub unsafe extern "C" fn holdall_table_column_add(
 ) -> holdall_status {
     guard_handle_mut(borrow_mut(table), err, |t| {
         let dtype = Dtype::parse(utf8(dtype, "dtype")?)?;
-        t.inner.column_add(at as usize, utf8(name, "name")?, &dtype, slice(src.cast(), src_size, "src")?)?;
+        t.changed()?.column_add(at as usize, utf8(name, "name")?, &dtype, slice(src.cast(), src_size, "src")?)?;
         t.name_all();
         Ok(HOLDALL_OK)
     })
@@ -315,7 +329,7 @@ pub unsafe extern "C" fn holdall_table_column_add(
 #[must_use]
 pub unsafe extern "C" fn holdall_table_column_remove(table: *mut holdall_table, name: *const c_char, err: *mut holdall_error) -> holdall_status {
     guard_handle_mut(borrow_mut(table), err, |t| {
-        t.inner.column_remove(utf8(name, "name")?)?;
+        t.changed()?.column_remove(utf8(name, "name")?)?;
         t.name_all();
         Ok(HOLDALL_OK)
     })
@@ -326,7 +340,7 @@ pub unsafe extern "C" fn holdall_table_column_remove(table: *mut holdall_table, 
 #[must_use]
 pub unsafe extern "C" fn holdall_table_truncate(table: *mut holdall_table, rows: u64, err: *mut holdall_error) -> holdall_status {
     guard_handle_mut(borrow_mut(table), err, |t| {
-        t.inner.truncate(rows)?;
+        t.changed()?.truncate(rows)?;
         Ok(HOLDALL_OK)
     })
 }
@@ -338,7 +352,7 @@ pub unsafe extern "C" fn holdall_table_truncate(table: *mut holdall_table, rows:
 #[must_use]
 pub unsafe extern "C" fn holdall_table_commit(table: *mut holdall_table, err: *mut holdall_error) -> holdall_status {
     guard_handle_mut(borrow_mut(table), err, |t| {
-        t.inner.commit()?;
+        t.changed()?.commit()?;
         Ok(HOLDALL_OK)
     })
 }

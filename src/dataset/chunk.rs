@@ -113,9 +113,9 @@ impl ChunkFile {
         self.header.nbytes
     }
 
-    /// Bytes of content in a block.
-    pub fn blocksize(&self) -> usize {
-        self.header.blocksize
+    /// The header of the chunk.
+    pub fn header(&self) -> blosc::Header {
+        self.header
     }
 
     /// Decodes a range; the digest is checked where it is there and that is wished. `kept`: the blocks of a handle.
@@ -202,7 +202,10 @@ impl ChunkFile {
         let mut whole = kept.get(&key);
         if whole.is_none() {
             let mut start = [0; 4];
-            self.with_bytes(h.len() + 4 * index..h.len() + 4 * index + 4, |bytes| Ok(start.copy_from_slice(bytes)))?;
+            self.with_bytes(h.len() + 4 * index..h.len() + 4 * index + 4, |bytes| {
+                start.copy_from_slice(bytes);
+                Ok(())
+            })?;
             let begin = u32::from_le_bytes(start) as usize;
             if begin < h.len() + 4 * h.blocks() || begin >= h.cbytes {
                 return Err(outside(index));

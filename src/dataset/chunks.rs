@@ -5,10 +5,11 @@
 #![forbid(unsafe_code)]
 
 use super::chunk::{self, Blocks, ChunkFile};
-use super::edit::Edit;
+use super::edit::{Edit, Names};
 use super::meta::Meta;
 use super::place::Place;
 use super::superchunks::{self, Superchunks};
+use crate::array::store::repeat;
 use crate::blosc;
 use crate::checksum::Sum;
 use crate::error::{Error, Result, Status, fail};
@@ -106,7 +107,7 @@ pub struct Chunks {
     pub(super) edit: Option<Box<Edit>>,
     kept: Kept,
     has_objects: bool,
-    fill: Option<Arc<[u8]>>,
+    pub(super) fill: Option<Arc<[u8]>>,
     how: How,
 }
 
@@ -179,12 +180,25 @@ impl Chunks {
         start..start.saturating_add(self.chunk)
     }
 
-    /// The folder of the files, where each chunk has one of its own, and what stands behind it there.
-    pub fn ones(&self) -> Option<(&Place, Sum)> {
+    /// Where each chunk has a file of its own, what stands behind it there.
+    pub fn sum_of_one(&self) -> Option<Sum> {
         match &self.files {
-            Files::One(place, sum) if !self.has_objects => Some((place, *sum)),
-            _ => None,
+            Files::One(_, sum) => Some(*sum),
+            Files::Many(_) => None,
         }
+    }
+
+    /// The files with many chunks.
+    pub fn superchunks(&self) -> Option<&Superchunks> {
+        match &self.files {
+            Files::One(..) => None,
+            Files::Many(files) => Some(files),
+        }
+    }
+
+    /// Files have other names from now on.
+    pub fn forget(&self) {
+        self.superchunks().into_iter().for_each(Superchunks::forget);
     }
 
     /// How many chunks.
@@ -194,11 +208,17 @@ impl Chunks {
 
     /// Bytes of content in a block of the first chunk.
     pub fn block_bytes(&self) -> Option<u64> {
+        self.first_header().map(|h| h.blocksize as u64)
+    }
+
+    /// The header of the first chunk, where there is one.
+    pub fn first_header(&self) -> Option<blosc::Header> {
         match &self.files {
-            Files::One(place, sum) => self.open(place, *sum, 0).ok().map(|c| c.blocksize() as u64),
+            _ if self.len == 0 => None,
+            Files::One(place, sum) => self.open(place, *sum, 0).ok().map(|c| c.header()),
             Files::Many(files) => {
-                let (file, _) = files.holding(0).ok()?;
-                file.with_raw(0, |c| Ok(blosc::Header::parse(c)?.blocksize as u64)).ok()
+                let (file, _) = files.holding(0, self.edit.as_deref()).ok()?;
+                file.with_raw(0, blosc::Header::parse).ok()
             }
         }
     }
@@ -241,8 +261,8 @@ impl Chunks {
     fn part(&self, at: u64, dst: &mut [u8], threads: usize) -> Result<bool> {
         let chunk = at / self.chunk;
         let from = (at % self.chunk) as usize;
-        if let Some(content) = self.edit.as_ref().and_then(|e| e.content(chunk)) {
-            let part = content.get(from..).and_then(|c| c.get(..dst.len()));
+        if let Some(content) = self.edit.as_ref().and_then(|e| e.content(at)) {
+            let part = content.get(..dst.len());
             dst.copy_from_slice(part.ok_or_else(|| fail!(State, "a chunk of another size"))?);
             return Ok(false);
         }
@@ -306,7 +326,7 @@ impl Chunks {
 
     /// The file that has a chunk, and which one it is there.
     fn in_file(&self, files: &Superchunks, chunk: u64) -> Result<(Arc<Bloscpack>, u64)> {
-        let (file, i) = files.holding(chunk)?;
+        let (file, i) = files.holding(chunk, self.edit.as_deref())?;
         if i >= file.chunks() as u64 {
             return Err(fail!(Format, "it has {} chunks, and number {i} was expected to be one of them", file.chunks()));
         }
@@ -335,7 +355,7 @@ impl Chunks {
     }
 
     fn fill(&self, at: u64, dst: &mut [u8]) {
-        fill(self.fill.as_deref(), at, dst);
+        repeat(self.fill.as_deref(), at, dst);
     }
 
     /// The bytes of the object in a chunk.
@@ -363,17 +383,20 @@ impl Chunks {
 
     /// The first chunks of the files that are there, in rising order. Where storage cannot tell, the first files are asked for.
     pub fn there(&self) -> Vec<u64> {
-        let (place, first): (_, &dyn Fn(&str) -> Option<u64>) = match &self.files {
-            Files::One(place, _) => (place, &number),
-            Files::Many(files) => (files.place(), &|name| files.first_of(name)),
+        let (place, names) = match &self.files {
+            Files::One(place, _) => (place, Names::One),
+            Files::Many(files) => (files.place(), Names::Many),
         };
-        let names = place.list("");
-        let mut all: Vec<u64> = if names.is_empty() {
-            let name = |i: &u64| if matches!(self.files, Files::One(..)) { file_name(*i) } else { superchunks::name(i + 1) };
-            let found = (0..PROBES.min(self.count())).map(|i| name(&i)).filter(|n| place.has(n).unwrap_or(false));
+        let first = |name: &str| match &self.files {
+            Files::One(..) => number(name),
+            Files::Many(files) => files.first_of(name),
+        };
+        let listed = place.list("");
+        let mut all: Vec<u64> = if listed.is_empty() {
+            let found = (0..PROBES.min(self.count())).map(|i| names.own(i)).filter(|n| place.has(n).unwrap_or(false));
             found.filter_map(|n| first(&n)).collect()
         } else {
-            names.iter().filter_map(|n| first(n.to_str()?)).collect()
+            listed.iter().filter_map(|n| first(n.to_str()?)).collect()
         };
         all.sort_unstable();
         all
@@ -399,19 +422,6 @@ impl Chunks {
             }
         };
         read().map_err(|e| self.named(chunk, e))
-    }
-}
-
-/// Puts a default value, one item behind the other, where content is missing that begins at `at`.
-pub fn fill(value: Option<&[u8]>, at: u64, dst: &mut [u8]) {
-    match value {
-        Some(value) if !value.is_empty() => {
-            let skip = (at % value.len() as u64) as usize;
-            for (to, from) in dst.iter_mut().zip(value.iter().cycle().skip(skip)) {
-                *to = *from;
-            }
-        }
-        _ => dst.fill(0),
     }
 }
 

@@ -86,7 +86,7 @@ fn open_for_writing(place: &Place, options: &Options) -> Result<ArrayFile> {
     let place = &place.trusted(!how.verify);
     snapshot(place, refuse_others)?;
     let writer = Changing::new(place, Mode::Append, options, &Site::new(place.folder(), options)?)?;
-    let meta = Meta::read(place, how.memory_limit, how.skip_damaged)?;
+    let meta = Meta::read(place, how.memory_limit, !how.verify)?;
     ArrayFile::open_for_writing(place, meta, &how, options, writer)
 }
 
@@ -99,7 +99,7 @@ pub fn how_to_write(place: &Place, options: &Options) -> Result<How> {
 /// The array in a folder.
 pub fn file_at(place: &Place, how: &How) -> Result<ArrayFile> {
     refuse_others(place)?;
-    ArrayFile::open(place, Meta::read(place, how.memory_limit, how.skip_damaged)?, how)
+    ArrayFile::open(place, Meta::read(place, how.memory_limit, !how.verify)?, how)
 }
 
 fn refuse_others(place: &Place) -> Result<()> {

@@ -141,7 +141,7 @@ fn find(place: &Place, how: &How) -> Result<Option<Vec<Found>>> {
         let before = stamps(place, &names);
         let metas = names.iter().map(|(_, folder)| {
             let place = place.down(folder)?;
-            Ok((Meta::read(&place, how.memory_limit, how.skip_damaged)?, place))
+            Ok((Meta::read(&place, how.memory_limit, !how.verify)?, place))
         });
         let metas: Vec<Result<(Meta, Place)>> = metas.collect();
         // sizes of two commits say nothing
@@ -162,7 +162,7 @@ fn find(place: &Place, how: &How) -> Result<Option<Vec<Found>>> {
     if !place.has(STORAGE)? {
         return Err(fail!(Format, "{}: no dataset: neither {STORAGE} nor {ROOTDIRS} is there", place.show("")));
     }
-    let meta = Meta::read(place, how.memory_limit, how.skip_damaged)?;
+    let meta = Meta::read(place, how.memory_limit, !how.verify)?;
     let fields = ArrayFile::fields(place, &meta, how)?;
     let column = |(name, file)| Found { name, folder: String::new(), stored_rows: meta.rows(), file: Ok(file) };
     Ok(fields.map(|f| f.into_iter().map(column).collect()))

@@ -67,7 +67,7 @@ pub(super) fn open(place: &Place, options: &Options) -> Result<Table> {
         let open = || {
             let place = place.down(&folder)?;
             let writer = Writer::new(&place, Mode::Append, options, &site)?;
-            let meta = Meta::read(&place, how.memory_limit, how.skip_damaged)?;
+            let meta = Meta::read(&place, how.memory_limit, !how.verify)?;
             ArrayFile::open_for_writing(&place, meta, &how, options, writer)
         };
         files.push((open().map_err(|e| e.within(format_args!("column {name:?}")))?, name, folder));
@@ -218,7 +218,7 @@ impl Changing {
         let mode = if self.removed.iter().any(|(folder, _)| folder == name) { Mode::Replace } else { Mode::New };
         let place = self.place.down(name)?;
         self.place.folder().make_folder(place.own())?;
-        let new = Kindred { dtype: &spelling, shape: &[&[0], &row[..]].concat(), chunks: None };
+        let new = Kindred { dtype: &spelling, shape: &[&[0], &row[..]].concat(), chunks: None, format: Format::Bcolz };
         create::create_at(&place, mode, &new, options, &self.site).inspect_err(|_| {
             let _ = self.place.folder().remove_folder(place.own());
         })
@@ -392,7 +392,7 @@ impl<A: From<Array> + AsMut<Array>> Table<A> {
         }
         let mut column = self.columns.remove(at);
         let file = file_of(column.array.as_mut())?;
-        if let Some(chunks) = file.committed_chunks() {
+        if let Some(chunks) = file.committed_files() {
             let folder = column.folder.clone();
             self.changing()?.removed.push((folder, chunks));
         }

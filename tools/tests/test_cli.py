@@ -98,6 +98,16 @@ class Base(unittest.TestCase):
             self.write(args[-1], old)
         self.assertEqual(p.returncode, -number)
 
+    def interrupt_fed(self, number, data, *args):
+        """Sends a signal when all of `data` is taken from a pipe, and more might come."""
+        p = subprocess.Popen([TOOL, *args], cwd=self.folder.name, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        p.stdin.write(data)
+        p.stdin.flush()
+        time.sleep(0.05)
+        p.send_signal(number)
+        self.assertEqual(p.wait(LONG), -number)
+        p.stdin.close()
+
     def bad(self, *args, code=1, lines=1, **more):
         """It must fail with lines on stderr of the right form. Gives these and what it printed."""
         r = run(*args, cwd=self.folder.name, **more)
@@ -534,13 +544,7 @@ class Pack(Base):
         before = self.files()
         for out, flags in [("a.bag", []), ("b.bag", ["--append"]), ("b.bag", ["--replace"]), ("w.bag", ["--whole"])]:
             for number in [signal.SIGINT, signal.SIGTERM]:
-                p = subprocess.Popen([TOOL, "pack", *flags, "-", out], cwd=self.folder.name, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
-                p.stdin.write(b"line\n" * 2_000_000)
-                p.stdin.flush()
-                time.sleep(0.05)
-                p.send_signal(number)
-                self.assertEqual(p.wait(LONG), -number)
-                p.stdin.close()
+                self.interrupt_fed(number, b"line\n" * 2_000_000, "pack", *flags, "-", out)
                 self.assertEqual(self.files(), before)
         self.assertEqual(self.good("cat", "b.bag"), b"".join(records))
 
@@ -965,13 +969,7 @@ class Superchunk(Blp):
         before = self.files()
         for number in [signal.SIGINT, signal.SIGTERM]:
             for args in [["pack", "-", "a.blp"], ["pack", "--force", "-", "b.blp"], ["append", "b.blp", "-"]]:
-                p = subprocess.Popen([TOOL, *args], cwd=self.folder.name, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
-                p.stdin.write(os.urandom(20_000_000))
-                p.stdin.flush()
-                time.sleep(0.05)
-                p.send_signal(number)
-                self.assertEqual(p.wait(LONG), -number)
-                p.stdin.close()
+                self.interrupt_fed(number, os.urandom(20_000_000), *args)
                 self.assertEqual(self.files(), before)
             self.interrupt(number, "unpack", "--force", "big.blp", "out")
             self.assertEqual(self.files(), before)
