@@ -197,6 +197,16 @@ pub struct Beside<'a> {
 struct Part<'a> {
     file: &'a mut ArrayFile,
     texts: Texts,
+    /// The files that are to get their names.
+    renamed: Vec<String>,
+    done: Result<()>,
+}
+
+/// Does this for all parts, several at once.
+fn all(parts: &mut [Part], f: impl Fn(&mut Part) -> Result<()> + Sync) -> Result<()> {
+    let threads = parts.first().map_or(1, |p| p.file.file_threads());
+    parallel::for_each_alone(threads, parts.iter_mut().collect(), |part: &mut Part| part.done = f(part));
+    parts.iter_mut().try_for_each(|part| std::mem::replace(&mut part.done, Ok(())))
 }
 
 /// Commits an array.
@@ -209,15 +219,9 @@ pub fn commit(file: &mut ArrayFile) -> Result<()> {
 /// this order.
 pub fn commit_all(site: &Site, files: &mut [&mut ArrayFile], beside: Option<&Beside>) -> Result<()> {
     site.check()?;
-    let mut parts = Vec::new();
-    for file in files.iter_mut() {
-        file.flush()?;
-        file.writer()?.still_ours()?;
-        let texts = file.texts()?;
-        if !texts.is_empty() || file.edit().is_some_and(|e| !e.waiting.is_empty()) {
-            parts.push(Part { file, texts });
-        }
-    }
+    let mut parts: Vec<Part> = files.iter_mut().map(|file| Part { file, texts: Vec::new(), renamed: Vec::new(), done: Ok(()) }).collect();
+    all(&mut parts, |part| part.begin())?;
+    parts.retain_mut(|p| !p.texts.is_empty() || p.file.edit().is_some_and(|e| !e.waiting.is_empty()));
     let undo = |parts: &mut [Part]| {
         parts.iter_mut().for_each(|p| p.undo());
         beside.iter().for_each(|b| remove_new(b.place, &b.texts));
@@ -254,10 +258,11 @@ fn texts(names: &[String]) -> Vec<&str> {
 /// Everything is there under its new name, durable. The names of the files that are to follow, and of those that are to go.
 fn prepare(site: &Site, parts: &mut [Part], beside: Option<&Beside>) -> Result<(Vec<String>, Vec<String>)> {
     let (mut renamed, mut gone) = (Vec::new(), Vec::new());
+    all(parts, |part| part.prepare(site.durable))?;
     for part in parts {
         let attrs = part.file.attrs_file;
         gone.extend(part.file.writer()?.gone(attrs));
-        renamed.extend(part.prepare(site.durable)?);
+        renamed.append(&mut part.renamed);
     }
     if let Some(beside) = beside {
         write_new(beside.place, &beside.texts, site.durable)?;
@@ -291,15 +296,23 @@ fn remove_new(place: &Place, texts: &Texts) {
 }
 
 impl Part<'_> {
-    /// Everything is there under its new name, durable; what may have its own already has it. The names of the files that
-    /// are to follow.
-    fn prepare(&mut self, durable: bool) -> Result<Vec<String>> {
+    /// Everything is in files, and nobody else has been there.
+    fn begin(&mut self) -> Result<()> {
+        self.file.flush()?;
+        self.file.writer()?.still_ours()?;
+        self.texts = self.file.texts()?;
+        Ok(())
+    }
+
+    /// Everything is there under its new name, durable; what may have its own already has it.
+    fn prepare(&mut self, durable: bool) -> Result<()> {
         let writer = self.file.writer()?;
         let (place, replaces) = (writer.place.clone(), writer.replaces);
         let mut names = self.chunks(durable, replaces)?;
         write_new(&place, &self.texts, durable)?;
         names.extend(self.texts.iter().map(|(name, _)| (*name).to_owned()));
-        Ok(names.iter().map(|n| as_text(&place, n)).collect())
+        self.renamed = names.iter().map(|n| as_text(&place, n)).collect();
+        Ok(())
     }
 
     /// The chunks that are to be swapped.

@@ -46,6 +46,8 @@ pub(super) struct Changing {
     removed: Vec<(String, u64)>,
     /// Its small files have checksums.
     is_sealed: bool,
+    /// Whose form new columns have.
+    format: Format,
     // last, so that the lock outlives what tidies up
     site: Arc<Site>,
 }
@@ -136,8 +138,8 @@ impl Table {
 }
 
 fn create(place: &Place, mode: Mode, format: Format, columns: &[(&str, Dtype)], options: &Options, site: &Arc<Site>) -> Result<Table> {
-    if format != Format::Bcolz {
-        return Err(fail!(Unsupported, "tables are created as HOLDALL_FORMAT_BCOLZ"));
+    if !matches!(format, Format::Bcolz | Format::Blz) {
+        return Err(fail!(Unsupported, "tables are created as HOLDALL_FORMAT_BCOLZ and HOLDALL_FORMAT_BLZ"));
     }
     if columns.is_empty() {
         return Err(fail!(Argument, "a table has at least one column"));
@@ -151,6 +153,7 @@ fn create(place: &Place, mode: Mode, format: Format, columns: &[(&str, Dtype)], 
         attrs_fewer: true,
         removed,
         is_sealed: options.get(Opt::Checksum, 1) != 0,
+        format,
         ..Changing::new(place, options, site.clone())
     };
     let mut table = Table { name: place.show(""), rows: 0, columns: Vec::new(), attrs: Attrs::default(), changing: Some(changing) };
@@ -202,6 +205,7 @@ impl Changing {
             attrs_fewer: false,
             removed: Vec::new(),
             is_sealed: false,
+            format: Format::Bcolz,
             site,
         }
     }
@@ -218,7 +222,7 @@ impl Changing {
         let mode = if self.removed.iter().any(|(folder, _)| folder == name) { Mode::Replace } else { Mode::New };
         let place = self.place.down(name)?;
         self.place.folder().make_folder(place.own())?;
-        let new = Kindred { dtype: &spelling, shape: &[&[0], &row[..]].concat(), chunks: None, format: Format::Bcolz };
+        let new = Kindred { dtype: &spelling, shape: &[&[0], &row[..]].concat(), chunks: None, format: self.format };
         create::create_at(&place, mode, &new, options, &self.site).inspect_err(|_| {
             let _ = self.place.folder().remove_folder(place.own());
         })
