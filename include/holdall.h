@@ -224,6 +224,8 @@ typedef struct holdall_error {
 #define HOLDALL_OPT_BAG_SHARDS 25
 /* Tables: 0 (default) columns of S, which NumPy calls bytes, go to Arrow as utf8, as which most are meant; 1 as binary. */
 #define HOLDALL_OPT_ARROW_BINARY 27
+/* Tables: 0 (default) NaN goes to Arrow as it is, and spoils a sum as it does elsewhere; 1 as null, which queries leave out. */
+#define HOLDALL_OPT_ARROW_NULLS 28
 /* Files are read: one that is cut short under us is an error. */
 #define HOLDALL_IO_READ 0
 /* Files are mapped into memory: faster for small records; a file that is cut short while it is open, by another
@@ -1552,7 +1554,8 @@ HOLDALL_API void holdall_bag_writer_close(holdall_bag_writer *writer);
  * lengths, fixed_size_binary; objects binary, as Python has pickled them. datetime64 is timestamp without a zone in s, ms, us
  * or ns, that of h and m in s, and date32 where its unit is D, W, M or Y (its first day); timedelta64 is duration, of D, W,
  * h and m in s, and month intervals where its unit is Y or M. Multiples of units, and ps, fs and as in ns, are the same time
- * or an error that names the row. NaT is null, and nothing else is; without a unit they are int64. Structures
+ * or an error that names the row; without a unit they are int64. NaT is null, and with HOLDALL_OPT_ARROW_NULLS NaN is, too;
+ * nothing else is. Structures
  * are struct; rows of several items fixed_size_list, one in the other. Numbers have the byte order of the machine. The
  * field's metadata has "holdall.dtype", the dtype of the column.
  * Numbers of the machine's byte order are read straight to the batch's memory.

@@ -3,13 +3,14 @@
 
 use super::{Access, File, Folder, lock::Lock, map::MappedFile};
 use crate::error::{Error, Result, fail};
+use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Seek, SeekFrom};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A folder of the local file system.
 pub struct LocalFolder {
@@ -19,9 +20,20 @@ pub struct LocalFolder {
     shown: PathBuf,
     /// Where a symbolic link is, if the container was found through one.
     link: Option<Link>,
-    /// The folder, by its real name, where no link may lead out of it.
-    fence: Option<PathBuf>,
+    /// Where no link may lead out of the folder.
+    fence: Option<Fence>,
 }
+
+/// A folder that is not left.
+struct Fence {
+    /// By its real name.
+    folder: PathBuf,
+    /// Folders in it that were found to be inside, by their names in it.
+    inside: Mutex<HashSet<PathBuf>>,
+}
+
+/// Folders that a fence knows at once.
+const MOST_KNOWN: usize = 4096;
 
 struct Link {
     folder: PathBuf,
@@ -74,7 +86,7 @@ pub fn locate_for_change(path: &OsStr) -> Result<Located> {
 pub fn folder(path: &OsStr) -> Result<Arc<dyn Folder>> {
     let shown = PathBuf::from(path);
     let real = fs::canonicalize(path).map_err(|e| Error::os(shown.display(), &e))?;
-    Ok(Arc::new(LocalFolder { path: real.clone(), shown, link: None, fence: Some(real) }))
+    Ok(Arc::new(LocalFolder { path: real.clone(), shown, link: None, fence: Some(Fence { folder: real, inside: Mutex::default() }) }))
 }
 
 fn split(path: &Path) -> Result<(PathBuf, OsString)> {
@@ -110,19 +122,40 @@ impl LocalFolder {
     /// Refuses a name that leads out of the folder, where that is asked for.
     fn stays_inside(&self, name: &OsStr) -> Result<()> {
         let Some(fence) = &self.fence else { return Ok(()) };
-        let outside = || fail!(Format, "{}: this leads out of {}", self.show(name), self.shown.display());
-        let mut path = self.path.clone();
-        for part in Path::new(name).components() {
-            if !matches!(part, Component::Normal(_)) {
-                return Err(outside());
-            }
-            path.push(part);
-            let linked = fs::symlink_metadata(&path).is_ok_and(|m| m.is_symlink());
-            if linked && fs::canonicalize(&path).is_ok_and(|real| !real.starts_with(fence)) {
-                return Err(outside());
+        let name = Path::new(name);
+        if !name.components().all(|part| matches!(part, Component::Normal(_))) {
+            return Err(self.outside(name));
+        }
+        if let Some(parent) = name.parent().filter(|p| !p.as_os_str().is_empty()) {
+            let lock = || fence.inside.lock().unwrap_or_else(PoisonError::into_inner);
+            if !lock().contains(parent) {
+                let mut steps: Vec<&Path> = parent.ancestors().filter(|p| !p.as_os_str().is_empty()).collect();
+                steps.reverse();
+                steps.into_iter().try_for_each(|step| self.is_inside(fence, step))?;
+                let mut inside = lock();
+                if inside.len() >= MOST_KNOWN {
+                    inside.clear();
+                }
+                // what is not there yet may be anything later
+                if self.path.join(parent).is_dir() {
+                    inside.insert(parent.to_path_buf());
+                }
             }
         }
-        Ok(())
+        self.is_inside(fence, name)
+    }
+
+    fn is_inside(&self, fence: &Fence, name: &Path) -> Result<()> {
+        let path = self.path.join(name);
+        let linked = fs::symlink_metadata(&path).is_ok_and(|m| m.is_symlink());
+        match linked && fs::canonicalize(&path).is_ok_and(|real| !real.starts_with(&fence.folder)) {
+            true => Err(self.outside(name)),
+            false => Ok(()),
+        }
+    }
+
+    fn outside(&self, name: &Path) -> Error {
+        fail!(Format, "{}: this leads out of {}", self.show(name.as_os_str()), self.shown.display())
     }
 }
 
@@ -173,6 +206,8 @@ impl Folder for LocalFolder {
 
     fn remove_folder(&self, name: &OsStr) -> Result<()> {
         self.stays_inside(name)?;
+        // and those in it; they may come again as something else
+        self.fence.iter().for_each(|f| f.inside.lock().unwrap_or_else(PoisonError::into_inner).clear());
         match fs::remove_dir(self.path.join(name)) {
             Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::DirectoryNotEmpty) => Ok(()),
             r => r.map_err(|e| Error::os(self.show(name), &e)),
