@@ -617,7 +617,11 @@ pub unsafe extern "C" fn holdall_array_attr_set(
             a.inner.meta_set(value)?;
         } else {
             let name = name.to_str().ok_or_else(|| fail!(Argument, "name is no UTF-8"))?;
-            if is_removed { a.inner.attr_remove(name)? } else { a.inner.attr_set(name, value)? }
+            if is_removed {
+                a.inner.attr_remove(name)?
+            } else {
+                a.inner.attr_set(name, value)?
+            }
             a.names = c_names(a.inner.store().attr_names());
         }
         Ok(())
