@@ -1159,8 +1159,8 @@ typedef struct holdall_table holdall_table;
  * A table is as long as its shortest column; see holdall_table_column_rows(). What a longer one has beyond that goes with the
  * next commit.
  * HOLDALL_E_TYPE: it is an array, or a file. HOLDALL_E_MISSING, HOLDALL_E_FORMAT: a column is not there, or broken, and the
- * words name it; names of columns that lead out of the folder. HOLDALL_E_UNSUPPORTED: it is to be changed, and a column is
- * one that can be read only: objects of Python's, or stored as the papers have it. */
+ * words name it; names of columns that lead out of the folder. HOLDALL_E_UNSUPPORTED: it is to be changed, and can be read
+ * only: a column holds objects of Python's, or the columns are the fields of one array. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_table_open(const char *path,
@@ -1181,8 +1181,8 @@ holdall_status holdall_table_open_io(holdall_io *io,
 
 /* Creates a table without rows, of `columns` columns, 1 or more, with these names and dtypes, in this order. With HOLDALL_NEW
  * nothing may be there, with HOLDALL_REPLACE the table that is there is replaced by the first commit, until which nobody
- * else sees anything of the new one. Format: HOLDALL_FORMAT_BCOLZ, a folder that bcolz and BLZ read and append to, with the
- * limits that holdall_array_create() tells of.
+ * else sees anything of the new one. Format: HOLDALL_FORMAT_BCOLZ, a folder that bcolz and BLZ read and append to, or
+ * HOLDALL_FORMAT_BLZ, as BLZ has it, with the limits that holdall_array_create() tells of.
  * names: UTF-8, each also that of the column's folder, so that it holds no slash, is not "", ".", ".." or a name of the
  * table's own files, and no other one's. dtypes: as NumPy spells them, see holdall_array_create(); one that is an array of
  * items, "('<f4', (3,))", makes a column whose rows have that shape.

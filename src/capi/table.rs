@@ -70,8 +70,8 @@ fn value<T: Copy>(t: *const holdall_table, otherwise: T, f: impl FnOnce(&holdall
 /// A table is as long as its shortest column; see holdall_table_column_rows(). What a longer one has beyond that goes with the
 /// next commit.
 /// HOLDALL_E_TYPE: it is an array, or a file. HOLDALL_E_MISSING, HOLDALL_E_FORMAT: a column is not there, or broken, and the
-/// words name it; names of columns that lead out of the folder. HOLDALL_E_UNSUPPORTED: it is to be changed, and a column is
-/// one that can be read only: objects of Python's, or stored as the papers have it.
+/// words name it; names of columns that lead out of the folder. HOLDALL_E_UNSUPPORTED: it is to be changed, and can be read
+/// only: a column holds objects of Python's, or the columns are the fields of one array.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_open(
@@ -114,14 +114,17 @@ fn utf8<'a>(text: *const c_char, what: &str) -> Result<&'a str> {
 }
 
 fn format_of(format: holdall_format) -> Result<Format> {
-    let known = format == HOLDALL_FORMAT_BCOLZ;
-    known.then_some(Format::Bcolz).ok_or_else(|| fail!(Unsupported, "format {format}: this version creates tables as HOLDALL_FORMAT_BCOLZ"))
+    match format {
+        HOLDALL_FORMAT_BCOLZ => Ok(Format::Bcolz),
+        HOLDALL_FORMAT_BLZ => Ok(Format::Blz),
+        _ => Err(fail!(Unsupported, "format {format}: tables are created as HOLDALL_FORMAT_BCOLZ and HOLDALL_FORMAT_BLZ")),
+    }
 }
 
 /// Creates a table without rows, of `columns` columns, 1 or more, with these names and dtypes, in this order. With HOLDALL_NEW
 /// nothing may be there, with HOLDALL_REPLACE the table that is there is replaced by the first commit, until which nobody
-/// else sees anything of the new one. Format: HOLDALL_FORMAT_BCOLZ, a folder that bcolz and BLZ read and append to, with the
-/// limits that holdall_array_create() tells of.
+/// else sees anything of the new one. Format: HOLDALL_FORMAT_BCOLZ, a folder that bcolz and BLZ read and append to, or
+/// HOLDALL_FORMAT_BLZ, as BLZ has it, with the limits that holdall_array_create() tells of.
 /// names: UTF-8, each also that of the column's folder, so that it holds no slash, is not "", ".", ".." or a name of the
 /// table's own files, and no other one's. dtypes: as NumPy spells them, see holdall_array_create(); one that is an array of
 /// items, "('<f4', (3,))", makes a column whose rows have that shape.

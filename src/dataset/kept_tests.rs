@@ -30,7 +30,13 @@ fn options() -> Options {
 }
 
 fn new(folder: &Arc<dyn Folder>, options: &Options, content: &[u8]) -> Array {
-    let mut a = create::create_in(folder, Mode::New, &Kindred { dtype: "<f8", shape: &[0], chunks: Some(&[CHUNK]) }, options).unwrap();
+    let mut a = create::create_in(
+        folder,
+        Mode::New,
+        &Kindred { dtype: "<f8", shape: &[0], chunks: Some(&[CHUNK]), format: crate::identify::Format::Bcolz },
+        options,
+    )
+    .unwrap();
     a.append(0, content.len() as u64 / 8, content).unwrap();
     a.commit().unwrap();
     a
@@ -46,7 +52,7 @@ fn some(a: &Array, at: u64, n: u64) -> crate::Result<Vec<u8>> {
 fn look(a: &Array, content: &[u8], rng: &mut Rng) {
     let rows = content.len() as u64 / 8;
     for _ in 0..4 {
-        let n = 1 + rng.below(40);
+        let n = 1 + rng.below(40) as u64;
         let Some(most) = rows.checked_sub(10 * n).filter(|most| *most > 0) else { return };
         let at = rng.below(most as usize) as u64;
         for i in [0, 1, 2, 7, 3, 9, 0, 5] {
