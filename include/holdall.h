@@ -194,7 +194,10 @@ typedef struct holdall_error {
 #define HOLDALL_OPT_CHECKSUM 13
 /* Bytes: a zstd dictionary, trained or any content. What was written with one is read with the same. */
 #define HOLDALL_OPT_DICTIONARY 14
-/* bcolz: rows that the dataset is going to have, about, by which the length of its chunks is chosen. Default: those that it
+/* Bytes, for a dataset: those of an item, or of a row, which are where nothing is written: what it is created with and what
+ * it grows by (bcolz and BLZ: `dflt`). Default: zeros. See holdall_array_fill_set(). */
+#define HOLDALL_OPT_FILL 15
+/* Datasets: rows that one is going to have, about, by which the length of its chunks is chosen. Default: those that it
  * is created with. */
 #define HOLDALL_OPT_EXPECTED_ROWS 16
 /* HOLDALL_FORMAT_BLZ_PAPER: chunks of a superchunk, each of which is a file, 1 to 1,048,576. A commit writes each one anew
@@ -1064,7 +1067,8 @@ holdall_status holdall_array_copy(const holdall_array *array,
                                   const holdall_options *options,
                                   holdall_error *err);
 
-/* Gives the array another shape, of ndim values, from the next commit on: what is beyond goes, what is new is zeros. What
+/* Gives the array another shape, of ndim values, from the next commit on: what is beyond goes, what is new is zeros, or what
+ * holdall_array_fill() gives. What
  * holdall_array_insert() says of its costs holds for each dimension that differs; zeros for any but the slowest take as
  * much memory as they are. On failure it may have a shape on the way, with no commit of it. */
 HOLDALL_API
@@ -1088,6 +1092,17 @@ holdall_status holdall_array_fill(const holdall_array *array,
                                   const void **value,
                                   size_t *n,
                                   holdall_error *err);
+
+/* Sets that value, from the next commit on: what is there stays, and what the array grows by is this. src: `size` bytes,
+ * those of an item, or of a row; 0: zeros. What a structure has between its fields, and the bits of what is no number, do
+ * not come back. HOLDALL_E_UNSUPPORTED: arrays in Bloscpack files have none; long doubles and imaginary parts, which those
+ * files cannot tell of. HOLDALL_E_ARGUMENT: another size, or characters that are none. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_array_fill_set(holdall_array *array,
+                                      const void *src,
+                                      size_t size,
+                                      holdall_error *err);
 
 /* An item of an array of Python's objects (dtype "object" or "O", one dimension, itemsize 0): its bytes as Python
  * has pickled them, which nothing here looks into. Whoever unpickles them runs what their writer wanted to be run. dst NULL
@@ -1121,7 +1136,8 @@ holdall_status holdall_array_attr_get(const holdall_array *array,
                                       holdall_error *err);
 
 /* Sets a named value, from the next commit on. Bloscpack: "" alone, which cannot be removed: JSON of an object in which
- * dtype, shape, order and container stay what they are; anything may stand beside them. Folders: any name, any JSON. */
+ * dtype, shape, order and container stay what they are; anything may stand beside them. Folders: any name, any JSON;
+ * value NULL removes it, if it is there. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_array_attr_set(holdall_array *array,
@@ -1143,8 +1159,8 @@ typedef struct holdall_table holdall_table;
  * A table is as long as its shortest column; see holdall_table_column_rows(). What a longer one has beyond that goes with the
  * next commit.
  * HOLDALL_E_TYPE: it is an array, or a file. HOLDALL_E_MISSING, HOLDALL_E_FORMAT: a column is not there, or broken, and the
- * words name it; names of columns that lead out of the folder. HOLDALL_E_UNSUPPORTED: it is to be changed, and a column is
- * one that can be read only: objects of Python's, or stored as the papers have it. */
+ * words name it; names of columns that lead out of the folder. HOLDALL_E_UNSUPPORTED: it is to be changed, and can be read
+ * only: a column holds objects of Python's, or the columns are the fields of one array. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_table_open(const char *path,
@@ -1165,8 +1181,8 @@ holdall_status holdall_table_open_io(holdall_io *io,
 
 /* Creates a table without rows, of `columns` columns, 1 or more, with these names and dtypes, in this order. With HOLDALL_NEW
  * nothing may be there, with HOLDALL_REPLACE the table that is there is replaced by the first commit, until which nobody
- * else sees anything of the new one. Format: HOLDALL_FORMAT_BCOLZ, a folder that bcolz and BLZ read and append to, with the
- * limits that holdall_array_create() tells of.
+ * else sees anything of the new one. Format: HOLDALL_FORMAT_BCOLZ, a folder that bcolz and BLZ read and append to, or
+ * HOLDALL_FORMAT_BLZ, as BLZ has it, with the limits that holdall_array_create() tells of.
  * names: UTF-8, each also that of the column's folder, so that it holds no slash, is not "", ".", ".." or a name of the
  * table's own files, and no other one's. dtypes: as NumPy spells them, see holdall_array_create(); one that is an array of
  * items, "('<f4', (3,))", makes a column whose rows have that shape.

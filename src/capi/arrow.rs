@@ -157,10 +157,7 @@ pub unsafe extern "C" fn holdall_table_append_arrow(
     err: *mut holdall_error,
 ) -> holdall_status {
     let stream = borrow_mut(stream).map(Stream::take);
-    guard_handle_mut(borrow_mut(table), err, |t| {
-        t.changed()?.append_arrow(stream.ok_or_else(|| fail!(Argument, "stream is NULL"))?)?;
-        Ok(HOLDALL_OK)
-    })
+    guard_change(borrow_mut(table), err, |t| t.changed()?.append_arrow(stream.ok_or_else(|| fail!(Argument, "stream is NULL"))?))
 }
 
 /// Records of a bag as an Arrow stream, as holdall_table_to_arrow() has it: batches with one field, "record", binary. `n`

@@ -57,6 +57,8 @@ pub struct Writer {
     pub(super) storage_changed: bool,
     pub(super) attrs_changed: bool,
     pub(super) shape_changed: bool,
+    /// Chunks got their names, which may not be durable.
+    data_changed: bool,
 }
 
 /// May a journal name this file: one of an array, or of a column of a table?
@@ -149,6 +151,7 @@ impl Writer {
             storage_changed: is_new,
             attrs_changed: is_new,
             shape_changed: is_new,
+            data_changed: false,
         })
     }
 
@@ -194,6 +197,16 @@ pub struct Beside<'a> {
 struct Part<'a> {
     file: &'a mut ArrayFile,
     texts: Texts,
+    /// The files that are to get their names.
+    renamed: Vec<String>,
+    done: Result<()>,
+}
+
+/// Does this for all parts, several at once.
+fn all(parts: &mut [Part], f: impl Fn(&mut Part) -> Result<()> + Sync) -> Result<()> {
+    let threads = parts.first().map_or(1, |p| p.file.file_threads());
+    parallel::for_each_alone(threads, parts.iter_mut().collect(), |part: &mut Part| part.done = f(part));
+    parts.iter_mut().try_for_each(|part| std::mem::replace(&mut part.done, Ok(())))
 }
 
 /// Commits an array.
@@ -206,15 +219,9 @@ pub fn commit(file: &mut ArrayFile) -> Result<()> {
 /// this order.
 pub fn commit_all(site: &Site, files: &mut [&mut ArrayFile], beside: Option<&Beside>) -> Result<()> {
     site.check()?;
-    let mut parts = Vec::new();
-    for file in files.iter_mut() {
-        file.flush()?;
-        file.writer()?.still_ours()?;
-        let texts = file.texts()?;
-        if !texts.is_empty() || file.edit().is_some_and(|e| !e.waiting.is_empty()) {
-            parts.push(Part { file, texts });
-        }
-    }
+    let mut parts: Vec<Part> = files.iter_mut().map(|file| Part { file, texts: Vec::new(), renamed: Vec::new(), done: Ok(()) }).collect();
+    all(&mut parts, |part| part.begin())?;
+    parts.retain_mut(|p| !p.texts.is_empty() || p.file.edit().is_some_and(|e| !e.waiting.is_empty()));
     let undo = |parts: &mut [Part]| {
         parts.iter_mut().for_each(|p| p.undo());
         beside.iter().for_each(|b| remove_new(b.place, &b.texts));
@@ -251,10 +258,11 @@ fn texts(names: &[String]) -> Vec<&str> {
 /// Everything is there under its new name, durable. The names of the files that are to follow, and of those that are to go.
 fn prepare(site: &Site, parts: &mut [Part], beside: Option<&Beside>) -> Result<(Vec<String>, Vec<String>)> {
     let (mut renamed, mut gone) = (Vec::new(), Vec::new());
+    all(parts, |part| part.prepare(site.durable))?;
     for part in parts {
         let attrs = part.file.attrs_file;
         gone.extend(part.file.writer()?.gone(attrs));
-        renamed.extend(part.prepare(site.durable)?);
+        renamed.append(&mut part.renamed);
     }
     if let Some(beside) = beside {
         write_new(beside.place, &beside.texts, site.durable)?;
@@ -288,15 +296,23 @@ fn remove_new(place: &Place, texts: &Texts) {
 }
 
 impl Part<'_> {
-    /// Everything is there under its new name, durable; what may have its own already has it. The names of the files that
-    /// are to follow.
-    fn prepare(&mut self, durable: bool) -> Result<Vec<String>> {
+    /// Everything is in files, and nobody else has been there.
+    fn begin(&mut self) -> Result<()> {
+        self.file.flush()?;
+        self.file.writer()?.still_ours()?;
+        self.texts = self.file.texts()?;
+        Ok(())
+    }
+
+    /// Everything is there under its new name, durable; what may have its own already has it.
+    fn prepare(&mut self, durable: bool) -> Result<()> {
         let writer = self.file.writer()?;
         let (place, replaces) = (writer.place.clone(), writer.replaces);
         let mut names = self.chunks(durable, replaces)?;
         write_new(&place, &self.texts, durable)?;
         names.extend(self.texts.iter().map(|(name, _)| (*name).to_owned()));
-        Ok(names.iter().map(|n| as_text(&place, n)).collect())
+        self.renamed = names.iter().map(|n| as_text(&place, n)).collect();
+        Ok(())
     }
 
     /// The chunks that are to be swapped.
@@ -323,20 +339,26 @@ impl Part<'_> {
         let mut named = 0;
         let renamed = edit.waiting.iter_mut().try_for_each(|(unit, second)| {
             let to = if grows { names.own(*unit) } else { names.waiting(*unit, false) };
-            if grows || *second {
-                place.folder().rename(&place.name(&names.waiting(*unit, *second)), &place.name(&to))?;
+            let from = place.name(&names.waiting(*unit, *second));
+            let done = if grows || *second { place.folder().rename(&from, &place.name(&to)) } else { Ok(()) };
+            // what has failed may have been done all the same
+            if done.is_ok() || !place.folder().exists(&from).unwrap_or(true) {
+                (*second, named) = (false, named + 1);
             }
-            (*second, named) = (false, named + 1);
-            Ok(())
+            done
         });
         if grows {
             edit.waiting.drain(..named);
         }
+        let swapped = edit.waiting.iter().map(|(unit, _)| format!("data/{}", names.own(*unit))).collect();
+        let writer = self.file.writer()?;
+        writer.data_changed |= grows && named > 0;
         renamed?;
-        if grows && named > 0 && durable {
+        if writer.data_changed && durable {
             place.sync()?;
         }
-        Ok(edit.waiting.iter().map(|(unit, _)| format!("data/{}", names.own(*unit))).collect())
+        writer.data_changed = false;
+        Ok(swapped)
     }
 
     /// The small files are not wanted.
@@ -385,7 +407,9 @@ fn remove_others(place: &Place, names: Names, count: u64) {
 /// Removes the files of an array that is none any more, and its folder. Without it `sizes` and `storage` must be gone.
 pub fn remove_array(place: &Place, chunks: u64) {
     let there = if place.folder().is_foreign() { chunks } else { 0 };
-    (0..there).for_each(|i| _ = place.folder().remove_if_there(&place.name(&format!("data/{}", Names::One.own(i)))));
+    for name in (0..there).flat_map(|i| [Names::One.own(i), Names::Many.own(i)]) {
+        let _ = place.folder().remove_if_there(&place.name(&format!("data/{name}")));
+    }
     remove_others(place, Names::One, 0);
     remove_folders(place);
 }

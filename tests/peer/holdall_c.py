@@ -101,19 +101,27 @@ CALLS = {
     "array_commit": (STATUS, P, ERR),
     "array_attr_get": (STATUS, P, c.c_char_p, c.POINTER(P), c.POINTER(SIZE), ERR),
     "array_attr_set": (STATUS, P, c.c_char_p, c.c_char_p, SIZE, ERR),
+    "table_to_arrow": (STATUS, P, U64, U64, U64, P, ERR),
+    "table_append_arrow": (STATUS, P, P, ERR),
+    "bag_to_arrow": (STATUS, P, U64, U64, U64, P, ERR),
+    "bag_open": (STATUS, c.c_char_p, P, c.POINTER(P), ERR),
+    "bag_slice": (STATUS, P, U64, c.c_int64, U64, c.POINTER(P), ERR),
     "table_open": (STATUS, c.c_char_p, c.c_int32, P, c.POINTER(P), ERR),
     "table_create": (STATUS, c.c_char_p, c.c_int32, c.c_int32, c.c_uint32, P, P, P, c.POINTER(P), ERR),
     "table_close": (None, P),
     "table_rows": (U64, P),
     "table_columns": (c.c_uint32, P),
     "table_column_name": (c.c_char_p, P, c.c_uint32),
+    "table_column": (P, P, c.c_uint32),
+    "table_column_rows": (U64, P, c.c_uint32),
+    "table_attr_get": (STATUS, P, c.c_char_p, c.POINTER(P), c.POINTER(SIZE), ERR),
+    "table_attr_set": (STATUS, P, c.c_char_p, c.c_char_p, SIZE, ERR),
     "table_append": (STATUS, P, U64, P, P, ERR),
+    "table_write": (STATUS, P, c.c_uint32, U64, U64, c.c_char_p, SIZE, ERR),
+    "table_column_add": (STATUS, P, c.c_uint32, c.c_char_p, c.c_char_p, c.c_char_p, SIZE, ERR),
+    "table_column_remove": (STATUS, P, c.c_char_p, ERR),
+    "table_truncate": (STATUS, P, U64, ERR),
     "table_commit": (STATUS, P, ERR),
-    "table_to_arrow": (STATUS, P, U64, U64, U64, P, ERR),
-    "table_append_arrow": (STATUS, P, P, ERR),
-    "bag_to_arrow": (STATUS, P, U64, U64, U64, P, ERR),
-    "bag_open": (STATUS, c.c_char_p, P, c.POINTER(P), ERR),
-    "bag_slice": (STATUS, P, U64, c.c_int64, U64, c.POINTER(P), ERR),
     "bag_close": (None, P),
     "bag_size": (U64, P),
     "bag_codec": (c.c_int32, P),
@@ -487,8 +495,15 @@ class Array(Handle):
         call("array_commit", self._handle)
 
 
+class Column(Array):
+    """A column of an open table, which closes it."""
+
+    def close(self):
+        self._handle = None
+
+
 class Table(Handle):
-    """An open table; `Table.create` makes one."""
+    """An open table; `Table.create` makes one, of columns and their dtypes by name."""
 
     close_name = "holdall_table_close"
 
@@ -501,8 +516,8 @@ class Table(Handle):
     @classmethod
     def create(cls, path, columns, mode=NEW, format=FORMAT_BCOLZ, **options):
         """columns: names and dtypes."""
-        out = P()
-        names, dtypes = ((c.c_char_p * len(columns))(*[column[i].encode() for column in columns]) for i in (0, 1))
+        out, columns = P(), dict(columns)
+        names, dtypes = (_numbers(c.c_char_p, [text.encode() for text in texts]) for texts in (columns, columns.values()))
         with Options(**options) as o:
             call("table_create", os.fsencode(path), mode, format, len(columns), names, dtypes, o, c.byref(out))
         table = cls.__new__(cls)
@@ -516,10 +531,29 @@ class Table(Handle):
     def names(self):
         return [_lib.holdall_table_column_name(self._handle, i).decode() for i in range(_lib.holdall_table_columns(self._handle))]
 
+    def __getitem__(self, name):
+        column = Column.__new__(Column)
+        Handle.__init__(column, _lib.holdall_table_column(self._handle, self.names.index(name)))
+        return column
+
+    def stored_rows(self):
+        """Of each column."""
+        return [_lib.holdall_table_column_rows(self._handle, i) for i in range(len(self.names))]
+
     def append(self, rows, columns):
-        """columns: the bytes of each."""
-        bytes = (c.c_char_p * len(columns))(*columns)
-        call("table_append", self._handle, rows, bytes, _numbers(SIZE, [len(column) for column in columns]))
+        """The bytes of each column."""
+        data = _numbers(c.c_char_p, columns)
+        call("table_append", self._handle, rows, data, _numbers(SIZE, [len(bytes) for bytes in columns]))
+
+    def attr_get(self, name):
+        """The value as it is stored, or None."""
+        value, n = P(), SIZE()
+        if call("table_attr_get", self._handle, name.encode(), c.byref(value), c.byref(n)) == NOT_FOUND:
+            return None
+        return c.string_at(value, n.value)
+
+    def attr_set(self, name, value):
+        call("table_attr_set", self._handle, name.encode(), value, len(value))
 
     def to_arrow(self, stream, first=0, rows=None, batch=0):
         """stream: the address of a struct ArrowArrayStream."""
