@@ -555,7 +555,7 @@ static void producers_that_are_wrong(void)
     EQUAL(p.streams, 1);
     holdall_table_close(t);
 
-    t = table_of("wrong", "|S2");
+    t = table_of("wrong", "|S3");
     BROKEN("u", "buffer 2 is not there", p.buffers[2] = NULL);
     BROKEN("u", "buffer 1 is not there", p.buffers[1] = NULL);
     BROKEN("u", "its bytes end at -3", p.buffers[1] = minus);
