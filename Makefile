@@ -100,7 +100,8 @@ check-peers: stage venv
 	done
 
 venv:
-	@PYTHON=$(PYTHON) sh cmake/venv.sh $(VENV) bagz==0.3.8 bcolz-zipline==1.13.0 blosc==1.11.4 blosc2==4.14.1 bloscpack==0.16.0 numpy
+	@PYTHON=$(PYTHON) sh cmake/venv.sh $(VENV) bagz==0.3.8 bcolz-zipline==1.13.0 blosc==1.11.4 blosc2==4.14.1 bloscpack==0.16.0 \
+	    duckdb==2.0.0 numpy==2.4.6 pandas==3.1.1 polars==2.1.0 pyarrow==26.0.1
 	@PYTHON=$(PYTHON) sh cmake/blz.sh $(BLZ_VENV)
 
 bench: need-bench build stage venv
