@@ -136,10 +136,11 @@ fn a_file_that_somebody_writes_over_is_read_anew() {
     let local = std::env::temp_dir().join(format!("holdall-kept-{}", std::process::id()));
     std::fs::create_dir_all(&local).unwrap();
     let (disk, local_folder) = (SimDisk::default(), crate::io::file::folder(local.as_os_str()).unwrap());
-    for folder in [disk.folder(), local_folder] {
+    for (folder, is_local) in [(disk.folder(), false), (local_folder, true)] {
         for sum in [0, 2] {
             drop(new(&folder, Format::Bcolz, &options().with(Opt::Checksum, sum).unwrap(), &content));
-            let a = open::open_in(&folder, Mode::Read, &options()).unwrap();
+            let a = if is_local { open::open(local.as_os_str(), Mode::Read, &options()) } else { open::open_in(&folder, Mode::Read, &options()) };
+            let a = a.unwrap();
             let rows = |chunk: u64, n: u64| content[(chunk * CHUNK + 50) as usize * 8..][..n as usize * 8].to_vec();
             let now = |n: u64| some(&a, 2 * CHUNK + 50, n);
             for n in [10, 10, 10, 3000, 10] {
