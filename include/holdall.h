@@ -194,7 +194,10 @@ typedef struct holdall_error {
 #define HOLDALL_OPT_CHECKSUM 13
 /* Bytes: a zstd dictionary, trained or any content. What was written with one is read with the same. */
 #define HOLDALL_OPT_DICTIONARY 14
-/* bcolz: rows that the dataset is going to have, about, by which the length of its chunks is chosen. Default: those that it
+/* Bytes, for a dataset: those of an item, or of a row, which are where nothing is written: what it is created with and what
+ * it grows by (bcolz and BLZ: `dflt`). Default: zeros. See holdall_array_fill_set(). */
+#define HOLDALL_OPT_FILL 15
+/* Datasets: rows that one is going to have, about, by which the length of its chunks is chosen. Default: those that it
  * is created with. */
 #define HOLDALL_OPT_EXPECTED_ROWS 16
 /* HOLDALL_FORMAT_BLZ_PAPER: chunks of a superchunk, each of which is a file, 1 to 1,048,576. A commit writes each one anew
@@ -221,6 +224,8 @@ typedef struct holdall_error {
 #define HOLDALL_OPT_BAG_SHARDS 25
 /* Tables: 0 (default) columns of S, which NumPy calls bytes, go to Arrow as utf8, as which most are meant; 1 as binary. */
 #define HOLDALL_OPT_ARROW_BINARY 27
+/* Tables: 0 (default) NaN goes to Arrow as it is, and spoils a sum as it does elsewhere; 1 as null, which queries leave out. */
+#define HOLDALL_OPT_ARROW_NULLS 28
 /* Files are read: one that is cut short under us is an error. */
 #define HOLDALL_IO_READ 0
 /* Files are mapped into memory: faster for small records; a file that is cut short while it is open, by another
@@ -1062,7 +1067,8 @@ holdall_status holdall_array_copy(const holdall_array *array,
                                   const holdall_options *options,
                                   holdall_error *err);
 
-/* Gives the array another shape, of ndim values, from the next commit on: what is beyond goes, what is new is zeros. What
+/* Gives the array another shape, of ndim values, from the next commit on: what is beyond goes, what is new is zeros, or what
+ * holdall_array_fill() gives. What
  * holdall_array_insert() says of its costs holds for each dimension that differs; zeros for any but the slowest take as
  * much memory as they are. On failure it may have a shape on the way, with no commit of it. */
 HOLDALL_API
@@ -1086,6 +1092,17 @@ holdall_status holdall_array_fill(const holdall_array *array,
                                   const void **value,
                                   size_t *n,
                                   holdall_error *err);
+
+/* Sets that value, from the next commit on: what is there stays, and what the array grows by is this. src: `size` bytes,
+ * those of an item, or of a row; 0: zeros. What a structure has between its fields, and the bits of what is no number, do
+ * not come back. HOLDALL_E_UNSUPPORTED: arrays in Bloscpack files have none; long doubles and imaginary parts, which those
+ * files cannot tell of. HOLDALL_E_ARGUMENT: another size, or characters that are none. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_array_fill_set(holdall_array *array,
+                                      const void *src,
+                                      size_t size,
+                                      holdall_error *err);
 
 /* An item of an array of Python's objects (dtype "object" or "O", one dimension, itemsize 0): its bytes as Python
  * has pickled them, which nothing here looks into. Whoever unpickles them runs what their writer wanted to be run. dst NULL
@@ -1119,7 +1136,8 @@ holdall_status holdall_array_attr_get(const holdall_array *array,
                                       holdall_error *err);
 
 /* Sets a named value, from the next commit on. Bloscpack: "" alone, which cannot be removed: JSON of an object in which
- * dtype, shape, order and container stay what they are; anything may stand beside them. Folders: any name, any JSON. */
+ * dtype, shape, order and container stay what they are; anything may stand beside them. Folders: any name, any JSON;
+ * value NULL removes it, if it is there. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_array_attr_set(holdall_array *array,
@@ -1536,7 +1554,8 @@ HOLDALL_API void holdall_bag_writer_close(holdall_bag_writer *writer);
  * lengths, fixed_size_binary; objects binary, as Python has pickled them. datetime64 is timestamp without a zone in s, ms, us
  * or ns, that of h and m in s, and date32 where its unit is D, W, M or Y (its first day); timedelta64 is duration, of D, W,
  * h and m in s, and month intervals where its unit is Y or M. Multiples of units, and ps, fs and as in ns, are the same time
- * or an error that names the row. NaT is null, and nothing else is; without a unit they are int64. Structures
+ * or an error that names the row; without a unit they are int64. NaT is null, and with HOLDALL_OPT_ARROW_NULLS NaN is, too;
+ * nothing else is. Structures
  * are struct; rows of several items fixed_size_list, one in the other. Numbers have the byte order of the machine. The
  * field's metadata has "holdall.dtype", the dtype of the column.
  * Numbers of the machine's byte order are read straight to the batch's memory.

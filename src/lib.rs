@@ -17,6 +17,7 @@ pub mod error;
 pub mod identify;
 pub mod io;
 pub mod json;
+pub mod lately;
 #[allow(unsafe_code)]
 pub mod memory;
 pub mod options;

@@ -492,7 +492,8 @@ pub unsafe extern "C" fn holdall_array_copy(
     })
 }
 
-/// Gives the array another shape, of ndim values, from the next commit on: what is beyond goes, what is new is zeros. What
+/// Gives the array another shape, of ndim values, from the next commit on: what is beyond goes, what is new is zeros, or what
+/// holdall_array_fill() gives. What
 /// holdall_array_insert() says of its costs holds for each dimension that differs; zeros for any but the slowest take as
 /// much memory as they are. On failure it may have a shape on the way, with no commit of it.
 #[unsafe(no_mangle)]
@@ -520,6 +521,24 @@ pub unsafe extern "C" fn holdall_array_fill(
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_handle(borrow(array), err, |a| give_bytes(a.inner.store().fill()?, value, n))
+}
+
+/// Sets that value, from the next commit on: what is there stays, and what the array grows by is this. src: `size` bytes,
+/// those of an item, or of a row; 0: zeros. What a structure has between its fields, and the bits of what is no number, do
+/// not come back. HOLDALL_E_UNSUPPORTED: arrays in Bloscpack files have none; long doubles and imaginary parts, which those
+/// files cannot tell of. HOLDALL_E_ARGUMENT: another size, or characters that are none.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_array_fill_set(
+    array: *mut holdall_array,
+    src: *const c_void,
+    size: usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle_mut(borrow_mut(array), err, |a| {
+        a.inner.fill_set(slice(src.cast(), size, "src")?)?;
+        Ok(HOLDALL_OK)
+    })
 }
 
 /// An item of an array of Python's objects (dtype "object" or "O", one dimension, itemsize 0): its bytes as Python
@@ -577,7 +596,8 @@ pub(super) fn give_bytes(found: Option<&[u8]>, value: *mut *const c_void, n: *mu
 }
 
 /// Sets a named value, from the next commit on. Bloscpack: "" alone, which cannot be removed: JSON of an object in which
-/// dtype, shape, order and container stay what they are; anything may stand beside them. Folders: any name, any JSON.
+/// dtype, shape, order and container stay what they are; anything may stand beside them. Folders: any name, any JSON;
+/// value NULL removes it, if it is there.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_attr_set(
@@ -588,6 +608,7 @@ pub unsafe extern "C" fn holdall_array_attr_set(
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_change(borrow_mut(array), err, |a| {
+        let is_removed = value.is_null();
         let (name, value) = (string(name, "name")?, slice(value.cast(), n, "value")?);
         if a.inner.store().meta()?.is_some() {
             if !name.is_empty() {
@@ -595,7 +616,12 @@ pub unsafe extern "C" fn holdall_array_attr_set(
             }
             a.inner.meta_set(value)?;
         } else {
-            a.inner.attr_set(name.to_str().ok_or_else(|| fail!(Argument, "name is no UTF-8"))?, value)?;
+            let name = name.to_str().ok_or_else(|| fail!(Argument, "name is no UTF-8"))?;
+            if is_removed {
+                a.inner.attr_remove(name)?
+            } else {
+                a.inner.attr_set(name, value)?
+            }
             a.names = c_names(a.inner.store().attr_names());
         }
         Ok(())

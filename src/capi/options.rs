@@ -58,7 +58,10 @@ pub const HOLDALL_OPT_BLOCK_BYTES: i32 = 12;
 pub const HOLDALL_OPT_CHECKSUM: i32 = 13;
 /// Bytes: a zstd dictionary, trained or any content. What was written with one is read with the same.
 pub const HOLDALL_OPT_DICTIONARY: i32 = 14;
-/// bcolz: rows that the dataset is going to have, about, by which the length of its chunks is chosen. Default: those that it
+/// Bytes, for a dataset: those of an item, or of a row, which are where nothing is written: what it is created with and what
+/// it grows by (bcolz and BLZ: `dflt`). Default: zeros. See holdall_array_fill_set().
+pub const HOLDALL_OPT_FILL: i32 = 15;
+/// Datasets: rows that one is going to have, about, by which the length of its chunks is chosen. Default: those that it
 /// is created with.
 pub const HOLDALL_OPT_EXPECTED_ROWS: i32 = 16;
 /// HOLDALL_FORMAT_BLZ_PAPER: chunks of a superchunk, each of which is a file, 1 to 1,048,576. A commit writes each one anew
@@ -85,6 +88,8 @@ pub const HOLDALL_OPT_BAG_LIMITS_CACHE: i32 = 24;
 pub const HOLDALL_OPT_BAG_SHARDS: i32 = 25;
 /// Tables: 0 (default) columns of S, which NumPy calls bytes, go to Arrow as utf8, as which most are meant; 1 as binary.
 pub const HOLDALL_OPT_ARROW_BINARY: i32 = 27;
+/// Tables: 0 (default) NaN goes to Arrow as it is, and spoils a sum as it does elsewhere; 1 as null, which queries leave out.
+pub const HOLDALL_OPT_ARROW_NULLS: i32 = 28;
 
 /// Files are read: one that is cut short under us is an error.
 pub const HOLDALL_IO_READ: i32 = 0;

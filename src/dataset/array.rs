@@ -16,6 +16,7 @@ use crate::array::rows::Array;
 use crate::array::store::{Reader, Store};
 use crate::checksum::Sum;
 use crate::error::{Error, Result, Status, fail};
+use crate::identify::Format;
 use crate::json::Value;
 use crate::options::{Opt, Options};
 use crate::parallel;
@@ -144,6 +145,15 @@ impl ArrayFile {
         Ok(ArrayFile { name, items, meta, attrs, fill: OnceLock::new(), how: how.clone(), as_in_papers, attrs_file: attrs::FILES[0], writer: None })
     }
 
+    /// Whose form it has.
+    pub fn format(&self) -> Format {
+        match self.meta.has("bparams") && !self.meta.has("cparams") {
+            _ if self.as_in_papers => Format::BlzPaper,
+            true => Format::Blz,
+            false => Format::Bcolz,
+        }
+    }
+
     /// The array over it.
     pub fn into_array(self) -> Result<Array> {
         let chunkshape = [&[self.meta.chunklen], self.meta.row()].concat();
@@ -161,7 +171,7 @@ impl ArrayFile {
 
     pub(super) fn edit(&mut self) -> Option<&mut Edit> {
         match &mut self.items {
-            Items::Whole(chunks) => chunks.edit.as_deref_mut(),
+            Items::Whole(chunks) => chunks.editing(),
             _ => None,
         }
     }
@@ -421,6 +431,21 @@ impl Store for ArrayFile {
         made.as_ref().map(Option::as_deref).map_err(|e| e.clone().within(&self.name))
     }
 
+    fn fill_set(&mut self, value: &[u8]) -> Result<()> {
+        self.writer()?;
+        let (item, row) = (&self.meta.array.dtype.item, self.meta.row());
+        let each = matches!(self.meta.dflt, Value::Array(_)) || self.format() == Format::Blz;
+        let new = create::dflt(value, item, row, each)?;
+        let bytes = fill::bytes(&new, item, row, self.how.memory_limit)?;
+        if let Items::Whole(chunks) = &mut self.items {
+            chunks.fill = bytes.as_deref().map(Arc::from);
+        }
+        self.fill = OnceLock::from(Ok(bytes));
+        self.meta.set_dflt(new);
+        self.writer()?.storage_changed = true;
+        Ok(())
+    }
+
     fn write(&mut self, at: u64, src: &[u8]) -> Result<()> {
         self.changing()?.write(at, src)
     }
@@ -440,6 +465,13 @@ impl Store for ArrayFile {
     fn attr_set(&mut self, name: &str, value: &[u8]) -> Result<()> {
         self.writer()?;
         self.attrs.set(name, value)?;
+        self.writer()?.attrs_changed = true;
+        Ok(())
+    }
+
+    fn attr_remove(&mut self, name: &str) -> Result<()> {
+        self.writer()?;
+        self.attrs.remove(name);
         self.writer()?.attrs_changed = true;
         Ok(())
     }

@@ -9,6 +9,7 @@ use super::array::ArrayFile;
 use super::chunks::{Chunks, How};
 use super::commit::{FOLDERS, MAIN, Site, Writer};
 use super::edit::{Make, Names};
+use super::fill;
 use super::meta::{Meta, SIZES, STORAGE, sum_name};
 use super::open::ROOTDIRS;
 use super::place::Place;
@@ -33,7 +34,7 @@ use std::sync::Arc;
 pub const WRITE_OPTIONS: &[Opt] =
     &[Opt::Durability, Opt::Lock, Opt::Codec, Opt::Level, Opt::Filters, Opt::BlockBytes, Opt::SpareChunks, Opt::SpareBytes];
 /// Options that only creating knows.
-const CREATE_OPTIONS: &[Opt] = &[Opt::ChunkBytes, Opt::Checksum, Opt::ExpectedRows, Opt::SuperchunkChunks];
+const CREATE_OPTIONS: &[Opt] = &[Opt::ChunkBytes, Opt::Checksum, Opt::ExpectedRows, Opt::SuperchunkChunks, Opt::Fill];
 /// Options that only the papers' form knows.
 const PAPER_OPTIONS: &[Opt] = &[Opt::SpareChunks, Opt::SpareBytes, Opt::SuperchunkChunks];
 
@@ -45,7 +46,7 @@ const MOST_CHUNKS: u64 = 4096;
 
 /// Content that a copy has in memory at once.
 const PIECE: u64 = 16 << 20;
-/// Default values that are written out one by one.
+/// Default values that are put down one by one.
 const MOST_VALUES: u64 = 1 << 16;
 
 /// What a new array is.
@@ -61,7 +62,7 @@ pub struct Kindred<'a> {
     pub format: Format,
 }
 
-/// Creates an array of zeros in a folder; it is there with the first commit.
+/// Creates an array of zeros, or of the fill value, in a folder; it is there with the first commit.
 pub fn create(path: &OsStr, mode: Mode, new: &Kindred, options: &Options) -> Result<Array> {
     in_folder(path, options, |place, site| into_array(create_at(place, mode, new, options, site)?, new.shape))
 }
@@ -141,6 +142,9 @@ pub fn copy(from: &Array, path: &OsStr, mode: Mode, format: Format, chunks: Opti
     if options.given(Opt::ExpectedRows).is_none() {
         options.set(Opt::ExpectedRows, i64::try_from(*rows).unwrap_or(i64::MAX))?;
     }
+    if let (None, Some(value)) = (options.given_bytes(Opt::Fill), from.store().fill()?) {
+        options.set_bytes(Opt::Fill, value)?;
+    }
     let (dtype, none) = (from.dtype_text(), [&[0], row].concat());
     let mut new = create(path, mode, &Kindred { dtype: &dtype, shape: &none, chunks, format }, &options)?;
     for name in from.store().attr_names().into_iter().filter(|n| !n.is_empty()) {
@@ -207,12 +211,12 @@ fn storage(dtype: &Dtype, new: &Kindred, options: &Options) -> Result<Value> {
     let plain = if shuffle < 2 { Value::Bool(shuffle == 1) } else { int(shuffle) };
     let (level, cname) = (("clevel", int(p.level.into())), ("cname", text(p.codec.name())));
     let (dtype, chunklen, expectedlen) = (("dtype", text(&spelling(dtype))), ("chunklen", int(chunk)), ("expectedlen", int(rows)));
-    let dflt = ("dflt", zero(item));
+    let given = options.given_bytes(Opt::Fill).map_or(&[][..], |b| b);
+    let dflt = ("dflt", dflt(given, item, new.shape.get(1..).unwrap_or_default(), new.format == Format::Blz)?);
     let bparams = || ("bparams", object(&[("shuffle", plain.clone()), level.clone()]));
     let mut all = match new.format {
         Format::Blz => {
             decodable(&p)?;
-            let dflt = ("dflt", nested(dflt.1, new.shape.get(1..).unwrap_or_default()));
             vec![dtype, bparams(), chunklen, dflt, expectedlen]
         }
         Format::BlzPaper => {
@@ -299,7 +303,17 @@ fn spelling(dtype: &Dtype) -> String {
     constant.strip_prefix('\'').and_then(|t| t.strip_suffix('\'')).map_or(constant.clone(), str::to_owned)
 }
 
-/// The default value, as the tools write it.
+/// The default value of these bytes, as the tools write it; of none: zeros. `each`: for each item of a row, as BLZ has it.
+pub fn dflt(bytes: &[u8], item: &Type, row: &[u64], each: bool) -> Result<Value> {
+    let value = if bytes.is_empty() { zero(item) } else { fill::value(bytes, item, row)? };
+    let is_one = bytes.len() <= item.size && !matches!(item.kind, Kind::Struct(_));
+    let items = row.iter().fold(1, |n: u64, d| n.saturating_mul(*d));
+    if !each || !is_one || items > MOST_VALUES {
+        return Ok(value);
+    }
+    Ok(row.iter().rev().fold(value, |inner, n| Value::Array(vec![inner; *n as usize])))
+}
+
 fn zero(item: &Type) -> Value {
     match &item.kind {
         Kind::Bool => Value::Bool(false),
@@ -308,14 +322,6 @@ fn zero(item: &Type) -> Value {
         Kind::Struct(fields) => Value::Array(fields.iter().map(|f| zero(&f.item)).collect()),
         _ => Value::Int(0),
     }
-}
-
-/// A value for each item of a row, as BLZ has it; one for all of a row that is long.
-fn nested(value: Value, row: &[u64]) -> Value {
-    if row.iter().fold(1, |n: u64, d| n.saturating_mul(*d)) > MOST_VALUES {
-        return value;
-    }
-    row.iter().rev().fold(value, |inner, n| Value::Array(vec![inner; *n as usize]))
 }
 
 /// Rows of a chunk, and bytes of a row, which are one at least.

@@ -230,7 +230,7 @@ impl Edit {
 
 impl Chunks {
     fn edit(&mut self) -> Result<&mut Edit> {
-        self.edit.as_deref_mut().ok_or_else(|| fail!(State, "it was opened to be read"))
+        self.editing().ok_or_else(|| fail!(State, "it was opened to be read"))
     }
 
     /// Bytes of content in a unit.

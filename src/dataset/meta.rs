@@ -43,7 +43,7 @@ pub struct Meta {
 }
 
 impl Meta {
-    /// That of the dataset in this folder. `lenient`: numbers that contradict each other are as good as others.
+    /// That of the dataset in this folder. `lenient`: bytes that contradict the shape are as good as others.
     pub fn read(place: &Place, limit: u64, lenient: bool) -> Result<Meta> {
         let get = |name: &str| {
             let text =
@@ -62,6 +62,17 @@ impl Meta {
         let mut meta = Meta::of_storage(storage)?;
         meta.array.shape = shape;
         Ok(meta)
+    }
+
+    /// Sets the default value, there too where it is put down.
+    pub fn set_dflt(&mut self, new: Value) {
+        if let Value::Object(all) = &mut self.storage {
+            match all.iter_mut().find(|(key, _)| key == "dflt") {
+                Some((_, old)) => *old = new.clone(),
+                None => all.push(("dflt".to_owned(), new.clone())),
+            }
+        }
+        self.dflt = new;
     }
 
     fn of_storage(storage: Value) -> Result<Meta> {

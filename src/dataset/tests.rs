@@ -57,13 +57,13 @@ fn content(a: &Array) -> Vec<u8> {
     bytes
 }
 
-/// The attributes, and the rows, to which appends add.
+/// The attributes and the fill value, and the rows, to which appends add.
 fn seen(folder: &Arc<dyn Folder>) -> Result<Vec<Vec<u8>>> {
     let a = opened(folder, Mode::Read)?;
     let mut bytes = vec![0xee; a.nbytes() as usize];
     a.read(&[0, 0], a.shape(), None, &mut bytes, None)?;
-    let attrs = a.store().attr("n")?.unwrap_or_default().to_vec();
-    Ok(std::iter::once(attrs).chain(bytes.chunks(ROW as usize).map(<[u8]>::to_vec)).collect())
+    let beside = [a.store().attr("n")?.unwrap_or_default(), a.store().fill()?.unwrap_or_default()].concat();
+    Ok(std::iter::once(beside).chain(bytes.chunks(ROW as usize).map(<[u8]>::to_vec)).collect())
 }
 
 fn append(a: &mut Array, seed: u64, n: u64) -> Result<()> {
@@ -98,6 +98,8 @@ const CHANGES: &[(&str, Change)] = &[
     ("remove chunks at the end", |a| a.remove(0, 20, ROWS - 20)),
     ("remove all", |a| a.remove(0, 0, ROWS)),
     ("resize", |a| a.resize(&[120, 5])),
+    ("set the fill value", |a| a.fill_set(&[1, 0, 0, 0])),
+    ("resize, set the fill value, resize", |a| a.resize(&[100, 5]).and_then(|()| a.fill_set(&[7; ROW as usize])).and_then(|()| a.resize(&[150, 5]))),
     ("cut, and append other rows", |a| a.remove(0, 70, ROWS - 70).and_then(|()| append(a, 7, 50))),
     ("cut, and append as many", |a| a.remove(0, 85, 5).and_then(|()| append(a, 7, 5))),
     ("set an attribute", |a| a.attr_set("n", b"[1, 2]")),
@@ -223,6 +225,8 @@ struct Run {
     writer: Option<Array>,
     now: Vec<u8>,
     committed: Vec<u8>,
+    /// What it grows by, now and at the last commit.
+    fill: (Vec<u8>, Vec<u8>),
 }
 
 impl Run {
@@ -238,7 +242,7 @@ impl Run {
         let (seed, fits) = (self.rng.draw() >> 8, n.min(have - at));
         let bytes = |row: u64| (row * ROW) as usize;
         let a = self.writer.as_mut().unwrap();
-        match self.rng.below(12) {
+        match self.rng.below(14) {
             0..3 => {
                 append(a, seed, n).unwrap();
                 self.now.extend(noise(seed, n * ROW));
@@ -261,15 +265,25 @@ impl Run {
                 a.resize(&[rows, 5]).unwrap();
                 self.now.truncate(bytes(rows));
             }
+            12 => {
+                a.resize(&[have + n, 5]).unwrap();
+                self.now.extend(self.fill.0.iter().copied().cycle().take(bytes(n)));
+            }
+            13 => {
+                self.fill.0 = noise(seed, [4, ROW][self.rng.below(2)]);
+                a.fill_set(&self.fill.0).unwrap();
+            }
             8..10 => {
                 a.commit().unwrap();
                 self.committed = self.now.clone();
+                self.fill.1 = self.fill.0.clone();
             }
             10 => {
                 // what was not committed is gone
                 self.writer = None;
                 self.writer = Some(opened(&self.disk.folder(), Mode::Append).unwrap());
                 self.now = self.committed.clone();
+                self.fill.0 = self.fill.1.clone();
             }
             _ => {
                 let reader = opened(&self.disk.folder(), Mode::Read).unwrap();
@@ -282,14 +296,14 @@ impl Run {
 
 #[test]
 fn random_operations_do_what_they_do_to_a_vector() {
-    for seed in 0..60 {
+    for seed in 0..90 {
         let format = FORMATS[seed as usize % FORMATS.len()];
         let mut rng = Rng(seed * 7919 + 1);
         (0..9).for_each(|_| _ = rng.draw());
         let disk = base(seed, format);
         let now = noise(1, seed * ROW);
         let writer = Some(opened(&disk.folder(), Mode::Append).unwrap());
-        let mut run = Run { rng, disk, writer, committed: now.clone(), now };
+        let mut run = Run { rng, disk, writer, committed: now.clone(), now, fill: (vec![0; 4], vec![0; 4]) };
         (0..40).for_each(|_| run.step());
         run.writer.as_mut().unwrap().commit().unwrap();
         drop(run.writer.take());

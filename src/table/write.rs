@@ -31,6 +31,8 @@ use std::sync::Arc;
 pub(super) struct Changing {
     place: Place,
     options: Options,
+    /// Whose form new columns have.
+    format: Format,
     /// The names of columns as the last commit left them; none before the first.
     last: Option<Vec<u8>>,
     /// The table takes the place of another one.
@@ -46,8 +48,6 @@ pub(super) struct Changing {
     removed: Vec<(String, u64)>,
     /// Its small files have checksums.
     is_sealed: bool,
-    /// Whose form new columns have.
-    format: Format,
     // last, so that the lock outlives what tidies up
     site: Arc<Site>,
 }
@@ -69,7 +69,7 @@ pub(super) fn open(place: &Place, options: &Options) -> Result<Table> {
         let open = || {
             let place = place.down(&folder)?;
             let writer = Writer::new(&place, Mode::Append, options, &site)?;
-            let meta = Meta::read(&place, how.memory_limit, how.skip_damaged)?;
+            let meta = Meta::read(&place, how.memory_limit, !how.verify)?;
             ArrayFile::open_for_writing(&place, meta, &how, options, writer)
         };
         files.push((open().map_err(|e| e.within(format_args!("column {name:?}")))?, name, folder));
@@ -78,13 +78,14 @@ pub(super) fn open(place: &Place, options: &Options) -> Result<Table> {
         all_sound(&files.iter().map(|(file, ..)| file).collect::<Vec<_>>())?;
     }
     let rows = files.iter().map(|(file, ..)| file.meta.rows()).min().unwrap_or(0);
+    let format = files.first().map_or(Format::Bcolz, |(file, ..)| file.format());
     let mut columns = Vec::new();
     for (file, name, folder) in files {
         let (stored_rows, mut array) = (file.meta.rows(), file.into_array()?);
         cut(&mut array, rows)?;
         columns.push(Column { name, folder, stored_rows, array });
     }
-    let changing = Changing { last: Some(text), rows, is_sealed, ..Changing::new(place, options, site) };
+    let changing = Changing { format, last: Some(text), rows, is_sealed, ..Changing::new(place, options, site) };
     Ok(Table { name: place.show(""), rows, columns, attrs, changing: Some(changing) })
 }
 
@@ -147,13 +148,13 @@ fn create(place: &Place, mode: Mode, format: Format, columns: &[(&str, Dtype)], 
     tidy(place, "")?;
     let removed = refuse_existing(place, mode, columns, options)?;
     let changing = Changing {
+        format,
         replaces: mode == Mode::Replace,
         names_changed: true,
         attrs_changed: true,
         attrs_fewer: true,
         removed,
         is_sealed: options.get(Opt::Checksum, 1) != 0,
-        format,
         ..Changing::new(place, options, site.clone())
     };
     let mut table = Table { name: place.show(""), rows: 0, columns: Vec::new(), attrs: Attrs::default(), changing: Some(changing) };
@@ -198,6 +199,7 @@ impl Changing {
         Changing {
             place: place.clone(),
             options: options.clone(),
+            format: Format::Bcolz,
             last: None,
             replaces: false,
             rows: 0,
@@ -206,7 +208,6 @@ impl Changing {
             attrs_fewer: false,
             removed: Vec::new(),
             is_sealed: false,
-            format: Format::Bcolz,
             site,
         }
     }

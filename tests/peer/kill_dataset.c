@@ -18,8 +18,14 @@
 #define CHUNK 32768
 #define MOST 20000
 #define ENOUGH 1500000
+#define COLUMNS 8
+
+static const char *const names[COLUMNS] = { "a", "b", "c", "d", "e", "f", "g", "h" };
+static const char *const dtypes[COLUMNS] = { "<u8", "<u4", "<u2", "|u1", "<i8", "|S5", "<u8", "<i4" };
+static const size_t sizes[COLUMNS] = { 8, 4, 2, 1, 8, 5, 8, 4 };
 
 static uint64_t state, items[MOST];
+static unsigned char packed[COLUMNS][8 * MOST];
 static holdall_error err;
 
 static uint64_t mix(uint64_t z)
@@ -115,6 +121,45 @@ static void edit(holdall_array *a, uint64_t seed, uint64_t k, int attribute)
     }
 }
 
+/* The rows that follow, as every column has them. */
+static void append_rows(holdall_table *t, uint64_t from, uint64_t n)
+{
+    const void *columns[COLUMNS];
+    size_t bytes[COLUMNS];
+    for (int c = 0; c < COLUMNS; c++) {
+        fill(from, n, c + 1);
+        for (uint64_t i = 0; i < n; i++)
+            memcpy(packed[c] + i * sizes[c], &items[i], sizes[c]);
+        columns[c] = packed[c];
+        bytes[c] = n * sizes[c];
+    }
+    check(holdall_table_append(t, n, columns, bytes, &err), "append");
+}
+
+static void table(char **argv, const holdall_options *o, int there)
+{
+    holdall_table *t;
+    if (there)
+        check(holdall_table_open(argv[1], HOLDALL_APPEND, o, &t, &err), "open");
+    else
+        check(holdall_table_create(argv[1], HOLDALL_NEW, HOLDALL_FORMAT_BCOLZ, COLUMNS, names, dtypes, o, &t, &err), "create");
+    uint64_t rows = holdall_table_rows(t);
+    tell(0, rows);
+    while (rows < ENOUGH) {
+        uint64_t n = how_many() % MOST + 1;
+        append_rows(t, rows, n);
+        rows += n;
+        if (atoi(argv[6])) {
+            char json[32];
+            int length = snprintf(json, sizeof json, "%" PRIu64, rows);
+            check(holdall_table_attr_set(t, "number", json, length, &err), "attr_set");
+        }
+        tell(1, rows);
+        check(holdall_table_commit(t, &err), "commit");
+        tell(2, rows);
+    }
+}
+
 static void array(char **argv, const holdall_options *o, int there)
 {
     holdall_array *a;
@@ -141,7 +186,10 @@ int main(int argc, char **argv)
         check(holdall_options_set(o, HOLDALL_OPT_CHECKSUM, atoi(argv[5]), &err), "checksum");
         check(holdall_options_set(o, HOLDALL_OPT_CHUNK_BYTES, CHUNK, &err), "chunk bytes");
     }
-    array(argv, o, there);
+    if (!strcmp(argv[2], "table"))
+        table(argv, o, there);
+    else
+        array(argv, o, there);
     holdall_options_free(o);
     for (;;)
         pause();
