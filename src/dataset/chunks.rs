@@ -317,14 +317,18 @@ impl Chunks {
 
     /// The first chunks of the files that are there, in rising order. Where storage cannot tell, the first files are asked for.
     pub fn there(&self) -> Vec<u64> {
-        let (place, first): (_, &dyn Fn(&str) -> Option<u64>) = match &self.files {
-            Files::One(place, _) => (place, &number),
-            Files::Many(files) => (files.place(), &|name| files.first_of(name)),
+        let place = match &self.files {
+            Files::One(place, _) => place,
+            Files::Many(files) => files.place(),
         };
+        let first = |name: &str| match &self.files {
+            Files::One(..) => number(name),
+            Files::Many(files) => files.first_of(name),
+        };
+        let name = |i: u64| if matches!(self.files, Files::One(..)) { file_name(i) } else { superchunks::name(i + 1) };
         let names = place.list("");
         let mut all: Vec<u64> = if names.is_empty() {
-            let name = |i: &u64| if matches!(self.files, Files::One(..)) { file_name(*i) } else { superchunks::name(i + 1) };
-            let found = (0..PROBES.min(self.count())).map(|i| name(&i)).filter(|n| place.has(n).unwrap_or(false));
+            let found = (0..PROBES.min(self.count())).map(name).filter(|n| place.has(n).unwrap_or(false));
             found.filter_map(|n| first(&n)).collect()
         } else {
             names.iter().filter_map(|n| first(n.to_str()?)).collect()

@@ -196,6 +196,10 @@ fn storage(dtype: &Dtype, new: &Kindred, options: &Options) -> Result<Value> {
         ("expectedlen", int(rows)),
         ("dflt", zero(item)),
     ];
+    if let Some(row) = new.shape.get(1..).filter(|row| !row.is_empty()) {
+        // the tools have it in `meta/sizes` alone, which a crash of theirs tears
+        all.push(("chunkshape", Value::Array([&[chunklen], row].concat().into_iter().map(int).collect())));
+    }
     if shuffle < 2 && p.codec != Codec::Zstd {
         all.push(("bparams", object(&[level(), ("shuffle", Value::Bool(shuffle == 1))])));
     }

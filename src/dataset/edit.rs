@@ -97,7 +97,7 @@ impl Edit {
     }
 
     /// Writes a chunk to a new file that is none yet.
-    fn put(&self, chunk: u64, content: &[u8], threads: usize) -> Result<Stored> {
+    pub(super) fn put(&self, chunk: u64, content: &[u8], threads: usize) -> Result<Stored> {
         let second = self.second(chunk) == Some(false);
         let name = new_name(chunk, second);
         let mut bytes = memory::with_room(HEADER.len())?;
