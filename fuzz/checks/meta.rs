@@ -104,6 +104,19 @@ fn append(folder: &Arc<dyn Folder>, before: Option<&(Vec<u64>, Vec<u8>)>) {
     }
 }
 
+/// What could be read can be after a repair, whatever that did.
+fn repair(folder: &Arc<dyn Folder>, which: usize, before: Option<&(Vec<u64>, Vec<u8>)>) {
+    let how = [(Opt::SkipDamaged, (which >> 5 & 1) as i64), (Opt::Durability, 0)];
+    let done = table::repair_at(&Place::of(folder), &options(&how));
+    let after = look(folder);
+    if before.is_some() {
+        assert!(after.as_ref() == before, "repaired to something else");
+    } else if done.is_ok() {
+        let again = table::repair_at(&Place::of(folder), &options(&how)).unwrap();
+        assert!(again.dropped == 0 && look(folder) == after, "repaired twice");
+    }
+}
+
 fn dtype(text: &[u8]) {
     let text = String::from_utf8_lossy(text);
     let json = Value::parse(text.as_bytes()).ok().and_then(|v| Dtype::from_json(&v).ok());
@@ -160,5 +173,8 @@ pub fn run(data: &[u8]) {
     let folder = folder_of(files);
     let _ = table::identify(&Place::of(&folder));
     let before = look(&folder);
+    if which & 64 != 0 {
+        repair(&folder, which, before.as_ref());
+    }
     append(&folder, before.as_ref());
 }
