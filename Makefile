@@ -107,6 +107,7 @@ venv:
 bench: need-bench build stage venv
 	@$(VENV)/bin/python tests/bench/bench.py
 	@$(VENV)/bin/python tests/bench/bench_blpk.py
+	@$(VENV)/bin/python tests/bench/bench_bcolz.py
 
 clean:
 	rm -rf target
