@@ -430,6 +430,17 @@ class Change(Tables):
         self.write("b.bag", b"")
         self.assertIn("none", self.bad("attr", "get", "b.bag")[0])
 
+    def test_repair(self):
+        want = self.rows("t")
+        self.write("t/n/meta/sizes", b"")
+        self.bad("cat", "t")
+        r = run("repair", "t", cwd=self.folder.name)
+        if b"does not repair datasets" in r.stderr:
+            self.skipTest("the library does not repair datasets")
+        self.assertEqual(r.returncode, 0, r.stderr)
+        self.assertRegex(r.stdout.decode(), r"^t: \d+ chunks? kept, \d+ dropped\n$")
+        self.assertEqual(self.rows("t"), want)
+
     def test_verify(self):
         self.assertRegex(self.good("verify", "t").decode(), r"^t: [1-9]\d* sound, 0 bad, 0 unchecked\n$")
         self.flip("t/s/data/__0.blp", 60)
