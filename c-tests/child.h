@@ -6,7 +6,6 @@
 
 #include <signal.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <time.h>
 
 /* For alarm(), in a child that could hang: so many seconds are far more than any of them works. */

@@ -1,9 +1,9 @@
 /* A reader that opens while a commit goes on, at every moment of it: the storage is what it was before, then
  * what it was at some moment of the commit, then what it is after it, with the switches at any two calls of the
  * reader. It must see the one commit or the other, whole. */
-#include "folder.h"
+#include "film.h"
 
-enum { STATES_MOST = 64, OLD = 9, NEW = 14 };
+enum { OLD = 9, NEW = 14 };
 
 static const struct {
     const char *name;
@@ -14,31 +14,6 @@ static const struct {
     {"raw, separate", HOLDALL_CODEC_NONE, 1, HOLDALL_SUM_CRC32}, {"bare, separate", HOLDALL_CODEC_NONE, 1, HOLDALL_SUM_NONE},
 };
 enum { FORMS = sizeof forms / sizeof forms[0] };
-
-/* What the storage was before each call of a commit, and after the last. */
-static folder states[STATES_MOST];
-static int n_states;
-
-static void take_state(folder *f, operation o)
-{
-    (void)o;
-    CHECK(n_states < STATES_MOST);
-    folder_clear(&states[n_states]);
-    folder_copy(&states[n_states++], f);
-}
-
-/* The film: states[0] up to call `first`, states[middle] up to call `second`, then the last one. */
-static int middle;
-static long first, second;
-
-static void show_state(folder *f, operation o)
-{
-    (void)o;
-    if (f->all_calls != first && f->all_calls != second)
-        return;
-    folder_clear(f);
-    folder_copy(f, &states[f->all_calls == first ? middle : n_states - 1]);
-}
 
 static void write_film(int form, holdall_mode mode)
 {
@@ -113,7 +88,6 @@ int main(void)
                             open_and_read(form, modes[m], cached);
                         }
             }
-    for (int k = 0; k < STATES_MOST; k++)
-        folder_clear(&states[k]);
+    clear_states();
     return 0;
 }

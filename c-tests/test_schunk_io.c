@@ -1,5 +1,6 @@
 /* Superchunks in storage of the caller's: memory, functions, functions that fail at each of their calls, readers
  * that open at every moment of a commit. */
+#include "film.h"
 #include "schunk.h"
 
 enum { CHUNK = 800, OLD = 9 * CHUNK + 80, MORE = 4 * CHUNK };
@@ -351,28 +352,6 @@ static void a_reader_whose_storage_fails(void)
 
 /* ---- moments of a commit --------------------------------------------------------------------------*/
 
-enum { STATES_MOST = 64 };
-static folder states[STATES_MOST];
-static int n_states, middle;
-static long first, second;
-
-static void take_state(folder *f, operation o)
-{
-    (void)o;
-    CHECK(n_states < STATES_MOST);
-    folder_clear(&states[n_states]);
-    folder_copy(&states[n_states++], f);
-}
-
-static void show_state(folder *f, operation o)
-{
-    (void)o;
-    if (f->all_calls != first && f->all_calls != second)
-        return;
-    folder_clear(f);
-    folder_copy(f, &states[f->all_calls == first ? middle : n_states - 1]);
-}
-
 /* Opens and reads while the storage becomes what it was at some moment of the commit, and then what it is after it. */
 static long open_and_read(int kind)
 {
@@ -423,8 +402,7 @@ static void a_reader_at_any_moment_of_a_commit(void)
                     open_and_read(kind);
                 }
     }
-    for (int k = 0; k < STATES_MOST; k++)
-        folder_clear(&states[k]);
+    clear_states();
 }
 
 int main(void)

@@ -103,6 +103,19 @@ static void a_folder_is_an_array(void)
     GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_open(dataset("bcolz/bcolz121_object/obj"), HOLDALL_APPEND, NULL, &a, &err));
     GIVES(HOLDALL_E_TYPE, holdall_array_open(dataset("bcolz/bcolz121_table/t_attrs"), HOLDALL_APPEND, NULL, &a, &err));
     GIVES(HOLDALL_E_ARGUMENT, holdall_table_open(NULL, HOLDALL_READ, NULL, &t, &err));
+    GIVES(HOLDALL_E_TYPE, holdall_table_open(dataset("bcolz/bcolz121_chunks/leftover"), HOLDALL_APPEND, NULL, &t, &err));
+    GIVES(HOLDALL_E_UNSUPPORTED, holdall_table_open(dataset("rfc/dataset/nested"), HOLDALL_APPEND, NULL, &t, &err));
+    /* a table with objects */
+    char command[2 * PATH_MAX + 256];
+    const char *made = in_tmp("objects");
+    snprintf(command, sizeof command, "mkdir '%s' && cp -r '%s' '%s/o' && echo '{\"names\": [\"o\"]}' > '%s/__rootdirs__'", made,
+             dataset("bcolz/bcolz121_object/obj"), made, made);
+    CHECK(system(command) == 0);
+    OK(holdall_table_open(made, HOLDALL_READ, NULL, &t, &err));
+    EQUAL(holdall_table_rows(t), 5);
+    holdall_table_close(t);
+    GIVES(HOLDALL_E_UNSUPPORTED, holdall_table_open(made, HOLDALL_APPEND, NULL, &t, &err));
+    CHECK(says("\"o\""));
     GIVES(HOLDALL_E_FORMAT, holdall_array_open(in_tmp("d"), HOLDALL_READ, NULL, &a, &err));
     GIVES(HOLDALL_E_UNSUPPORTED, holdall_repair(dataset("bcolz/bcolz121_chunks/leftover"), NULL, NULL, NULL, &err));
 }
@@ -305,6 +318,11 @@ static void change(holdall_array *a, holdall_io *io)
     OK(holdall_array_write(a, SHAPE(0, 0), SHAPE(1, 1), NULL, (int32_t[]){-5}, NULL, 4, &err));
     OK(holdall_array_attr_set(a, "unit", "\"mm\"", 4, &err));
     GIVES(HOLDALL_E_ARGUMENT, holdall_array_attr_set(a, "unit", "mm", 2, &err));
+    uint32_t attrs = holdall_array_attrs(a);
+    OK(holdall_array_attr_set(a, "gone", "1", 1, &err));
+    OK(holdall_array_attr_set(a, "gone", NULL, 0, &err));
+    OK(holdall_array_attr_set(a, "never", NULL, 0, &err));
+    CHECK(holdall_array_attrs(a) == attrs);
     GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_resize(a, SHAPE(1500, 3), &err));
     holdall_array *reader;
     if (io == NULL)

@@ -86,6 +86,9 @@
 extern "C" {
 #endif
 
+/* Of Arrow's C stream interface; its structures are declared where programs use them. */
+struct ArrowArrayStream;
+
 /* ---- failures ------------------------------------------------------------------*/
 
 /* Done. */
@@ -193,9 +196,15 @@ typedef struct holdall_error {
 #define HOLDALL_OPT_CHECKSUM 13
 /* Bytes: a zstd dictionary, trained or any content. What was written with one is read with the same. */
 #define HOLDALL_OPT_DICTIONARY 14
-/* bcolz: rows that the dataset is going to have, about, by which the length of its chunks is chosen. Default: those that it
+/* Bytes, for a dataset: those of an item, or of a row, which are where nothing is written: what it is created with and what
+ * it grows by (bcolz and BLZ: `dflt`). Default: zeros. See holdall_array_fill_set(). */
+#define HOLDALL_OPT_FILL 15
+/* Datasets: rows that one is going to have, about, by which the length of its chunks is chosen. Default: those that it
  * is created with. */
 #define HOLDALL_OPT_EXPECTED_ROWS 16
+/* HOLDALL_FORMAT_BLZ_PAPER: chunks of a superchunk, each of which is a file, 1 to 1,048,576. A commit writes each one anew
+ * in which something has changed, through memory. Default: 16 to 64 MiB of content, by HOLDALL_OPT_EXPECTED_ROWS. */
+#define HOLDALL_OPT_SUPERCHUNK_CHUNKS 18
 /* Bloscpack: 1 (default) = with a table of where the chunks are; 0: without, each is found behind the one before. */
 #define HOLDALL_OPT_OFFSETS 19
 /* Bloscpack: entries of that table (8 bytes each) kept free for appends in place. Default: 10 for each chunk, 50 at
@@ -215,6 +224,10 @@ typedef struct holdall_error {
 #define HOLDALL_OPT_BAG_LIMITS_CACHE 24
 /* HOLDALL_BAG_SHARDS_CONCATENATED (default) or _INTERLEAVED: how several files make one sequence. */
 #define HOLDALL_OPT_BAG_SHARDS 25
+/* Tables: 0 (default) columns of S, which NumPy calls bytes, go to Arrow as utf8, as which most are meant; 1 as binary. */
+#define HOLDALL_OPT_ARROW_BINARY 27
+/* Tables: 0 (default) NaN goes to Arrow as it is, and spoils a sum as it does elsewhere; 1 as null, which queries leave out. */
+#define HOLDALL_OPT_ARROW_NULLS 28
 /* Files are read: one that is cut short under us is an error. */
 #define HOLDALL_IO_READ 0
 /* Files are mapped into memory: faster for small records; a file that is cut short while it is open, by another
@@ -1067,7 +1080,8 @@ holdall_status holdall_array_copy(const holdall_array *array,
                                   const holdall_options *options,
                                   holdall_error *err);
 
-/* Gives the array another shape, of ndim values, from the next commit on: what is beyond goes, what is new is zeros. What
+/* Gives the array another shape, of ndim values, from the next commit on: what is beyond goes, what is new is zeros, or what
+ * holdall_array_fill() gives. What
  * holdall_array_insert() says of its costs holds for each dimension that differs; zeros for any but the slowest take as
  * much memory as they are. On failure it may have a shape on the way, with no commit of it. */
 HOLDALL_API
@@ -1091,6 +1105,17 @@ holdall_status holdall_array_fill(const holdall_array *array,
                                   const void **value,
                                   size_t *n,
                                   holdall_error *err);
+
+/* Sets that value, from the next commit on: what is there stays, and what the array grows by is this. src: `size` bytes,
+ * those of an item, or of a row; 0: zeros. What a structure has between its fields, and the bits of what is no number, do
+ * not come back. HOLDALL_E_UNSUPPORTED: arrays in Bloscpack files have none; long doubles and imaginary parts, which those
+ * files cannot tell of. HOLDALL_E_ARGUMENT: another size, or characters that are none. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_array_fill_set(holdall_array *array,
+                                      const void *src,
+                                      size_t size,
+                                      holdall_error *err);
 
 /* An item of an array of Python's objects (dtype "object" or "O", one dimension, itemsize 0): its bytes as Python
  * has pickled them, which nothing here looks into. Whoever unpickles them runs what their writer wanted to be run. dst NULL
@@ -1124,7 +1149,8 @@ holdall_status holdall_array_attr_get(const holdall_array *array,
                                       holdall_error *err);
 
 /* Sets a named value, from the next commit on. Bloscpack: "" alone, which cannot be removed: JSON of an object in which
- * dtype, shape, order and container stay what they are; anything may stand beside them. Folders: any name, any JSON. */
+ * dtype, shape, order and container stay what they are; anything may stand beside them. Folders: any name, any JSON;
+ * value NULL removes it, if it is there. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_array_attr_set(holdall_array *array,
@@ -1146,8 +1172,8 @@ typedef struct holdall_table holdall_table;
  * A table is as long as its shortest column; see holdall_table_column_rows(). What a longer one has beyond that goes with the
  * next commit.
  * HOLDALL_E_TYPE: it is an array, or a file. HOLDALL_E_MISSING, HOLDALL_E_FORMAT: a column is not there, or broken, and the
- * words name it; names of columns that lead out of the folder. HOLDALL_E_UNSUPPORTED: it is to be changed, and a column is
- * one that can be read only: objects of Python's, or stored as the papers have it. */
+ * words name it; names of columns that lead out of the folder. HOLDALL_E_UNSUPPORTED: it is to be changed, and can be read
+ * only: a column holds objects of Python's, or the columns are the fields of one array. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_table_open(const char *path,
@@ -1168,8 +1194,8 @@ holdall_status holdall_table_open_io(holdall_io *io,
 
 /* Creates a table without rows, of `columns` columns, 1 or more, with these names and dtypes, in this order. With HOLDALL_NEW
  * nothing may be there, with HOLDALL_REPLACE the table that is there is replaced by the first commit, until which nobody
- * else sees anything of the new one. Format: HOLDALL_FORMAT_BCOLZ, a folder that bcolz and BLZ read and append to, with the
- * limits that holdall_array_create() tells of.
+ * else sees anything of the new one. Format: HOLDALL_FORMAT_BCOLZ, a folder that bcolz and BLZ read and append to, or
+ * HOLDALL_FORMAT_BLZ, as BLZ has it, with the limits that holdall_array_create() tells of.
  * names: UTF-8, each also that of the column's folder, so that it holds no slash, is not "", ".", ".." or a name of the
  * table's own files, and no other one's. dtypes: as NumPy spells them, see holdall_array_create(); one that is an array of
  * items, "('<f4', (3,))", makes a column whose rows have that shape.
@@ -1525,6 +1551,72 @@ holdall_status holdall_bag_writer_commit(holdall_bag_writer *writer,
 
 /* Closes a writer; NULL is fine. What was not committed is gone, as after a crash. */
 HOLDALL_API void holdall_bag_writer_close(holdall_bag_writer *writer);
+
+/* ---- Arrow: tables and bags for query engines, and back ------------------------*/
+
+/* Rows of a table as an Arrow stream (https://arrow.apache.org/docs/format/CStreamInterface.html): record batches with a
+ * field for each column, for DuckDB, Polars, pyarrow and what else reads such streams. `first` and `rows` say which rows,
+ * `batch_rows` how many a batch has (fewer where text would pass 2 GiB); 0: as many as suit, about 16 MB, in whole chunks of
+ * the first column. No more than one batch is in memory. The stream is a handle of its own: it may be read on any thread, one
+ * at a time, lives on when the table is closed, and its memory belongs to who takes the batches. It sees the rows that
+ * the table has now. As long as a stream is not released its table cannot be changed: HOLDALL_E_STATE.
+ * 
+ * Types: bool, int, uint, and float of 2, 4 and 8 bytes are Arrow's, complex numbers lists of two floats. S becomes utf8
+ * without the zeros at its end; a value that is no UTF-8 is an error (EINVAL) that names column and row; with
+ * HOLDALL_OPT_ARROW_BINARY, when the table was opened, all S are binary instead. U becomes utf8; V, and floats of other
+ * lengths, fixed_size_binary; objects binary, as Python has pickled them. datetime64 is timestamp without a zone in s, ms, us
+ * or ns, that of h and m in s, and date32 where its unit is D, W, M or Y (its first day); timedelta64 is duration, of D, W,
+ * h and m in s, and month intervals where its unit is Y or M. Multiples of units, and ps, fs and as in ns, are the same time
+ * or an error that names the row; without a unit they are int64. NaT is null, and with HOLDALL_OPT_ARROW_NULLS NaN is, too;
+ * nothing else is. Structures
+ * are struct; rows of several items fixed_size_list, one in the other. Numbers have the byte order of the machine. The
+ * field's metadata has "holdall.dtype", the dtype of the column.
+ * Numbers of the machine's byte order are read straight to the batch's memory.
+ * 
+ * HOLDALL_E_RANGE: there are fewer rows. HOLDALL_E_UNSUPPORTED: a column that Arrow cannot have. Its own functions return a
+ * number of errno's, and get_last_error() what holdall_error has: column, row, and why. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_table_to_arrow(const holdall_table *table,
+                                      uint64_t first,
+                                      uint64_t rows,
+                                      uint64_t batch_rows,
+                                      struct ArrowArrayStream *out,
+                                      holdall_error *err);
+
+/* Puts the rows of an Arrow stream behind the last, from the next commit on: what pyarrow, Polars or DuckDB exported. The
+ * stream is taken over in every case, and released when it is read: out of it go batches of any size, one at a time.
+ * The fields of the stream are the columns of the table, by their names, in any order, all of them and no other.
+ * 
+ * Every value arrives as it is, or the call fails; nothing is rounded or cut. Whole numbers of any length become whole
+ * numbers, or floats, that have them; floats of the same length or a longer one; bool bool. Utf8 and binary (with offsets of
+ * 32 or 64 bits, or views) become S where it is long enough and there is no zero at their end, and utf8 U; fixed_size_binary S
+ * (zeros at its end are its filling) and V; binary of just the right length V. Dates and timestamps without a zone, or of
+ * UTC, become datetime64, and durations and month intervals timedelta64, in any unit in which they are whole numbers.
+ * fixed_size_list of floats become complex numbers, and fixed_size_list rows of several items; struct structures.
+ * Dictionaries are decoded. Nulls become NaN or NaT; for other types they are errors.
+ * 
+ * On failure nothing was appended: all batches or none. HOLDALL_E_TYPE: columns that do not fit, or a value that its column
+ * does not have; the words name column and row (err->position), as the stream counts them. HOLDALL_E_ARGUMENT: an array that
+ * contradicts itself (offsets, lengths, counts, missing buffers). HOLDALL_E_CALLBACK: the stream failed, the words are its own. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_table_append_arrow(holdall_table *table,
+                                          struct ArrowArrayStream *stream,
+                                          holdall_error *err);
+
+/* Records of a bag as an Arrow stream, as holdall_table_to_arrow() has it: batches with one field, "record", binary. `n`
+ * records from `first` on, `batch` in each batch (fewer where they would pass 2 GiB); 0: as many as suit, about 16 MB.
+ * A record that is damaged ends the stream with an error that names it, and is null with HOLDALL_OPT_SKIP_DAMAGED.
+ * HOLDALL_E_RANGE: there are fewer records. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_bag_to_arrow(const holdall_bag *bag,
+                                    uint64_t first,
+                                    uint64_t n,
+                                    uint64_t batch,
+                                    struct ArrowArrayStream *out,
+                                    holdall_error *err);
 
 #ifdef __cplusplus
 } /* extern "C" */

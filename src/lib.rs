@@ -6,6 +6,7 @@
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
 pub mod array;
+pub mod arrow;
 pub mod bag;
 pub mod blosc;
 #[allow(unsafe_code)]
@@ -16,6 +17,7 @@ pub mod error;
 pub mod identify;
 pub mod io;
 pub mod json;
+pub mod lately;
 #[allow(unsafe_code)]
 pub mod memory;
 pub mod options;

@@ -42,8 +42,12 @@ pub enum Opt {
     Checksum = 13,
     /// A zstd dictionary.
     Dictionary = 14,
+    /// The item, or the row, that is where nothing was written.
+    Fill = 15,
     /// Rows that a dataset is going to have, about.
     ExpectedRows = 16,
+    /// The papers' datasets: chunks of a superchunk.
+    SuperchunkChunks = 18,
     /// Bloscpack: 1 with an offsets section, 0 without.
     Offsets = 19,
     /// Bloscpack: offsets kept free for appends.
@@ -58,6 +62,10 @@ pub enum Opt {
     BagLimitsCache = 24,
     /// 0 shards one after the other, 1 interleaved.
     BagShards = 25,
+    /// 0 bytes go to Arrow as text, 1 as binary.
+    ArrowBinary = 27,
+    /// 0 NaN goes to Arrow as it is, 1 as null.
+    ArrowNulls = 28,
 }
 
 const ALL: &[(Opt, &str, i64, i64)] = &[
@@ -75,7 +83,9 @@ const ALL: &[(Opt, &str, i64, i64)] = &[
     (Opt::BlockBytes, "HOLDALL_OPT_BLOCK_BYTES", 1, MOST_CHUNK),
     (Opt::Checksum, "HOLDALL_OPT_CHECKSUM", 0, 9),
     (Opt::Dictionary, "HOLDALL_OPT_DICTIONARY", 0, 0),
+    (Opt::Fill, "HOLDALL_OPT_FILL", 0, 0),
     (Opt::ExpectedRows, "HOLDALL_OPT_EXPECTED_ROWS", 0, i64::MAX),
+    (Opt::SuperchunkChunks, "HOLDALL_OPT_SUPERCHUNK_CHUNKS", 1, 1 << 20),
     (Opt::Offsets, "HOLDALL_OPT_OFFSETS", 0, 1),
     (Opt::SpareChunks, "HOLDALL_OPT_SPARE_CHUNKS", 0, 1 << 40),
     (Opt::SpareBytes, "HOLDALL_OPT_SPARE_BYTES", 0, 1 << 30),
@@ -83,6 +93,8 @@ const ALL: &[(Opt, &str, i64, i64)] = &[
     (Opt::BagLimits, "HOLDALL_OPT_BAG_LIMITS", 0, 1),
     (Opt::BagLimitsCache, "HOLDALL_OPT_BAG_LIMITS_CACHE", 0, 1),
     (Opt::BagShards, "HOLDALL_OPT_BAG_SHARDS", 0, 1),
+    (Opt::ArrowBinary, "HOLDALL_OPT_ARROW_BINARY", 0, 1),
+    (Opt::ArrowNulls, "HOLDALL_OPT_ARROW_NULLS", 0, 1),
 ];
 
 /// The most that a chunk can hold, a little less than the 2 GiB of its header's fields.
@@ -99,7 +111,7 @@ impl Opt {
     }
 
     fn takes_bytes(self) -> bool {
-        matches!(self, Opt::Dictionary | Opt::Filters)
+        matches!(self, Opt::Dictionary | Opt::Fill | Opt::Filters)
     }
 
     /// Its name in C.
@@ -164,6 +176,11 @@ impl Options {
     /// The value, or its default.
     pub fn get(&self, opt: Opt, default: i64) -> i64 {
         self.values.get(&opt).copied().unwrap_or(default)
+    }
+
+    /// Takes a value out: for what is below it means nothing.
+    pub fn take(&mut self, opt: Opt) -> Option<i64> {
+        self.values.remove(&opt)
     }
 
     /// The value, if it was set.

@@ -13,6 +13,7 @@ const PARTS: &[(&str, &str)] = &[
     ("array", "arrays: items of one type in a grid (Bloscpack, bcolz, BLZ)"),
     ("table", "tables: named columns of one length (bcolz, BLZ)"),
     ("bag", "bags: records of any length (Bagz)"),
+    ("arrow", "Arrow: tables and bags for query engines, and back"),
 ];
 
 fn part(root: &Path, module: &str) -> String {
@@ -30,6 +31,7 @@ fn part(root: &Path, module: &str) -> String {
     c.function.must_use = Some("HOLDALL_USE".into());
     // no function of their own part uses these
     c.export.include = ["holdall_error", "holdall_status", "holdall_mode"].map(String::from).into();
+    c.export.rename.insert("ArrowArrayStream".into(), "struct ArrowArrayStream".into());
     let mut out = Vec::new();
     let source = root.join(format!("src/capi/{module}.rs"));
     cbindgen::Builder::new().with_config(c).with_src(source).generate().unwrap().write(&mut out);

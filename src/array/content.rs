@@ -1,4 +1,4 @@
-//! The content of an array: the bytes of its store, then zeros that nobody has put into it yet.
+//! The content of an array: the bytes of its store, then zeros, or its fill value, that nobody has put into it yet.
 //!
 //! An array that was made large, or made larger, costs nothing until it is written: who fills it from its
 //! beginning to its end never makes those zeros into chunks. And here the bytes of a selection go to and from a
@@ -6,7 +6,7 @@
 #![forbid(unsafe_code)]
 
 use super::selection::{Cover, Plan};
-use super::store::Store;
+use super::store::{Store, repeat};
 use crate::error::{Error, Result, fail};
 use crate::superchunk::bloscpack::Splice;
 use crate::{memory, parallel};
@@ -19,8 +19,8 @@ const WORTH: u64 = 256 << 10;
 const KEPT: usize = 8 << 20;
 /// Content that is decoded at once where it cannot go straight to its place.
 const BATCH: usize = 16 << 20;
-/// What is put in where there is nothing yet.
-static ZEROS: [u8; 1 << 10] = [0; 1 << 10];
+/// What is put in at once where there is nothing yet.
+const BLANK: u64 = 64 << 10;
 
 /// See the top of the file.
 pub struct Content {
@@ -58,6 +58,11 @@ impl Content {
         }
     }
 
+    /// Bytes that its file may make a call allocate.
+    pub fn memory_limit(&self) -> u64 {
+        self.memory_limit
+    }
+
     /// Bytes.
     pub fn nbytes(&self) -> u64 {
         self.len
@@ -76,7 +81,9 @@ impl Content {
         self.check(at, dst.len())?;
         let there = self.file.nbytes().saturating_sub(at).min(dst.len() as u64) as usize;
         let (stored, zeros) = dst.split_at_mut_checked(there).unwrap_or_default();
-        zeros.fill(0);
+        if !zeros.is_empty() {
+            repeat(self.file.fill()?, at + there as u64, zeros);
+        }
         let lost = self.short && !zeros.is_empty();
         if stored.is_empty() { Ok(lost) } else { Ok(self.file.read(at, stored)? | lost) }
     }
@@ -100,7 +107,7 @@ impl Content {
         }
     }
 
-    /// Cuts it, or lets it grow by zeros.
+    /// Cuts it, or lets it grow by zeros, or its fill value.
     pub fn set_len(&mut self, len: u64) -> Result<()> {
         // refuses a handle that reads
         self.file.append(&[])?;
@@ -145,8 +152,12 @@ impl Content {
     }
 
     fn fill(&mut self, to: u64) -> Result<()> {
+        let missing = to.saturating_sub(self.file.nbytes());
+        let mut blank = memory::zeroed(missing.min(BLANK) as usize)?;
         while let Some(n) = to.checked_sub(self.file.nbytes()).filter(|n| *n > 0) {
-            self.file.append(ZEROS.get(..n as usize).unwrap_or(&ZEROS))?;
+            let part = blank.get_mut(..n.min(BLANK) as usize).unwrap_or_default();
+            repeat(self.file.fill()?, self.file.nbytes(), part);
+            self.file.append(part)?;
         }
         Ok(())
     }

@@ -186,6 +186,11 @@ impl Array {
         self.content.file.cbytes()
     }
 
+    /// Bytes that its file may make a call allocate.
+    pub fn memory_limit(&self) -> u64 {
+        self.content.memory_limit()
+    }
+
     /// What holds it.
     pub fn store(&self) -> &dyn Store {
         &*self.content.file
@@ -215,6 +220,17 @@ impl Array {
     /// Sets a named value of what is no Bloscpack file.
     pub fn attr_set(&mut self, name: &str, json: &[u8]) -> Result<()> {
         self.content.file.attr_set(name, json)
+    }
+
+    /// Removes a named value, if it is there.
+    pub fn attr_remove(&mut self, name: &str) -> Result<()> {
+        self.content.file.attr_remove(name)
+    }
+
+    /// Sets what is where nothing was written, from now on: what has come by growing stays what it was.
+    pub fn fill_set(&mut self, value: &[u8]) -> Result<()> {
+        self.content.settle()?;
+        self.content.file.fill_set(value)
     }
 
     // ---- reading and writing
@@ -272,7 +288,7 @@ impl Array {
         slowest(&self.meta)
     }
 
-    /// Gives it another shape: what is beyond goes, what is new is zeros. On failure its shape may be one on the way.
+    /// Gives it another shape: what is beyond goes, what is new is zeros, or its fill value. On failure its shape may be one on the way.
     pub fn resize(&mut self, shape: &[u64]) -> Result<()> {
         let have = self.meta.shape.clone();
         if shape.len() != have.len() {
@@ -294,7 +310,7 @@ impl Array {
         slowest.and_then(|axis| shape.get(axis)).map_or(Ok(()), |new| self.set_slowest(*new))
     }
 
-    /// Cuts it along the slowest dimension, or lets it grow by zeros.
+    /// Cuts it along the slowest dimension, or lets it grow by its fill value.
     fn set_slowest(&mut self, new: u64) -> Result<()> {
         let mut shape = self.meta.shape.clone();
         if let Some(n) = self.slowest().and_then(|axis| shape.get_mut(axis)) {
@@ -419,6 +435,12 @@ impl Array {
             self.shape_changed = false;
         }
         Ok(())
+    }
+}
+
+impl AsRef<Array> for Array {
+    fn as_ref(&self) -> &Array {
+        self
     }
 }
 

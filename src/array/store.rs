@@ -52,6 +52,10 @@ pub trait Store: Any + Send + Sync {
     fn fill(&self) -> Result<Option<&[u8]>> {
         Ok(None)
     }
+    /// Sets it, for what comes from now on; no bytes: zeros.
+    fn fill_set(&mut self, _value: &[u8]) -> Result<()> {
+        Err(fail!(Unsupported, "{}: it has no fill value, new items are zeros", self.name()))
+    }
     /// Are its items objects of Python's, of any length, so that there is no run of bytes?
     fn has_objects(&self) -> bool {
         false
@@ -89,14 +93,48 @@ pub trait Store: Any + Send + Sync {
     fn attr_set(&mut self, _name: &str, _value: &[u8]) -> Result<()> {
         Err(read_only(self.name()))
     }
+    /// Removes one, if it is there.
+    fn attr_remove(&mut self, _name: &str) -> Result<()> {
+        Err(read_only(self.name()))
+    }
     /// Makes all changes durable and visible.
     fn commit(&mut self) -> Result<()> {
         Err(read_only(self.name()))
     }
 }
 
+/// Puts a fill value, again and again, where content is missing that begins at `at`.
+pub fn repeat(value: Option<&[u8]>, at: u64, dst: &mut [u8]) {
+    let Some(value) = value.filter(|v| !v.is_empty()) else { return dst.fill(0) };
+    let (behind, before) = value.split_at_checked((at % value.len() as u64) as usize).unwrap_or_default();
+    let (mut done, all) = (0, dst.len());
+    for part in [before, behind] {
+        let n = part.len().min(all - done);
+        dst.iter_mut().skip(done).zip(part).for_each(|(to, from)| *to = *from);
+        done += n;
+    }
+    // what is there is a whole value, or all
+    while done > 0 && done < all {
+        let n = done.min(all - done);
+        let (from, to) = dst.split_at_mut_checked(done).unwrap_or_default();
+        to.iter_mut().zip(from.iter()).take(n).for_each(|(to, from)| *to = *from);
+        done += n;
+    }
+}
+
 fn read_only(name: &str) -> Error {
     fail!(State, "{name}: it was opened to be read")
+}
+
+#[cfg(test)]
+#[test]
+fn a_value_is_repeated_from_anywhere() {
+    for (value, at, n) in [(&[1, 2, 3][..], 0, 10), (&[1, 2, 3], 7, 2), (&[1, 2, 3], 8, 100), (&[7], 5, 3), (&[1, 2, 3, 4], 2, 0)] {
+        let mut dst = vec![0xee; n];
+        repeat(Some(value), at, &mut dst);
+        let want = value.iter().cycle().skip(at as usize).take(n);
+        assert!(dst.iter().eq(want), "{value:?} {at} {n}: {dst:?}");
+    }
 }
 
 /// Its metadata are the one named value, named "".
@@ -163,6 +201,9 @@ impl Store for Bloscpack {
             "" => self.meta_set(Some(value)),
             _ => Err(fail!(Unsupported, "Bloscpack files have one value, named \"\"")),
         }
+    }
+    fn attr_remove(&mut self, name: &str) -> Result<()> {
+        Err(fail!(Unsupported, "{}: the metadata {name:?} of an array cannot be removed", self.name()))
     }
     fn commit(&mut self) -> Result<()> {
         self.commit()

@@ -252,6 +252,19 @@ impl Bag {
         self.range_with(first, n, self.rules())
     }
 
+    /// Records from `first` on: `n` of them, or fewer, one at least, where they would take more memory than this.
+    pub fn read_some(&self, first: u64, n: u64, bytes: u64) -> Result<Records> {
+        let (rules, mut many) = (self.rules(), n);
+        loop {
+            // only a record alone may take all that the caller allows
+            let memory_limit = if many > 1 { rules.memory_limit.min(bytes) } else { rules.memory_limit };
+            match self.range_with(first, many, Rules { memory_limit, ..rules }) {
+                Err(e) if many > 1 && matches!(e.status, Status::Limit | Status::Memory) => many = (many / 8).max(1),
+                read => return read,
+            }
+        }
+    }
+
     fn range_with(&self, first: u64, n: u64, rules: Rules<'_>) -> Result<Records> {
         if first.checked_add(n).is_none_or(|end| end > self.size) {
             return Err(fail!(Range, "records {first} and {n} from there on: there are {}", self.size).at(first));

@@ -29,6 +29,16 @@ const LONG: usize = 9;
 /// Decompresses the stream `src` into `dst` and gives the number of bytes, or nothing where the stream is
 /// damaged or does not fit. Bytes of `dst` behind that number may have changed.
 pub fn decompress(src: &[u8], dst: &mut [u8]) -> Option<usize> {
+    decompress_until::<false>(src, dst, 0)
+}
+
+/// As [`decompress`], and ends where `wanted` bytes are there, with the instruction that brings the last of them.
+pub fn decompress_some(src: &[u8], dst: &mut [u8], wanted: usize) -> Option<usize> {
+    decompress_until::<true>(src, dst, wanted)
+}
+
+#[inline(always)]
+fn decompress_until<const SOME: bool>(src: &[u8], dst: &mut [u8], wanted: usize) -> Option<usize> {
     let (&first, mut input) = src.split_first()?;
     let mut control = usize::from(first & (MARK - 1));
     let mut at = 0;
@@ -46,7 +56,10 @@ pub fn decompress(src: &[u8], dst: &mut [u8]) -> Option<usize> {
             input = rest;
             at = repeat(dst, at, distance, length)?;
         }
-        (input, at) = decompress_inner(input, dst, at)?;
+        (input, at) = decompress_inner::<SOME>(input, dst, at, wanted)?;
+        if SOME && at >= wanted {
+            return Some(at);
+        }
         let (&next, rest) = input.split_first()?;
         (control, input) = (usize::from(next), rest);
     }
@@ -55,8 +68,11 @@ pub fn decompress(src: &[u8], dst: &mut [u8]) -> Option<usize> {
 /// All instructions with so much input behind them and room before them that literals are copied `RUN` at a time.
 /// Gives what is left of the input, and the place in `dst`.
 #[inline(always)]
-fn decompress_inner<'a>(mut input: &'a [u8], dst: &mut [u8], mut at: usize) -> Option<(&'a [u8], usize)> {
+fn decompress_inner<'a, const SOME: bool>(mut input: &'a [u8], dst: &mut [u8], mut at: usize, wanted: usize) -> Option<(&'a [u8], usize)> {
     while let Some([control, literals @ .., _]) = input.first_chunk::<{ RUN + 2 }>() {
+        if SOME && at >= wanted {
+            break;
+        }
         let control = usize::from(*control);
         if control < RUN {
             let Some(room) = dst.get_mut(at..)?.first_chunk_mut() else { break };
@@ -98,7 +114,7 @@ fn match_code(control: usize, mut input: &[u8]) -> Option<(usize, usize, &[u8])>
 
 /// Writes `length` bytes at `at`, each the one `distance` before it, and gives the place behind them.
 #[inline(always)]
-fn repeat(dst: &mut [u8], mut at: usize, distance: usize, length: usize) -> Option<usize> {
+pub(super) fn repeat(dst: &mut [u8], mut at: usize, distance: usize, length: usize) -> Option<usize> {
     let mut from = at.checked_sub(distance)?;
     let end = at.checked_add(length)?;
     if length > 32 || end + 8 > dst.len() {

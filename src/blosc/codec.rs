@@ -3,7 +3,7 @@
 //! The calls into LZ4's C library are the only unsafe code: it has no safe wrapper that writes into a
 //! slice without asking for the memory of a frame.
 
-use super::{Codec, blosclz, room};
+use super::{Codec, blosclz, lz4, room};
 use crate::error::{Result, fail};
 use libdeflater::{CompressionLvl, Compressor, Decompressor};
 use lz4_sys::{c_char, c_int};
@@ -106,6 +106,27 @@ impl Decoders {
             }
         };
         Ok(n == Some(dst.len()))
+    }
+
+    /// Fills at least the first `wanted` bytes of `dst`, which has room for all that the stream holds; `src` may end where
+    /// no more is needed for them: see [`needed`]. False where the stream is damaged.
+    pub fn decode_some(&mut self, codec: Codec, src: &[u8], dst: &mut [u8], wanted: usize) -> Result<bool> {
+        let n = match codec {
+            _ if wanted >= dst.len() => return self.decode(codec, None, src, dst),
+            Codec::BloscLz => blosclz::decompress_some(src, dst, wanted),
+            Codec::Lz4 | Codec::Lz4Hc => lz4::decompress_some(src, dst, wanted),
+            _ => return self.decode(codec, None, src, dst),
+        };
+        Ok(n.is_some_and(|n| n >= wanted))
+    }
+}
+
+/// How many bytes of a stream of `len` bytes are enough for the first `wanted` of its `all` bytes of content.
+pub fn needed(codec: Codec, len: usize, wanted: usize, all: usize) -> usize {
+    match codec {
+        // never more bytes of codes than of content, but for those that say how long a run is, which may go far beyond
+        Codec::BloscLz | Codec::Lz4 | Codec::Lz4Hc if wanted < all => len.min(wanted.saturating_mul(2).saturating_add(all / 255 + 64)),
+        _ => len,
     }
 }
 

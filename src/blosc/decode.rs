@@ -11,13 +11,14 @@ use super::{Codec, Content, Filter, Header, filter, room, trim};
 use crate::error::{Error, Result, fail};
 use crate::parallel;
 use std::cell::RefCell;
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 /// What a thread must at least have to do before it is worth waking another.
 const WORTH: usize = 128 << 10;
 /// A stream may be this much longer than what it holds. No writer makes longer ones, and a codec could
 /// be kept busy for long with a long stream that holds next to nothing.
-const fn longest_stream(len: usize) -> usize {
+pub(super) const fn longest_stream(len: usize) -> usize {
     32 + len + len / 6
 }
 
@@ -154,9 +155,10 @@ impl<'c> Blocks<'c> {
                 let len = h.block_len(index);
                 let (piece, rest) = dst.split_at_mut(len.saturating_sub(from).min(dst.len()));
                 let stored = self.stored(index)?;
+                let own = |r: Range<usize>, f: &mut dyn FnMut(&[u8]) -> Result<()>| f(stored.get(r).ok_or_else(ends_early)?);
                 if piece.len() == len {
                     self.one.block(scratch, index, stored, first, piece)?;
-                } else {
+                } else if !self.one.part(scratch, index, from, piece, &own)? {
                     let mut whole = std::mem::take(&mut scratch.whole);
                     let result = room(&mut whole, len).and_then(|w| {
                         self.one.block(scratch, index, stored, first, w)?;
@@ -179,10 +181,10 @@ impl<'c> Blocks<'c> {
 
 /// What a thread keeps from block to block.
 #[derive(Default)]
-struct Scratch {
-    codecs: Decoders,
-    filtered: [Vec<u8>; 2],
-    whole: Vec<u8>,
+pub(super) struct Scratch {
+    pub(super) codecs: Decoders,
+    pub(super) filtered: [Vec<u8>; 2],
+    pub(super) whole: Vec<u8>,
     reference: Vec<u8>,
 }
 
@@ -190,9 +192,21 @@ thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::default();
 }
 
+/// Lends what this thread keeps to what may come back here.
+pub(super) fn with_scratch<R>(f: impl FnOnce(&mut Scratch) -> R) -> R {
+    let mut scratch = SCRATCH.take();
+    let result = f(&mut scratch);
+    SCRATCH.set(scratch);
+    result
+}
+
+pub(super) fn ends_early() -> Error {
+    fail!(Format, "the chunk ends within a block")
+}
+
 /// One filter, undone.
 #[derive(Clone, Copy)]
-enum Undo {
+pub(super) enum Undo {
     Shuffle(usize),
     Bitshuffle,
     Delta,
@@ -201,11 +215,11 @@ enum Undo {
 
 /// Decodes the blocks of one chunk, each from its own bytes.
 pub struct BlockDecoder {
-    header: Header,
-    codec: Codec,
-    dictionary: Option<Dictionary>,
+    pub(super) header: Header,
+    pub(super) codec: Codec,
+    pub(super) dictionary: Option<Dictionary>,
     /// In the order in which they are undone.
-    undo: [Option<Undo>; MOST],
+    pub(super) undo: [Option<Undo>; MOST],
 }
 
 impl BlockDecoder {

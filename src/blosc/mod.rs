@@ -13,13 +13,16 @@ mod decode;
 mod encode;
 pub mod filter;
 mod header;
+mod lz4;
 mod params;
+mod part;
 mod pipeline;
 
 pub use decode::{BlockDecoder, decode, decode_range};
 pub use encode::encode;
 pub use header::{Content, Header, sections};
 pub use params::{Params, Split, Target};
+pub use part::Stored;
 pub use pipeline::{Filter, Pipeline};
 
 use crate::error::Result;

@@ -11,6 +11,7 @@ use crate::array::selection::MAX_NDIM;
 use crate::dataset::create::{self, Kindred};
 use crate::dataset::open;
 use crate::error::{Result, fail};
+use crate::identify::Format;
 use std::ffi::{CString, OsStr, c_char, c_void};
 use std::sync::atomic::AtomicBool;
 
@@ -35,6 +36,12 @@ pub struct holdall_array {
     names: Vec<CString>,
 }
 handle!(holdall_array);
+
+impl AsRef<Array> for holdall_array {
+    fn as_ref(&self) -> &Array {
+        &self.inner
+    }
+}
 
 impl From<Array> for holdall_array {
     fn from(array: Array) -> holdall_array {
@@ -125,26 +132,29 @@ pub unsafe extern "C" fn holdall_array_open_io(
     guard(err, || give(out, || open::open_in(storage(io)?, mode_of(mode)?, &chosen(options)).map(array_handle)))
 }
 
-/// Is it to be a dataset?
-fn is_dataset(format: holdall_format, blocks: *const u64) -> Result<bool> {
-    if !matches!(format, HOLDALL_FORMAT_BLOSCPACK | HOLDALL_FORMAT_BCOLZ) {
-        let known = "HOLDALL_FORMAT_BLOSCPACK and HOLDALL_FORMAT_BCOLZ";
-        return Err(fail!(Unsupported, "format {format}: this version creates arrays as {known}"));
-    }
+/// What is to be created.
+fn format_of(format: holdall_format, blocks: *const u64) -> Result<Format> {
+    let found = match format {
+        HOLDALL_FORMAT_BLOSCPACK => Format::Bloscpack,
+        HOLDALL_FORMAT_BCOLZ => Format::Bcolz,
+        HOLDALL_FORMAT_BLZ => Format::Blz,
+        HOLDALL_FORMAT_BLZ_PAPER => Format::BlzPaper,
+        _ => return Err(fail!(Unsupported, "format {format}: this version creates arrays as HOLDALL_FORMAT_BLOSCPACK, _BCOLZ, _BLZ and _BLZ_PAPER")),
+    };
     if !blocks.is_null() {
         return Err(fail!(Unsupported, "blocks: HOLDALL_OPT_BLOCK_BYTES is in their place"));
     }
-    Ok(format == HOLDALL_FORMAT_BCOLZ)
+    Ok(found)
 }
 
 /// What holdall_array_create() is told of the grid.
-fn grid<'a>(dtype: *const c_char, ndim: u32, [shape, chunks]: [*const u64; 2]) -> Result<Kindred<'a>> {
+fn grid<'a>(dtype: *const c_char, ndim: u32, [shape, chunks]: [*const u64; 2], format: Format) -> Result<Kindred<'a>> {
     if ndim > HOLDALL_MAX_NDIM {
         return Err(fail!(Argument, "{ndim} dimensions: at most HOLDALL_MAX_NDIM, {HOLDALL_MAX_NDIM}"));
     }
     let dtype = string(dtype, "dtype")?.to_str().ok_or_else(|| fail!(Argument, "dtype is no UTF-8"))?;
     let chunks = if chunks.is_null() { None } else { Some(slice(chunks, ndim as usize, "chunks")?) };
-    Ok(Kindred { dtype, shape: slice(shape, ndim as usize, "shape")?, chunks })
+    Ok(Kindred { dtype, shape: slice(shape, ndim as usize, "shape")?, chunks, format })
 }
 
 /// Creates an array of zeros, in C order, which cost nothing before the commit. With HOLDALL_NEW nothing may be
@@ -176,9 +186,9 @@ pub unsafe extern "C" fn holdall_array_create(
 ) -> holdall_status {
     guard(err, || {
         give(out, || {
-            let (folder, new) = (is_dataset(format, blocks)?, grid(dtype, ndim, [shape, chunks])?);
+            let new = grid(dtype, ndim, [shape, chunks], format_of(format, blocks)?)?;
             let (path, mode, options) = (string(path, "path")?, mode_of(mode)?, chosen(options));
-            let array = if folder {
+            let array = if new.format != Format::Bloscpack {
                 create::create(path, mode, &new, &options)
             } else {
                 Array::create(path, mode, new.dtype, new.shape, new.chunks, &options)
@@ -206,10 +216,10 @@ pub unsafe extern "C" fn holdall_array_create_io(
 ) -> holdall_status {
     guard(err, || {
         give(out, || {
-            let (folder, new) = (is_dataset(format, blocks)?, grid(dtype, ndim, [shape, chunks])?);
+            let new = grid(dtype, ndim, [shape, chunks], format_of(format, blocks)?)?;
             let io = storage(io)?;
             let (mode, options) = (mode_of(mode)?, chosen(options));
-            if folder {
+            if new.format != Format::Bloscpack {
                 return create::create_in(io, mode, &new, &options).map(array_handle);
             }
             Array::create_in(io, OsStr::new(""), mode, new.dtype, new.shape, new.chunks, &options).map(array_handle)
@@ -474,14 +484,16 @@ pub unsafe extern "C" fn holdall_array_copy(
 ) -> holdall_status {
     guard_handle(borrow(array), err, |a| {
         let chosen_chunks = numbers(chunks, &a.inner, "chunks")?;
-        if is_dataset(format, blocks)? {
-            return create::copy(&a.inner, string(path, "path")?, mode_of(mode)?, chosen_chunks, &chosen(options)).map(or_skipped);
+        let to = format_of(format, blocks)?;
+        if to != Format::Bloscpack {
+            return create::copy(&a.inner, string(path, "path")?, mode_of(mode)?, to, chosen_chunks, &chosen(options)).map(or_skipped);
         }
         a.inner.copy(copy_to(path, mode, options)?, chosen_chunks).map(or_skipped)
     })
 }
 
-/// Gives the array another shape, of ndim values, from the next commit on: what is beyond goes, what is new is zeros. What
+/// Gives the array another shape, of ndim values, from the next commit on: what is beyond goes, what is new is zeros, or what
+/// holdall_array_fill() gives. What
 /// holdall_array_insert() says of its costs holds for each dimension that differs; zeros for any but the slowest take as
 /// much memory as they are. On failure it may have a shape on the way, with no commit of it.
 #[unsafe(no_mangle)]
@@ -509,6 +521,24 @@ pub unsafe extern "C" fn holdall_array_fill(
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_handle(borrow(array), err, |a| give_bytes(a.inner.store().fill()?, value, n))
+}
+
+/// Sets that value, from the next commit on: what is there stays, and what the array grows by is this. src: `size` bytes,
+/// those of an item, or of a row; 0: zeros. What a structure has between its fields, and the bits of what is no number, do
+/// not come back. HOLDALL_E_UNSUPPORTED: arrays in Bloscpack files have none; long doubles and imaginary parts, which those
+/// files cannot tell of. HOLDALL_E_ARGUMENT: another size, or characters that are none.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_array_fill_set(
+    array: *mut holdall_array,
+    src: *const c_void,
+    size: usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_handle_mut(borrow_mut(array), err, |a| {
+        a.inner.fill_set(slice(src.cast(), size, "src")?)?;
+        Ok(HOLDALL_OK)
+    })
 }
 
 /// An item of an array of Python's objects (dtype "object" or "O", one dimension, itemsize 0): its bytes as Python
@@ -566,7 +596,8 @@ pub(super) fn give_bytes(found: Option<&[u8]>, value: *mut *const c_void, n: *mu
 }
 
 /// Sets a named value, from the next commit on. Bloscpack: "" alone, which cannot be removed: JSON of an object in which
-/// dtype, shape, order and container stay what they are; anything may stand beside them. Folders: any name, any JSON.
+/// dtype, shape, order and container stay what they are; anything may stand beside them. Folders: any name, any JSON;
+/// value NULL removes it, if it is there.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_attr_set(
@@ -577,6 +608,7 @@ pub unsafe extern "C" fn holdall_array_attr_set(
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_change(borrow_mut(array), err, |a| {
+        let is_removed = value.is_null();
         let (name, value) = (string(name, "name")?, slice(value.cast(), n, "value")?);
         if a.inner.store().meta()?.is_some() {
             if !name.is_empty() {
@@ -584,7 +616,12 @@ pub unsafe extern "C" fn holdall_array_attr_set(
             }
             a.inner.meta_set(value)?;
         } else {
-            a.inner.attr_set(name.to_str().ok_or_else(|| fail!(Argument, "name is no UTF-8"))?, value)?;
+            let name = name.to_str().ok_or_else(|| fail!(Argument, "name is no UTF-8"))?;
+            if is_removed {
+                a.inner.attr_remove(name)?
+            } else {
+                a.inner.attr_set(name, value)?
+            }
             a.names = c_names(a.inner.store().attr_names());
         }
         Ok(())

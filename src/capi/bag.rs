@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicBool;
 /// threads at once.
 pub struct holdall_bag {
     broken: AtomicBool,
-    bag: Bag,
+    pub(super) bag: Bag,
 }
 handle!(holdall_bag);
 

@@ -3,6 +3,7 @@
 #![allow(clippy::missing_safety_doc, non_camel_case_types)]
 
 pub mod array;
+pub mod arrow;
 pub mod bag;
 pub mod common;
 pub mod guard;

@@ -60,9 +60,15 @@ pub const HOLDALL_OPT_BLOCK_BYTES: i32 = 12;
 pub const HOLDALL_OPT_CHECKSUM: i32 = 13;
 /// Bytes: a zstd dictionary, trained or any content. What was written with one is read with the same.
 pub const HOLDALL_OPT_DICTIONARY: i32 = 14;
-/// bcolz: rows that the dataset is going to have, about, by which the length of its chunks is chosen. Default: those that it
+/// Bytes, for a dataset: those of an item, or of a row, which are where nothing is written: what it is created with and what
+/// it grows by (bcolz and BLZ: `dflt`). Default: zeros. See holdall_array_fill_set().
+pub const HOLDALL_OPT_FILL: i32 = 15;
+/// Datasets: rows that one is going to have, about, by which the length of its chunks is chosen. Default: those that it
 /// is created with.
 pub const HOLDALL_OPT_EXPECTED_ROWS: i32 = 16;
+/// HOLDALL_FORMAT_BLZ_PAPER: chunks of a superchunk, each of which is a file, 1 to 1,048,576. A commit writes each one anew
+/// in which something has changed, through memory. Default: 16 to 64 MiB of content, by HOLDALL_OPT_EXPECTED_ROWS.
+pub const HOLDALL_OPT_SUPERCHUNK_CHUNKS: i32 = 18;
 /// Bloscpack: 1 (default) = with a table of where the chunks are; 0: without, each is found behind the one before.
 pub const HOLDALL_OPT_OFFSETS: i32 = 19;
 /// Bloscpack: entries of that table (8 bytes each) kept free for appends in place. Default: 10 for each chunk, 50 at
@@ -82,6 +88,10 @@ pub const HOLDALL_OPT_BAG_LIMITS: i32 = 23;
 pub const HOLDALL_OPT_BAG_LIMITS_CACHE: i32 = 24;
 /// HOLDALL_BAG_SHARDS_CONCATENATED (default) or _INTERLEAVED: how several files make one sequence.
 pub const HOLDALL_OPT_BAG_SHARDS: i32 = 25;
+/// Tables: 0 (default) columns of S, which NumPy calls bytes, go to Arrow as utf8, as which most are meant; 1 as binary.
+pub const HOLDALL_OPT_ARROW_BINARY: i32 = 27;
+/// Tables: 0 (default) NaN goes to Arrow as it is, and spoils a sum as it does elsewhere; 1 as null, which queries leave out.
+pub const HOLDALL_OPT_ARROW_NULLS: i32 = 28;
 
 /// Files are read: one that is cut short under us is an error.
 pub const HOLDALL_IO_READ: i32 = 0;

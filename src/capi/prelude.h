@@ -85,3 +85,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Of Arrow's C stream interface; its structures are declared where programs use them. */
+struct ArrowArrayStream;

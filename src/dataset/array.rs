@@ -8,7 +8,7 @@ use super::create;
 use super::edit::Edit;
 use super::fields::{Field, Fields};
 use super::fill;
-use super::meta::{Meta, SIZES, STORAGE};
+use super::meta::{self, Meta, SIZES, STORAGE};
 use super::place::Place;
 use super::seal::sealed;
 use crate::array::dtype::{self, Dtype, Kind, Type};
@@ -16,6 +16,7 @@ use crate::array::rows::Array;
 use crate::array::store::{Reader, Store};
 use crate::checksum::Sum;
 use crate::error::{Error, Result, Status, fail};
+use crate::identify::Format;
 use crate::json::Value;
 use crate::options::{Opt, Options};
 use crate::parallel;
@@ -51,6 +52,8 @@ pub struct ArrayFile {
     how: How,
     /// Is it stored as the papers have it?
     pub as_in_papers: bool,
+    /// Where its attributes are put down.
+    pub(super) attrs_file: &'static str,
     /// Who may change it.
     writer: Option<Writer>,
 }
@@ -83,20 +86,28 @@ impl ArrayFile {
 
     /// The array in this folder, to be changed.
     pub fn open_for_writing(place: &Place, meta: Meta, how: &How, options: &Options, writer: Writer) -> Result<ArrayFile> {
-        let params = create::params(&meta.storage, &meta.array.dtype.item, options).map_err(|e| e.within(place.show(STORAGE)))?;
         let mut file = ArrayFile::open(place, meta, how)?;
         if writer.is_first() {
             // nothing of what may be there counts
             let row = file.meta.row_items()?.saturating_mul(file.meta.array.dtype.item.size as u64);
-            file.items = Items::Whole(Chunks::new(place.down(DATA)?, false, &file.meta, row, None, how)?);
-            (file.attrs, file.as_in_papers) = (Attrs::default(), false);
+            let many = file.meta.superchunk.is_some();
+            file.items = Items::Whole(Chunks::new(place.down(DATA)?, many, &file.meta, row, None, how)?);
+            (file.attrs, file.as_in_papers) = (Attrs::default(), many);
         }
-        let of = [file.nbytes(), file.meta.cbytes, how.memory_limit];
-        let unsupported = || fail!(Unsupported, "{}: arrays with a file for each chunk can be changed, this is another one", place.show(""));
-        let Items::Whole(chunks) = &mut file.items else { return Err(unsupported()) };
-        let (data, sum) = chunks.ones().ok_or_else(unsupported)?;
-        let edit = Edit::new(data, params, sum, of, how.threads);
-        chunks.edit = Some(Box::new(edit));
+        let Items::Whole(chunks) = &mut file.items else {
+            let what = if file.has_objects() { "objects of Python's" } else { "fields in folders of their own" };
+            return Err(fail!(Unsupported, "{}: an array of {what} can be read only", place.show("")));
+        };
+        let there = || chunks.first_header()?.codec().ok();
+        let params = create::params(&file.meta.storage, &there, &file.meta.array.dtype.item, options).map_err(|e| e.within(place.show(STORAGE)))?;
+        let (make, each) = create::make(chunks, params, &file.meta, options)?;
+        let unit = chunks.chunk_bytes().checked_mul(each).filter(|n| usize::try_from(*n).is_ok());
+        let unit = unit.ok_or_else(|| fail!(Limit, "{}: superchunks of {each} chunks of {} bytes", place.show(""), chunks.chunk_bytes()))?;
+        let of = [unit, chunks.nbytes(), file.meta.cbytes, how.memory_limit];
+        chunks.edit = Some(Box::new(Edit::new(&place.down(DATA)?, make, of, how.threads)));
+        let [tools, papers] = attrs::FILES;
+        let is_tools = !file.as_in_papers || (!writer.is_new() && place.has(tools)?);
+        file.attrs_file = if is_tools { tools } else { papers };
         file.writer = Some(writer);
         Ok(file)
     }
@@ -131,7 +142,16 @@ impl ArrayFile {
         }
         let name = data.show("");
         let name = name.strip_suffix("/data").unwrap_or(&name).to_owned();
-        Ok(ArrayFile { name, items, meta, attrs, fill: OnceLock::new(), how: how.clone(), as_in_papers, writer: None })
+        Ok(ArrayFile { name, items, meta, attrs, fill: OnceLock::new(), how: how.clone(), as_in_papers, attrs_file: attrs::FILES[0], writer: None })
+    }
+
+    /// Whose form it has.
+    pub fn format(&self) -> Format {
+        match self.meta.has("bparams") && !self.meta.has("cparams") {
+            _ if self.as_in_papers => Format::BlzPaper,
+            true => Format::Blz,
+            false => Format::Bcolz,
+        }
     }
 
     /// The array over it.
@@ -151,7 +171,7 @@ impl ArrayFile {
 
     pub(super) fn edit(&mut self) -> Option<&mut Edit> {
         match &mut self.items {
-            Items::Whole(chunks) => chunks.edit.as_deref_mut(),
+            Items::Whole(chunks) => chunks.editing(),
             _ => None,
         }
     }
@@ -168,17 +188,21 @@ impl ArrayFile {
         self.changing()?.flush()
     }
 
+    /// Chunks are in other files from now on.
+    pub(super) fn forget(&self) {
+        self.runs().into_iter().for_each(Chunks::forget);
+    }
+
     pub(super) fn break_off(&mut self) {
         self.writer.iter().for_each(Writer::break_off);
         // a journal may tell of them
         self.edit().into_iter().for_each(|e| e.waiting = Vec::new());
     }
 
-    /// Chunks of the last commit; none before the first.
-    pub fn committed_chunks(&mut self) -> Option<u64> {
-        let chunk = self.chunk_bytes();
+    /// Files with chunks of the last commit; none before the first.
+    pub fn committed_files(&mut self) -> Option<u64> {
         let first = self.writer.as_ref().is_none_or(Writer::is_first);
-        self.edit().filter(|_| !first).map(|e| e.committed.div_ceil(chunk))
+        self.edit().filter(|_| !first).map(|e| e.committed.div_ceil(e.unit))
     }
 
     /// The small files that a commit has to write.
@@ -189,10 +213,10 @@ impl ArrayFile {
         let (storage, attrs, counts) = (writer.storage_changed, writer.attrs_changed, grown || writer.shape_changed);
         let mut texts = Vec::new();
         if attrs {
-            texts.push((attrs::FILES[0], self.attrs.to_json()));
+            texts.push((self.attrs_file, self.attrs.to_json()));
         }
         if storage {
-            texts.push((STORAGE, self.meta.storage.to_string()));
+            texts.push((STORAGE, meta::to_json(&self.meta.storage) + "\n"));
         }
         if counts {
             let shape: Vec<String> = self.meta.array.shape.iter().map(u64::to_string).collect();
@@ -282,10 +306,16 @@ impl Search<'_> {
         }
     }
 
-    /// Where nothing is there to tell by: the tools write attributes always, and in another file than the papers.
+    /// It says so, or the files do. Where nothing is there to tell by: the tools write attributes always, and in another
+    /// file than the papers.
     fn has_superchunks(&self, data: &Place) -> Result<bool> {
         let [tools, _] = attrs::FILES;
-        has_superchunks(data, || Ok(!self.place.has(tools)?))
+        let by_attrs = || Ok(!self.place.has(tools)?);
+        match self.meta.rows() {
+            _ if self.meta.superchunk.is_some() => Ok(true),
+            0 => by_attrs(),
+            _ => has_superchunks(data, by_attrs),
+        }
     }
 
     /// Have the fields folders of their own?
@@ -401,6 +431,21 @@ impl Store for ArrayFile {
         made.as_ref().map(Option::as_deref).map_err(|e| e.clone().within(&self.name))
     }
 
+    fn fill_set(&mut self, value: &[u8]) -> Result<()> {
+        self.writer()?;
+        let (item, row) = (&self.meta.array.dtype.item, self.meta.row());
+        let each = matches!(self.meta.dflt, Value::Array(_)) || self.format() == Format::Blz;
+        let new = create::dflt(value, item, row, each)?;
+        let bytes = fill::bytes(&new, item, row, self.how.memory_limit)?;
+        if let Items::Whole(chunks) = &mut self.items {
+            chunks.fill = bytes.as_deref().map(Arc::from);
+        }
+        self.fill = OnceLock::from(Ok(bytes));
+        self.meta.set_dflt(new);
+        self.writer()?.storage_changed = true;
+        Ok(())
+    }
+
     fn write(&mut self, at: u64, src: &[u8]) -> Result<()> {
         self.changing()?.write(at, src)
     }
@@ -420,6 +465,13 @@ impl Store for ArrayFile {
     fn attr_set(&mut self, name: &str, value: &[u8]) -> Result<()> {
         self.writer()?;
         self.attrs.set(name, value)?;
+        self.writer()?.attrs_changed = true;
+        Ok(())
+    }
+
+    fn attr_remove(&mut self, name: &str) -> Result<()> {
+        self.writer()?;
+        self.attrs.remove(name);
         self.writer()?.attrs_changed = true;
         Ok(())
     }

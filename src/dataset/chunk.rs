@@ -4,16 +4,22 @@
 //! The tools write the header and never look at it; here it must be right, for want of anything better that would
 //! tell a damaged file. They also never look behind the chunk: there the digest is. One that is not there was left out by
 //! another writer, and says nothing.
+//!
+//! An open file may be kept from call to call: its headers are read once, its digest is checked once, and a block of which
+//! one small part after the other is wanted is decoded once. All that ends where its length or time says that somebody has
+//! written into it.
 #![forbid(unsafe_code)]
 
 use crate::blosc;
 use crate::checksum::Sum;
 use crate::error::{Error, Result, fail};
 use crate::io::File;
+use crate::lately::{Budget, Lately};
 use crate::memory;
 use std::cell::RefCell;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// What stands before the chunk.
 pub const HEADER: [u8; 16] = *b"blpk\x01\0\0\0\x01\0\0\0\0\0\0\0";
@@ -24,6 +30,22 @@ const KEPT: usize = 8 << 20;
 /// A chunk of which less than one in so many bytes is wanted is not read whole.
 const FEW: usize = 4;
 
+/// Small parts of a block after which it is decoded as a whole: about what that takes then.
+const PARTS: u32 = 4;
+/// Decoded blocks that a handle keeps, and the longest of them.
+const BLOCKS: usize = 4;
+const LONGEST_KEPT: usize = 4 << 20;
+/// Bytes in all blocks that are kept.
+static KEPT_BYTES: Budget = Budget::new(64 << 20);
+
+/// Blocks that were decoded as a whole, by their files and numbers.
+pub type Blocks = Lately<(u64, usize), Arc<[u8]>>;
+
+/// None yet.
+pub fn blocks() -> Blocks {
+    Lately::new(BLOCKS, &KEPT_BYTES)
+}
+
 /// An open chunk file.
 pub struct ChunkFile {
     file: Arc<dyn File>,
@@ -32,12 +54,29 @@ pub struct ChunkFile {
     pub has_digest: bool,
     sum: Sum,
     limit: u64,
+    /// Length and time of the last change when it was opened.
+    as_opened: (u64, u64),
+    /// Tells it from any other one that was ever open.
+    id: u64,
+    /// Its digest was found to fit.
+    is_sound: AtomicBool,
+    lately: Mutex<Wanted>,
+}
+
+/// The block that small parts were wanted of, how many, and where the last one ended.
+#[derive(Default)]
+struct Wanted {
+    block: usize,
+    parts: u32,
+    end: usize,
 }
 
 impl ChunkFile {
     /// Looks at the headers of an open file. `sum`: what its digest is, if it has one.
     pub fn open(file: Arc<dyn File>, sum: Sum, limit: u64) -> Result<ChunkFile> {
+        static OPENED: AtomicU64 = AtomicU64::new(0);
         let mut head = [0; HEADER.len() + CHUNK_HEADER];
+        let changed = file.modified()?;
         let n = file.read_at(0, &mut head)?;
         let short = || fail!(Format, "a header of {} bytes and that of a chunk were expected, the file has {n}", HEADER.len());
         let (own, chunk) = head.get(..n).and_then(|h| h.split_first_chunk::<16>()).ok_or_else(short)?;
@@ -54,7 +93,19 @@ impl ChunkFile {
         if behind > 0 && behind < digest {
             return Err(fail!(Format, "{digest} bytes of a digest were expected, {behind} are there"));
         }
-        Ok(ChunkFile { file, header, has_digest: digest > 0 && behind >= digest, sum, limit })
+        let (has_digest, id) = (digest > 0 && behind >= digest, OPENED.fetch_add(1, Ordering::Relaxed));
+        let (is_sound, lately) = (AtomicBool::new(false), Mutex::default());
+        Ok(ChunkFile { file, header, has_digest, sum, limit, as_opened: (size, changed), id, is_sound, lately })
+    }
+
+    /// Could it be told from another one, and would a change of it be seen?
+    pub fn can_be_kept(&self) -> bool {
+        self.file.identity() != 0
+    }
+
+    /// Has nobody written into it since it was opened?
+    pub fn is_as_opened(&self) -> bool {
+        self.file.size().is_ok_and(|n| n == self.as_opened.0) && self.file.modified().is_ok_and(|t| t == self.as_opened.1)
     }
 
     /// Bytes of content.
@@ -62,22 +113,25 @@ impl ChunkFile {
         self.header.nbytes
     }
 
-    /// Bytes of content in a block.
-    pub fn blocksize(&self) -> usize {
-        self.header.blocksize
+    /// The header of the chunk.
+    pub fn header(&self) -> blosc::Header {
+        self.header
     }
 
-    /// Decodes a range; the digest is checked where it is there and that is wished.
-    pub fn read(&self, from: usize, dst: &mut [u8], verify: bool, threads: usize) -> Result<()> {
+    /// Decodes a range; the digest is checked where it is there and that is wished. `kept`: the blocks of a handle.
+    pub fn read(&self, from: usize, dst: &mut [u8], verify: bool, threads: usize, kept: &Blocks) -> Result<()> {
         memory::allow(self.header.blocksize as u64, self.limit, "a block of a chunk")?;
-        let digest = if verify && self.has_digest { self.sum.size() } else { 0 };
-        if digest == 0 && dst.len() < self.nbytes() / FEW && self.header.blocks() >= FEW {
-            return self.read_blocks(from, dst);
+        let digest = if verify && self.has_digest && !self.is_sound.load(Ordering::Relaxed) { self.sum.size() } else { 0 };
+        if digest == 0 && dst.len() < self.nbytes() / FEW {
+            return self.read_blocks(from, dst, kept);
         }
         self.with_bytes(0..self.header.cbytes + digest, |bytes| {
             let (chunk, stored) = bytes.split_at_checked(self.header.cbytes).unwrap_or_default();
             if digest > 0 && self.sum.of(chunk) != stored {
                 return Err(fail!(Checksum, "its {:?} does not match what is stored", self.sum));
+            }
+            if digest > 0 {
+                self.is_sound.store(true, Ordering::Relaxed);
             }
             // what was read now may differ from what the header was
             if blosc::Header::parse(chunk)? != self.header {
@@ -108,12 +162,16 @@ impl ChunkFile {
     }
 
     /// Decodes a range from its own blocks: no other is read.
-    fn read_blocks(&self, from: usize, dst: &mut [u8]) -> Result<()> {
+    fn read_blocks(&self, from: usize, dst: &mut [u8], kept: &Blocks) -> Result<()> {
         let h = &self.header;
         if h.content()? != blosc::Content::Blocks || h.extended() {
             return self.with_bytes(0..h.cbytes, |chunk| blosc::decode_range(chunk, from, dst, 1));
         }
         let decoder = blosc::BlockDecoder::new(h, None)?;
+        let (index, skip) = (from / h.blocksize, from % h.blocksize);
+        if dst.len() < h.block_len(index) && skip + dst.len() <= h.block_len(index) {
+            return self.read_block(&decoder, index, skip, dst, kept);
+        }
         let starts = self.with_bytes(h.len()..h.len() + 4 * h.blocks(), |table| starts(table, h))?;
         let mut ends = starts.clone();
         ends.push(h.cbytes);
@@ -126,19 +184,76 @@ impl ChunkFile {
             let end = ends.get(ends.partition_point(|e| *e <= begin)).copied().unwrap_or(h.cbytes);
             let (skip, len) = (at % h.blocksize, h.block_len(index));
             let (piece, behind) = rest.split_at_mut(len.saturating_sub(skip).min(rest.len()));
-            self.with_bytes(begin..end, |stored| {
-                if piece.len() == len {
-                    return decoder.decode(index, stored, None, piece);
-                }
-                let mut block = memory::zeroed(len)?;
-                decoder.decode(index, stored, None, &mut block)?;
-                piece.copy_from_slice(block.get(skip..).and_then(|b| b.get(..piece.len())).unwrap_or_default());
-                Ok(())
-            })?;
+            if piece.len() == len {
+                self.with_bytes(begin..end, |stored| decoder.decode(index, stored, None, piece))?;
+            } else {
+                self.block_part(&decoder, index, begin..end, skip, piece)?;
+            }
             at += piece.len();
             rest = behind;
         }
         Ok(())
+    }
+
+    /// Decodes a part of one block, from the block where it is kept.
+    fn read_block(&self, decoder: &blosc::BlockDecoder, index: usize, skip: usize, dst: &mut [u8], kept: &Blocks) -> Result<()> {
+        let (h, key) = (&self.header, (self.id, index));
+        let len = h.block_len(index);
+        let mut whole = kept.get(&key);
+        if whole.is_none() {
+            let mut start = [0; 4];
+            self.with_bytes(h.len() + 4 * index..h.len() + 4 * index + 4, |bytes| {
+                start.copy_from_slice(bytes);
+                Ok(())
+            })?;
+            let begin = u32::from_le_bytes(start) as usize;
+            if begin < h.len() + 4 * h.blocks() || begin >= h.cbytes {
+                return Err(outside(index));
+            }
+            if len > LONGEST_KEPT || !self.is_worth_it(index, skip, dst.len()) {
+                return self.block_part(decoder, index, begin..h.cbytes, skip, dst);
+            }
+            let mut block = memory::zeroed(len)?;
+            self.block_part(decoder, index, begin..h.cbytes, 0, &mut block)?;
+            let block = Arc::from(block);
+            kept.put(key, Arc::clone(&block), len);
+            whole = Some(block);
+        }
+        let part = whole.as_ref().and_then(|w| w.get(skip..)?.get(..dst.len()));
+        dst.copy_from_slice(part.ok_or_else(|| fail!(Range, "bytes beyond its end"))?);
+        Ok(())
+    }
+
+    /// Is more of this block going to be wanted, so that all of it may be decoded now?
+    fn is_worth_it(&self, block: usize, skip: usize, n: usize) -> bool {
+        let Ok(mut lately) = self.lately.try_lock() else { return false };
+        let again = lately.parts > 0 && lately.block == block;
+        let parts = if again { lately.parts + 1 } else { 1 };
+        let is_worth_it = parts > PARTS || (again && lately.end == skip);
+        // from the beginning, as it may not be kept for long
+        *lately = Wanted { block, parts: if is_worth_it { 0 } else { parts }, end: skip + n };
+        is_worth_it
+    }
+
+    /// Decodes a part of a block whose bytes are in this range.
+    fn block_part(&self, decoder: &blosc::BlockDecoder, index: usize, bytes: Range<usize>, skip: usize, dst: &mut [u8]) -> Result<()> {
+        let len = self.header.block_len(index);
+        let some = |r: Range<usize>, f: &mut dyn FnMut(&[u8]) -> Result<()>| match bytes.start + r.end <= bytes.end {
+            true => self.with_bytes(bytes.start + r.start..bytes.start + r.end, f),
+            false => Err(fail!(Format, "block {index} reaches out of its chunk")),
+        };
+        if dst.len() < len && decoder.decode_part(index, skip, dst, &some)? {
+            return Ok(());
+        }
+        self.with_bytes(bytes.clone(), |stored| {
+            if dst.len() == len {
+                return decoder.decode(index, stored, None, dst);
+            }
+            let mut block = memory::zeroed(len)?;
+            decoder.decode(index, stored, None, &mut block)?;
+            dst.copy_from_slice(block.get(skip..).and_then(|b| b.get(..dst.len())).unwrap_or_default());
+            Ok(())
+        })
     }
 }
 

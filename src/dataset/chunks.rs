@@ -4,15 +4,17 @@
 //! rows than are counted is one of a commit that never was, or of rows that were cut off: its beginning counts.
 #![forbid(unsafe_code)]
 
-use super::chunk::ChunkFile;
-use super::edit::Edit;
+use super::chunk::{self, Blocks, ChunkFile};
+use super::edit::{Edit, Names};
 use super::meta::Meta;
 use super::place::Place;
 use super::superchunks::{self, Superchunks};
+use crate::array::store::repeat;
 use crate::blosc;
 use crate::checksum::Sum;
 use crate::error::{Error, Result, Status, fail};
 use crate::io::Access;
+use crate::lately::{Budget, Lately};
 use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::Bloscpack;
 use crate::{memory, parallel};
@@ -23,6 +25,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 const WORTH: u64 = 256 << 10;
 /// Files that are asked for by their names where storage cannot list them.
 const PROBES: u64 = 4096;
+
+/// Chunk files that a handle keeps open.
+const OPEN: usize = 64;
+/// The same for all handles, as a process may have no more than some hundreds of files open.
+static OPEN_FILES: Budget = Budget::new(128);
 
 /// What is told of a chunk that is sound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +84,18 @@ enum Files {
     Many(Superchunks),
 }
 
+/// Of use for the next call, as long as nothing is changed.
+struct Kept {
+    files: Lately<u64, Arc<ChunkFile>>,
+    blocks: Blocks,
+}
+
+impl Kept {
+    fn nothing() -> Kept {
+        Kept { files: Lately::new(OPEN, &OPEN_FILES), blocks: chunk::blocks() }
+    }
+}
+
 /// See the top of the file.
 pub struct Chunks {
     files: Files,
@@ -84,10 +103,11 @@ pub struct Chunks {
     pub(super) len: u64,
     pub(super) chunk: u64,
     pub(super) row: u64,
-    /// What waits for a commit, where it may be changed.
+    /// What waits for a commit, where it may be changed. Who changes it asks [`Chunks::editing`].
     pub(super) edit: Option<Box<Edit>>,
+    kept: Kept,
     has_objects: bool,
-    fill: Option<Arc<[u8]>>,
+    pub(super) fill: Option<Arc<[u8]>>,
     how: How,
 }
 
@@ -116,7 +136,17 @@ impl Chunks {
         let files = if many { Files::Many(Superchunks::new(place, meta.superchunk, how.options.clone())) } else { Files::One(place, meta.checksum) };
         let too_many = || fail!(Format, "{} rows of {row} bytes are more than 2^64 bytes", meta.rows());
         let len = meta.rows().checked_mul(row).ok_or_else(too_many)?;
-        Ok(Chunks { files, len, chunk: meta.chunklen.saturating_mul(row).max(1), row, edit: None, has_objects: false, fill, how: how.clone() })
+        Ok(Chunks {
+            files,
+            len,
+            chunk: meta.chunklen.saturating_mul(row).max(1),
+            row,
+            edit: None,
+            kept: Kept::nothing(),
+            has_objects: false,
+            fill,
+            how: how.clone(),
+        })
     }
 
     /// Objects, a chunk each.
@@ -127,6 +157,7 @@ impl Chunks {
             chunk: 1,
             row: 1,
             edit: None,
+            kept: Kept::nothing(),
             has_objects: true,
             fill: None,
             how: how.clone(),
@@ -149,12 +180,25 @@ impl Chunks {
         start..start.saturating_add(self.chunk)
     }
 
-    /// The folder of the files, where each chunk has one of its own, and what stands behind it there.
-    pub fn ones(&self) -> Option<(&Place, Sum)> {
+    /// Where each chunk has a file of its own, what stands behind it there.
+    pub fn sum_of_one(&self) -> Option<Sum> {
         match &self.files {
-            Files::One(place, sum) if !self.has_objects => Some((place, *sum)),
-            _ => None,
+            Files::One(_, sum) => Some(*sum),
+            Files::Many(_) => None,
         }
+    }
+
+    /// The files with many chunks.
+    pub fn superchunks(&self) -> Option<&Superchunks> {
+        match &self.files {
+            Files::One(..) => None,
+            Files::Many(files) => Some(files),
+        }
+    }
+
+    /// Files have other names from now on.
+    pub fn forget(&self) {
+        self.superchunks().into_iter().for_each(Superchunks::forget);
     }
 
     /// How many chunks.
@@ -164,11 +208,17 @@ impl Chunks {
 
     /// Bytes of content in a block of the first chunk.
     pub fn block_bytes(&self) -> Option<u64> {
+        self.first_header().map(|h| h.blocksize as u64)
+    }
+
+    /// The header of the first chunk, where there is one.
+    pub fn first_header(&self) -> Option<blosc::Header> {
         match &self.files {
-            Files::One(place, sum) => self.open(place, *sum, 0).ok().map(|c| c.blocksize() as u64),
+            _ if self.len == 0 => None,
+            Files::One(place, sum) => self.open(place, *sum, 0).ok().map(|c| c.header()),
             Files::Many(files) => {
-                let (file, _) = files.holding(0).ok()?;
-                file.with_raw(0, |c| Ok(blosc::Header::parse(c)?.blocksize as u64)).ok()
+                let (file, _) = files.holding(0, self.edit.as_deref()).ok()?;
+                file.with_raw(0, blosc::Header::parse).ok()
             }
         }
     }
@@ -211,8 +261,8 @@ impl Chunks {
     fn part(&self, at: u64, dst: &mut [u8], threads: usize) -> Result<bool> {
         let chunk = at / self.chunk;
         let from = (at % self.chunk) as usize;
-        if let Some(content) = self.edit.as_ref().and_then(|e| e.content(chunk)) {
-            let part = content.get(from..).and_then(|c| c.get(..dst.len()));
+        if let Some(content) = self.edit.as_ref().and_then(|e| e.content(at)) {
+            let part = content.get(..dst.len());
             dst.copy_from_slice(part.ok_or_else(|| fail!(State, "a chunk of another size"))?);
             return Ok(false);
         }
@@ -241,9 +291,25 @@ impl Chunks {
     }
 
     fn part_of_one(&self, place: &Place, sum: Sum, chunk: u64, from: usize, dst: &mut [u8], threads: usize) -> Result<()> {
-        let file = self.open(place, sum, chunk)?;
+        let file = match self.kept.files.get(&chunk).filter(|file| file.is_as_opened()) {
+            Some(file) => file,
+            None => {
+                let file = Arc::new(self.open(place, sum, chunk)?);
+                if file.can_be_kept() {
+                    self.kept.files.put(chunk, file.clone(), 1);
+                }
+                file
+            }
+        };
         self.check_size(chunk, file.nbytes() as u64)?;
-        file.read(from, dst, self.how.verify, threads)
+        file.read(from, dst, self.how.verify, threads, &self.kept.blocks)
+    }
+
+    /// What waits for a commit, to be changed: nothing that is kept holds any more.
+    pub(super) fn editing(&mut self) -> Option<&mut Edit> {
+        self.kept.files.clear();
+        self.kept.blocks.clear();
+        self.edit.as_deref_mut()
     }
 
     /// Refuses a chunk that holds another number of bytes than it should; what is last may hold more.
@@ -260,7 +326,7 @@ impl Chunks {
 
     /// The file that has a chunk, and which one it is there.
     fn in_file(&self, files: &Superchunks, chunk: u64) -> Result<(Arc<Bloscpack>, u64)> {
-        let (file, i) = files.holding(chunk)?;
+        let (file, i) = files.holding(chunk, self.edit.as_deref())?;
         if i >= file.chunks() as u64 {
             return Err(fail!(Format, "it has {} chunks, and number {i} was expected to be one of them", file.chunks()));
         }
@@ -289,7 +355,7 @@ impl Chunks {
     }
 
     fn fill(&self, at: u64, dst: &mut [u8]) {
-        fill(self.fill.as_deref(), at, dst);
+        repeat(self.fill.as_deref(), at, dst);
     }
 
     /// The bytes of the object in a chunk.
@@ -301,7 +367,7 @@ impl Chunks {
         let read = || {
             let file = self.open(place, *sum, chunk)?;
             let mut bytes = memory::zeroed(memory::allow(file.nbytes() as u64, self.how.memory_limit, "an object")?)?;
-            file.read(0, &mut bytes, self.how.verify, self.how.threads)?;
+            file.read(0, &mut bytes, self.how.verify, self.how.threads, &self.kept.blocks)?;
             Ok(bytes)
         };
         read().map_err(|e| self.named(chunk, e))
@@ -317,21 +383,20 @@ impl Chunks {
 
     /// The first chunks of the files that are there, in rising order. Where storage cannot tell, the first files are asked for.
     pub fn there(&self) -> Vec<u64> {
-        let place = match &self.files {
-            Files::One(place, _) => place,
-            Files::Many(files) => files.place(),
+        let (place, names) = match &self.files {
+            Files::One(place, _) => (place, Names::One),
+            Files::Many(files) => (files.place(), Names::Many),
         };
         let first = |name: &str| match &self.files {
             Files::One(..) => number(name),
             Files::Many(files) => files.first_of(name),
         };
-        let name = |i: u64| if matches!(self.files, Files::One(..)) { file_name(i) } else { superchunks::name(i + 1) };
-        let names = place.list("");
-        let mut all: Vec<u64> = if names.is_empty() {
-            let found = (0..PROBES.min(self.count())).map(name).filter(|n| place.has(n).unwrap_or(false));
+        let listed = place.list("");
+        let mut all: Vec<u64> = if listed.is_empty() {
+            let found = (0..PROBES.min(self.count())).map(|i| names.own(i)).filter(|n| place.has(n).unwrap_or(false));
             found.filter_map(|n| first(&n)).collect()
         } else {
-            names.iter().filter_map(|n| first(n.to_str()?)).collect()
+            listed.iter().filter_map(|n| first(n.to_str()?)).collect()
         };
         all.sort_unstable();
         all
@@ -347,7 +412,7 @@ impl Chunks {
                 if !self.has_objects {
                     self.check_size(chunk, file.nbytes() as u64)?;
                 }
-                file.read(0, &mut room(file.nbytes())?, true, 1)?;
+                file.read(0, &mut room(file.nbytes())?, true, 1, &self.kept.blocks)?;
                 Ok(checked(file.has_digest))
             }
             Files::Many(files) => {
@@ -357,19 +422,6 @@ impl Chunks {
             }
         };
         read().map_err(|e| self.named(chunk, e))
-    }
-}
-
-/// Puts a default value, one item behind the other, where content is missing that begins at `at`.
-pub fn fill(value: Option<&[u8]>, at: u64, dst: &mut [u8]) {
-    match value {
-        Some(value) if !value.is_empty() => {
-            let skip = (at % value.len() as u64) as usize;
-            for (to, from) in dst.iter_mut().zip(value.iter().cycle().skip(skip)) {
-                *to = *from;
-            }
-        }
-        _ => dst.fill(0),
     }
 }
 

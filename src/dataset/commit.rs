@@ -8,8 +8,7 @@
 
 use super::array::ArrayFile;
 use super::attrs::FILES;
-use super::chunks::file_name;
-use super::edit::new_name;
+use super::edit::Names;
 use super::meta::{SIZES, STORAGE};
 use super::open::ROOTDIRS;
 use super::place::Place;
@@ -58,13 +57,15 @@ pub struct Writer {
     pub(super) storage_changed: bool,
     pub(super) attrs_changed: bool,
     pub(super) shape_changed: bool,
+    /// Chunks got their names, which may not be durable.
+    data_changed: bool,
 }
 
 /// May a journal name this file: one of an array, or of a column of a table?
 fn is_file(name: &OsStr) -> bool {
     let plain = Path::new(name).components().all(|c| matches!(c, Component::Normal(_)));
     let Some(name) = name.to_str().filter(|n| plain && n.split('/').count() <= 3) else { return false };
-    let is_chunk = |n: &str| n.strip_prefix("__").and_then(|n| n.strip_suffix(".blp")).is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
+    let is_chunk = |n: &str| Names::parse(n).is_some();
     let below = |name: &str| [SIZES, STORAGE, ROOTDIRS, FILES[0], FILES[1]].contains(&name) || name.strip_prefix("data/").is_some_and(is_chunk);
     below(name) || name.split_once('/').is_some_and(|(_, rest)| below(rest))
 }
@@ -150,6 +151,7 @@ impl Writer {
             storage_changed: is_new,
             attrs_changed: is_new,
             shape_changed: is_new,
+            data_changed: false,
         })
     }
 
@@ -195,6 +197,16 @@ pub struct Beside<'a> {
 struct Part<'a> {
     file: &'a mut ArrayFile,
     texts: Texts,
+    /// The files that are to get their names.
+    renamed: Vec<String>,
+    done: Result<()>,
+}
+
+/// Does this for all parts, several at once.
+fn all(parts: &mut [Part], f: impl Fn(&mut Part) -> Result<()> + Sync) -> Result<()> {
+    let threads = parts.first().map_or(1, |p| p.file.file_threads());
+    parallel::for_each_alone(threads, parts.iter_mut().collect(), |part: &mut Part| part.done = f(part));
+    parts.iter_mut().try_for_each(|part| std::mem::replace(&mut part.done, Ok(())))
 }
 
 /// Commits an array.
@@ -207,15 +219,9 @@ pub fn commit(file: &mut ArrayFile) -> Result<()> {
 /// this order.
 pub fn commit_all(site: &Site, files: &mut [&mut ArrayFile], beside: Option<&Beside>) -> Result<()> {
     site.check()?;
-    let mut parts = Vec::new();
-    for file in files.iter_mut() {
-        file.flush()?;
-        file.writer()?.still_ours()?;
-        let texts = file.texts()?;
-        if !texts.is_empty() || file.edit().is_some_and(|e| !e.waiting.is_empty()) {
-            parts.push(Part { file, texts });
-        }
-    }
+    let mut parts: Vec<Part> = files.iter_mut().map(|file| Part { file, texts: Vec::new(), renamed: Vec::new(), done: Ok(()) }).collect();
+    all(&mut parts, |part| part.begin())?;
+    parts.retain_mut(|p| !p.texts.is_empty() || p.file.edit().is_some_and(|e| !e.waiting.is_empty()));
     let undo = |parts: &mut [Part]| {
         parts.iter_mut().for_each(|p| p.undo());
         beside.iter().for_each(|b| remove_new(b.place, &b.texts));
@@ -252,9 +258,11 @@ fn texts(names: &[String]) -> Vec<&str> {
 /// Everything is there under its new name, durable. The names of the files that are to follow, and of those that are to go.
 fn prepare(site: &Site, parts: &mut [Part], beside: Option<&Beside>) -> Result<(Vec<String>, Vec<String>)> {
     let (mut renamed, mut gone) = (Vec::new(), Vec::new());
+    all(parts, |part| part.prepare(site.durable))?;
     for part in parts {
-        gone.extend(part.file.writer()?.gone());
-        renamed.extend(part.prepare(site.durable)?);
+        let attrs = part.file.attrs_file;
+        gone.extend(part.file.writer()?.gone(attrs));
+        renamed.append(&mut part.renamed);
     }
     if let Some(beside) = beside {
         write_new(beside.place, &beside.texts, site.durable)?;
@@ -288,26 +296,35 @@ fn remove_new(place: &Place, texts: &Texts) {
 }
 
 impl Part<'_> {
-    /// Everything is there under its new name, durable; what may have its own already has it. The names of the files that
-    /// are to follow.
-    fn prepare(&mut self, durable: bool) -> Result<Vec<String>> {
+    /// Everything is in files, and nobody else has been there.
+    fn begin(&mut self) -> Result<()> {
+        self.file.flush()?;
+        self.file.writer()?.still_ours()?;
+        self.texts = self.file.texts()?;
+        Ok(())
+    }
+
+    /// Everything is there under its new name, durable; what may have its own already has it.
+    fn prepare(&mut self, durable: bool) -> Result<()> {
         let writer = self.file.writer()?;
         let (place, replaces) = (writer.place.clone(), writer.replaces);
         let mut names = self.chunks(durable, replaces)?;
         write_new(&place, &self.texts, durable)?;
         names.extend(self.texts.iter().map(|(name, _)| (*name).to_owned()));
-        Ok(names.iter().map(|n| as_text(&place, n)).collect())
+        self.renamed = names.iter().map(|n| as_text(&place, n)).collect();
+        Ok(())
     }
 
     /// The chunks that are to be swapped.
     fn chunks(&mut self, durable: bool, replaces: bool) -> Result<Vec<String>> {
         let threads = self.file.file_threads();
+        self.file.forget();
         let Some(edit) = self.file.edit() else { return Ok(Vec::new()) };
-        let place = edit.place.clone();
+        let (place, names) = (edit.place.clone(), edit.names);
         let failed = Mutex::new(None::<Error>);
         if durable {
-            parallel::for_each(threads, edit.waiting.clone(), |(chunk, second)| {
-                let synced = place.open(&new_name(chunk, second), Access::Write).and_then(|f| f.sync());
+            parallel::for_each(threads, edit.waiting.clone(), |(unit, second)| {
+                let synced = place.open(&names.waiting(unit, second), Access::Write).and_then(|f| f.sync());
                 if let Err(e) = synced {
                     *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(e);
                 }
@@ -320,22 +337,28 @@ impl Part<'_> {
         }
         let grows = edit.kept >= edit.committed && !replaces;
         let mut named = 0;
-        let renamed = edit.waiting.iter_mut().try_for_each(|(chunk, second)| {
-            let to = if grows { file_name(*chunk) } else { new_name(*chunk, false) };
-            if grows || *second {
-                place.folder().rename(&place.name(&new_name(*chunk, *second)), &place.name(&to))?;
+        let renamed = edit.waiting.iter_mut().try_for_each(|(unit, second)| {
+            let to = if grows { names.own(*unit) } else { names.waiting(*unit, false) };
+            let from = place.name(&names.waiting(*unit, *second));
+            let done = if grows || *second { place.folder().rename(&from, &place.name(&to)) } else { Ok(()) };
+            // what has failed may have been done all the same
+            if done.is_ok() || !place.folder().exists(&from).unwrap_or(true) {
+                (*second, named) = (false, named + 1);
             }
-            (*second, named) = (false, named + 1);
-            Ok(())
+            done
         });
         if grows {
             edit.waiting.drain(..named);
         }
+        let swapped = edit.waiting.iter().map(|(unit, _)| format!("data/{}", names.own(*unit))).collect();
+        let writer = self.file.writer()?;
+        writer.data_changed |= grows && named > 0;
         renamed?;
-        if grows && named > 0 && durable {
+        if writer.data_changed && durable {
             place.sync()?;
         }
-        Ok(edit.waiting.iter().map(|(chunk, _)| format!("data/{}", file_name(*chunk))).collect())
+        writer.data_changed = false;
+        Ok(swapped)
     }
 
     /// The small files are not wanted.
@@ -349,18 +372,20 @@ impl Part<'_> {
     fn settle(&mut self, is_broken: bool) {
         let texts = std::mem::take(&mut self.texts);
         let len = self.file.nbytes();
-        let chunk = self.file.chunk_bytes();
+        self.file.forget();
+        let mut units = None;
         if let Some(edit) = self.file.edit() {
             edit.waiting.clear();
             let old = std::mem::replace(&mut edit.committed, len);
             edit.kept = len;
-            for i in len.div_ceil(chunk)..old.div_ceil(chunk) {
-                let _ = edit.place.folder().remove_if_there(&edit.place.name(&file_name(i)));
+            for i in len.div_ceil(edit.unit)..old.div_ceil(edit.unit) {
+                let _ = edit.place.folder().remove_if_there(&edit.place.name(&edit.names.own(i)));
             }
+            units = Some((edit.names, len.div_ceil(edit.unit)));
         }
         let Ok(writer) = self.file.writer() else { return };
-        if writer.replaces && !is_broken {
-            remove_beyond(&writer.place, len.div_ceil(chunk));
+        if let Some((names, count)) = units.filter(|_| writer.is_new() && !is_broken) {
+            remove_others(&writer.place, names, count);
         }
         if let Some((_, text)) = texts.into_iter().find(|(name, _)| *name == SIZES) {
             writer.sizes = Some(text.into_bytes());
@@ -370,11 +395,10 @@ impl Part<'_> {
     }
 }
 
-/// Removes the chunks of another array that this one does not have.
-fn remove_beyond(place: &Place, count: u64) {
+/// Removes the files of another array, which this one does not have.
+fn remove_others(place: &Place, names: Names, count: u64) {
     for name in place.list(FOLDERS[0]) {
-        let number = name.to_str().and_then(|n| n.strip_prefix("__")?.strip_suffix(".blp")?.parse::<u64>().ok());
-        if number.is_some_and(|n| n >= count) {
+        if name.to_str().and_then(Names::parse).is_some_and(|(form, unit)| form != names || unit >= count) {
             let _ = place.folder().remove_if_there(&place.name(&format!("data/{}", name.to_string_lossy())));
         }
     }
@@ -383,8 +407,10 @@ fn remove_beyond(place: &Place, count: u64) {
 /// Removes the files of an array that is none any more, and its folder. Without it `sizes` and `storage` must be gone.
 pub fn remove_array(place: &Place, chunks: u64) {
     let there = if place.folder().is_foreign() { chunks } else { 0 };
-    (0..there).for_each(|i| _ = place.folder().remove_if_there(&place.name(&format!("data/{}", file_name(i)))));
-    remove_beyond(place, 0);
+    for name in (0..there).flat_map(|i| [Names::One.own(i), Names::Many.own(i)]) {
+        let _ = place.folder().remove_if_there(&place.name(&format!("data/{name}")));
+    }
+    remove_others(place, Names::One, 0);
     remove_folders(place);
 }
 
@@ -403,14 +429,20 @@ impl Writer {
         self.site.break_off();
     }
 
-    /// What was said beside the array that is replaced.
-    fn gone(&self) -> Option<String> {
-        self.replaces.then(|| as_text(&self.place, FILES[1]))
+    /// What was said beside the array that is replaced, where it is not said anew.
+    fn gone(&self, attrs: &str) -> Vec<String> {
+        let other = |f: &&str| self.replaces && *f != attrs;
+        FILES.into_iter().filter(|f| other(f)).map(|f| as_text(&self.place, f)).collect()
     }
 
     /// Has nothing been committed yet?
     pub(super) fn is_first(&self) -> bool {
         self.sizes.is_none()
+    }
+
+    /// Does nothing count of what may be there?
+    pub(super) fn is_new(&self) -> bool {
+        self.is_first() || self.replaces
     }
 
     /// Of what never was committed the folders go.

@@ -1,28 +1,89 @@
-//! Changes of the items of an array whose chunks have a file each: they wait in new files beside those of the last commit,
-//! and the chunk that is being changed, or filled, waits in memory.
+//! Changes of the items of an array: they wait in new files beside those of the last commit, and the content of the file
+//! that is being changed, or filled, waits in memory.
 //!
-//! Nothing of the last commit is touched here. A chunk that is changed again goes to a second new file, and only then the
-//! first one goes, so that what fails leaves all as it was.
+//! What goes to a file is a unit: a chunk, or in the papers' form a superchunk. Nothing of the last commit is touched here.
+//! A unit that is changed again goes to a second new file, and only then the first one goes, so that what fails leaves all
+//! as it was.
 #![forbid(unsafe_code)]
 
 use super::chunk::HEADER;
 use super::chunks::{Chunks, file_name};
 use super::place::Place;
+use super::superchunks;
 use crate::blosc::{self, Params};
 use crate::checksum::Sum;
 use crate::error::{Error, Result, fail};
 use crate::io::Access;
 use crate::io::journal::NEW;
-use crate::superchunk::bloscpack::Splice;
+use crate::superchunk::bloscpack::{Splice, Whole};
 use crate::{memory, parallel};
 use std::sync::{Mutex, PoisonError};
 
 /// Content that is encoded at once, about.
 const GROUP: u64 = 32 << 20;
 
-/// The content of a chunk.
+/// What the files are called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Names {
+    /// Each has a chunk.
+    One,
+    /// Each has many, as the papers have it.
+    Many,
+}
+
+impl Names {
+    /// The name of the file with this unit.
+    pub fn own(self, unit: u64) -> String {
+        match self {
+            Names::One => file_name(unit),
+            Names::Many => superchunks::name(unit.saturating_add(1)),
+        }
+    }
+
+    /// The name of the new file that waits for its place.
+    pub fn waiting(self, unit: u64, second: bool) -> String {
+        format!("{}{NEW}{}", self.own(unit), if second { "2" } else { "" })
+    }
+
+    /// What stands in which unit, and how these files are called.
+    pub fn parse(name: &str) -> Option<(Names, u64)> {
+        let rest = name.strip_prefix("__")?;
+        let (names, number, first) = match rest.strip_suffix("__.bin") {
+            Some(number) => (Names::Many, number, 1),
+            None => (Names::One, rest.strip_suffix(".blp")?, 0),
+        };
+        let unit = number.parse::<u64>().ok()?.checked_sub(first)?;
+        (names.own(unit) == name).then_some((names, unit))
+    }
+}
+
+/// How files are made.
+pub enum Make {
+    /// With a chunk, and its digest.
+    One(Params, Sum),
+    /// With many.
+    Many(Whole),
+}
+
+impl Make {
+    pub(super) fn encode(&self, content: &[u8], threads: usize) -> Result<Vec<u8>> {
+        let (params, sum) = match self {
+            Make::Many(whole) => return whole.encode(content, threads),
+            Make::One(params, sum) => (params, sum),
+        };
+        let mut bytes = memory::with_room(HEADER.len())?;
+        bytes.extend_from_slice(&HEADER);
+        blosc::encode(params, content, &mut bytes, threads)?;
+        let digest = sum.of(bytes.get(HEADER.len()..).unwrap_or_default());
+        memory::reserve(&mut bytes, digest.len())?;
+        bytes.extend_from_slice(&digest);
+        Ok(bytes)
+    }
+}
+
+/// The content of a unit.
 struct Open {
-    chunk: u64,
+    unit: u64,
     content: Vec<u8>,
     /// It is not in a file.
     changed: bool,
@@ -31,52 +92,53 @@ struct Open {
 /// What waits for a commit.
 pub struct Edit {
     pub(super) place: Place,
-    params: Params,
-    sum: Sum,
+    pub(super) names: Names,
+    make: Make,
+    /// Bytes of content in a unit.
+    pub(super) unit: u64,
     limit: u64,
     threads: usize,
     open: Option<Open>,
-    /// Chunks that are in new files, in rising order; true: in the second one.
+    /// Units that are in new files, in rising order; true: in the second one.
     pub(super) waiting: Vec<(u64, bool)>,
     /// Bytes of content of the last commit, and how many of its first ones are as they were.
     pub(super) committed: u64,
     pub(super) kept: u64,
     /// Bytes on disk, about.
     pub(super) cbytes: u64,
+    /// The unit that was written last, and the bytes of its file.
+    written: Option<(u64, u64)>,
 }
 
-/// A chunk in a new file, and the bytes of it.
+/// A unit in a new file, and the bytes of it.
 type Stored = (u64, bool, u64);
 
-/// The name of the new file of a chunk.
-pub fn new_name(chunk: u64, second: bool) -> String {
-    format!("{}{NEW}{}", file_name(chunk), if second { "2" } else { "" })
-}
-
 impl Edit {
-    /// Nothing is changed yet in this folder, which has so many bytes of content.
-    pub fn new(place: &Place, params: Params, sum: Sum, [committed, cbytes, limit]: [u64; 3], threads: usize) -> Edit {
+    /// Nothing is changed yet in this folder, which has so many bytes of content in units of so many.
+    pub fn new(place: &Place, make: Make, [unit, committed, cbytes, limit]: [u64; 4], threads: usize) -> Edit {
+        let names = if matches!(make, Make::One(..)) { Names::One } else { Names::Many };
         let (place, waiting) = (place.clone(), Vec::new());
-        Edit { place, params, sum, limit, threads, open: None, waiting, committed, kept: committed, cbytes }
+        Edit { place, names, make, unit: unit.max(1), limit, threads, open: None, waiting, committed, kept: committed, cbytes, written: None }
     }
 
-    fn find(&self, chunk: u64) -> std::result::Result<usize, usize> {
-        self.waiting.binary_search_by_key(&chunk, |(i, _)| *i)
+    fn find(&self, unit: u64) -> std::result::Result<usize, usize> {
+        self.waiting.binary_search_by_key(&unit, |(i, _)| *i)
     }
 
-    /// Which new file a chunk is in, if it is in one.
-    fn second(&self, chunk: u64) -> Option<bool> {
-        self.find(chunk).ok().and_then(|at| self.waiting.get(at)).map(|(_, second)| *second)
+    /// Which new file a unit is in, if it is in one.
+    fn second(&self, unit: u64) -> Option<bool> {
+        self.find(unit).ok().and_then(|at| self.waiting.get(at)).map(|(_, second)| *second)
     }
 
-    /// The name of the file that has a chunk now.
-    pub fn name(&self, chunk: u64) -> String {
-        self.second(chunk).map_or_else(|| file_name(chunk), |second| new_name(chunk, second))
+    /// The name of the file that has a unit now.
+    pub fn name(&self, unit: u64) -> String {
+        self.second(unit).map_or_else(|| self.names.own(unit), |second| self.names.waiting(unit, second))
     }
 
-    /// The content of a chunk, if it is in memory.
-    pub fn content(&self, chunk: u64) -> Option<&[u8]> {
-        self.open.as_ref().filter(|o| o.chunk == chunk).map(|o| o.content.as_slice())
+    /// The content from this byte on to the end of its unit, if it is in memory.
+    pub fn content(&self, at: u64) -> Option<&[u8]> {
+        let open = self.open.as_ref().filter(|o| o.unit == at / self.unit)?;
+        Some(open.content.get((at % self.unit) as usize..).unwrap_or_default())
     }
 
     /// Is nothing waiting?
@@ -91,24 +153,19 @@ impl Edit {
 
     /// Removes all that waits.
     pub fn clear(&mut self) {
-        for (chunk, second) in std::mem::take(&mut self.waiting) {
-            self.remove(&new_name(chunk, second));
+        for (unit, second) in std::mem::take(&mut self.waiting) {
+            self.remove(&self.names.waiting(unit, second));
         }
     }
 
-    /// Writes a chunk to a new file that is none yet.
-    pub(super) fn put(&self, chunk: u64, content: &[u8], threads: usize) -> Result<Stored> {
-        let second = self.second(chunk) == Some(false);
-        let name = new_name(chunk, second);
-        let mut bytes = memory::with_room(HEADER.len())?;
-        bytes.extend_from_slice(&HEADER);
-        blosc::encode(&self.params, content, &mut bytes, threads)?;
-        let digest = self.sum.of(bytes.get(HEADER.len()..).unwrap_or_default());
-        memory::reserve(&mut bytes, digest.len())?;
-        bytes.extend_from_slice(&digest);
+    /// Writes a unit to a new file that is none yet.
+    fn put(&self, unit: u64, content: &[u8], threads: usize) -> Result<Stored> {
+        let second = self.second(unit) == Some(false);
+        let name = self.names.waiting(unit, second);
+        let bytes = self.make.encode(content, threads)?;
         let written = self.place.open(&name, Access::Create).and_then(|file| file.write_at(0, &bytes));
         match written {
-            Ok(()) => Ok((chunk, second, bytes.len() as u64)),
+            Ok(()) => Ok((unit, second, bytes.len() as u64)),
             Err(e) => {
                 self.remove(&name);
                 Err(e)
@@ -116,9 +173,9 @@ impl Edit {
         }
     }
 
-    /// Writes chunks that stand behind each other, all or none.
-    fn put_all(&self, first: u64, content: &[u8], chunk: u64) -> Result<Vec<Stored>> {
-        let pieces: Vec<(u64, &[u8])> = (first..).zip(content.chunks(usize::try_from(chunk).unwrap_or(usize::MAX))).collect();
+    /// Writes units that stand behind each other, all or none.
+    fn put_all(&self, first: u64, content: &[u8]) -> Result<Vec<Stored>> {
+        let pieces: Vec<(u64, &[u8])> = (first..).zip(content.chunks(usize::try_from(self.unit).unwrap_or(usize::MAX))).collect();
         let each = if pieces.len() > 1 { 1 } else { self.threads };
         let done = Mutex::new((Vec::new(), None::<Error>));
         parallel::for_each(self.threads, pieces, |(i, piece)| {
@@ -140,26 +197,31 @@ impl Edit {
     }
 
     fn drop_all(&self, stored: &[Stored]) {
-        stored.iter().for_each(|(chunk, second, _)| self.remove(&new_name(*chunk, *second)));
+        stored.iter().for_each(|(unit, second, _)| self.remove(&self.names.waiting(*unit, *second)));
     }
 
-    /// Chunks are in these files from now on. `there`: how many there are now.
-    fn accept(&mut self, stored: Vec<Stored>, there: u64) -> Result<()> {
+    /// Units are in these files from now on. `len`: bytes of content that are there now.
+    fn accept(&mut self, stored: Vec<Stored>, len: u64) -> Result<()> {
         if let Err(e) = memory::reserve(&mut self.waiting, stored.len()) {
             self.drop_all(&stored);
             return Err(e);
         }
-        for (chunk, second, bytes) in stored {
-            let old = self.name(chunk);
+        for (unit, second, bytes) in stored {
+            let old = self.name(unit);
             let size = |name: &str| self.place.open(name, Access::Read).and_then(|f| f.size());
-            let before = if chunk < there { size(&old).unwrap_or(0) } else { 0 };
+            let before = match self.written.filter(|(last, _)| *last == unit) {
+                _ if unit >= len.div_ceil(self.unit) => 0,
+                Some((_, bytes)) => bytes,
+                None => size(&old).unwrap_or(0),
+            };
+            self.written = Some((unit, bytes));
             self.cbytes = self.cbytes.saturating_sub(before).saturating_add(bytes);
-            match self.find(chunk) {
+            match self.find(unit) {
                 Ok(at) => {
                     self.remove(&old);
                     self.waiting.get_mut(at).into_iter().for_each(|w| w.1 = second);
                 }
-                Err(at) => self.waiting.insert(at, (chunk, second)),
+                Err(at) => self.waiting.insert(at, (unit, second)),
             }
         }
         Ok(())
@@ -168,63 +230,81 @@ impl Edit {
 
 impl Chunks {
     fn edit(&mut self) -> Result<&mut Edit> {
-        self.edit.as_deref_mut().ok_or_else(|| fail!(State, "it was opened to be read"))
+        self.editing().ok_or_else(|| fail!(State, "it was opened to be read"))
     }
 
-    /// Chunks behind each other, of which nothing is in memory, get other content.
+    /// Bytes of content in a unit.
+    fn unit(&self) -> u64 {
+        self.edit.as_ref().map_or(self.chunk, |e| e.unit)
+    }
+
+    /// Units are in other files from now on.
+    fn accept(&mut self, stored: Vec<Stored>) -> Result<()> {
+        let len = self.len;
+        let done = self.edit()?.accept(stored, len);
+        self.forget();
+        done
+    }
+
+    /// Units behind each other, of which nothing is in memory, get other content.
     fn replace(&mut self, first: u64, content: &[u8]) -> Result<()> {
-        let (chunk, there) = (self.chunk, self.count());
-        let edit = self.edit()?;
-        let stored = edit.put_all(first, content, chunk)?;
-        edit.accept(stored, there)
+        let stored = self.edit()?.put_all(first, content)?;
+        self.accept(stored)
     }
 
     /// What is in memory goes to a file, and stays in memory.
     pub fn flush(&mut self) -> Result<()> {
-        let (chunk, there) = (self.chunk, self.count());
         let edit = self.edit()?;
         let Some(open) = edit.open.take_if(|o| o.changed) else { return Ok(()) };
-        let stored = edit.put_all(open.chunk, &open.content, chunk);
-        let done = stored.and_then(|stored| edit.accept(stored, there));
-        edit.open = Some(Open { changed: done.is_err(), ..open });
+        let stored = edit.put_all(open.unit, &open.content);
+        let done = stored.and_then(|stored| self.accept(stored));
+        self.edit()?.open = Some(Open { changed: done.is_err(), ..open });
         done
     }
 
-    /// The content of a chunk, as much as counts, to be changed; zeros, maybe, if it is not wanted.
-    fn opened(&mut self, chunk: u64, is_wanted: bool) -> Result<&mut Vec<u8>> {
-        if self.edit()?.open.as_ref().is_none_or(|o| o.chunk != chunk) {
+    /// Bytes of a unit that count.
+    fn counted(&self, unit: u64) -> u64 {
+        self.len.saturating_sub(unit.saturating_mul(self.unit())).min(self.unit())
+    }
+
+    /// The content of a unit, as much as counts, to be changed; zeros, maybe, if it is not wanted.
+    fn opened(&mut self, unit: u64, is_wanted: bool) -> Result<&mut Vec<u8>> {
+        if self.edit()?.open.as_ref().is_none_or(|o| o.unit != unit) {
             self.flush()?;
-            let n = memory::allow(self.wanted(chunk), self.edit()?.limit, "a chunk")?;
+            let n = memory::allow(self.counted(unit), self.edit()?.limit, "a file's content")?;
             let mut content = memory::zeroed(n)?;
-            if is_wanted && !content.is_empty() && self.read(chunk.saturating_mul(self.chunk), &mut content)? {
-                return Err(fail!(Format, "chunk {chunk} is damaged, and can be written as a whole only").at(chunk));
+            let at = unit.saturating_mul(self.unit());
+            if is_wanted && !content.is_empty() && self.read(at, &mut content)? {
+                let chunk = at / self.chunk;
+                return Err(fail!(Format, "what is damaged from chunk {chunk} on can be written as a whole only").at(chunk));
             }
-            self.edit()?.open = Some(Open { chunk, content, changed: false });
+            self.edit()?.open = Some(Open { unit, content, changed: false });
         }
-        let open = self.edit()?.open.as_mut().ok_or_else(|| fail!(State, "no open chunk"))?;
+        let open = self.edit()?.open.as_mut().ok_or_else(|| fail!(State, "no open content"))?;
         open.changed = true;
         Ok(&mut open.content)
     }
 
-    /// Chunks that are encoded at once.
+    /// Units that are encoded at once.
     fn group(&self) -> u64 {
         let threads = self.edit.as_ref().map_or(1, |e| e.threads.max(1) as u64);
-        (GROUP / self.chunk).clamp(1, threads * 4)
+        (GROUP / self.unit()).clamp(1, threads * 4)
     }
 
-    /// How much of this content is whole chunks, those that go at once.
+    /// How much of this content is whole units, those that go at once.
     fn whole(&self, n: usize) -> usize {
-        let chunks = (n as u64 / self.chunk).min(self.group());
-        (chunks * self.chunk) as usize
+        let units = (n as u64 / self.unit()).min(self.group());
+        (units * self.unit()) as usize
     }
 
     /// Puts content behind the last. On failure some of it may be there.
     pub fn append(&mut self, mut src: &[u8]) -> Result<()> {
         self.edit()?;
+        let unit = self.unit();
         while !src.is_empty() {
-            let (i, used) = (self.len / self.chunk, self.len % self.chunk);
+            let (i, used) = (self.len / unit, self.len % unit);
             let whole = if used == 0 { self.whole(src.len()) } else { 0 };
-            let room = (self.chunk - used).min(src.len() as u64) as usize;
+            let room = (unit - used).min(src.len() as u64) as usize;
             let (now, rest) = src.split_at_checked(if whole > 0 { whole } else { room }).unwrap_or((src, &[]));
             if whole > 0 {
                 self.replace(i, now)?;
@@ -245,19 +325,20 @@ impl Chunks {
         end.ok_or_else(|| fail!(Range, "{} bytes at {at}: there are {}", src.len(), self.len))?;
         let edit = self.edit()?;
         edit.kept = if src.is_empty() { edit.kept } else { edit.kept.min(at) };
+        let unit = self.unit();
         while !src.is_empty() {
-            let (i, from) = (at / self.chunk, at % self.chunk);
+            let (i, from) = (at / unit, at % unit);
             let whole = if from == 0 { self.whole(src.len()) } else { 0 };
-            let room = (self.chunk - from).min(src.len() as u64) as usize;
+            let room = (unit - from).min(src.len() as u64) as usize;
             let (now, rest) = src.split_at_checked(if whole > 0 { whole } else { room }).unwrap_or((src, &[]));
             if whole > 0 {
-                let chunks = whole as u64 / self.chunk;
+                let units = whole as u64 / unit;
                 self.replace(i, now)?;
                 // what was in memory of these is of no use
-                self.edit()?.open.take_if(|o| (i..i + chunks).contains(&o.chunk));
+                self.edit()?.open.take_if(|o| (i..i + units).contains(&o.unit));
             } else {
-                let place = self.opened(i, (now.len() as u64) < self.wanted(i))?.get_mut(from as usize..).and_then(|c| c.get_mut(..now.len()));
-                place.ok_or_else(|| fail!(State, "a chunk of another size"))?.copy_from_slice(now);
+                let place = self.opened(i, (now.len() as u64) < self.counted(i))?.get_mut(from as usize..).and_then(|c| c.get_mut(..now.len()));
+                place.ok_or_else(|| fail!(State, "content of another size"))?.copy_from_slice(now);
             }
             (at, src) = (at + now.len() as u64, rest);
         }
@@ -266,22 +347,23 @@ impl Chunks {
 
     /// Keeps the first `n` bytes of content.
     pub fn truncate(&mut self, n: u64) -> Result<()> {
-        let (len, chunk) = (self.len, self.chunk);
+        let (len, unit) = (self.len, self.unit());
         let edit = self.edit()?;
         if n > len {
             return Err(fail!(Range, "{n} bytes are to stay: there are {len}"));
         }
         edit.kept = edit.kept.min(n);
         edit.cbytes = (u128::from(edit.cbytes) * u128::from(n) / u128::from(len.max(1))) as u64;
-        let gone = edit.waiting.partition_point(|(i, _)| *i < n.div_ceil(chunk));
+        let gone = edit.waiting.partition_point(|(i, _)| *i < n.div_ceil(unit));
         for (i, second) in edit.waiting.split_off(gone) {
-            edit.remove(&new_name(i, second));
+            edit.remove(&edit.names.waiting(i, second));
         }
-        edit.open.take_if(|o| o.chunk.saturating_mul(chunk) >= n);
-        if let Some(open) = edit.open.as_mut().filter(|o| o.chunk == n / chunk) {
-            open.content.truncate((n % chunk) as usize);
+        edit.open.take_if(|o| o.unit.saturating_mul(unit) >= n);
+        if let Some(open) = edit.open.as_mut().filter(|o| o.unit == n / unit) {
+            open.content.truncate((n % unit) as usize);
         }
         self.len = n;
+        self.forget();
         Ok(())
     }
 
@@ -295,16 +377,14 @@ impl Chunks {
         }
         self.flush()?;
         let len = (self.len - s.gone).checked_add(s.src.len() as u64).ok_or_else(|| fail!(Limit, "more than 2^64 bytes"))?;
-        let first = s.at / self.chunk;
+        let first = s.at / self.unit();
         let mut all = Vec::new();
-        let done = self.refill(s, first, end, len, &mut all);
-        let there = self.count();
-        let edit = self.edit()?;
-        if let Err(e) = done {
-            edit.drop_all(&all);
+        if let Err(e) = self.refill(s, first, end, len, &mut all) {
+            self.edit()?.drop_all(&all);
             return Err(e);
         }
-        edit.accept(all, there)?;
+        self.accept(all)?;
+        let edit = self.edit()?;
         (edit.open, edit.kept) = (None, edit.kept.min(s.at));
         if len < self.len {
             self.truncate(len)?;
@@ -313,12 +393,12 @@ impl Chunks {
         Ok(())
     }
 
-    /// Writes the chunks from `first` on as a splice makes them.
+    /// Writes the units from `first` on as a splice makes them.
     fn refill(&self, s: &Splice, first: u64, end: u64, len: u64, all: &mut Vec<Stored>) -> Result<()> {
         let edit = self.edit.as_deref().ok_or_else(|| fail!(State, "it was opened to be read"))?;
-        let most = self.group().saturating_mul(self.chunk);
+        let most = self.group().saturating_mul(edit.unit);
         let mut content = memory::zeroed(memory::allow(most.min(len), edit.limit, "some chunks")?)?;
-        let mut at = first.saturating_mul(self.chunk);
+        let mut at = first.saturating_mul(edit.unit);
         let new_end = s.at + s.src.len() as u64;
         while at < len {
             let now = content.get_mut(..(len - at).min(most) as usize).unwrap_or_default();
@@ -334,7 +414,7 @@ impl Chunks {
             if bad(at, before)? | bad(from, behind)? {
                 return Err(fail!(Format, "chunks that would have to move are damaged"));
             }
-            let stored = edit.put_all(at / self.chunk, now, self.chunk)?;
+            let stored = edit.put_all(at / edit.unit, now)?;
             memory::reserve(all, stored.len()).inspect_err(|_| edit.drop_all(&stored))?;
             all.extend(stored);
             at = to;

@@ -4,7 +4,7 @@
 //! the zero of any type: so the tools have it for times and objects.
 #![forbid(unsafe_code)]
 
-use crate::array::dtype::{Kind, Type};
+use crate::array::dtype::{Field, Kind, Type};
 use crate::error::{Error, Result, fail};
 use crate::json::Value;
 use crate::memory;
@@ -107,6 +107,86 @@ fn set_float(value: &Value, item: &Type, dst: &mut [u8]) -> Result<()> {
     Ok(())
 }
 
+/// The value of these bytes, those of an item or of all items of a row of this shape, as the tools put it down.
+pub fn value(bytes: &[u8], item: &Type, row: &[u64]) -> Result<Value> {
+    if bytes.len() == item.size {
+        return value_of(bytes, item);
+    }
+    let rows = row.iter().try_fold(item.size as u64, |n, d| n.checked_mul(*d));
+    if rows != Some(bytes.len() as u64) || matches!(item.kind, Kind::Struct(_)) {
+        return Err(fail!(Argument, "a default value of {} bytes: an item has {}, a row is one of {row:?}", bytes.len(), item.size));
+    }
+    list(bytes, item, row)
+}
+
+/// The values of an array of this shape.
+fn list(bytes: &[u8], item: &Type, shape: &[u64]) -> Result<Value> {
+    let Some((n, rest)) = shape.split_first() else { return value_of(bytes, item) };
+    let part = bytes.len() / usize::try_from(*n).unwrap_or(usize::MAX).max(1);
+    bytes.chunks(part.max(1)).map(|b| list(b, item, rest)).collect::<Result<_>>().map(Value::Array)
+}
+
+fn value_of(bytes: &[u8], item: &Type) -> Result<Value> {
+    let mut little = bytes.to_vec();
+    if item.big_endian && !matches!(item.kind, Kind::Str) {
+        little.reverse();
+    }
+    let whole = |is_signed: bool| {
+        let sign = if is_signed && little.last().is_some_and(|b| *b > 127) { 0xff } else { 0 };
+        let mut all = [sign; 16];
+        all.iter_mut().zip(&little).for_each(|(to, from)| *to = *from);
+        Value::Int(i128::from_le_bytes(all))
+    };
+    Ok(match &item.kind {
+        Kind::Bool => Value::Bool(bytes.iter().any(|b| *b != 0)),
+        Kind::Int | Kind::Datetime(_) | Kind::Timedelta(_) => whole(true),
+        Kind::Uint => whole(false),
+        Kind::Float => Value::Float(float(&little)?),
+        Kind::Complex => {
+            let (first, second) = bytes.split_at_checked(item.size / 2).unwrap_or_default();
+            if second.iter().any(|b| *b != 0) {
+                return Err(fail!(Unsupported, "a default value with an imaginary part: there is no JSON for it"));
+            }
+            return value_of(first, &Type { kind: Kind::Float, size: first.len(), ..item.clone() });
+        }
+        Kind::Bytes | Kind::Void => Value::String(text(bytes).iter().map(|b| char::from(*b)).collect()),
+        Kind::Str => {
+            let number = |b: &[u8; 4]| if item.big_endian { u32::from_be_bytes(*b) } else { u32::from_le_bytes(*b) };
+            let all: Vec<u32> = bytes.as_chunks().0.iter().map(number).collect();
+            let one = |n: &u32| char::from_u32(*n).ok_or_else(|| fail!(Argument, "a default value with a character {n:#x}: there is none"));
+            Value::String(text(&all).iter().map(one).collect::<Result<_>>()?)
+        }
+        Kind::Struct(fields) => {
+            let one = |f: &Field| value_of(bytes.get(f.offset..).and_then(|b| b.get(..f.item.size)).unwrap_or_default(), &f.item);
+            Value::Array(fields.iter().map(one).collect::<Result<_>>()?)
+        }
+        Kind::Array(of, shape) => list(bytes, of, &shape.iter().map(|n| *n as u64).collect::<Vec<_>>())?,
+        Kind::Object => return Err(fail!(Unsupported, "objects of Python's have no default value here")),
+    })
+}
+
+/// Without the zeros at its end.
+fn text<T: PartialEq + Default>(all: &[T]) -> &[T] {
+    let n = all.iter().rposition(|x| *x != T::default()).map_or(0, |i| i + 1);
+    all.get(..n).unwrap_or_default()
+}
+
+/// The number in the little-endian bytes of a float.
+fn float(bytes: &[u8]) -> Result<f64> {
+    match *bytes {
+        [a, b] => {
+            let bits = u32::from(u16::from_le_bytes([a, b]));
+            // the same bits mean 2^112 times as much there, but for what is no number
+            let moved = f32::from_bits((bits & 0x8000) << 16 | (bits & 0x7fff) << 13);
+            Ok(if bits & 0x7c00 == 0x7c00 { f64::from(f32::from_bits(moved.to_bits() | 0x7f80_0000)) } else { f64::from(moved) * 2f64.powi(112) })
+        }
+        [a, b, c, d] => Ok(f32::from_le_bytes([a, b, c, d]).into()),
+        [a, b, c, d, e, f, g, h] => Ok(f64::from_le_bytes([a, b, c, d, e, f, g, h])),
+        _ if bytes.iter().all(|b| *b == 0) => Ok(0.0),
+        _ => Err(fail!(Unsupported, "a default value of {} bytes of floating point", bytes.len())),
+    }
+}
+
 /// As many of the little-endian bytes of a number as there is room for.
 fn set(dst: &mut [u8], bytes: &[u8], big_endian: bool) {
     for (to, from) in dst.iter_mut().zip(bytes) {
@@ -198,6 +278,39 @@ mod tests {
         ] {
             assert_eq!(of(json, dtype, row).unwrap(), want, "{json} {dtype}");
         }
+    }
+
+    #[test]
+    fn bytes_become_values_that_mean_them() {
+        for (json, dtype, row) in [
+            ("3", "<i4", &[][..]),
+            ("-2", ">i2", &[]),
+            ("18446744073709551615", "u8", &[]),
+            ("-9223372036854775808", "M8[ns]", &[]),
+            ("true", "bool", &[]),
+            ("3.5", "<f8", &[]),
+            ("-0.0", "<f8", &[]),
+            ("NaN", ">f4", &[]),
+            ("NaN", "f2", &[]),
+            ("-Infinity", "f2", &[]),
+            ("-1.5", "f2", &[]),
+            ("5.960464477539063e-8", "f2", &[]),
+            ("1.5", ">c16", &[]),
+            ("\"abc\"", "S5", &[]),
+            ("\"a\\u0000é\"", "S5", &[]),
+            ("\"é\"", ">U2", &[]),
+            ("\"\"", "<U2", &[3]),
+            ("[[1,2],[3,4]]", "u1", &[2, 2]),
+            ("[1,[2,3],\"x\",false]", "[('a', 'u1'), ('b', '>u2', (2,)), ('c', 'S2'), ('d', 'bool')]", &[]),
+        ] {
+            let item = Dtype::parse(dtype).unwrap().item;
+            let want = of(json, dtype, row).unwrap();
+            let made = value(&want, &item, row).unwrap();
+            assert_eq!(made.to_string(), Value::parse(json.as_bytes()).unwrap().to_string(), "{dtype}");
+        }
+        let refused = |bytes: &[u8], dtype: &str, row: &[u64]| value(bytes, &Dtype::parse(dtype).unwrap().item, row).is_err();
+        assert!(refused(&[1; 16], "c16", &[]) && refused(&[1; 16], "f16", &[]) && refused(&[1; 3], "u1", &[2]));
+        assert!(refused(&0xd800u32.to_le_bytes(), "U1", &[]) && refused(&[], "u1", &[]));
     }
 
     #[test]

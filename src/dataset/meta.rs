@@ -12,7 +12,7 @@ use crate::array::numpy_meta::{ArrayMeta, Order, nbytes};
 use crate::array::selection::MAX_NDIM;
 use crate::checksum::Sum;
 use crate::error::{Error, Result, fail};
-use crate::json::Value;
+use crate::json::{self, Value};
 
 /// How many rows there are.
 pub const SIZES: &str = "meta/sizes";
@@ -62,6 +62,17 @@ impl Meta {
         let mut meta = Meta::of_storage(storage)?;
         meta.array.shape = shape;
         Ok(meta)
+    }
+
+    /// Sets the default value, there too where it is put down.
+    pub fn set_dflt(&mut self, new: Value) {
+        if let Value::Object(all) = &mut self.storage {
+            match all.iter_mut().find(|(key, _)| key == "dflt") {
+                Some((_, old)) => *old = new.clone(),
+                None => all.push(("dflt".to_owned(), new.clone())),
+            }
+        }
+        self.dflt = new;
     }
 
     /// That of a text, without the numbers that `meta/sizes` has.
@@ -159,6 +170,16 @@ impl Meta {
 /// The name of a checksum in `meta/storage`.
 pub fn sum_name(sum: Sum) -> &'static str {
     SUMS.get(sum as usize).copied().unwrap_or_default()
+}
+
+/// JSON in ASCII, spaced as Python does it.
+pub fn to_json(value: &Value) -> String {
+    let list = |items: Vec<String>| items.join(", ");
+    match value {
+        Value::Array(items) => format!("[{}]", list(items.iter().map(to_json).collect())),
+        Value::Object(items) => format!("{{{}}}", list(items.iter().map(|(k, v)| format!("{}: {}", json::Quoted(k), to_json(v))).collect())),
+        other => json::escaped(&other.to_string()),
+    }
 }
 
 /// JSON, or what else the papers have.

@@ -21,6 +21,8 @@ pub mod create;
 pub mod edit;
 pub mod fields;
 pub mod fill;
+#[cfg(test)]
+mod kept_tests;
 pub mod meta;
 pub mod open;
 pub mod place;

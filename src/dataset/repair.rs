@@ -6,16 +6,17 @@
 #![forbid(unsafe_code)]
 
 use super::attrs::{Attrs, FILES};
-use super::chunk::{ChunkFile, HEADER};
-use super::chunks::{file_name, fill, has_superchunks, is_damage, number};
+use super::chunk::{self, ChunkFile, HEADER};
+use super::chunks::{file_name, has_superchunks, is_damage, number};
 use super::commit::{container, write_new};
 use super::create;
-use super::edit::{Edit, new_name};
+use super::edit::{Make, Names};
 use super::fill;
 use super::meta::{Meta, SIZES, STORAGE, parse};
 use super::place::Place;
 use super::seal::{self, sealed};
 use crate::array::dtype::Kind;
+use crate::array::store::repeat;
 use crate::checksum::Sum;
 use crate::error::{Error, Result, Status, fail};
 use crate::io::journal::{self, Swapped};
@@ -197,11 +198,11 @@ impl Plan {
     fn look_at(&self, i: u64, limit: u64) -> Result<Found> {
         let name = file_name(i);
         let read = || {
-            let chunk = ChunkFile::open(self.data.open(&name, Access::Read)?, self.meta.checksum, limit)?;
-            let n = chunk.nbytes() as u64;
+            let file = ChunkFile::open(self.data.open(&name, Access::Read)?, self.meta.checksum, limit)?;
+            let n = file.nbytes() as u64;
             // what is longer than a chunk is none of this array; it is not worth its memory
             if self.said.is_none() || n <= self.chunk {
-                chunk.read(0, &mut memory::zeroed(memory::allow(n, limit, "a chunk")?)?, true, 1)?;
+                file.read(0, &mut memory::zeroed(memory::allow(n, limit, "a chunk")?)?, true, 1, &chunk::blocks())?;
             }
             Ok::<_, Error>(Found::Whole(n))
         };
@@ -372,19 +373,20 @@ impl Plan {
     fn fill(&self, wish: &Wish, ready: &mut Ready) -> Result<()> {
         let item = &self.meta.array.dtype.item;
         let value = fill::bytes(&self.meta.dflt, item, self.meta.row(), wish.limit)?;
-        let params = create::params(&self.meta.storage, item, &Options::new())?;
-        let edit = Edit::new(&self.data, params, self.meta.checksum, [0, 0, wish.limit], wish.threads);
+        let params = create::params(&self.meta.storage, &|| None, item, &Options::new())?;
+        let make = Make::One(params, self.meta.checksum);
         for i in &self.filled {
             let mut content = memory::zeroed(memory::allow(self.wanted(*i), wish.limit, "a chunk")?)?;
-            fill(value.as_deref(), i.saturating_mul(self.chunk), &mut content);
+            repeat(value.as_deref(), i.saturating_mul(self.chunk), &mut content);
             if let Some(Found::Whole(n)) = self.found.get(i) {
-                let chunk = ChunkFile::open(self.data.open(&file_name(*i), Access::Read)?, self.meta.checksum, wish.limit)?;
+                let file = ChunkFile::open(self.data.open(&file_name(*i), Access::Read)?, self.meta.checksum, wish.limit)?;
                 let n = (*n as usize).min(content.len());
-                chunk.read(0, content.get_mut(..n).unwrap_or_default(), true, 1)?;
+                file.read(0, content.get_mut(..n).unwrap_or_default(), true, 1, &chunk::blocks())?;
             }
-            edit.put(*i, &content, wish.threads)?;
+            let file = self.data.open(&Names::One.waiting(*i, false), Access::Create)?;
+            file.write_at(0, &make.encode(&content, wish.threads)?)?;
             if wish.durable {
-                self.data.open(&new_name(*i, false), Access::Write)?.sync()?;
+                file.sync()?;
             }
             ready.new.push(self.data.name(&file_name(*i)).to_string_lossy().into_owned());
         }

@@ -5,7 +5,9 @@
 //! any file can be elsewhere, so long as nothing in it is wanted.
 #![forbid(unsafe_code)]
 
+use super::edit::Edit;
 use super::place::Place;
+use crate::checksum::Sum;
 use crate::error::{Error, Result, Status, fail};
 use crate::options::{Opt, Options};
 use crate::parallel::unless_taken;
@@ -50,11 +52,26 @@ impl Superchunks {
         Superchunks { place, options, each, open: Mutex::default(), faults: Mutex::default() }
     }
 
-    /// The file with this chunk, and which one it is there.
-    pub fn holding(&self, chunk: u64) -> Result<(Arc<Bloscpack>, u64)> {
+    /// The file with this chunk, and which one it is there. `edit`: which names the files have now.
+    pub fn holding(&self, chunk: u64, edit: Option<&Edit>) -> Result<(Arc<Bloscpack>, u64)> {
         let each = self.each()?;
         let number = (chunk / each).checked_add(1).ok_or_else(|| fail!(Range, "chunk {chunk}"))?;
-        Ok((self.file(number)?, chunk % each))
+        Ok((self.file(number, edit)?, chunk % each))
+    }
+
+    /// Files are opened anew from now on.
+    pub fn forget(&self) {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// How many chunks a file has, if nothing else tells.
+    pub fn each_or(&self, otherwise: u64) -> u64 {
+        *self.each.get_or_init(|| otherwise)
+    }
+
+    /// What stands behind each chunk in the first file, if there is one.
+    pub fn sum(&self) -> Option<Sum> {
+        self.file(1, None).ok().map(|f| f.header().checksum)
     }
 
     /// The file that has this chunk, for messages.
@@ -63,11 +80,12 @@ impl Superchunks {
         self.place.show(&name((chunk / each).saturating_add(1)))
     }
 
-    fn each(&self) -> Result<u64> {
+    /// How many chunks a file has.
+    pub fn each(&self) -> Result<u64> {
         if let Some(n) = self.each.get() {
             return Ok(*n);
         }
-        let first = self.file(1).map_err(|e| match e.status {
+        let first = self.file(1, None).map_err(|e| match e.status {
             Status::Missing => e.within("the first file tells how many chunks each one has"),
             _ => e,
         })?;
@@ -83,12 +101,13 @@ impl Superchunks {
         self.faults.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
-    fn file(&self, number: u64) -> Result<Arc<Bloscpack>> {
+    fn file(&self, number: u64, edit: Option<&Edit>) -> Result<Arc<Bloscpack>> {
         let find = |open: MutexGuard<VecDeque<(u64, _)>>| open.iter().find(|(n, _)| *n == number).map(|(_, file)| Arc::clone(file));
         if let Some(file) = unless_taken(&self.open).and_then(find) {
             return Ok(file);
         }
-        let open = |o: &Options| Bloscpack::open_in(self.place.folder(), &self.place.name(&name(number)), Mode::Read, o);
+        let now = edit.map_or_else(|| name(number), |e| e.name(number.saturating_sub(1)));
+        let open = |o: &Options| Bloscpack::open_in(self.place.folder(), &self.place.name(&now), Mode::Read, o);
         let strict = self.options.clone().with(Opt::SkipDamaged, 0)?;
         let file = match open(&strict) {
             Err(e) if self.options.get(Opt::SkipDamaged, 0) == 1 => {

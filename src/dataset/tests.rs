@@ -4,6 +4,7 @@ use super::create::{self, Kindred};
 use super::open;
 use crate::array::rows::Array;
 use crate::error::{Result, Status};
+use crate::identify::Format;
 use crate::io::sim::{self, Rng, Scene, SimDisk, Tally};
 use crate::io::{Access, Folder};
 use crate::options::{Opt, Options};
@@ -25,8 +26,14 @@ fn options() -> Options {
     Options::new().with(Opt::Threads, 1).unwrap()
 }
 
-fn new(folder: &Arc<dyn Folder>, mode: Mode, shape: &[u64]) -> Result<Array> {
-    create::create_in(folder, mode, &Kindred { dtype: "<i4", shape, chunks: Some(&[CHUNK, 5]) }, &options())
+const FORMATS: &[Format] = &[Format::Bcolz, Format::Blz, Format::BlzPaper];
+
+fn new(folder: &Arc<dyn Folder>, mode: Mode, shape: &[u64], format: Format) -> Result<Array> {
+    let mut options = options();
+    if format == Format::BlzPaper {
+        options.set(Opt::SuperchunkChunks, 2)?;
+    }
+    create::create_in(folder, mode, &Kindred { dtype: "<i4", shape, chunks: Some(&[CHUNK, 5]), format }, &options)
 }
 
 fn opened(folder: &Arc<dyn Folder>, mode: Mode) -> Result<Array> {
@@ -34,9 +41,9 @@ fn opened(folder: &Arc<dyn Folder>, mode: Mode) -> Result<Array> {
 }
 
 /// A disk with an array of several chunks.
-fn base(rows: u64) -> SimDisk {
+fn base(rows: u64, format: Format) -> SimDisk {
     let disk = SimDisk::default();
-    let mut a = new(&disk.folder(), Mode::New, &[0, 5]).unwrap();
+    let mut a = new(&disk.folder(), Mode::New, &[0, 5], format).unwrap();
     append(&mut a, 1, rows).unwrap();
     a.commit().unwrap();
     drop(a);
@@ -50,13 +57,13 @@ fn content(a: &Array) -> Vec<u8> {
     bytes
 }
 
-/// The attributes, and the rows, to which appends add.
+/// The attributes and the fill value, and the rows, to which appends add.
 fn seen(folder: &Arc<dyn Folder>) -> Result<Vec<Vec<u8>>> {
     let a = opened(folder, Mode::Read)?;
     let mut bytes = vec![0xee; a.nbytes() as usize];
     a.read(&[0, 0], a.shape(), None, &mut bytes, None)?;
-    let attrs = a.store().attr("n")?.unwrap_or_default().to_vec();
-    Ok(std::iter::once(attrs).chain(bytes.chunks(ROW as usize).map(<[u8]>::to_vec)).collect())
+    let beside = [a.store().attr("n")?.unwrap_or_default(), a.store().fill()?.unwrap_or_default()].concat();
+    Ok(std::iter::once(beside).chain(bytes.chunks(ROW as usize).map(<[u8]>::to_vec)).collect())
 }
 
 fn append(a: &mut Array, seed: u64, n: u64) -> Result<()> {
@@ -91,6 +98,8 @@ const CHANGES: &[(&str, Change)] = &[
     ("remove chunks at the end", |a| a.remove(0, 20, ROWS - 20)),
     ("remove all", |a| a.remove(0, 0, ROWS)),
     ("resize", |a| a.resize(&[120, 5])),
+    ("set the fill value", |a| a.fill_set(&[1, 0, 0, 0])),
+    ("resize, set the fill value, resize", |a| a.resize(&[100, 5]).and_then(|()| a.fill_set(&[7; ROW as usize])).and_then(|()| a.resize(&[150, 5]))),
     ("cut, and append other rows", |a| a.remove(0, 70, ROWS - 70).and_then(|()| append(a, 7, 50))),
     ("cut, and append as many", |a| a.remove(0, 85, 5).and_then(|()| append(a, 7, 5))),
     ("set an attribute", |a| a.attr_set("n", b"[1, 2]")),
@@ -117,25 +126,30 @@ fn a_failing_power_supply_leaves_the_old_rows_or_the_new() {
         states += t.states;
         violations.extend(t.violations);
     };
-    let disk = base(ROWS);
-    for (name, change) in CHANGES {
-        count(check(name, &disk, &|folder| act(&folder, *change), None));
-    }
-    // a longer last chunk than counts, and a chunk that does not count at all
-    let cut = base(ROWS);
-    act(&cut.folder(), |a| a.remove(0, 70, ROWS - 70)).unwrap();
-    cut.settle();
-    count(check("append where rows were cut", &cut, &|folder| act(&folder, |a| append(a, 5, 40)), None));
-    let create = |mode| {
-        move |folder: Arc<dyn Folder>| {
-            let mut a = new(&folder, mode, &[20, 5])?;
-            write(&mut a, 3, 17)?;
-            a.attr_set("n", b"1")?;
-            a.commit()
+    for format in FORMATS.iter().copied() {
+        let named = |name: &str| format!("{name}, {format:?}");
+        let disk = base(ROWS, format);
+        for (name, change) in CHANGES {
+            count(check(&named(name), &disk, &|folder| act(&folder, *change), None));
         }
-    };
-    count(check("create", &SimDisk::default(), &create(Mode::New), None));
-    count(check("replace", &disk, &create(Mode::Replace), None));
+        // a longer last chunk than counts, and a chunk that does not count at all
+        let cut = base(ROWS, format);
+        act(&cut.folder(), |a| a.remove(0, 70, ROWS - 70)).unwrap();
+        cut.settle();
+        count(check(&named("append where rows were cut"), &cut, &|folder| act(&folder, |a| append(a, 5, 40)), None));
+        let create = |mode| {
+            move |folder: Arc<dyn Folder>| {
+                let mut a = new(&folder, mode, &[20, 5], format)?;
+                write(&mut a, 3, 17)?;
+                a.attr_set("n", b"1")?;
+                a.commit()
+            }
+        };
+        count(check(&named("create"), &SimDisk::default(), &create(Mode::New), None));
+        for other in FORMATS {
+            count(check(&named(&format!("replace {other:?}")), &base(ROWS, *other), &create(Mode::Replace), None));
+        }
+    }
     println!("simulated disk: {states} states, {} violations", violations.len());
     assert!(violations.is_empty(), "{}", violations[..violations.len().min(10)].join("\n"));
     assert!(states > 1_000, "{states}");
@@ -144,21 +158,28 @@ fn a_failing_power_supply_leaves_the_old_rows_or_the_new() {
 /// The rig notices syncs that are none.
 #[test]
 fn each_sync_is_needed() {
-    let disk = base(ROWS);
-    for (name, change) in CHANGES.iter().filter(|(n, _)| ["append beyond the last chunk", "remove in the middle"].contains(n)) {
+    let some = CHANGES.iter().filter(|(n, _)| ["append beyond the last chunk", "remove in the middle"].contains(n));
+    for ((name, change), format) in some.flat_map(|c| [Format::Bcolz, Format::BlzPaper].map(|f| (c, f))) {
+        let disk = base(ROWS, format);
         let whole = disk.copy();
         let before = whole.syncs();
         act(&whole.folder(), *change).unwrap();
         let n = whole.syncs() - before;
         let missed: Vec<usize> = (0..n).filter(|lie| check(name, &disk, &|f| act(&f, *change), Some(*lie)).violations.is_empty()).collect();
-        println!("{name}: {n} syncs, without harm: {missed:?}");
+        println!("{name}, {format:?}: {n} syncs, without harm: {missed:?}");
         assert!(missed.len() * 3 <= n, "{name}: {missed:?} of {n}");
     }
 }
 
 #[test]
 fn what_fails_leaves_the_rows_as_they_were() {
-    let disk = base(ROWS);
+    for format in FORMATS {
+        fails(*format);
+    }
+}
+
+fn fails(format: Format) {
+    let disk = base(ROWS, format);
     let old = seen(&disk.folder()).unwrap();
     let mut failed = [0; 2];
     for (name, change) in CHANGES {
@@ -204,6 +225,8 @@ struct Run {
     writer: Option<Array>,
     now: Vec<u8>,
     committed: Vec<u8>,
+    /// What it grows by, now and at the last commit.
+    fill: (Vec<u8>, Vec<u8>),
 }
 
 impl Run {
@@ -219,7 +242,7 @@ impl Run {
         let (seed, fits) = (self.rng.draw() >> 8, n.min(have - at));
         let bytes = |row: u64| (row * ROW) as usize;
         let a = self.writer.as_mut().unwrap();
-        match self.rng.below(12) {
+        match self.rng.below(14) {
             0..3 => {
                 append(a, seed, n).unwrap();
                 self.now.extend(noise(seed, n * ROW));
@@ -242,15 +265,25 @@ impl Run {
                 a.resize(&[rows, 5]).unwrap();
                 self.now.truncate(bytes(rows));
             }
+            12 => {
+                a.resize(&[have + n, 5]).unwrap();
+                self.now.extend(self.fill.0.iter().copied().cycle().take(bytes(n)));
+            }
+            13 => {
+                self.fill.0 = noise(seed, [4, ROW][self.rng.below(2)]);
+                a.fill_set(&self.fill.0).unwrap();
+            }
             8..10 => {
                 a.commit().unwrap();
                 self.committed = self.now.clone();
+                self.fill.1 = self.fill.0.clone();
             }
             10 => {
                 // what was not committed is gone
                 self.writer = None;
                 self.writer = Some(opened(&self.disk.folder(), Mode::Append).unwrap());
                 self.now = self.committed.clone();
+                self.fill.0 = self.fill.1.clone();
             }
             _ => {
                 let reader = opened(&self.disk.folder(), Mode::Read).unwrap();
@@ -263,32 +296,34 @@ impl Run {
 
 #[test]
 fn random_operations_do_what_they_do_to_a_vector() {
-    for seed in 0..60 {
+    for seed in 0..90 {
+        let format = FORMATS[seed as usize % FORMATS.len()];
         let mut rng = Rng(seed * 7919 + 1);
         (0..9).for_each(|_| _ = rng.draw());
-        let disk = base(seed);
+        let disk = base(seed, format);
         let now = noise(1, seed * ROW);
         let writer = Some(opened(&disk.folder(), Mode::Append).unwrap());
-        let mut run = Run { rng, disk, writer, committed: now.clone(), now };
+        let mut run = Run { rng, disk, writer, committed: now.clone(), now, fill: (vec![0; 4], vec![0; 4]) };
         (0..40).for_each(|_| run.step());
         run.writer.as_mut().unwrap().commit().unwrap();
         drop(run.writer.take());
         let names: Vec<String> = run.disk.contents().keys().map(|n| n.to_string_lossy().into_owned()).collect();
         assert!(!names.iter().any(|n| n.contains("holdall")), "{names:?}");
-        // the last chunk, and no other, has rows that do not count
-        assert_eq!(names.iter().filter(|n| n.ends_with(".blp")).count(), run.now.len().div_ceil((CHUNK * ROW) as usize), "{names:?}");
+        // the last file, and no other, has rows that do not count
+        let each = if format == Format::BlzPaper { 2 } else { 1 };
+        assert_eq!(names.iter().filter(|n| n.starts_with("data/__")).count(), run.now.len().div_ceil((each * CHUNK * ROW) as usize), "{names:?}");
     }
 }
 
 #[test]
 fn what_does_not_fit_is_refused() {
-    let disk = base(ROWS);
+    let disk = base(ROWS, Format::Bcolz);
     let f = disk.folder();
     let status = |r: Result<Array>| r.err().map(|e| e.status);
-    assert_eq!(status(new(&f, Mode::New, &[3, 5])), Some(Status::Exists));
-    assert_eq!(status(new(&f, Mode::Append, &[3, 5])), Some(Status::Argument));
-    assert_eq!(status(new(&f, Mode::Replace, &[])), Some(Status::Argument));
-    assert_eq!(status(new(&f, Mode::Replace, &[3, 4])), Some(Status::Unsupported));
+    assert_eq!(status(new(&f, Mode::New, &[3, 5], Format::Bcolz)), Some(Status::Exists));
+    assert_eq!(status(new(&f, Mode::Append, &[3, 5], Format::Bcolz)), Some(Status::Argument));
+    assert_eq!(status(new(&f, Mode::Replace, &[], Format::Bcolz)), Some(Status::Argument));
+    assert_eq!(status(new(&f, Mode::Replace, &[3, 4], Format::Bcolz)), Some(Status::Unsupported));
     let mut a = opened(&f, Mode::Append).unwrap();
     let unsupported = |r: Result<()>| assert_eq!(r.unwrap_err().status, Status::Unsupported);
     unsupported(a.resize(&[ROWS, 6]));

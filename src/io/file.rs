@@ -3,13 +3,15 @@
 
 use super::{Access, File, Folder, lock::Lock, map::MappedFile};
 use crate::error::{Error, Result, fail};
+use crate::parallel::unless_taken;
+use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Seek, SeekFrom};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// A folder of the local file system.
 pub struct LocalFolder {
@@ -20,7 +22,21 @@ pub struct LocalFolder {
     /// Where a symbolic link is, if the container was found through one.
     link: Option<Link>,
     /// The folder, by its real name, where no link may lead out of it.
-    fence: Option<PathBuf>,
+    fence: Option<Fence>,
+}
+
+struct Fence {
+    real: PathBuf,
+    /// Folders in it that are in it, as was found once: asking for each file would take longer than the file.
+    inside: Mutex<HashSet<OsString>>,
+}
+
+impl Fence {
+    /// Is this a link that leads out of the folder?
+    fn is_left_by(&self, path: &Path) -> bool {
+        let linked = fs::symlink_metadata(path).is_ok_and(|m| m.is_symlink());
+        linked && fs::canonicalize(path).is_ok_and(|real| !real.starts_with(&self.real))
+    }
 }
 
 struct Link {
@@ -74,7 +90,7 @@ pub fn locate_for_change(path: &OsStr) -> Result<Located> {
 pub fn folder(path: &OsStr) -> Result<Arc<dyn Folder>> {
     let shown = PathBuf::from(path);
     let real = fs::canonicalize(path).map_err(|e| Error::os(shown.display(), &e))?;
-    Ok(Arc::new(LocalFolder { path: real.clone(), shown, link: None, fence: Some(real) }))
+    Ok(Arc::new(LocalFolder { path: real.clone(), shown, link: None, fence: Some(Fence { real, inside: Mutex::default() }) }))
 }
 
 fn split(path: &Path) -> Result<(PathBuf, OsString)> {
@@ -107,39 +123,64 @@ impl LocalFolder {
         self.link.as_ref().and_then(|l| l.beside(name)).unwrap_or_else(|| self.path.join(name))
     }
 
-    /// Refuses a name that leads out of the folder, where that is asked for.
+    /// Refuses a name that is in a folder out of this one, where that is asked for. What has the name may be a link: that is
+    /// itself renamed or removed, and not followed where that would lead out.
     fn stays_inside(&self, name: &OsStr) -> Result<()> {
+        let plain = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
+        if plain || self.fence.is_none() { self.is_inside(super::parent(name)) } else { Err(self.outside(name)) }
+    }
+
+    /// The same of the folder itself.
+    fn is_inside(&self, folder: &OsStr) -> Result<()> {
         let Some(fence) = &self.fence else { return Ok(()) };
-        let outside = || fail!(Format, "{}: this leads out of {}", self.show(name), self.shown.display());
+        if unless_taken(&fence.inside).is_some_and(|inside| inside.contains(folder)) {
+            return Ok(());
+        }
         let mut path = self.path.clone();
-        for part in Path::new(name).components() {
-            if !matches!(part, Component::Normal(_)) {
-                return Err(outside());
-            }
+        for part in Path::new(folder).components() {
             path.push(part);
-            let linked = fs::symlink_metadata(&path).is_ok_and(|m| m.is_symlink());
-            if linked && fs::canonicalize(&path).is_ok_and(|real| !real.starts_with(fence)) {
-                return Err(outside());
+            if !matches!(part, Component::Normal(_)) || fence.is_left_by(&path) {
+                return Err(self.outside(folder));
             }
         }
+        unless_taken(&fence.inside).into_iter().for_each(|mut inside| _ = inside.insert(folder.to_owned()));
         Ok(())
+    }
+
+    /// Opens a file; what it makes or empties is never behind a link.
+    fn open_file(&self, name: &OsStr, access: Access, shown: &str) -> Result<fs::File> {
+        let path = self.path(name);
+        // not to wait for the other end of a pipe: what is no regular file is refused
+        let flags = libc::O_NONBLOCK | if self.fence.is_some() { libc::O_NOFOLLOW } else { 0 };
+        let mut o = OpenOptions::new();
+        o.read(true).custom_flags(flags);
+        match access {
+            Access::Read | Access::Map => {}
+            Access::Write => _ = o.write(true),
+            Access::Create => _ = o.write(true).create(true).truncate(true),
+        }
+        match (o.open(&path), &self.fence) {
+            (Err(e), Some(fence)) if e.raw_os_error() == Some(libc::ELOOP) => {
+                if access == Access::Create || fence.is_left_by(&path) {
+                    return Err(self.outside(name));
+                }
+                o.custom_flags(libc::O_NONBLOCK).open(&path)
+            }
+            (file, _) => file,
+        }
+        .map_err(|e| Error::os(shown, &e))
+    }
+
+    fn outside(&self, name: &OsStr) -> Error {
+        fail!(Format, "{}: this leads out of {}", self.show(name), self.shown.display())
     }
 }
 
 impl Folder for LocalFolder {
     fn open(&self, name: &OsStr, access: Access) -> Result<Arc<dyn File>> {
         self.stays_inside(name)?;
-        let path = self.path(name);
         let shown = self.show(name);
-        let mut o = OpenOptions::new();
-        // not to wait for the other end of a pipe: what is no regular file is refused below
-        o.read(true).custom_flags(libc::O_NONBLOCK);
-        match access {
-            Access::Read | Access::Map => {}
-            Access::Write => _ = o.write(true),
-            Access::Create => _ = o.write(true).create(true).truncate(true),
-        }
-        let file = o.open(&path).map_err(|e| Error::os(&shown, &e))?;
+        let file = self.open_file(name, access, &shown)?;
         let meta = file.metadata().map_err(|e| Error::os(&shown, &e))?;
         if !meta.is_file() {
             let what = if meta.is_dir() { "a folder" } else { "neither a file nor a folder" };
@@ -180,13 +221,13 @@ impl Folder for LocalFolder {
     }
 
     fn list(&self, name: &OsStr) -> Result<Vec<OsString>> {
-        self.stays_inside(name)?;
+        self.is_inside(name)?;
         let names = fs::read_dir(self.path.join(name)).and_then(|all| all.map(|entry| entry.map(|e| e.file_name())).collect());
         names.map_err(|e| Error::os(self.show(name), &e))
     }
 
     fn sync_in(&self, name: &OsStr) -> Result<()> {
-        self.stays_inside(name)?;
+        self.is_inside(name)?;
         let what = |e| Error::os(self.show(name), &e);
         let folder = fs::File::open(self.path.join(name)).map_err(what)?;
         match folder.sync_all() {

@@ -435,7 +435,9 @@ fn what_does_not_fit_is_refused() {
     assert_eq!(said(opened(&f, Mode::Append).unwrap().column_remove("a")), Status::Argument);
     // an array is no table
     let array = SimDisk::default();
-    let mut a = create::create_in(&array.folder(), Mode::New, &Kindred { dtype: "<i4", shape: &[3], chunks: None }, &options()).unwrap();
+    let mut a =
+        create::create_in(&array.folder(), Mode::New, &Kindred { dtype: "<i4", shape: &[3], chunks: None, format: Format::Bcolz }, &options())
+            .unwrap();
     a.commit().unwrap();
     drop(a);
     assert_eq!(status(opened(&array.folder(), Mode::Append)), Some(Status::Type));

@@ -24,7 +24,7 @@ IO_READ, IO_MAP = 0, 1
 OPTIONS = dict(
     threads=1, memory_limit=2, io=3, verify=4, skip_damaged=5, durability=6, lock=7, codec=8, level=9,
     filters=10, chunk_bytes=11, block_bytes=12, checksum=13, dictionary=14, expected_rows=16, offsets=19, spare_chunks=20, spare_bytes=21,
-    format_version=22, limits=23, limits_cache=24, shards=25,
+    format_version=22, limits=23, limits_cache=24, shards=25, arrow_binary=27, arrow_nulls=28,
 )  # fmt: skip
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -101,6 +101,9 @@ CALLS = {
     "array_commit": (STATUS, P, ERR),
     "array_attr_get": (STATUS, P, c.c_char_p, c.POINTER(P), c.POINTER(SIZE), ERR),
     "array_attr_set": (STATUS, P, c.c_char_p, c.c_char_p, SIZE, ERR),
+    "table_to_arrow": (STATUS, P, U64, U64, U64, P, ERR),
+    "table_append_arrow": (STATUS, P, P, ERR),
+    "bag_to_arrow": (STATUS, P, U64, U64, U64, P, ERR),
     "bag_open": (STATUS, c.c_char_p, P, c.POINTER(P), ERR),
     "bag_slice": (STATUS, P, U64, c.c_int64, U64, c.POINTER(P), ERR),
     "table_open": (STATUS, c.c_char_p, c.c_int32, P, c.POINTER(P), ERR),
@@ -114,6 +117,10 @@ CALLS = {
     "table_attr_get": (STATUS, P, c.c_char_p, c.POINTER(P), c.POINTER(SIZE), ERR),
     "table_attr_set": (STATUS, P, c.c_char_p, c.c_char_p, SIZE, ERR),
     "table_append": (STATUS, P, U64, P, P, ERR),
+    "table_write": (STATUS, P, c.c_uint32, U64, U64, c.c_char_p, SIZE, ERR),
+    "table_column_add": (STATUS, P, c.c_uint32, c.c_char_p, c.c_char_p, c.c_char_p, SIZE, ERR),
+    "table_column_remove": (STATUS, P, c.c_char_p, ERR),
+    "table_truncate": (STATUS, P, U64, ERR),
     "table_commit": (STATUS, P, ERR),
     "bag_close": (None, P),
     "bag_size": (U64, P),
@@ -265,6 +272,10 @@ class Bag(Handle):
         n = SIZE()
         call("bag_checksum", self._handle, sum, self._room, len(self._room), c.byref(n))
         return c.string_at(self._room, n.value)
+
+    def to_arrow(self, stream, first=0, n=None, batch=0):
+        """stream: the address of a struct ArrowArrayStream."""
+        call("bag_to_arrow", self._handle, first, len(self) - first if n is None else n, batch, stream)
 
 
 class Records(list):
@@ -504,7 +515,8 @@ class Table(Handle):
 
     @classmethod
     def create(cls, path, columns, mode=NEW, format=FORMAT_BCOLZ, **options):
-        out = P()
+        """columns: names and dtypes."""
+        out, columns = P(), dict(columns)
         names, dtypes = (_numbers(c.c_char_p, [text.encode() for text in texts]) for texts in (columns, columns.values()))
         with Options(**options) as o:
             call("table_create", os.fsencode(path), mode, format, len(columns), names, dtypes, o, c.byref(out))
@@ -542,6 +554,13 @@ class Table(Handle):
 
     def attr_set(self, name, value):
         call("table_attr_set", self._handle, name.encode(), value, len(value))
+
+    def to_arrow(self, stream, first=0, rows=None, batch=0):
+        """stream: the address of a struct ArrowArrayStream."""
+        call("table_to_arrow", self._handle, first, len(self) - first if rows is None else rows, batch, stream)
+
+    def append_arrow(self, stream):
+        call("table_append_arrow", self._handle, stream)
 
     def commit(self):
         call("table_commit", self._handle)

@@ -30,7 +30,7 @@ def joined(*parts):
     return np.concatenate(parts).astype(parts[0].dtype)
 
 
-class Datasets(unittest.TestCase):
+class Peers(unittest.TestCase):
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="holdall-bcolz-"))
         self.addCleanup(shutil.rmtree, self.folder)
@@ -60,6 +60,8 @@ class Datasets(unittest.TestCase):
             return np.array([b"%d" % self.rng.randrange(1000) for _ in range(n)], dtype).reshape(shape)
         return self.noise.integers(0, 120, shape).astype(dtype)
 
+
+class Datasets(Peers):
     def theirs(self, path, want):
         array = bcolz.open(str(path), mode="r")
         got = array[:]
@@ -172,6 +174,194 @@ class Datasets(unittest.TestCase):
         bcolz.ctable((a, b), names=["a", "b"], rootdir=str(path), mode="w").flush()
         self.both(path / "a", self.change_ours(path / "a", a))
         self.tally["columns"] += 1
+
+
+class Table(h.Table):
+    """Tables as dictionaries of arrays."""
+
+    @classmethod
+    def of(cls, path, columns, **options):
+        table = cls.create(path, {name: spelled(values) for name, values in columns.items()}, **options)
+        table.extend(columns)
+        return table
+
+    def extend(self, columns):
+        self.append(len(next(iter(columns.values()))), [values.tobytes() for values in columns.values()])
+
+    def truncate(self, rows):
+        h.call("table_truncate", self._handle, rows)
+
+    def write(self, name, first, values):
+        data = values.tobytes()
+        h.call("table_write", self._handle, self.names.index(name), first, len(values), data, len(data))
+
+    def add(self, at, name, values):
+        data = values.tobytes()
+        h.call("table_column_add", self._handle, at, name.encode(), spelled(values).encode(), data, len(data))
+
+    def remove(self, name):
+        h.call("table_column_remove", self._handle, name.encode())
+
+
+def spelled(values):
+    """The dtype of a column with rows like these."""
+    row = values.shape[1:]
+    return f"('{values.dtype.str}', {row})" if row else values.dtype.str
+
+
+class Tables(Peers):
+    def columns(self, n, names, dtypes=DTYPES):
+        """n rows of columns of any kind."""
+        kinds = ((name, self.rng.choice(dtypes), self.rng.choice([(), (), (3,), (2, 2)])) for name in names)
+        return {name: self.items(dtype, (n, *row)) for name, dtype, row in kinds}
+
+    def more(self, want, n):
+        return {name: self.items(values.dtype, (n, *values.shape[1:])) for name, values in want.items()}
+
+    def equal(self, path, got, want):
+        self.assertEqual(list(got), list(want), path)
+        for name, values in want.items():
+            self.assertEqual((got[name].dtype, got[name].shape), (values.dtype, values.shape), (path, name))
+            self.assertEqual(got[name].tobytes(), values.tobytes(), (path, name))
+
+    def both(self, path, want):
+        theirs = bcolz.open(str(path), mode="r")
+        self.assertEqual(len(theirs), len(next(iter(want.values()))), path)
+        self.equal(path, {name: theirs[name][:] for name in theirs.names}, want)
+        with Table(path, verify=2) as table:
+            self.assertEqual(set(table.stored_rows()), {len(table)}, path)
+            got = {}
+            for name in table.names:
+                array = table[name]
+                bytes = array.read([0] * len(array.shape), array.shape, [1] * len(array.shape))
+                got[name] = np.frombuffer(bytes, array.dtype).reshape(array.shape)
+            self.equal(path, got, want)
+        self.tally["states"] += 1
+
+    def change_ours(self, path, want, new_names):
+        """Changes a table in some ways, with one commit."""
+        want = dict(want)
+        with Table(path, h.APPEND) as table:
+            for _ in range(self.rng.randrange(1, 4)):
+                rows = len(next(iter(want.values())))
+                at, n = self.rng.randrange(rows + 1), self.rng.choice([0, 1, 7, 100, 3000])
+                match self.rng.randrange(6):
+                    case 0 | 1:
+                        new = self.more(want, n)
+                        table.extend(new)
+                        want = {name: joined(values, new[name]) for name, values in want.items()}
+                    case 2:
+                        table.truncate(at)
+                        want = {name: values[:at] for name, values in want.items()}
+                    case 3:
+                        name, few = self.rng.choice(list(want)), min(n, rows - at)
+                        new = self.items(want[name].dtype, (few, *want[name].shape[1:]))
+                        table.write(name, at, new)
+                        want[name] = joined(want[name][:at], new, want[name][at + few :])
+                    case 4 if new_names:
+                        name, place = new_names.pop(), self.rng.randrange(len(want) + 1)
+                        new = self.columns(rows, [name])
+                        table.add(place, name, new[name])
+                        want = dict([*list(want.items())[:place], *new.items(), *list(want.items())[place:]])
+                    case 5 if len(want) > 1:
+                        name = self.rng.choice(list(want))
+                        table.remove(name)
+                        new_names.append(name)
+                        del want[name]
+            table.commit()
+        self.tally["changes of ours"] += 1
+        return want
+
+    def change_theirs(self, path, want, new_names):
+        want = dict(want)
+        table = bcolz.open(str(path), mode="a")
+        rows, n = len(table), self.rng.choice([1, 7, 100, 3000])
+        match self.rng.randrange(5):
+            case 0 | 1:
+                new = self.more(want, n)
+                table.append(list(new.values()))
+                want = {name: joined(values, new[name]) for name, values in want.items()}
+            case 2 if rows > 0:
+                table.trim(min(n, rows))
+                want = {name: values[: rows - min(n, rows)] for name, values in want.items()}
+            case 3 if new_names:
+                name = new_names.pop()
+                dtypes = [dtype for dtype in DTYPES if dtype not in NOT_THEIRS]
+                new = self.columns(rows, [name], dtypes)
+                table.addcol(new[name], name=name)
+                want |= new
+            case 4 if len(want) > 1:
+                name = self.rng.choice(list(want))
+                table.delcol(name)
+                new_names.append(name)
+                del want[name]
+        table.flush()
+        self.tally["changes of theirs"] += 1
+        return want
+
+    def test_tables_changed_by_turns(self):
+        for round in range(60):
+            first = ("ours", "theirs")[round % 2]
+            names = ["a", "b_b", "\xe9t\xe9", "d", "e"][: self.rng.randrange(1, 6)]
+            dtypes = DTYPES if first == "ours" else [dtype for dtype in DTYPES if dtype not in NOT_THEIRS]
+            path, want = self.path(), self.columns(self.rng.choice([1, 500, 4000]), names, dtypes)
+            if first == "ours":
+                with Table.of(path, want, expected_rows=self.rng.choice([0, 10, 10**6])) as table:
+                    table.commit()
+            else:
+                bcolz.ctable(list(want.values()), names=names, rootdir=str(path), mode="w").flush()
+            new_names = ["x", "y", "z"]
+            with self.subTest(first=first, round=round):
+                self.both(path, want)
+                for _ in range(6):
+                    want = (self.change_ours if self.rng.randrange(2) else self.change_theirs)(path, want, new_names)
+                    self.both(path, want)
+
+    def test_chunks_are_as_long_as_theirs(self):
+        for rows in (0, 1, 1000, 10**5, 10**7, 10**9):
+            ours, theirs = self.path(), self.path()
+            want = {"a": self.items("<i4", (3,)), "b": self.items("|S300", (3,)), "c": self.items("<f8", (3, 5))}
+            bcolz.ctable(list(want.values()), names=list(want), rootdir=str(theirs), mode="w", expectedlen=rows).flush()
+            with Table.of(ours, want, expected_rows=rows) as table:
+                table.commit()
+            for name in want:
+                lengths = [json.loads((path / name / "meta/storage").read_text())["chunklen"] for path in (ours, theirs)]
+                self.assertEqual(*lengths, (rows, name))
+                self.tally["columns"] += 1
+
+    def test_what_tables_say_of_themselves(self):
+        path = self.path()
+        with Table.of(path, {"a": self.items("<i4", (10,)), "b": self.items("<f8", (10,))}) as table:
+            table.attr_set("ours", b'{"a": [1, 2.5, null]}')
+            table.commit()
+        theirs = bcolz.open(str(path), mode="a")
+        self.assertEqual(theirs.attrs["ours"], {"a": [1, 2.5, None]})
+        theirs.attrs["theirs"] = "x"
+        theirs.flush()
+        with Table(path, h.APPEND) as table:
+            h.call("table_attr_set", table._handle, b"ours", None, 0)
+            table.commit()
+        self.assertEqual(dict(bcolz.open(str(path), mode="r").attrs.getall()), {"theirs": "x"})
+        # what BLZ needs is there, too
+        dirs = json.loads((path / "__rootdirs__").read_text())
+        self.assertEqual(dirs, {"names": ["a", "b"], "dirs": {"a": "a", "b": "b"}})
+        self.assertEqual(json.loads((path / "a/__attrs__").read_text()), {})
+        self.tally["attributes"] += 2
+
+    def test_columns_that_their_crash_left_unequal(self):
+        path = self.path()
+        want = {"a": self.items("<i4", (5000,)), "b": self.items("|S5", (5000,))}
+        bcolz.ctable(list(want.values()), names=list(want), rootdir=str(path), mode="w").flush()
+        # it got to the second column only
+        second = bcolz.open(str(path / "b"), mode="a")
+        second.append(self.items("|S5", (3000,)))
+        second.flush()
+        with Table(path, h.APPEND) as table:
+            self.assertEqual((len(table), table.stored_rows()), (5000, [5000, 8000]))
+            new = self.more(want, 100)
+            table.extend(new)
+            table.commit()
+        self.both(path, {name: joined(values, new[name]) for name, values in want.items()})
 
 
 if __name__ == "__main__":

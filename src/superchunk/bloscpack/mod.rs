@@ -6,6 +6,7 @@
 //! - [`table`]: where each chunk really is, and what is left of a damaged file.
 //! - `mend`: what a damaged header must have been. `layout`: all of these together.
 //! - `open`, `read`, `edit`, `line`, `splice`, `commit`, `copy`, `repair`: the things that are done with a [`Bloscpack`].
+//! - [`Whole`]: a file that is made at once.
 
 mod commit;
 mod copy;
@@ -27,12 +28,14 @@ mod splice;
 pub mod table;
 #[cfg(test)]
 mod tests;
+mod whole;
 
 pub use copy::{Destination, keep_room};
 pub use open::{Mode, OPEN_OPTIONS, filter_number, params};
 pub use read::{Verified, verify};
 pub use repair::{Repaired, repair, repair_in};
 pub use splice::Splice;
+pub use whole::Whole;
 
 use crate::blosc::{Codec, Params};
 use crate::error::{Error, Result};

@@ -1,0 +1,196 @@
+//! What a handle keeps from call to call is never seen to be old.
+
+use super::chunks::file_name;
+use super::create::{self, Kindred};
+use super::open;
+use crate::array::rows::Array;
+use crate::error::Status;
+use crate::io::sim::{Rng, SimDisk};
+use crate::io::{Access, Folder};
+use crate::options::{Opt, Options};
+use crate::superchunk::bloscpack::Mode;
+use std::sync::Arc;
+
+/// Rows of a chunk, and of all.
+const CHUNK: u64 = 4000;
+const ROWS: u64 = 30_000;
+
+/// Numbers that differ by little, so that some of their streams are compressed and others are not.
+fn numbers(seed: u64, n: u64) -> Vec<u8> {
+    let (mut rng, mut walk) = (Rng(seed * 2 + 1), 100.0);
+    let next = || {
+        walk += (rng.draw() >> 40) as f64 / f64::from(1 << 24) - 0.5;
+        walk.to_le_bytes()
+    };
+    std::iter::repeat_with(next).take(n as usize).flatten().collect()
+}
+
+fn options() -> Options {
+    Options::new().with(Opt::Threads, 1).unwrap()
+}
+
+fn new(folder: &Arc<dyn Folder>, options: &Options, content: &[u8]) -> Array {
+    let mut a = create::create_in(
+        folder,
+        Mode::New,
+        &Kindred { dtype: "<f8", shape: &[0], chunks: Some(&[CHUNK]), format: crate::identify::Format::Bcolz },
+        options,
+    )
+    .unwrap();
+    a.append(0, content.len() as u64 / 8, content).unwrap();
+    a.commit().unwrap();
+    a
+}
+
+fn some(a: &Array, at: u64, n: u64) -> crate::Result<Vec<u8>> {
+    let mut rows = vec![0xee; n as usize * 8];
+    assert!(!a.read(&[at], &[n], None, &mut rows, None)?);
+    Ok(rows)
+}
+
+/// Reads so that blocks and files are kept: some rows, those behind them, others of the same chunk, others.
+fn look(a: &Array, content: &[u8], rng: &mut Rng) {
+    let rows = content.len() as u64 / 8;
+    for _ in 0..4 {
+        let n = 1 + rng.below(40) as u64;
+        let Some(most) = rows.checked_sub(10 * n).filter(|most| *most > 0) else { return };
+        let at = rng.below(most as usize) as u64;
+        for i in [0, 1, 2, 7, 3, 9, 0, 5] {
+            let (at, n) = (at + i * n, n);
+            assert!(some(a, at, n).unwrap() == content[at as usize * 8..][..n as usize * 8], "{n} rows at {at} of {rows}");
+        }
+    }
+}
+
+#[test]
+fn changes_are_seen_at_once() {
+    for codec in [2, 1, 6] {
+        let disk = SimDisk::default();
+        let folder = disk.folder();
+        let mut content = numbers(1, ROWS);
+        let mut a = new(&folder, &options().with(Opt::Codec, codec).unwrap(), &content);
+        let mut rng = Rng(77);
+        for round in 0..60 {
+            look(&a, &content, &mut rng);
+            let rows = content.len() / 8;
+            let (n, at) = (1 + rng.below(6000), rng.below(rows.max(1)));
+            match rng.below(7) {
+                0 | 1 => {
+                    let more = numbers(round, n as u64);
+                    a.append(0, n as u64, &more).unwrap();
+                    content.extend(more);
+                }
+                2 | 3 => {
+                    let n = n.min(rows - at);
+                    let over = numbers(round, n as u64);
+                    a.write(&[at as u64], &[n as u64], None, &over, None).unwrap();
+                    content[at * 8..][..n * 8].copy_from_slice(&over);
+                }
+                4 => {
+                    let n = n.min(rows - at);
+                    a.remove(0, at as u64, n as u64).unwrap();
+                    content.drain(at * 8..(at + n) * 8);
+                }
+                5 => {
+                    let len = (rows + n) / 2 + 100;
+                    a.resize(&[len as u64]).unwrap();
+                    content.resize(len * 8, 0);
+                }
+                _ => a.commit().unwrap(),
+            }
+            look(&a, &content, &mut rng);
+        }
+        a.commit().unwrap();
+        look(&a, &content, &mut rng);
+        look(&open::open_in(&folder, Mode::Read, &options()).unwrap(), &content, &mut rng);
+    }
+}
+
+#[test]
+fn a_reader_goes_on_while_rows_are_appended() {
+    let disk = SimDisk::default();
+    let folder = disk.folder();
+    let content = numbers(1, ROWS);
+    let mut writer = new(&folder, &options(), &content);
+    let reader = open::open_in(&folder, Mode::Read, &options()).unwrap();
+    let mut rng = Rng(3);
+    for i in 0..20 {
+        look(&reader, &content, &mut rng);
+        writer.append(0, 700, &numbers(i, 700)).unwrap();
+        writer.commit().unwrap();
+        assert!(some(&reader, ROWS - 9, 9).unwrap() == content[content.len() - 72..]);
+    }
+}
+
+/// As other tools do it: the file is cut and filled again.
+fn put(folder: &Arc<dyn Folder>, chunk: u64, bytes: &[u8]) {
+    let file = folder.open(format!("data/{}", file_name(chunk)).as_ref(), Access::Create).unwrap();
+    file.write_at(0, bytes).unwrap();
+}
+
+fn stored(folder: &Arc<dyn Folder>, chunk: u64) -> Vec<u8> {
+    let file = folder.open(format!("data/{}", file_name(chunk)).as_ref(), Access::Read).unwrap();
+    let mut bytes = vec![0; file.size().unwrap() as usize];
+    file.read_exact_at(0, &mut bytes).unwrap();
+    bytes
+}
+
+#[test]
+fn a_file_that_somebody_writes_over_is_read_anew() {
+    let content = numbers(1, ROWS);
+    let local = std::env::temp_dir().join(format!("holdall-kept-{}", std::process::id()));
+    std::fs::create_dir_all(&local).unwrap();
+    let (disk, local_folder) = (SimDisk::default(), crate::io::file::folder(local.as_os_str()).unwrap());
+    for folder in [disk.folder(), local_folder] {
+        for sum in [0, 2] {
+            drop(new(&folder, &options().with(Opt::Checksum, sum).unwrap(), &content));
+            let a = open::open_in(&folder, Mode::Read, &options()).unwrap();
+            let rows = |chunk: u64, n: u64| content[(chunk * CHUNK + 50) as usize * 8..][..n as usize * 8].to_vec();
+            let now = |n: u64| some(&a, 2 * CHUNK + 50, n);
+            for n in [10, 10, 10, 3000, 10] {
+                assert!(now(n).unwrap() == rows(2, n));
+            }
+            let (second, third) = (stored(&folder, 2), stored(&folder, 3));
+            put(&folder, 2, &third);
+            for n in [10, 10, 3000, 10] {
+                assert!(now(n).unwrap() == rows(3, n), "{n} rows");
+            }
+            // of a chunk that has a checksum no byte is taken that does not fit it
+            let mut damaged = second.clone();
+            *damaged.iter_mut().nth_back(9).unwrap() ^= 4;
+            put(&folder, 2, &damaged);
+            for n in [10, 10, 3000] {
+                assert!(sum == 0 || now(n).unwrap_err().status == Status::Checksum, "{n} rows");
+            }
+            put(&folder, 2, &second[..second.len() / 2]);
+            assert_eq!(now(10).unwrap_err().status, Status::Format);
+            put(&folder, 2, &second);
+            assert!(now(10).unwrap() == rows(2, 10));
+            for name in ["data/", "meta/", ""] {
+                for file in folder.list(name.trim_end_matches('/').as_ref()).unwrap() {
+                    let _ = folder.remove_if_there(format!("{name}{}", file.display()).as_ref());
+                }
+            }
+        }
+    }
+    std::fs::remove_dir_all(&local).unwrap();
+}
+
+#[test]
+fn many_threads_read_what_is_there() {
+    let content = numbers(5, ROWS);
+    for sum in [0, 2] {
+        let disk = SimDisk::default();
+        drop(new(&disk.folder(), &options().with(Opt::Checksum, sum).unwrap(), &content));
+        let a = open::open_in(&disk.folder(), Mode::Read, &options()).unwrap();
+        std::thread::scope(|s| {
+            for i in 0..8 {
+                let (a, content) = (&a, &content);
+                s.spawn(move || {
+                    let mut rng = Rng(i * 2 + 1);
+                    (0..20).for_each(|_| look(a, content, &mut rng));
+                });
+            }
+        });
+    }
+}

@@ -1,0 +1,127 @@
+//! What was of use lately, kept for the next call: of one handle, that many threads read from.
+//!
+//! What is kept is bounded for each handle and for all of them together. No lock is held while something is made, and
+//! none is waited for: where another thread looks just now, nothing is found.
+#![forbid(unsafe_code)]
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// What all handles together may still keep of one kind.
+pub struct Budget(AtomicUsize);
+
+impl Budget {
+    /// So much.
+    pub const fn new(most: usize) -> Budget {
+        Budget(AtomicUsize::new(most))
+    }
+
+    fn take(&'static self, n: usize) -> Option<Share> {
+        let taken = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(n));
+        taken.ok().map(|_| Share(self, n))
+    }
+}
+
+/// A part of a budget, until it is dropped.
+struct Share(&'static Budget, usize);
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.0.0.fetch_add(self.1, Ordering::Relaxed);
+    }
+}
+
+/// See the top of the file. The last of them was of use last.
+pub struct Lately<K, V> {
+    all: Mutex<VecDeque<(K, V, Share)>>,
+    most: usize,
+    budget: &'static Budget,
+}
+
+impl<K: PartialEq, V: Clone> Lately<K, V> {
+    /// At most so many.
+    pub fn new(most: usize, budget: &'static Budget) -> Lately<K, V> {
+        Lately { all: Mutex::default(), most, budget }
+    }
+
+    /// What has this key, if it is kept.
+    pub fn get(&self, key: &K) -> Option<V> {
+        let mut all = self.all.try_lock().ok()?;
+        let at = all.iter().rposition(|(k, ..)| k == key)?;
+        let found = all.remove(at)?;
+        let value = found.1.clone();
+        all.push_back(found);
+        Some(value)
+    }
+
+    /// Keeps it, in place of what has the same key, where the budget has room for its cost.
+    pub fn put(&self, key: K, value: V, cost: usize) {
+        let Ok(mut all) = self.all.try_lock() else { return };
+        all.retain(|(k, ..)| *k != key);
+        while all.len() >= self.most {
+            all.pop_front();
+        }
+        let share = loop {
+            match self.budget.take(cost) {
+                Some(share) => break share,
+                None if all.pop_front().is_none() => return,
+                None => {}
+            }
+        };
+        all.push_back((key, value, share));
+    }
+
+    /// Keeps nothing.
+    pub fn clear(&mut self) {
+        self.all = Mutex::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_recent_goes_first() {
+        static ROOM: Budget = Budget::new(100);
+        let kept = Lately::new(3, &ROOM);
+        (0..3).for_each(|i| kept.put(i, i * 10, 1));
+        assert_eq!(kept.get(&0), Some(0));
+        kept.put(3, 30, 1);
+        assert_eq!([0, 1, 2, 3].map(|i| kept.get(&i)), [Some(0), None, Some(20), Some(30)]);
+        kept.put(3, 31, 1);
+        assert_eq!((kept.get(&3), ROOM.0.load(Ordering::Relaxed)), (Some(31), 97));
+    }
+
+    #[test]
+    fn handles_share_a_budget_and_give_it_back() {
+        static ROOM: Budget = Budget::new(10);
+        let left = || ROOM.0.load(Ordering::Relaxed);
+        let (mut one, two) = (Lately::new(9, &ROOM), Lately::new(9, &ROOM));
+        one.put(1, (), 8);
+        two.put(1, (), 3);
+        assert_eq!((one.get(&1), two.get(&1), left()), (Some(()), None, 2));
+        // what it has goes for what is new
+        one.put(2, (), 9);
+        assert_eq!((one.get(&1), one.get(&2), left()), (None, Some(()), 1));
+        one.put(3, (), 11);
+        assert_eq!((one.get(&2), one.get(&3), left()), (None, None, 10));
+        two.put(1, (), 10);
+        one.clear();
+        drop(two);
+        assert_eq!(left(), 10);
+    }
+
+    #[test]
+    fn a_thread_that_looks_is_not_waited_for() {
+        static ROOM: Budget = Budget::new(10);
+        let kept = Lately::new(3, &ROOM);
+        kept.put(1, 1, 1);
+        let looking = kept.all.lock().unwrap();
+        assert_eq!(kept.get(&1), None);
+        kept.put(2, 2, 1);
+        drop(looking);
+        assert_eq!((kept.get(&1), kept.get(&2)), (Some(1), None));
+    }
+}

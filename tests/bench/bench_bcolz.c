@@ -1,0 +1,256 @@
+/* The loops of bench_bcolz.py that time holdall, so that what is timed is what a C program sees.
+ *
+ * usage: bench_bcolz               (it reads commands and answers each with a line)
+ *        bench_bcolz COMMAND...    (one command; it prints the most memory it had)
+ *
+ * Each command answers with the seconds it took:
+ *   append FILE PATH CODEC ROWS CHECKSUM DURABILITY    the doubles in a file become an array, so many rows at a time
+ *   commits FILE PATH CODEC ROWS TIMES DURABILITY      so many appends of so many rows, each with a commit
+ *   tables FILE PATH CODEC ROWS TIMES DURABILITY       the same with a table of 8 columns
+ *   read PATH IO                  all items at once, to memory that was not touched before
+ *   pieces PATH IO ROWS           all items, so many rows at a time to the same place
+ *   slices PATH IO ROWS TIMES     so many rows, here and there, of an open array
+ *   along PATH IO ROWS TIMES      so many rows, and those behind them, and so on
+ *   column PATH IO NAME           all items of one column of a table
+ *   memcpy                        answers with bytes a second */
+#include <stdbool.h>
+#include <sys/mman.h>
+
+#include "common.h"
+
+#define THREADS 2
+#define COLUMNS 8
+
+static holdall_options *reading(int io)
+{
+    holdall_options *o = holdall_options_new();
+    set(o, HOLDALL_OPT_IO, io);
+    set(o, HOLDALL_OPT_THREADS, THREADS);
+    return o;
+}
+
+static holdall_options *writing(int codec, int durability)
+{
+    holdall_options *o = holdall_options_new();
+    set(o, HOLDALL_OPT_CODEC, codec);
+    set(o, HOLDALL_OPT_LEVEL, 5);
+    set(o, HOLDALL_OPT_DURABILITY, durability);
+    set(o, HOLDALL_OPT_THREADS, THREADS);
+    return o;
+}
+
+static holdall_array *create(const char *path, uint64_t expected, holdall_options *o)
+{
+    const uint64_t none[1] = { 0 };
+    holdall_array *a;
+    set(o, HOLDALL_OPT_EXPECTED_ROWS, expected);
+    check(holdall_array_create(path, HOLDALL_NEW, HOLDALL_FORMAT_BCOLZ, "<f8", 1, none, NULL, NULL, o, &a, &err), "create");
+    return a;
+}
+
+/* The doubles of a file; the last one stays in memory. */
+static const double *doubles(const char *file, uint64_t *n)
+{
+    static double *data;
+    static uint64_t size;
+    static char loaded[4096];
+    if (strcmp(loaded, file)) {
+        free(data);
+        data = load(file, &size);
+        snprintf(loaded, sizeof loaded, "%s", file);
+    }
+    *n = size / sizeof *data;
+    return data;
+}
+
+static double append(const char *file, const char *path, int codec, uint64_t rows, int checksum, int durability)
+{
+    uint64_t n;
+    const double *data = doubles(file, &n);
+    holdall_options *o = writing(codec, durability);
+    set(o, HOLDALL_OPT_CHECKSUM, checksum);
+    double start = now();
+    holdall_array *a = create(path, n, o);
+    for (uint64_t at = 0; at < n; at += rows) {
+        uint64_t some = n - at < rows ? n - at : rows;
+        check(holdall_array_append(a, 0, some, data + at, some * sizeof *data, &err), "append");
+    }
+    check(holdall_array_commit(a, &err), "commit");
+    holdall_array_close(a);
+    double took = now() - start;
+    holdall_options_free(o);
+    return took;
+}
+
+static double commits(const char *file, const char *path, int codec, uint64_t rows, long times, int durability)
+{
+    uint64_t n;
+    const double *data = doubles(file, &n);
+    holdall_options *o = writing(codec, durability);
+    set(o, HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_NONE);
+    holdall_array *a = create(path, n, o);
+    check(holdall_array_commit(a, &err), "commit");
+    double start = now();
+    for (long i = 0; i < times; i++) {
+        check(holdall_array_append(a, 0, rows, data + i * rows % (n - rows), rows * sizeof *data, &err), "append");
+        check(holdall_array_commit(a, &err), "commit");
+    }
+    double took = now() - start;
+    holdall_array_close(a);
+    holdall_options_free(o);
+    return took;
+}
+
+static double tables(const char *file, const char *path, int codec, uint64_t rows, long times, int durability)
+{
+    static const char *const names[COLUMNS] = { "f0", "f1", "f2", "f3", "f4", "f5", "f6", "f7" };
+    const char *dtypes[COLUMNS];
+    const void *columns[COLUMNS];
+    size_t sizes[COLUMNS];
+    uint64_t n;
+    const double *data = doubles(file, &n);
+    holdall_table *t;
+    holdall_options *o = writing(codec, durability);
+    set(o, HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_NONE);
+    set(o, HOLDALL_OPT_EXPECTED_ROWS, n / COLUMNS);
+    for (int i = 0; i < COLUMNS; i++) {
+        dtypes[i] = "<f8";
+        sizes[i] = rows * sizeof *data;
+    }
+    check(holdall_table_create(path, HOLDALL_NEW, HOLDALL_FORMAT_BCOLZ, COLUMNS, names, dtypes, o, &t, &err), "create");
+    check(holdall_table_commit(t, &err), "commit");
+    double start = now();
+    for (long i = 0; i < times; i++) {
+        for (int k = 0; k < COLUMNS; k++)
+            columns[k] = data + (i * COLUMNS + k) * rows % (n - rows);
+        check(holdall_table_append(t, rows, columns, sizes, &err), "append");
+        check(holdall_table_commit(t, &err), "commit");
+    }
+    double took = now() - start;
+    holdall_table_close(t);
+    holdall_options_free(o);
+    return took;
+}
+
+static holdall_array *open_array(const char *path, int io)
+{
+    holdall_array *a;
+    holdall_options *o = reading(io);
+    check(holdall_array_open(path, HOLDALL_READ, o, &a, &err), "open");
+    holdall_options_free(o);
+    return a;
+}
+
+static void read_rows(const holdall_array *a, uint64_t at, uint64_t n, void *dst, size_t size)
+{
+    check(holdall_array_read(a, &at, &n, NULL, dst, NULL, size, &err), "read");
+}
+
+/* Memory for all of an array, in large pages where there are such: so NumPy asks for it. */
+static uint8_t *room_for_all(size_t size)
+{
+    const size_t page = 2 << 20;
+    void *all;
+    if (posix_memalign(&all, page, size + 1))
+        die("memory");
+    madvise(all, size / page * page, MADV_HUGEPAGE);
+    return all;
+}
+
+static void read_whole(const holdall_array *a)
+{
+    size_t size = holdall_array_nbytes(a);
+    uint8_t *all = room_for_all(size);
+    read_rows(a, 0, holdall_array_shape(a)[0], all, size);
+    sink += all[size - 1];
+    free(all);
+}
+
+static double read_all(const char *path, int io)
+{
+    double start = now();
+    holdall_array *a = open_array(path, io);
+    read_whole(a);
+    holdall_array_close(a);
+    return now() - start;
+}
+
+static double pieces(const char *path, int io, uint64_t rows)
+{
+    double start = now();
+    holdall_array *a = open_array(path, io);
+    size_t item = holdall_array_itemsize(a);
+    uint8_t *piece = room(rows * item);
+    uint64_t n = holdall_array_shape(a)[0];
+    for (uint64_t at = 0; at < n; at += rows) {
+        uint64_t some = n - at < rows ? n - at : rows;
+        read_rows(a, at, some, piece, some * item);
+        sink += piece[some * item - 1];
+    }
+    holdall_array_close(a);
+    free(piece);
+    return now() - start;
+}
+
+static double slices(const char *path, int io, uint64_t rows, long times, bool along)
+{
+    holdall_array *a = open_array(path, io);
+    size_t size = rows * holdall_array_itemsize(a);
+    uint8_t *dst = room(size);
+    uint64_t places = holdall_array_shape(a)[0] - rows, at = 0;
+    double start = now();
+    for (long i = 0; i < times; i++) {
+        at = (at + (along ? rows : 0x9e3779b97f4a7c15u % places)) % places;
+        read_rows(a, at, rows, dst, size);
+    }
+    double took = now() - start;
+    sink = dst[size - 1];
+    free(dst);
+    holdall_array_close(a);
+    return took;
+}
+
+static double column(const char *path, int io, const char *name)
+{
+    holdall_table *t;
+    holdall_options *o = reading(io);
+    double start = now();
+    check(holdall_table_open(path, HOLDALL_READ, o, &t, &err), "open");
+    uint32_t i = 0;
+    while (i < holdall_table_columns(t) && strcmp(holdall_table_column_name(t, i), name))
+        i++;
+    read_whole(holdall_table_column(t, i));
+    holdall_table_close(t);
+    double took = now() - start;
+    holdall_options_free(o);
+    return took;
+}
+
+static void run(char **w, int n)
+{
+    double answer;
+    if (n == 7 && !strcmp(w[0], "append"))
+        answer = append(w[1], w[2], atoi(w[3]), atol(w[4]), atoi(w[5]), atoi(w[6]));
+    else if (n == 7 && !strcmp(w[0], "commits"))
+        answer = commits(w[1], w[2], atoi(w[3]), atol(w[4]), atol(w[5]), atoi(w[6]));
+    else if (n == 7 && !strcmp(w[0], "tables"))
+        answer = tables(w[1], w[2], atoi(w[3]), atol(w[4]), atol(w[5]), atoi(w[6]));
+    else if (n == 3 && !strcmp(w[0], "read"))
+        answer = read_all(w[1], atoi(w[2]));
+    else if (n == 4 && !strcmp(w[0], "pieces"))
+        answer = pieces(w[1], atoi(w[2]), atol(w[3]));
+    else if (n == 5 && (!strcmp(w[0], "slices") || !strcmp(w[0], "along")))
+        answer = slices(w[1], atoi(w[2]), atol(w[3]), atol(w[4]), w[0][0] == 'a');
+    else if (n == 4 && !strcmp(w[0], "column"))
+        answer = column(w[1], atoi(w[2]), w[3]);
+    else if (n == 1 && !strcmp(w[0], "memcpy"))
+        answer = copy_speed();
+    else
+        unknown(w, n), answer = 0;
+    printf("%.9g\n", answer);
+}
+
+int main(int argc, char **argv)
+{
+    return commands(argv + 1, argc - 1, run);
+}

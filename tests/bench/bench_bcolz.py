@@ -1,0 +1,282 @@
+"""Datasets of holdall beside the package bcolz-zipline, on the same data with the same settings in one run; prints a Markdown
+table and whether the goals are met.
+
+The package is called from Python, as its users do; holdall from C (bench_bcolz.c). HOLDALL_BENCH_MB is how much data
+(default 400), HOLDALL_BENCH_ROUNDS how many rounds (5), HOLDALL_BENCH_ONLY which parts ("files", "slices", "table", "memory";
+default all), HOLDALL_BENCH_CODECS which codecs ("lz4 blosclz").
+
+Both have 2 threads, level 5, shuffle and chunks as bcolz chooses them; nothing is synced. What is sliced, and the table, is
+in files that bcolz wrote, which have no checksums; ours are written with them, as is the default. Slices lie here and there in an array
+that is open. Rows with a star are shown, and held to no goal.
+"""
+
+import os
+import platform
+import shutil
+import sys
+
+import bcolz
+import numpy as np
+
+import common
+from bench_blpk import Row, timed
+from common import MAP, READ, ROUNDS, bind, version
+
+MB = int(os.environ.get("HOLDALL_BENCH_MB", 400))
+ONLY = os.environ.get("HOLDALL_BENCH_ONLY", "files slices table memory").split()
+CODECS = {k: n for k, n in dict(lz4=2, blosclz=1).items() if k in os.environ.get("HOLDALL_BENCH_CODECS", "lz4 blosclz").split()}
+ROWS = 1_000_000  # of an append, and of a piece
+NONE, CRC32 = 0, 2
+THREADS, COLUMNS, FEW = 2, 8, 100
+COMMITS, FEW_ROWS = 50, 1000
+NAMES = [f"f{i}" for i in range(COLUMNS)]
+GOALS = dict(append=1.3, read=1.3, slice={10: 10, 1000: 10, 100_000: 2}, column=1.3, commit=2, memcpy=0.5)
+
+
+def make_data(folder):
+    """A random walk of floats with two decimals; the same every time."""
+    data = np.round(100 + np.random.default_rng(200).standard_normal(MB * 125_000).cumsum(), 2)
+    data.tofile(folder / "data")
+    return data
+
+
+def settings(codec):
+    return bcolz.cparams(clevel=5, shuffle=bcolz.SHUFFLE, cname=codec)
+
+
+def fresh(path, do):
+    """Without what is there from the time before, and with nothing left for the system to write; that is not timed."""
+    shutil.rmtree(path, ignore_errors=True)
+    os.sync()
+    return do()
+
+
+def theirs_append(data, path, codec):
+    array = bcolz.carray(data[:0], rootdir=str(path), mode="w", expectedlen=len(data), cparams=settings(codec))
+    for at in range(0, len(data), ROWS):
+        array.append(data[at : at + ROWS])
+    array.flush()
+
+
+def theirs_read(path):
+    return bcolz.open(str(path), mode="r")[:]
+
+
+def theirs_pieces(path):
+    array = bcolz.open(str(path), mode="r")
+    for at in range(0, len(array), ROWS):
+        array[at : at + ROWS]
+
+
+class Slices:
+    """Slices of an open array, the same places as in bench_bcolz.c."""
+
+    def __init__(self, path, rows, times, along=False):
+        array = bcolz.open(str(path), mode="r")
+        places, at, self.all = len(array) - rows, 0, []
+        for _ in range(times):
+            at = (at + (rows if along else 0x9E3779B97F4A7C15 % places)) % places
+            self.all.append((at, at + rows))
+        self.array = array
+
+    def __call__(self):
+        for start, stop in self.all:
+            self.array[start:stop]
+
+
+def theirs_column(path, name):
+    return bcolz.open(str(path), mode="r")[name][:]
+
+
+def file_rows(ours, folder, data):
+    size = data.nbytes
+    for codec, number in CODECS.items():
+        t, o = folder / f"theirs.{codec}", folder / f"ours.{codec}"
+
+        def append(sum, durability, o=o, number=number):
+            return lambda: fresh(o, lambda: ours.time("append", folder / "data", o, number, ROWS, sum, durability))
+
+        yield Row(
+            f"append {ROWS:,} rows at a time, {codec}",
+            {"bcolz": lambda t=t, codec=codec: fresh(t, lambda: timed(theirs_append, data, t, codec))},
+            {"durable": append(CRC32, 1), "without checksums": append(NONE, 0), "holdall": append(CRC32, 0)},
+            GOALS["append"],
+            size,
+            shown=("durable", "without checksums"),
+        )
+        yield Row(
+            f"read all rows, {codec}",
+            {"bcolz": lambda t=t: timed(theirs_read, t)},
+            {"holdall": bind(ours, "read", t, READ), "mapped": bind(ours, "read", t, MAP), "with checksums": bind(ours, "read", o, READ)},
+            GOALS["read"],
+            size,
+            shown=("mapped", "with checksums"),
+        )
+        yield Row(
+            f"read {ROWS:,} rows after {ROWS:,} rows, {codec}",
+            {"bcolz": lambda t=t: timed(theirs_pieces, t)},
+            {"holdall": bind(ours, "pieces", t, READ, ROWS), "mapped": bind(ours, "pieces", t, MAP, ROWS), "with checksums": bind(ours, "pieces", o, READ, ROWS)},
+            GOALS["read"],
+            size,
+            shown=("mapped", "with checksums"),
+        )
+
+
+def slice_rows(ours, folder):
+    for codec in CODECS:
+        t, o = folder / f"theirs.{codec}", folder / f"ours.{codec}"
+        for rows, goal in GOALS["slice"].items():
+            times = FEW if rows > ROWS // 100 else 4 * FEW
+            yield Row(
+                f"{rows:,} rows here and there, {codec}",
+                {"bcolz": lambda slices=Slices(t, rows, times): timed(slices)},
+                {
+                    "holdall": bind(ours, "slices", t, READ, rows, times),
+                    "mapped": bind(ours, "slices", t, MAP, rows, times),
+                    "with checksums": bind(ours, "slices", o, READ, rows, times),
+                },
+                goal,
+                each=times,
+                shown=("mapped", "with checksums"),
+            )
+        yield Row(
+            f"10 rows, and those behind them, {codec}",
+            {"bcolz": lambda slices=Slices(t, 10, FEW, along=True): timed(slices)},
+            {"holdall": bind(ours, "along", t, READ, 10, FEW), "with checksums": bind(ours, "along", o, READ, 10, FEW)},
+            each=FEW,
+        )
+
+
+def table_rows(ours, folder, data):
+    columns = np.split(data[: len(data) // COLUMNS * COLUMNS], COLUMNS)
+    for codec in CODECS:
+        t = folder / f"table.{codec}"
+        bcolz.ctable(columns, names=NAMES, rootdir=str(t), mode="w", cparams=settings(codec))
+        yield Row(
+            f"one of {COLUMNS} columns of a table, {codec}",
+            {"bcolz": lambda t=t: timed(theirs_column, t, NAMES[3])},
+            {"holdall": bind(ours, "column", t, READ, NAMES[3]), "mapped": bind(ours, "column", t, MAP, NAMES[3])},
+            GOALS["column"],
+            columns[0].nbytes,
+            shown=("mapped",),
+        )
+        yield commit_row(ours, folder, data, codec, "table")
+        yield commit_row(ours, folder, data, codec, "array")
+
+
+def commit_row(ours, folder, data, codec, kind):
+    """Small appends, each with a commit, to what is empty when it begins."""
+    t, o = folder / f"theirs.commits.{codec}", folder / f"ours.commits.{codec}"
+    more = dict(rootdir=str(t), mode="w", cparams=settings(codec))
+
+    def theirs():
+        if kind == "array":
+            to = bcolz.carray(data[:0], expectedlen=len(data), **more)
+            some = [data[i * FEW_ROWS : (i + 1) * FEW_ROWS] for i in range(COMMITS)]
+        else:
+            to = bcolz.ctable([data[:0]] * COLUMNS, names=NAMES, expectedlen=len(data) // COLUMNS, **more)
+            some = [list(data[i * COLUMNS * FEW_ROWS :][: COLUMNS * FEW_ROWS].reshape(COLUMNS, FEW_ROWS)) for i in range(COMMITS)]
+        to.flush()
+
+        def commits():
+            for rows in some:
+                to.append(rows)
+                to.flush()
+
+        return timed(commits)
+
+    command = dict(array="commits", table="tables")[kind], folder / "data", o, CODECS[codec], FEW_ROWS, COMMITS
+    return Row(
+        f"append {FEW_ROWS:,} rows to {dict(array='an array', table=f'a table of {COLUMNS} columns')[kind]} and commit, {codec}",
+        {"bcolz": lambda: fresh(t, theirs)},
+        {"durable": lambda: fresh(o, lambda: ours.time(*command, 1)), "holdall": lambda: fresh(o, lambda: ours.time(*command, 0))},
+        GOALS["commit"] if kind == "table" else 0,
+        each=COMMITS,
+        shown=("durable",),
+    )
+
+
+def copy_goals(rows, copy):
+    """Reading after reading beside memcpy."""
+    for row in rows:
+        if row.what.startswith(f"read {ROWS:,} rows after") and "lz4" in row.what:
+            speed = row.nbytes / row.median("ours", "holdall") / 1e9
+            yield speed >= GOALS["memcpy"] * copy, f"{row.what}: {speed:.1f} GB/s, {speed / copy:.2f} of memcpy (goal {GOALS['memcpy']})"
+
+
+def memory_lines(ours, folder, data):
+    yield "| peak memory (VmHWM, MiB) | bcolz | holdall |"
+    yield "| --- | --: | --: |"
+    yield f"| nothing (Python and the package; C) | {their_peak('nothing'):.0f} | {ours.peak('nothing'):.0f} |"
+    path = next(folder / f"theirs.{codec}" for codec in CODECS)
+    for what, theirs, command in (
+        (f"{MB} MB of rows, {ROWS:,} after {ROWS:,}", "pieces", ("pieces", path, READ, ROWS)),
+        (f"{4 * FEW} slices of 10 rows", "slices", ("slices", path, READ, 10, 4 * FEW)),
+    ):
+        yield f"| {what} | {their_peak(theirs, path):.0f} | {ours.peak(*command):.0f} |"
+
+
+def their_peak(*command):
+    return common.peak(sys.executable, __file__, "peak", *command)
+
+
+def peak_of(what, *arguments):
+    """Does one thing in this process, and prints the most memory it had."""
+    if what == "pieces":
+        theirs_pieces(*arguments)
+    elif what == "slices":
+        Slices(*arguments, 10, 4 * FEW)()
+    common.print_peak()
+
+
+def compare(folder):
+    bcolz.set_nthreads(THREADS)
+    data = make_data(folder)
+    ours = common.Ours("bench_bcolz.c", folder)
+    others = common.Others(ours)
+    copy = ours.time("memcpy") / 1e9
+    rows = []
+
+    def measure(some):
+        for row in some:
+            row.measure()
+            rows.append(row)
+
+    for codec, number in CODECS.items():
+        theirs_append(data, folder / f"theirs.{codec}", codec)
+        ours.time("append", folder / "data", folder / f"ours.{codec}", number, ROWS, CRC32, 0)
+        for path in (folder / f"theirs.{codec}", folder / f"ours.{codec}"):
+            assert theirs_read(path).tobytes() == data.tobytes(), "bcolz reads something else"
+    if "files" in ONLY:
+        measure(file_rows(ours, folder, data))
+    if "slices" in ONLY:
+        measure(slice_rows(ours, folder))
+    if "table" in ONLY:
+        measure(table_rows(ours, folder, data))
+    others = others.said()
+    return [
+        "# Datasets of holdall and bcolz",
+        "",
+        f"- {common.processor()}, {len(os.sched_getaffinity(0))} processors; memcpy {copy:.1f} GB/s; {platform.system()} {platform.release()}",
+        f"- {others}",
+        f"- holdall {ours.version} from C; from Python {platform.python_version()}: bcolz-zipline {version('bcolz-zipline')}; {THREADS} threads each",
+        f"- {MB} MB of float64, a random walk with two decimals; level 5, shuffle, chunks as bcolz chooses them; nothing is synced but where it says durable",
+        f"- medians of {ROUNDS} rounds after a warm-up, in turns; ratio: of the medians, above 1 holdall is faster",
+        "- *: shown, held to no goal",
+        "",
+        "| | theirs | holdall | | ratio | |",
+        "| --- | --- | --- | --: | --: | --- |",
+        *(line for row in rows for line in row.lines()),
+        "",
+        *(memory_lines(ours, folder, data) if "memory" in ONLY else ()),
+        "",
+        *(f"{'PASS' if met else 'FAIL'} {words}" for met, words in copy_goals(rows, copy)),
+        *common.verdict(rows),
+    ]
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["peak"]:
+        peak_of(*sys.argv[2:])
+    else:
+        common.publish(compare, "bench_bcolz.md")
