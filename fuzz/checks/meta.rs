@@ -6,6 +6,7 @@ use holdall::array::dtype::Dtype;
 use holdall::array::rows::Array;
 use holdall::dataset::create::{Kindred, create_in};
 use holdall::dataset::{open, place::Place, seal};
+use holdall::identify::Format;
 use holdall::io::Folder;
 use holdall::io::functions::FunctionsFolder;
 use holdall::json::Value;
@@ -26,7 +27,7 @@ const KINDS: [(&str, &[u64], u64); 4] = [("<f8", &[20], 8), ("|S5", &[9], 16), (
 type Named = Vec<(OsString, Vec<u8>)>;
 
 fn options(more: &[(Opt, i64)]) -> Options {
-    [(Opt::Threads, 1), (Opt::MemoryLimit, 1 << 18)].iter().chain(more).fold(Options::new(), |o, (opt, n)| o.with(*opt, *n).unwrap())
+    [(Opt::Threads, 1), (Opt::MemoryLimit, 1 << 15)].iter().chain(more).fold(Options::new(), |o, (opt, n)| o.with(*opt, *n).unwrap())
 }
 
 /// The files of a sound dataset of each kind, with checksums and without.
@@ -37,7 +38,7 @@ fn sound(which: usize) -> &'static Named {
         let files = Arc::new(Files::default());
         let folder: Arc<dyn Folder> = Arc::new(FunctionsFolder::new(files.clone()));
         let none = [&[0], &shape[1..]].concat();
-        let new = Kindred { dtype, shape: &none, chunks: Some(&[&[rows], &shape[1..]].concat()) };
+        let new = Kindred { dtype, shape: &none, chunks: Some(&[&[rows], &shape[1..]].concat()), format: Format::Bcolz };
         let checksum = if which % 8 > 3 { 2 } else { 0 };
         let mut a = create_in(&folder, Mode::New, &new, &options(&[(Opt::Checksum, checksum)])).unwrap();
         let content: Vec<u8> = (0..shape.iter().product::<u64>() * a.itemsize() as u64).map(|i| (i % 11) as u8).collect();

@@ -66,7 +66,7 @@ pub enum Make {
 }
 
 impl Make {
-    fn encode(&self, content: &[u8], threads: usize) -> Result<Vec<u8>> {
+    pub(super) fn encode(&self, content: &[u8], threads: usize) -> Result<Vec<u8>> {
         let (params, sum) = match self {
             Make::Many(whole) => return whole.encode(content, threads),
             Make::One(params, sum) => (params, sum),
