@@ -318,6 +318,11 @@ static void change(holdall_array *a, holdall_io *io)
     OK(holdall_array_write(a, SHAPE(0, 0), SHAPE(1, 1), NULL, (int32_t[]){-5}, NULL, 4, &err));
     OK(holdall_array_attr_set(a, "unit", "\"mm\"", 4, &err));
     GIVES(HOLDALL_E_ARGUMENT, holdall_array_attr_set(a, "unit", "mm", 2, &err));
+    uint32_t attrs = holdall_array_attrs(a);
+    OK(holdall_array_attr_set(a, "gone", "1", 1, &err));
+    OK(holdall_array_attr_set(a, "gone", NULL, 0, &err));
+    OK(holdall_array_attr_set(a, "never", NULL, 0, &err));
+    CHECK(holdall_array_attrs(a) == attrs);
     GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_resize(a, SHAPE(1500, 3), &err));
     holdall_array *reader;
     if (io == NULL)

@@ -265,7 +265,7 @@ static void a_table_in_storage_of_the_callers(void)
     folder f = FOLDER;
     holdall_io *io = folder_io(&f);
     holdall_table *t;
-    GAVE(HOLDALL_E_MISSING, try_table(io, NULL, HOLDALL_READ, NULL, &t));
+    GAVE(HOLDALL_E_MISSING, try_table(io, "", HOLDALL_READ, NULL, &t));
     make_and_change(io);
     for (int i = 0; i < f.n; i++)
         CHECK(strstr(f.files[i].name, "holdall") == NULL);
@@ -427,7 +427,7 @@ static int state(folder *f, int kind)
 {
     holdall_io *io = folder_io(f);
     holdall_table *t;
-    holdall_status status = try_table(io, NULL, HOLDALL_READ, WITH(HOLDALL_OPT_VERIFY, 2), &t);
+    holdall_status status = try_table(io, "", HOLDALL_READ, WITH(HOLDALL_OPT_VERIFY, 2), &t);
     holdall_io_close(io);
     if (status == HOLDALL_E_MISSING)
         return 0;
@@ -451,7 +451,7 @@ static holdall_status begin(folder *f, int kind, holdall_table **t)
 {
     holdall_io *io = folder_io(f);
     holdall_mode mode = kind == NEW_ ? HOLDALL_NEW : HOLDALL_REPLACE;
-    holdall_status status = kind == NEW_ || kind == REPLACE_ ? try_new_table(io, NULL, mode, tiny, t) : try_table(io, NULL, HOLDALL_APPEND, NULL, t);
+    holdall_status status = kind == NEW_ || kind == REPLACE_ ? try_new_table(io, NULL, mode, tiny, t) : try_table(io, "", HOLDALL_APPEND, NULL, t);
     holdall_io_close(io);
     return status;
 }
@@ -507,11 +507,11 @@ static void functions_that_fail(void)
                 /* and the next writer finds its way */
                 if (is != 0) {
                     io = folder_io(&f);
-                    GAVE(HOLDALL_OK, try_table(io, NULL, HOLDALL_APPEND, NULL, &t));
+                    GAVE(HOLDALL_OK, try_table(io, "", HOLDALL_APPEND, NULL, &t));
                     OK(holdall_table_truncate(t, 5, &err));
                     OK(holdall_table_commit(t, &err));
                     holdall_table_close(t);
-                    GAVE(HOLDALL_OK, try_table(io, NULL, HOLDALL_READ, WITH(HOLDALL_OPT_VERIFY, 2), &t));
+                    GAVE(HOLDALL_OK, try_table(io, "", HOLDALL_READ, WITH(HOLDALL_OPT_VERIFY, 2), &t));
                     EQUAL(holdall_table_rows(t), 5);
                     holdall_table_close(t);
                     holdall_io_close(io);

@@ -224,6 +224,8 @@ typedef struct holdall_error {
 #define HOLDALL_OPT_BAG_SHARDS 25
 /* Tables: 0 (default) columns of S, which NumPy calls bytes, go to Arrow as utf8, as which most are meant; 1 as binary. */
 #define HOLDALL_OPT_ARROW_BINARY 27
+/* Tables: 0 (default) NaN goes to Arrow as it is, and spoils a sum as it does elsewhere; 1 as null, which queries leave out. */
+#define HOLDALL_OPT_ARROW_NULLS 28
 /* Files are read: one that is cut short under us is an error. */
 #define HOLDALL_IO_READ 0
 /* Files are mapped into memory: faster for small records; a file that is cut short while it is open, by another
@@ -1134,7 +1136,8 @@ holdall_status holdall_array_attr_get(const holdall_array *array,
                                       holdall_error *err);
 
 /* Sets a named value, from the next commit on. Bloscpack: "" alone, which cannot be removed: JSON of an object in which
- * dtype, shape, order and container stay what they are; anything may stand beside them. Folders: any name, any JSON. */
+ * dtype, shape, order and container stay what they are; anything may stand beside them. Folders: any name, any JSON;
+ * value NULL removes it, if it is there. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_array_attr_set(holdall_array *array,
@@ -1156,8 +1159,8 @@ typedef struct holdall_table holdall_table;
  * A table is as long as its shortest column; see holdall_table_column_rows(). What a longer one has beyond that goes with the
  * next commit.
  * HOLDALL_E_TYPE: it is an array, or a file. HOLDALL_E_MISSING, HOLDALL_E_FORMAT: a column is not there, or broken, and the
- * words name it; names of columns that lead out of the folder. HOLDALL_E_UNSUPPORTED: it is to be changed, and a column is
- * one that can be read only: objects of Python's, or stored as the papers have it. */
+ * words name it; names of columns that lead out of the folder. HOLDALL_E_UNSUPPORTED: it is to be changed, and can be read
+ * only: a column holds objects of Python's, or the columns are the fields of one array. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_table_open(const char *path,
@@ -1178,8 +1181,8 @@ holdall_status holdall_table_open_io(holdall_io *io,
 
 /* Creates a table without rows, of `columns` columns, 1 or more, with these names and dtypes, in this order. With HOLDALL_NEW
  * nothing may be there, with HOLDALL_REPLACE the table that is there is replaced by the first commit, until which nobody
- * else sees anything of the new one. Format: HOLDALL_FORMAT_BCOLZ, a folder that bcolz and BLZ read and append to, with the
- * limits that holdall_array_create() tells of.
+ * else sees anything of the new one. Format: HOLDALL_FORMAT_BCOLZ, a folder that bcolz and BLZ read and append to, or
+ * HOLDALL_FORMAT_BLZ, as BLZ has it, with the limits that holdall_array_create() tells of.
  * names: UTF-8, each also that of the column's folder, so that it holds no slash, is not "", ".", ".." or a name of the
  * table's own files, and no other one's. dtypes: as NumPy spells them, see holdall_array_create(); one that is an array of
  * items, "('<f4', (3,))", makes a column whose rows have that shape.
@@ -1551,7 +1554,8 @@ HOLDALL_API void holdall_bag_writer_close(holdall_bag_writer *writer);
  * lengths, fixed_size_binary; objects binary, as Python has pickled them. datetime64 is timestamp without a zone in s, ms, us
  * or ns, that of h and m in s, and date32 where its unit is D, W, M or Y (its first day); timedelta64 is duration, of D, W,
  * h and m in s, and month intervals where its unit is Y or M. Multiples of units, and ps, fs and as in ns, are the same time
- * or an error that names the row. NaT is null, and nothing else is; without a unit they are int64. Structures
+ * or an error that names the row; without a unit they are int64. NaT is null, and with HOLDALL_OPT_ARROW_NULLS NaN is, too;
+ * nothing else is. Structures
  * are struct; rows of several items fixed_size_list, one in the other. Numbers have the byte order of the machine. The
  * field's metadata has "holdall.dtype", the dtype of the column.
  * Numbers of the machine's byte order are read straight to the batch's memory.

@@ -64,6 +64,8 @@ pub enum Opt {
     BagShards = 25,
     /// 0 bytes go to Arrow as text, 1 as binary.
     ArrowBinary = 27,
+    /// 0 NaN goes to Arrow as it is, 1 as null.
+    ArrowNulls = 28,
 }
 
 const ALL: &[(Opt, &str, i64, i64)] = &[
@@ -92,6 +94,7 @@ const ALL: &[(Opt, &str, i64, i64)] = &[
     (Opt::BagLimitsCache, "HOLDALL_OPT_BAG_LIMITS_CACHE", 0, 1),
     (Opt::BagShards, "HOLDALL_OPT_BAG_SHARDS", 0, 1),
     (Opt::ArrowBinary, "HOLDALL_OPT_ARROW_BINARY", 0, 1),
+    (Opt::ArrowNulls, "HOLDALL_OPT_ARROW_NULLS", 0, 1),
 ];
 
 /// The most that a chunk can hold, a little less than the 2 GiB of its header's fields.

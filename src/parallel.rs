@@ -84,6 +84,23 @@ pub fn for_each<T: Send>(threads: usize, items: Vec<T>, f: impl Fn(T) + Sync) {
     });
 }
 
+/// The same, where each call may want threads of its own: it is the only one on its thread then.
+pub fn for_each_alone<T: Send>(threads: usize, items: Vec<T>, f: impl Fn(T) + Sync) {
+    if items.len() < 2 || threads < 2 {
+        return items.into_iter().for_each(f);
+    }
+    struct Alone(bool);
+    impl Drop for Alone {
+        fn drop(&mut self) {
+            WORKER.set(self.0);
+        }
+    }
+    for_each(threads, items, |item| {
+        let _was = Alone(WORKER.replace(true));
+        f(item);
+    });
+}
+
 /// What is locked, unless another thread has it now: for what a reader can do without. A forked child may find it taken by
 /// a thread that it does not have, and would wait for ever.
 pub fn unless_taken<T>(shared: &Mutex<T>) -> Option<MutexGuard<'_, T>> {

@@ -15,7 +15,7 @@
 #include <string.h>
 
 /* What a flag takes. */
-enum kind { SWITCH, CHOICE, NUMBER, SIZE, TEXT, SLICE, NUMBERS };
+enum kind { SWITCH, CHOICE, NUMBER, SIZE, TEXT, SLICE, NUMBERS, ROWS };
 
 struct flag {
     const char *name;
@@ -33,15 +33,23 @@ static const struct flag flags[] = {
     {"json", F_JSON, SWITCH, NULL, AT(json), 0, 0, "print one JSON object"},
     {"records", F_RECORDS, NUMBERS, "I,J,..", AT(records), 0, 0, "only these records, in this order; -1 is the last"},
     {"slice", F_SLICE, SLICE, "A:B:C", AT(slice), 0, 0, "only this slice, as in Python; of an array along its first dimension"},
+    {"files", F_FILES, SWITCH, NULL, AT(files), 0, 0, "list the files that it is made of, one a line; what is missing is marked"},
+    {"rows", F_ROWS, ROWS, "A:B:C|I,J,..", AT(rows), 0, 0, "only these rows of an array or a table: a slice as in Python, or a list"},
+    {"columns", F_COLUMNS, TEXT, "X,Y,..", AT(columns), 0, 0, "only these columns of a table, in this order"},
     {"lengths", F_LENGTHS, SWITCH, NULL, AT(lengths), 0, 0, "each record behind its length, 8 bytes, little-endian"},
     {"skip-damaged", F_SKIP_DAMAGED, SWITCH, NULL, AT(skip_damaged), 0, 0,
      "tell of damaged records and go on (exit code 1)"},
-    {"format", F_FORMAT, CHOICE, "raw|npy|text", AT(format), 0, 0,
-     "bytes as they are (default), a NumPy file, or a line a number"},
+    {"format", F_FORMAT, CHOICE, "raw|npy|text|csv|jsonl|arrow", AT(format), 0, 0,
+     "bytes, a NumPy file, a number a line, CSV, JSON lines, or (tables) an Arrow IPC stream (default: csv for tables, else raw)"},
     {"sum", F_SUM, CHOICE, "sha256|crc32|adler32|md5|sha1|sha224|sha384|sha512", AT(sum), 0, 0,
      "the kind of digest (default: sha256)"},
     {"to", F_TO, CHOICE, "bagz|blpk", AT(to), 0, 0,
      "write a bag, or a superchunk (default: as OUT is named, blpk for .blp, too)"},
+    {"to", F_AS, CHOICE, "blpk|bcolz|blz|blz-paper|npy|csv|jsonl", AT(as), 0, 0,
+     "what OUT becomes (default: as it is named; else bcolz for rows of a table, blpk for all else)"},
+    {"from", F_FROM, CHOICE, "raw|npy|csv|jsonl", AT(from), 0, 0, "what the file IN is (default: as it is named; else raw)"},
+    {"dtypes", F_DTYPES, TEXT, "X=DTYPE,..", AT(dtypes), 0, 0,
+     "types of columns of CSV or JSON lines, as NumPy spells them, instead of those that fit"},
     {"separate", F_SEPARATE, SWITCH, NULL, AT(separate), 0, 0, "write the limits to a file of their own, limits.OUT"},
     {"codec", F_CODEC, CHOICE, CODEC_WORDS, AT(codec), 0, 0, "what compresses the chunks (default: lz4)"},
     {"level", F_LEVEL, NUMBER, "N", AT(level), -131072, 22,
@@ -207,6 +215,14 @@ static bool parse_numbers(const char *text, struct numbers *numbers) {
     return false;
 }
 
+/* A slice or a list; of two the last one counts. */
+static bool parse_rows(const char *text, struct args *args) {
+    free(args->rows.items);
+    args->rows = (struct numbers){NULL, 0};
+    args->slice.given = false;
+    return strchr(text, ':') ? parse_slice(text, &args->slice) : parse_numbers(text, &args->rows);
+}
+
 /* ---- flags ---- */
 
 static const struct flag *find_flag(const struct command *command, const char *name, size_t length) {
@@ -228,6 +244,7 @@ static bool store(const struct flag *flag, const char *value, struct args *args)
     case TEXT: *(const char **)place = value; return true;
     case SLICE: return parse_slice(value, place);
     case NUMBERS: return parse_numbers(value, place);
+    case ROWS: return parse_rows(value, args);
     }
     return false;
 }
@@ -246,6 +263,7 @@ static int bad_value(const struct command *command, const struct flag *flag, con
     case SLICE:
         return usage_error(command, "--%s takes A:B or A:B:C with C not 0, not '%s'; 3:4 is item 3 alone, of an array along the first dimension",
                            flag->name, value);
+    case ROWS: return usage_error(command, "--%s takes A:B, A:B:C or whole numbers, as 0,5,-1, not '%s'", flag->name, value);
     default: return usage_error(command, "--%s takes whole numbers, as 0,5,-1, not '%s'", flag->name, value);
     }
 }
@@ -268,7 +286,8 @@ static int parse_flag(struct args *args, int argc, char **argv, int *i) {
 
 /* The container that a flag is for, where it is not for both. */
 static const char *only_for(const struct flag *flag) {
-    return flag->bit & F_BAGS ? "bags" : flag->bit & F_SUPERCHUNKS ? "superchunks" : NULL;
+    if (flag->bit & F_NO_BAGS) return "superchunks and datasets";
+    return flag->bit & F_BAGS ? "bags" : flag->bit & F_SUPERCHUNKS ? "superchunks" : flag->bit & F_DATASETS ? "datasets" : NULL;
 }
 
 /* `both`: the command takes flags that are for bags only, and others that are for superchunks only. */
@@ -327,6 +346,7 @@ int args_parse(const struct command *command, int argc, char **argv, struct args
     *args = (struct args){.command = command, .limits = NOT_GIVEN, .limits_storage = NOT_GIVEN,
                           .compression = NOT_GIVEN, .shards = NOT_GIVEN, .threads = NOT_GIVEN,
                           .memory_limit = NOT_GIVEN, .level = NOT_GIVEN, .sum = NOT_GIVEN, .to = NOT_GIVEN,
+                          .as = NOT_GIVEN, .from = NOT_GIVEN,
                           .format = NOT_GIVEN, .codec = NOT_GIVEN, .shuffle = NOT_GIVEN, .typesize = NOT_GIVEN,
                           .chunk_size = NOT_GIVEN, .checksum = NOT_GIVEN, .format_version = NOT_GIVEN};
     args->operands = calloc((size_t)argc + 1, sizeof *args->operands);
@@ -342,12 +362,16 @@ int args_parse(const struct command *command, int argc, char **argv, struct args
             if (code >= 0) return code;
         }
     }
+    if ((args->given & F_ROWS) && (args->given & F_SLICE)) return usage_error(command, "--rows and --slice exclude each other");
+    if ((args->given & F_ROWS) && (args->given & F_SLICE)) return usage_error(command, "--rows and --slice exclude each other");
     return check_operands(args);
 }
 
 int args_fit(const struct args *args, enum container container) {
-    flag_set others = container == BAG ? F_SUPERCHUNKS : container == SUPERCHUNK ? F_BAGS : F_BAGS | (F_SUPERCHUNKS & ~F_FORMAT);
-    others &= args->given;
+    static const flag_set not_for[] = {[BAG] = F_SUPERCHUNKS | F_NO_BAGS | F_DATASETS,
+                                       [SUPERCHUNK] = F_BAGS | F_DATASETS,
+                                       [DATASET] = F_BAGS | F_SUPERCHUNKS};
+    flag_set others = not_for[container] & args->given;
     for (size_t i = 0; i < FLAGS; i++) {
         if (!(flags[i].bit & others)) continue;
         return usage_error(args->command, "--%s is for %s, and this is a %s", flags[i].name, only_for(&flags[i]),
@@ -359,4 +383,5 @@ int args_fit(const struct args *args, enum container container) {
 void args_free(struct args *args) {
     free(args->operands);
     free(args->records.items);
+    free(args->rows.items);
 }

@@ -22,7 +22,11 @@ enum { LIMITS_TAIL, LIMITS_SEPARATE };
 enum { STORAGE_DISK, STORAGE_MEMORY };
 enum { COMPRESSION_AUTO, COMPRESSION_NONE, COMPRESSION_ZSTD };
 enum { SHARDS_CONCATENATED, SHARDS_INTERLEAVED };
-enum { FORMAT_RAW, FORMAT_NPY, FORMAT_TEXT };
+enum { FORMAT_RAW, FORMAT_NPY, FORMAT_TEXT, FORMAT_CSV, FORMAT_JSONL, FORMAT_ARROW };
+/* what a file is that rows come from: its formats are among those of cat */
+enum { FROM_RAW, FROM_NPY, FROM_CSV, FROM_JSONL };
+/* what convert writes */
+enum { AS_BLPK, AS_BCOLZ, AS_BLZ, AS_BLZ_PAPER, AS_NPY, AS_CSV, AS_JSONL };
 enum { VERSION_1, VERSION_2, VERSION_3, VERSION_RFC };
 /* What a path is, and what --to asks for. A dataset is a folder: an array or a table. */
 enum container { BAG, SUPERCHUNK, DATASET };
@@ -53,12 +57,12 @@ struct args {
     const char **operands;
     size_t operand_count;
     bool quiet, json, lengths, skip_damaged, unchecked, map;
-    bool separate, append, replace, whole, raw, no_checksum, no_offsets, no_sync, no_lock;
+    bool separate, append, replace, whole, raw, no_checksum, no_offsets, no_sync, no_lock, files;
     int64_t limits, limits_storage, compression, shards, threads, memory_limit, level, sum;
-    int64_t to, format, codec, shuffle, typesize, chunk_size, checksum, format_version;
-    const char *dictionary, *metadata;
+    int64_t to, as, from, format, codec, shuffle, typesize, chunk_size, checksum, format_version;
+    const char *dictionary, *metadata, *columns, *dtypes;
     struct slice slice;
-    struct numbers records;
+    struct numbers records, rows;
 };
 
 /* One bit a flag: which of them a command takes. */
@@ -98,16 +102,23 @@ struct args {
 #define F_FORMAT_VERSION FLAG(32)
 #define F_METADATA FLAG(33)
 #define F_RAW FLAG(34)
+#define F_FILES FLAG(35)
+#define F_ROWS FLAG(36)
+#define F_COLUMNS FLAG(37)
+#define F_DTYPES FLAG(38)
+#define F_AS FLAG(39)
+#define F_FROM FLAG(40)
 /* what everything that opens a container for reading takes */
 #define F_READER \
     (F_LIMITS | F_LIMITS_STORAGE | F_COMPRESSION | F_DICTIONARY | F_SHARDS | F_THREADS | F_MAP | F_MEMORY_LIMIT)
-/* what means nothing to anything but bags, and to anything but superchunks */
+/* what means nothing to anything but bags, to anything but superchunks, to bags, and to anything but datasets */
 #define F_BAGS \
     (F_RECORDS | F_LENGTHS | F_LIMITS | F_LIMITS_STORAGE | F_COMPRESSION | F_DICTIONARY | F_SHARDS | F_SEPARATE | \
      F_APPEND | F_WHOLE)
 #define F_SUPERCHUNKS \
-    (F_FORMAT | F_CODEC | F_SHUFFLE | F_TYPESIZE | F_CHUNK_SIZE | F_CHECKSUM | F_NO_OFFSETS | F_FORMAT_VERSION | \
-     F_METADATA | F_RAW)
+    (F_CODEC | F_SHUFFLE | F_TYPESIZE | F_CHUNK_SIZE | F_CHECKSUM | F_NO_OFFSETS | F_FORMAT_VERSION | F_METADATA | F_RAW)
+#define F_NO_BAGS (F_FORMAT | F_ROWS)
+#define F_DATASETS (F_FILES | F_COLUMNS | F_DTYPES)
 
 /* A command of the tool. */
 struct command {

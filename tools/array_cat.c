@@ -2,6 +2,7 @@
  * holdall cat of an array: its items in C order, or those of a slice along the first dimension.
  */
 #include "arrays.h"
+#include "frame_print.h"
 #include "npy.h"
 #include "numbers.h"
 #include "report.h"
@@ -84,6 +85,25 @@ static bool give_all(struct job *job, const struct span *rows) {
     return good;
 }
 
+/* A rows_fn. */
+static bool give_frame(void *ctx, const struct frame *frame) {
+    const struct job *job = ctx;
+    return job->sink(job->ctx, frame->columns[0].bytes, (size_t)frame->n * frame->columns[0].type.size);
+}
+
+/* Gives all that was asked for: a box, or the rows of a list. */
+static bool give_rows(struct job *job, const struct args *args, const struct span *span) {
+    struct frame frame = {.source = {.path = job->source->path}};
+    struct selection rows = {.list = NULL};
+    if (args->rows.count == 0) return give_all(job, span);
+    bool good = select_rows(&rows, args, job->source->path, holdall_array_shape(job->array)[0]) &&
+                frame_of_array(&frame, job->array) && frame_each(&frame, &rows, give_frame, job);
+    job->source->damaged |= frame.source.damaged;
+    free(rows.list);
+    frame_free(&frame);
+    return good;
+}
+
 /* ---- formats ---- */
 
 /* The type as a Python constant; NumPy's own spelling, which is no list, stands in quotes. */
@@ -106,7 +126,7 @@ static bool set_box(struct job *job, const struct args *args, struct span *rows)
     const uint64_t *shape = holdall_array_shape(job->array);
     job->ndim = holdall_array_ndim(job->array);
     job->itemsize = holdall_array_itemsize(job->array);
-    if (job->ndim == 0 && args->slice.given) {
+    if (job->ndim == 0 && (args->slice.given || args->rows.count > 0)) {
         complain("%s: an array without dimensions has no slices", job->source->path);
         return false;
     }
@@ -117,22 +137,39 @@ static bool set_box(struct job *job, const struct args *args, struct span *rows)
     *rows = slice_resolve(&args->slice, job->ndim > 0 ? shape[0] : 1);
     if (job->ndim == 0) return true;
     job->backwards = rows->step < 0;
-    job->count[0] = rows->count;
+    job->count[0] = args->rows.count > 0 ? args->rows.count : rows->count;
     job->step[0] = job->backwards ? 0 - (uint64_t)rows->step : (uint64_t)rows->step;
     job->start[0] = job->backwards ? rows->start - (rows->count - 1) * job->step[0] : rows->start;
     return true;
 }
 
+/* Prints them as text. */
+static bool print_rows(const struct args *args, struct source *source, const holdall_array *array) {
+    struct frame frame = {.source = {.path = source->path}};
+    struct selection rows = {.list = NULL};
+    struct printer printer = {.format = args->format};
+    if (holdall_array_ndim(array) == 0) return complain("%s: an array without dimensions has no rows", source->path), false;
+    bool good = select_rows(&rows, args, source->path, holdall_array_shape(array)[0]) && frame_of_array(&frame, array) &&
+                printer_begin(&printer, &frame, args->format, rows.count) && frame_each(&frame, &rows, printer_take, &printer);
+    source->damaged |= frame.source.damaged;
+    printer_free(&printer);
+    free(rows.list);
+    frame_free(&frame);
+    return good;
+}
+
 bool array_give(const struct args *args, struct source *source, const holdall_array *array, sink_fn sink, void *ctx) {
     struct job job = {.source = source, .array = array, .sink = sink, .ctx = ctx};
     struct span rows;
-    return set_box(&job, args, &rows) && give_all(&job, &rows);
+    return set_box(&job, args, &rows) && give_rows(&job, args, &rows);
 }
 
 bool array_print(const struct args *args, struct source *source, const holdall_array *array) {
     struct job job = {.source = source, .array = array, .sink = to_stdout};
     struct numbers_out numbers;
     struct span rows;
+    if (args->format == FORMAT_ARROW) return complain("%s: --format arrow is for tables", source->path), false;
+    if (args->format == FORMAT_CSV || args->format == FORMAT_JSONL) return print_rows(args, source, array);
     if (!set_box(&job, args, &rows)) return false;
     if (args->format == FORMAT_TEXT) {
         if (!numbers_begin(&numbers, holdall_array_dtype(array))) {
@@ -144,9 +181,9 @@ bool array_print(const struct args *args, struct source *source, const holdall_a
         job.ctx = &numbers;
     } else if (args->format == FORMAT_NPY) {
         /* NumPy can have it as it is stored */
-        bool fortran = !in_c_order(array) && !args->slice.given;
+        bool fortran = !in_c_order(array) && !args->slice.given && args->rows.count == 0;
         if (!put_npy(&job, fortran)) return false;
         if (fortran) return source_stream(source, 0, holdall_array_nbytes(array), to_stdout, NULL);
     }
-    return give_all(&job, &rows);
+    return give_rows(&job, args, &rows);
 }

@@ -15,9 +15,6 @@ bool open_array(const char *path, holdall_mode mode, const holdall_options *opti
 /* The same as a source was opened. */
 bool source_array(const struct source *source, const struct args *args, holdall_array **array);
 
-/* Opens a folder that is an array; NULL: it failed. */
-holdall_array *dataset_array(const char *path, const struct args *args);
-
 /* Are its items objects of Python's, which have no size? */
 bool has_objects(const holdall_array *array);
 

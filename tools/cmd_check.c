@@ -3,6 +3,8 @@
  */
 #include "arrays.h"
 #include "bags.h"
+#include "dataset.h"
+#include "frame_print.h"
 #include "options.h"
 #include "report.h"
 #include "schunks.h"
@@ -143,9 +145,9 @@ static bool has_damaged_metadata(const char *path, const struct args *args) {
     const void *value;
     size_t n;
     bool found = false;
-    holdall_options *options = container_of(path) == BAG ? NULL : new_options();
+    holdall_options *options = container_of(path) == SUPERCHUNK ? new_options() : NULL;
     if (!options || !set_given(options, HOLDALL_OPT_MEMORY_LIMIT, args->memory_limit)) {
-        /* a bag has none */
+        /* only a superchunk has some */
     } else if (holdall_schunk_open(path, HOLDALL_READ, options, &schunk, NULL) >= 0) {
         holdall_status status = holdall_schunk_meta_get(schunk, "", &value, &n, NULL);
         found = status == HOLDALL_E_FORMAT || status == HOLDALL_E_CHECKSUM;
@@ -240,20 +242,46 @@ static bool sum_given(const struct args *args, struct source *source, const hold
     return good;
 }
 
-/* The digest of what cat prints of an array in a folder. */
+/* A rows_fn: rows as cat prints them raw. */
+static bool rows_to_digest(void *ctx, const struct frame *frame) {
+    struct text packed = {.bytes = NULL};
+    bool good = true;
+    for (uint64_t row = 0; good && row < frame->n; row++) {
+        packed.n = 0;
+        frame_pack(&packed, frame, row);
+        good = !packed.failed && to_digest(ctx, packed.bytes, packed.n);
+    }
+    text_free(&packed);
+    return good;
+}
+
+static bool sum_rows(const struct args *args, const struct dataset *dataset, holdall_digest *digest) {
+    struct frame frame = {.source = {.path = dataset->path}};
+    struct selection rows = {.list = NULL};
+    bool good = frame_of_table(&frame, dataset->table, NULL) &&
+                select_rows(&rows, args, dataset->path, holdall_table_rows(dataset->table)) &&
+                frame_each(&frame, &rows, rows_to_digest, digest);
+    frame_free(&frame);
+    return good;
+}
+
+static bool sum_items(const struct args *args, const struct dataset *dataset, holdall_digest *digest) {
+    struct source source = {.path = dataset->path};
+    if (has_objects(dataset->array)) return complain("%s: objects of Python's have no sum", dataset->path), false;
+    return array_give(args, &source, dataset->array, to_digest, digest);
+}
+
+/* The digest of what cat --format raw prints of a folder. */
 static bool sum_dataset(const struct args *args, const char *path, const holdall_options *options, int32_t sum,
                         struct digest *to) {
-    (void)options; /* the array is opened with the same */
-    struct source source = {.path = path};
+    (void)options; /* it is opened with the same */
+    struct dataset dataset;
     holdall_digest *digest = NULL;
-    holdall_array *array = dataset_array(path, args);
-    bool objects = array && has_objects(array);
-    if (objects) complain("%s: objects of Python's have no sum", path);
-    bool good = array && !objects && holdall_digest_new(sum, &digest, NULL) >= 0 &&
-                array_give(args, &source, array, to_digest, digest) &&
+    bool good = dataset_read(&dataset, path, args) && holdall_digest_new(sum, &digest, NULL) >= 0 &&
+                (dataset.table ? sum_rows : sum_items)(args, &dataset, digest) &&
                 holdall_digest_finish(digest, to->bytes, sizeof to->bytes, &to->n, NULL) >= 0;
     holdall_digest_free(digest);
-    holdall_array_close(array);
+    dataset_close(&dataset);
     return good;
 }
 

@@ -28,10 +28,12 @@ static enum container container_to_be(const struct args *args) {
 
 static const struct command commands[] = {
     {"info", "PATH", "Tells what a container is: content, compression, layout, checksums, bytes on disk.",
-     F_READER | F_UNCHECKED | F_JSON | F_SKIP_DAMAGED | F_QUIET, 1, 1, bag_info, container_there, schunk_info,
+     F_READER | F_UNCHECKED | F_JSON | F_FILES | F_SKIP_DAMAGED | F_QUIET, 1, 1, bag_info, container_there, schunk_info,
      dataset_info},
-    {"cat", "PATH", "Prints the records of a bag, the content of a superchunk, or the items of an array or a dataset in C order.",
-     F_READER | F_UNCHECKED | F_RECORDS | F_SLICE | F_LENGTHS | F_FORMAT | F_SKIP_DAMAGED | F_QUIET, 1, 1, bag_cat,
+    {"ls", "PATH", "Lists the datasets in a folder and below it, tables with their columns.",
+     F_JSON | F_THREADS | F_MEMORY_LIMIT | F_QUIET, 1, 1, cmd_ls, NULL, NULL, NULL},
+    {"cat", "PATH", "Prints the records of a bag, the content of a superchunk, the items of an array in C order, or the rows of a table.",
+     F_READER | F_UNCHECKED | F_RECORDS | F_SLICE | F_ROWS | F_COLUMNS | F_LENGTHS | F_FORMAT | F_SKIP_DAMAGED | F_QUIET, 1, 1, bag_cat,
      container_there, schunk_cat, dataset_cat},
     {"pack", "IN OUT",
      "Writes a file (-: standard input) into a new superchunk, OUT.blp, a .npy as an array, or its lines into a bag.",
@@ -42,13 +44,17 @@ static const struct command commands[] = {
     {"unpack", "IN.blp OUT", "Writes the content of a superchunk, an array in the order of its file, into a file (-: standard output).",
      F_THREADS | F_MAP | F_MEMORY_LIMIT | F_UNCHECKED | F_SKIP_DAMAGED | F_REPLACE | F_QUIET, 2, 2, cmd_unpack, NULL,
      NULL, NULL},
-    {"append", "FILE.blp IN", "Appends a file (-: standard input) to the content of a superchunk, or as rows (a .npy: its items) to an array.",
-     F_RAW | F_CODEC | F_LEVEL | F_SHUFFLE | F_THREADS | F_MEMORY_LIMIT | F_NO_SYNC | F_NO_LOCK | F_QUIET, 2, 2, cmd_append,
+    {"append", "PATH IN", "Appends a file (-: standard input) to the content of a superchunk, or as rows to an array or a table.",
+     F_FROM | F_RAW | F_CODEC | F_LEVEL | F_SHUFFLE | F_THREADS | F_MEMORY_LIMIT | F_NO_SYNC | F_NO_LOCK | F_QUIET, 2, 2, cmd_append,
      NULL, NULL, NULL},
-    {"convert", "IN OUT.blp", "Copies a superchunk or an array, stored in another way.",
-     F_THREADS | F_MAP | F_MEMORY_LIMIT | F_UNCHECKED | F_SKIP_DAMAGED | F_REPLACE | F_CODEC | F_LEVEL | F_SHUFFLE |
+    {"convert", "IN OUT", "Copies a superchunk, an array or a table, stored in another way, or makes one of a file, or a file of one.",
+     F_AS | F_FROM | F_DTYPES | F_THREADS | F_MAP | F_MEMORY_LIMIT | F_UNCHECKED | F_SKIP_DAMAGED | F_REPLACE | F_CODEC | F_LEVEL | F_SHUFFLE |
          F_CHUNK_SIZE | F_CHECKSUM | F_NO_CHECKSUM | F_NO_OFFSETS | F_FORMAT_VERSION | F_NO_SYNC | F_NO_LOCK | F_QUIET,
      2, 2, cmd_convert, NULL, NULL, NULL},
+    {"trim", "PATH ROWS", "Leaves the first ROWS rows of an array or a table, or (-- -ROWS) takes that many from its end.",
+     F_THREADS | F_NO_SYNC | F_NO_LOCK | F_QUIET, 2, 2, cmd_trim, NULL, NULL, NULL},
+    {"attr", "get|set|remove PATH [NAME [VALUE]]", "Prints, sets or removes values beside a dataset, which are JSON.",
+     F_NO_SYNC | F_NO_LOCK | F_QUIET, 2, 4, cmd_attr, NULL, NULL, NULL},
     {"verify", "PATH..", "Reads everything and tells of each fault.", F_READER | F_QUIET, 1, SIZE_MAX, cmd_verify, NULL,
      NULL, NULL},
     {"repair", "PATH", "Brings what was left torn or damaged back to its last whole state.",
@@ -75,11 +81,17 @@ static int print_version(void) {
     return put_end(DONE);
 }
 
+/* Is there nothing to read? Then that is what is to be said, and not which flags are for what. */
+static bool is_missing(const struct args *args) {
+    return args->command->which == container_there &&
+           holdall_identify(args->operands[0], NULL, NULL, NULL) == HOLDALL_E_MISSING;
+}
+
 static int run_parsed(const struct args *args) {
     const struct command *command = args->command;
     if (!command->which) return command->run(args);
     enum container container = command->which(args);
-    int code = args_fit(args, container);
+    int code = is_missing(args) ? -1 : args_fit(args, container);
     if (code >= 0) return code;
     int (*const runs[])(const struct args *) = {command->run, command->run_superchunk, command->run_dataset};
     return runs[container](args);

@@ -2,13 +2,15 @@
  * A checker of JSON: one function a kind of value; nested values go by a stack of bits, not by recursion.
  */
 #include "json.h"
+#include "utf8.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Deeper nesting than this is taken for no JSON. */
 enum { DEPTH = 512 };
 
-static const char *skip_space(const char *c) {
+const char *json_skip_space(const char *c) {
     return c + strspn(c, " \t\n\r");
 }
 
@@ -59,9 +61,9 @@ static const char *skip_scalar(const char *c) {
 
 /* A member's name and its colon. */
 static const char *skip_name(const char *c) {
-    c = skip_string(skip_space(c));
+    c = skip_string(json_skip_space(c));
     if (!c) return NULL;
-    c = skip_space(c);
+    c = json_skip_space(c);
     return *c == ':' ? c + 1 : NULL;
 }
 
@@ -70,11 +72,11 @@ bool json_is_valid(const char *text, size_t n) {
     size_t depth = 0;
     const char *c = text;
     for (;;) {
-        c = skip_space(c);
+        c = json_skip_space(c);
         if (*c == '[' || *c == '{') {
             if (depth == DEPTH) return false;
             closing[depth++] = *c == '[' ? ']' : '}';
-            c = skip_space(c + 1);
+            c = json_skip_space(c + 1);
             if (*c != closing[depth - 1]) { /* not empty: its first value follows */
                 if (closing[depth - 1] == '}' && !(c = skip_name(c))) return false;
                 continue;
@@ -83,9 +85,67 @@ bool json_is_valid(const char *text, size_t n) {
             return false;
         }
         /* behind a value; an empty array or object ends here too */
-        for (c = skip_space(c); depth > 0 && *c == closing[depth - 1]; c = skip_space(c + 1)) depth--;
+        for (c = json_skip_space(c); depth > 0 && *c == closing[depth - 1]; c = json_skip_space(c + 1)) depth--;
         if (depth == 0) return c == text + n;
         if (*c++ != ',') return false;
         if (closing[depth - 1] == '}' && !(c = skip_name(c))) return false;
     }
+}
+
+/* ---- reading what is known to be JSON ---- */
+
+const char *json_skip_value(const char *c) {
+    size_t depth = 0;
+    do {
+        c = json_skip_space(c);
+        if (*c == '[' || *c == '{') {
+            depth++;
+            c++;
+        } else if (*c == ']' || *c == '}') {
+            depth--;
+            c++;
+        } else if (*c == ',' || *c == ':') {
+            c++;
+        } else {
+            c = skip_scalar(c);
+        }
+    } while (depth > 0);
+    return c;
+}
+
+/* The four digits of an escape. */
+static uint32_t unit(const char *c) {
+    char digits[5] = {c[0], c[1], c[2], c[3], '\0'};
+    return (uint32_t)strtoul(digits, NULL, 16);
+}
+
+static const char *read_escape(const char *c, struct text *text) {
+    static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
+    const char *known = strchr(from, *c);
+    char utf8[4];
+    if (*c != 'u') {
+        text_char(text, known ? to[known - from] : *c);
+        return c + 1;
+    }
+    uint32_t code = unit(c + 1);
+    c += 5;
+    if (code >= 0xd800 && code < 0xdc00 && c[0] == '\\' && c[1] == 'u') { /* the first half of a pair */
+        uint32_t low = unit(c + 2);
+        if (low >= 0xdc00 && low < 0xe000) {
+            code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+            c += 6;
+        }
+    }
+    text_put(text, utf8, utf8_put(utf8, code));
+    return c;
+}
+
+const char *json_read_string(const char *c, struct text *text) {
+    for (c++; *c != '"';) {
+        size_t n = strcspn(c, "\"\\");
+        text_put(text, c, n);
+        c += n;
+        if (*c == '\\') c = read_escape(c + 1, text);
+    }
+    return c + 1;
 }

@@ -4,10 +4,18 @@
 #ifndef JSON_H
 #define JSON_H
 
+#include "text.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
 /* Is it one JSON value, as RFC 8259 has it? text[n] must be NUL; that it is UTF-8 is for others to know. */
 bool json_is_valid(const char *text, size_t n);
+
+/* Of a text that is known to be JSON: what follows space, and a value. */
+const char *json_skip_space(const char *at);
+const char *json_skip_value(const char *at);
+/* Reads a string to UTF-8; returns what follows it. */
+const char *json_read_string(const char *at, struct text *text);
 
 #endif

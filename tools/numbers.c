@@ -25,10 +25,16 @@ bool numbers_begin(struct numbers_out *out, const char *dtype) {
 
 /* ---- one number ---- */
 
-static uint64_t bits_of(const struct numbers_out *out, const unsigned char *bytes) {
+uint64_t number_bits(const unsigned char *bytes, size_t size, bool big_endian) {
     uint64_t bits = 0;
-    for (size_t i = 0; i < out->size; i++) bits = bits << 8 | bytes[out->big_endian ? i : out->size - 1 - i];
+    for (size_t i = 0; i < size; i++) bits = bits << 8 | bytes[big_endian ? i : size - 1 - i];
     return bits;
+}
+
+int64_t number_signed(uint64_t bits, size_t size) {
+    uint64_t sign = (uint64_t)1 << (8 * size - 1);
+    /* the sign's bit counts as what it is worth, below zero */
+    return bits & sign ? -(int64_t)(sign - 1 - (bits - sign)) - 1 : (int64_t)bits;
 }
 
 /* A number of 16 bits: 1 of sign, 5 of exponent, 10 of fraction. */
@@ -43,7 +49,7 @@ static double half(uint64_t bits) {
     return bits >> 15 ? -value : value;
 }
 
-static double float_of(size_t size, uint64_t bits) {
+double number_float(uint64_t bits, size_t size) {
     if (size == 2) return half(bits);
     double value;
     float narrow;
@@ -56,34 +62,61 @@ static double float_of(size_t size, uint64_t bits) {
     return narrow;
 }
 
+uint64_t number_half(double value) {
+    uint64_t sign = signbit(value) ? 0x8000 : 0;
+    double size = fabs(value);
+    if (isnan(value)) return 0x7e00;
+    if (size >= 65520) return sign | 0x7c00;
+    int exponent;
+    frexp(size, &exponent);
+    exponent = exponent < -13 ? -13 : exponent; /* of those that are nearly zero */
+    double fraction = nearbyint(ldexp(size, 11 - exponent));
+    return sign | (uint64_t)(fraction + (exponent + 13) * 1024.0);
+}
+
 /* Is it the same number again? */
 static bool gives(const char *text, size_t size, double value) {
+    if (size == 2) return number_half(strtod(text, NULL)) == number_half(value);
     return size == 8 ? strtod(text, NULL) == value : strtof(text, NULL) == (float)value;
 }
 
-static bool put_float(size_t size, double value) {
-    char text[40];
-    if (isnan(value)) return put_text("nan\n");
-    if (isinf(value)) return put_text(value < 0 ? "-inf\n" : "inf\n");
-    int digits = size == 8 ? 15 : size == 4 ? 6 : 3, most = size == 8 ? 17 : 9;
+/* Numbers with a few decimals, in as few as they have. A quotient of two numbers that a double holds is rounded as the
+ * text would be, and up to 15 digits are those of one double alone. */
+static bool put_short(char *to, size_t size, double value) {
+    static const double powers[] = {1, 1e1, 1e2, 1e3, 1e4};
+    if (size != 8 || !(value > -1e10 && value < 1e10) || value == 0) return false;
+    for (int decimals = 0; decimals < 5; decimals++) {
+        double whole = nearbyint(value * powers[decimals]);
+        if (whole / powers[decimals] != value) continue;
+        uint64_t n = (uint64_t)fabs(whole), unit = (uint64_t)powers[decimals];
+        to += sprintf(to, "%s%" PRIu64, whole < 0 ? "-" : "", n / unit);
+        if (decimals > 0) sprintf(to, ".%0*" PRIu64, decimals, n % unit);
+        return true;
+    }
+    return false;
+}
+
+char *number_text(char *to, size_t size, double value) {
+    if (isnan(value)) return strcpy(to, "nan");
+    if (isinf(value)) return strcpy(to, value < 0 ? "-inf" : "inf");
+    if (put_short(to, size, value)) return to;
+    /* so many digits are always those of one number alone, but those that are nearly zero have less */
+    bool tiny = fabs(value) < (size == 8 ? 1e-300 : 1e-37);
+    int digits = tiny || size == 2 ? 1 : size == 8 ? 15 : 6, most = size == 8 ? 17 : 9;
     do {
-        snprintf(text, sizeof text, "%.*g", digits, value);
-    } while (digits++ < most && !gives(text, size, value));
-    return put_text("%s\n", text);
+        snprintf(to, NUMBER_TEXT, "%.*g", digits, value);
+    } while (digits++ < most && !gives(to, size, value));
+    return to;
 }
 
 static bool put_number(const struct numbers_out *out, const unsigned char *bytes) {
-    uint64_t bits = bits_of(out, bytes);
+    uint64_t bits = number_bits(bytes, out->size, out->big_endian);
+    char text[NUMBER_TEXT];
     switch (out->kind) {
     case 'b': return put_text("%d\n", bits != 0);
     case 'u': return put_text("%" PRIu64 "\n", bits);
-    case 'i': {
-        /* the sign's bit counts as what it is worth, below zero */
-        uint64_t sign = (uint64_t)1 << (8 * out->size - 1);
-        if (!(bits & sign)) return put_text("%" PRIu64 "\n", bits);
-        return put_text("-%" PRIu64 "\n", sign - (bits - sign));
-    }
-    default: return put_float(out->size, float_of(out->size, bits));
+    case 'i': return put_text("%" PRId64 "\n", number_signed(bits, out->size));
+    default: return put_text("%s\n", number_text(text, out->size, number_float(bits, out->size)));
     }
 }
 

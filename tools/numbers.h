@@ -6,6 +6,21 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+/* The bits of a number as it is stored; what they are worth where it has a sign, and where it is one of floating point
+ * of 2, 4 or 8 bytes. */
+uint64_t number_bits(const unsigned char *bytes, size_t size, bool big_endian);
+int64_t number_signed(uint64_t bits, size_t size);
+double number_float(uint64_t bits, size_t size);
+
+/* The bits of a number of 16 bits: the nearest one, of two the even one. */
+uint64_t number_half(double value);
+
+/* Room for a number as text. */
+enum { NUMBER_TEXT = 48 };
+/* A number of floating point of so many bytes, in as few digits as give the same number again. Returns `to`. */
+char *number_text(char *to, size_t size, double value);
 
 /* The numbers of an array, and what was left of one whose bytes came in two pieces. */
 struct numbers_out {

@@ -5,6 +5,7 @@
 
 #include "report.h"
 #include "tool.h"
+#include "utf8.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -121,6 +122,12 @@ void complain_errno(const char *path) {
 
 /* errno of the first failed write to stdout. */
 static int output_errno;
+/* Where results go; NULL: to stdout. */
+static FILE *results;
+
+static FILE *out(void) {
+    return results ? results : stdout;
+}
 
 static bool output(bool good) {
     if (!good && output_errno == 0) output_errno = errno ? errno : EIO;
@@ -128,20 +135,20 @@ static bool output(bool good) {
 }
 
 bool put_bytes(const void *bytes, size_t n) {
-    return output(output_errno == 0 && fwrite(bytes, 1, n, stdout) == n);
+    return output(output_errno == 0 && fwrite(bytes, 1, n, out()) == n);
 }
 
 bool put_text(const char *format, ...) {
     va_list list;
     va_start(list, format);
-    bool good = output_errno == 0 && vprintf(format, list) >= 0;
+    bool good = output_errno == 0 && vfprintf(out(), format, list) >= 0;
     va_end(list);
     return output(good);
 }
 
 bool put_printable(const char *text) {
-    if (output_errno == 0) escape_to(stdout, text);
-    return output(!ferror(stdout));
+    if (output_errno == 0) escape_to(out(), text);
+    return output(!ferror(out()));
 }
 
 bool put_words(const char *words) {
@@ -150,33 +157,11 @@ bool put_words(const char *words) {
     return put_printable(translated);
 }
 
-/* Bytes of the UTF-8 character that text begins with; 0 where it is none. */
-static size_t character(const unsigned char *text) {
-    static const struct {
-        unsigned char mask, lead, first_low, first_high;
-    } forms[] = {
-        /* no overlong forms, no surrogates, nothing beyond U+10FFFF: the second byte decides */
-        {0x80, 0x00, 0, 0},       {0xe0, 0xc0, 0x80, 0xbf}, {0xff, 0xe0, 0xa0, 0xbf}, {0xff, 0xed, 0x80, 0x9f},
-        {0xf0, 0xe0, 0x80, 0xbf}, {0xff, 0xf0, 0x90, 0xbf}, {0xff, 0xf4, 0x80, 0x8f}, {0xfc, 0xf0, 0x80, 0xbf},
-    };
-    static const size_t lengths[] = {1, 2, 3, 3, 3, 4, 4, 4};
-    if (*text == 0xc0 || *text == 0xc1) return 0;
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        if ((*text & forms[i].mask) != forms[i].lead) continue;
-        if (lengths[i] > 1 && (text[1] < forms[i].first_low || text[1] > forms[i].first_high)) return 0;
-        for (size_t k = 2; k < lengths[i]; k++) {
-            if ((text[k] & 0xc0) != 0x80) return 0;
-        }
-        return lengths[i];
-    }
-    return 0;
-}
-
 bool put_json(const char *text, size_t size) {
     const unsigned char *c = (const unsigned char *)text, *end = c + size;
     put_text("\"");
     while (c < end) {
-        size_t n = character(c);
+        size_t n = utf8_length((const char *)c, (size_t)(end - c));
         if (n == 0) {
             put_text("\\ufffd");
             n = 1;
@@ -190,6 +175,20 @@ bool put_json(const char *text, size_t size) {
         c += n;
     }
     return put_text("\"");
+}
+
+bool put_into(int fd) {
+    int copy = dup(fd);
+    results = copy >= 0 ? fdopen(copy, "wb") : NULL;
+    if (!results && copy >= 0) close(copy);
+    return output(results != NULL);
+}
+
+bool put_back(void) {
+    output(!results || fclose(results) == 0);
+    results = NULL;
+    if (output_errno != 0) errno = output_errno;
+    return output_errno == 0;
 }
 
 bool put_failed(void) {

@@ -36,6 +36,10 @@ const char *plural(uint64_t n);
 
 /* ---- results ---- */
 
+/* From now on results go to a descriptor, which stays open, instead of stdout; then back again, which tells whether all
+ * was written. */
+bool put_into(int fd);
+bool put_back(void);
 /* These are false once stdout took something no more; there is no point in going on then. */
 bool put_bytes(const void *bytes, size_t n);
 bool put_text(const char *format, ...) LIKE_PRINTF;

@@ -26,12 +26,18 @@ static bool takes_rows(const struct packing *p) {
 /* Reads what is in front of the items of a file of NumPy. */
 static bool read_npy(struct packing *p) {
     struct npy npy;
-    if (p->args->raw || !ends_in(p->from, ".npy")) return true;
+    if (p->args->raw || file_format(p->from, p->args->from) != FROM_NPY) return true;
     bool good = npy_read_header(&p->in, &npy) && npy_fits(&npy, &p->in, p->array);
     p->exactly = true;
     p->wanted = npy.nbytes;
     free(npy.descr);
     return good;
+}
+
+/* Is it CSV, or JSON lines? */
+static bool is_text(const struct packing *p) {
+    int64_t from = p->args->raw ? FROM_RAW : file_format(p->from, p->args->from);
+    return from == FROM_CSV || from == FROM_JSONL;
 }
 
 static bool open_to_append(struct packing *p) {
@@ -41,6 +47,10 @@ static bool open_to_append(struct packing *p) {
                 open_array(p->out, HOLDALL_APPEND, options, &p->array);
     if (good && !p->array) p->schunk = open_schunk(p->out, HOLDALL_APPEND, options);
     holdall_options_free(options);
+    if (p->array && is_text(p)) {
+        complain("%s: rows of text are for tables, and %s is an array (--raw takes its bytes)", p->from, p->out);
+        return false;
+    }
     return p->array ? takes_rows(p) && read_npy(p) : p->schunk != NULL;
 }
 
@@ -53,10 +63,17 @@ static bool are_swapped(const struct args *args) {
     return other && container_of(args->operands[1]) == SUPERCHUNK;
 }
 
+/* Is it a table? */
+static bool is_table(const char *path) {
+    holdall_kind kind;
+    return container_of(path) == DATASET && holdall_identify(path, NULL, &kind, NULL) >= 0 && kind == HOLDALL_KIND_TABLE;
+}
+
 int cmd_append(const struct args *args) {
     struct packing p = {.args = args, .from = args->operands[1], .out = args->operands[0], .done = "appended"};
     int wrong = check_chunk_flags(args);
     if (wrong >= 0) return wrong;
+    if (is_table(args->operands[0])) return table_append(args);
     if (are_swapped(args)) {
         return usage_error(args->command, "'%s' is no superchunk, '%s' is one: what grows comes first", args->operands[0],
                            args->operands[1]);

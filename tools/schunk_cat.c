@@ -99,9 +99,14 @@ static bool print_npy_header(const struct job *job) {
 
 static bool print_content(struct job *job) {
     uint64_t nbytes = holdall_schunk_nbytes(job->source->schunk);
-    if (job->args->format == FORMAT_TEXT) {
-        complain("%s: --format text prints numbers; what the items are is known of arrays only", job->source->path);
+    if (job->args->format == FORMAT_ARROW) return complain("%s: --format arrow is for tables", job->source->path), false;
+    if (job->args->format > FORMAT_NPY) {
+        complain("%s: --format %s prints values; what the items are is known of arrays only", job->source->path,
+                 (const char *const[]){"text", "csv", "jsonl"}[job->args->format - FORMAT_TEXT]);
         return false;
+    }
+    if (job->args->rows.count > 0) {
+        return complain("%s: a superchunk that is no array has no rows (--slice takes items)", job->source->path), false;
     }
     if (job->args->format == FORMAT_NPY) {
         if (!job->args->slice.given && nbytes % job->typesize != 0) {

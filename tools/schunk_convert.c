@@ -1,19 +1,19 @@
 /*
- * holdall convert: a superchunk or an array becomes another one, with other chunks.
+ * holdall convert of a superchunk or an array into another one, with other chunks.
  *
  * The copy counts at once, at its end: whatever fails before, or a signal, leaves OUT as it was.
  */
 #include "arrays.h"
+#include "attrs.h"
+#include "convert.h"
 #include "options.h"
 #include "packing.h"
 #include "report.h"
 #include "schunks.h"
 #include "signals.h"
 #include "tool.h"
-#include "words.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 static int tell(void *ctx, uint64_t done, uint64_t total) {
     progress_tell(ctx, done, total);
@@ -26,16 +26,15 @@ static bool set_options(holdall_options *options, const struct args *args) {
            set_given(options, HOLDALL_OPT_MEMORY_LIMIT, args->memory_limit);
 }
 
-static bool copy(struct source *source, const holdall_array *array, const struct args *args) {
+static bool copy(struct source *source, const holdall_array *array, const struct args *args, holdall_format format) {
     const char *out = args->operands[1];
     holdall_mode mode = args->replace ? HOLDALL_REPLACE : HOLDALL_NEW;
-    const holdall_format blpk = HOLDALL_FORMAT_BLOSCPACK;
     holdall_error error;
     holdall_status status = -1;
     holdall_options *options = new_options();
     if (options && set_options(options, args)) {
-        status = array ? holdall_array_copy(array, out, mode, blpk, NULL, NULL, options, &error)
-                       : holdall_schunk_copy(source->schunk, out, mode, blpk, options, &error);
+        status = array ? holdall_array_copy(array, out, mode, format, NULL, NULL, options, &error)
+                       : holdall_schunk_copy(source->schunk, out, mode, format, options, &error);
         progress_clear();
         if (status < 0 && !stopped) {
             complain_error(out, &error, status == HOLDALL_E_EXISTS ? " (--force takes its place)" : "");
@@ -46,10 +45,32 @@ static bool copy(struct source *source, const holdall_array *array, const struct
     return status >= 0;
 }
 
-static int convert(struct source *source, const holdall_array *array, const struct args *args) {
+/* Attributes of folders and metadata of files are not the same. */
+static bool convert_attrs(const struct source *source, const holdall_array *array, const struct args *args, holdall_format format) {
+    const char *out = args->operands[1];
+    const struct dataset from = {.path = source->path, .array = (holdall_array *)array};
+    bool to_file = format == HOLDALL_FORMAT_BLOSCPACK, good = false;
+    holdall_array *copy = NULL;
+    holdall_error error;
+    if (!array || to_file == (source->schunk != NULL) || (to_file && dataset_attrs(&from) == 0)) return true;
+    holdall_options *options = new_options();
+    if (!options || !set_commit_options(options, args)) {
+        /* it was said */
+    } else if (holdall_array_open(out, HOLDALL_APPEND, options, &copy, &error) < 0) {
+        complain_error(out, &error, "");
+    } else if (to_file ? attrs_to_metadata(&from, copy, out) : attrs_from_metadata(array, copy, out)) {
+        good = holdall_array_commit(copy, &error) >= 0;
+        if (!good) complain_error(out, &error, "");
+    }
+    holdall_array_close(copy);
+    holdall_options_free(options);
+    return good;
+}
+
+static int convert(struct source *source, const holdall_array *array, const struct args *args, holdall_format format) {
     catch_signals();
     progress_begin("convert", "bytes", args->quiet);
-    bool good = copy(source, array, args);
+    bool good = copy(source, array, args, format) && convert_attrs(source, array, args, format);
     if (!good && stopped) die_of_signal();
     if (good && !args->quiet) {
         uint64_t n = source->schunk ? holdall_schunk_nbytes(source->schunk) : holdall_array_nbytes(array);
@@ -58,31 +79,28 @@ static int convert(struct source *source, const holdall_array *array, const stru
     return good && !source->damaged ? DONE : FAILED;
 }
 
-int cmd_convert(const struct args *args) {
-    for (size_t i = 0; i < 2; i++) {
-        if (strcmp(args->operands[i], "-") == 0) {
-            return usage_error(args->command, "a superchunk is not read or written from front to back: not '-'");
-        }
-    }
-    if (ends_in(args->operands[1], ".bagz")) {
-        return usage_error(args->command, "it writes superchunks, and '%s' is the name of a bag", args->operands[1]);
-    }
-    if (ends_in(args->operands[1], ".npy")) {
-        return usage_error(args->command, "it writes superchunks; cat --format npy writes a .npy");
-    }
-    int wrong = check_chunk_flags(args);
-    if (wrong >= 0) return wrong;
-    struct source source = {.path = args->operands[0]};
+int schunk_convert(const struct args *args, int64_t as) {
+    struct source source;
     holdall_array *array = NULL;
-    if (container_of(source.path) == DATASET) {
-        array = dataset_array(source.path, args);
-        int done = array ? convert(&source, array, args) : FAILED;
-        holdall_array_close(array);
-        return done;
-    }
+    holdall_format format = format_of(as);
     if (!source_open(&source, args->operands[0], args)) return FAILED;
-    int code = source_array(&source, args, &array) ? convert(&source, array, args) : FAILED;
+    int code = FAILED;
+    if (!source_array(&source, args, &array)) {
+        /* it was said */
+    } else if (array ? format && (as == AS_BLPK || in_c_order(array)) : as == AS_BLPK) {
+        code = convert(&source, array, args, format);
+    } else if (array) {
+        code = rows_convert_array(args, array, as);
+    } else {
+        complain("%s: a superchunk that is no array has no rows", source.path);
+    }
+    if (source.damaged) code = FAILED;
     holdall_array_close(array);
     source_close(&source);
     return code;
+}
+
+int array_convert(const struct args *args, const holdall_array *array, holdall_format format) {
+    struct source source = {.path = args->operands[0]};
+    return convert(&source, array, args, format);
 }

@@ -21,6 +21,13 @@ int schunk_cat(const struct args *args);
 int schunk_pack(const struct args *args);
 int dataset_info(const struct args *args);
 int dataset_cat(const struct args *args);
+/* info --files */
+int dataset_files(const struct args *args);
+int cmd_ls(const struct args *args);
+int cmd_attr(const struct args *args);
+int cmd_trim(const struct args *args);
+/* append to a table */
+int table_append(const struct args *args);
 int cmd_append(const struct args *args);
 int cmd_convert(const struct args *args);
 int cmd_unpack(const struct args *args);

@@ -35,6 +35,13 @@ bool ends_in(const char *text, const char *end) {
     return length >= n && strcmp(text + length - n, end) == 0;
 }
 
+int64_t file_format(const char *path, int64_t given) {
+    if (given != NOT_GIVEN) return given;
+    if (ends_in(path, ".npy")) return FROM_NPY;
+    if (ends_in(path, ".csv")) return FROM_CSV;
+    return ends_in(path, ".jsonl") || ends_in(path, ".ndjson") ? FROM_JSONL : NOT_GIVEN;
+}
+
 const char *format_name(holdall_format format) {
     switch (format) {
     case HOLDALL_FORMAT_BLOSCPACK: return "bloscpack";

@@ -14,6 +14,9 @@ enum container container_of(const char *path);
 /* "bag", "superchunk", "dataset". */
 const char *container_name(enum container container);
 
+/* What a file is that rows come from, FROM_*: as it is given, else as its name says, else NOT_GIVEN. */
+int64_t file_format(const char *path, int64_t given);
+
 bool ends_in(const char *text, const char *end);
 
 const char *format_name(holdall_format format);

@@ -222,6 +222,11 @@ impl Array {
         self.content.file.attr_set(name, json)
     }
 
+    /// Removes a named value, if it is there.
+    pub fn attr_remove(&mut self, name: &str) -> Result<()> {
+        self.content.file.attr_remove(name)
+    }
+
     /// Sets what is where nothing was written, from now on: what has come by growing stays what it was.
     pub fn fill_set(&mut self, value: &[u8]) -> Result<()> {
         self.content.settle()?;

@@ -93,6 +93,10 @@ pub trait Store: Any + Send + Sync {
     fn attr_set(&mut self, _name: &str, _value: &[u8]) -> Result<()> {
         Err(read_only(self.name()))
     }
+    /// Removes one, if it is there.
+    fn attr_remove(&mut self, _name: &str) -> Result<()> {
+        Err(read_only(self.name()))
+    }
     /// Makes all changes durable and visible.
     fn commit(&mut self) -> Result<()> {
         Err(read_only(self.name()))
@@ -197,6 +201,9 @@ impl Store for Bloscpack {
             "" => self.meta_set(Some(value)),
             _ => Err(fail!(Unsupported, "Bloscpack files have one value, named \"\"")),
         }
+    }
+    fn attr_remove(&mut self, name: &str) -> Result<()> {
+        Err(fail!(Unsupported, "{}: the metadata {name:?} of an array cannot be removed", self.name()))
     }
     fn commit(&mut self) -> Result<()> {
         self.commit()

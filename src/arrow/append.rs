@@ -1,7 +1,7 @@
 //! A stream of others as rows of a table: which of its columns becomes which, and its batches cut to pieces that suit both.
 #![forbid(unsafe_code)]
 
-use super::export::At;
+use super::export::{At, Rules};
 use super::ffi::{ArrowArray, Stream};
 use super::format::{Field, Format};
 use super::import::{Plan, Slots, first_null, matched, pack};
@@ -83,7 +83,7 @@ impl Rows {
     }
 
     fn take(&self, array: &ArrowArray, rows: std::ops::Range<usize>, out: &mut [Vec<u8>]) -> Result<()> {
-        let at = At { first: self.done, per_row: 1, text: false };
+        let at = At { first: self.done, per_row: 1, rules: Rules::default() };
         for ((child, plan), out) in self.columns.iter().zip(out) {
             let field = self.schema.children.get(*child).ok_or_else(|| fail!(State, "a column of another stream"))?;
             let packed = array.view().child(*child).and_then(|values| pack(plan, field, values, Slots::Run(rows.clone()), at, out));

@@ -20,8 +20,17 @@ pub struct At {
     pub first: u64,
     /// Items in a row.
     pub per_row: u64,
-    /// Are bytes to be text?
-    pub text: bool,
+    /// What becomes what.
+    pub rules: Rules,
+}
+
+/// What may become one thing or another.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rules {
+    /// Bytes: binary, not text?
+    pub binary: bool,
+    /// NaN: null?
+    pub nulls: bool,
 }
 
 impl At {
@@ -35,11 +44,11 @@ impl At {
 /// Are the numbers of this machine big-endian?
 pub(super) const BIG: bool = cfg!(target_endian = "big");
 
-/// The field of items of this type, in lists within lists of these lengths. `text`: bytes are UTF-8.
-pub fn field(name: &str, item: &Type, lists: &[usize], text: bool) -> Result<Field> {
+/// The field of items of this type, in lists within lists of these lengths.
+pub fn field(name: &str, item: &Type, lists: &[usize], rules: Rules) -> Result<Field> {
     if let Some((n, inner)) = lists.split_first() {
         i32::try_from(*n).map_err(|_| fail!(Unsupported, "lists of {n} items: Arrow's have {} at most", i32::MAX))?;
-        return Ok(Field::of(name, Format::List(*n), vec![field(ITEM, item, inner, text)?]));
+        return Ok(Field::of(name, Format::List(*n), vec![field(ITEM, item, inner, rules)?]));
     }
     if name.contains('\0') {
         return Err(fail!(Unsupported, "the name {name:?}: C has no text with a NUL in it"));
@@ -53,19 +62,19 @@ pub fn field(name: &str, item: &Type, lists: &[usize], text: bool) -> Result<Fie
         Kind::Bool => plain(Format::Bool),
         Kind::Int => plain(Format::Int { signed: true, size: item.size }),
         Kind::Uint => plain(Format::Int { signed: false, size: item.size }),
-        Kind::Float if item.size <= 8 => plain(Format::Float(item.size)),
+        Kind::Float if item.size <= 8 => Ok(Field { nullable: rules.nulls, ..Field::new(name, Format::Float(item.size)) }),
         Kind::Complex if item.size <= 16 => Ok(Field::of(name, Format::List(2), vec![Field::new(ITEM, Format::Float(item.size / 2))])),
         Kind::Float | Kind::Complex | Kind::Void => plain(Format::Fixed(item.size)),
-        Kind::Bytes => plain(Format::Variable { text, ends: Ends::Narrow }),
+        Kind::Bytes => plain(Format::Variable { text: !rules.binary, ends: Ends::Narrow }),
         Kind::Str => plain(Format::Variable { text: true, ends: Ends::Narrow }),
         Kind::Object => plain(Format::Variable { text: false, ends: Ends::Narrow }),
         Kind::Datetime(unit) => time(unit, true),
         Kind::Timedelta(unit) => time(unit, false),
         Kind::Struct(fields) => {
-            let parts = fields.iter().map(|f| field(&f.name, &f.item, &[], text)).collect::<Result<_>>()?;
+            let parts = fields.iter().map(|f| field(&f.name, &f.item, &[], rules)).collect::<Result<_>>()?;
             Ok(Field::of(name, Format::Struct, parts))
         }
-        Kind::Array(of, lists) => field(name, of, lists, text),
+        Kind::Array(of, lists) => field(name, of, lists, rules),
     }
 }
 
@@ -82,6 +91,7 @@ fn convert(item: &Type, n: usize, mut bytes: Buffer, at: At) -> Result<Data> {
     match &item.kind {
         Kind::Bool => Ok(Data::plain(n, bits(bytes.get())?)),
         Kind::Complex if item.size <= 16 => Ok(Data::of(n, vec![Data::plain(n.saturating_mul(2), bytes)])),
+        Kind::Float if at.rules.nulls && item.size <= 8 => floats(item.size, n, bytes),
         Kind::Int | Kind::Uint | Kind::Float | Kind::Complex | Kind::Void => Ok(Data::plain(n, bytes)),
         Kind::Bytes => narrow_text(item.size, n, bytes.get(), at),
         Kind::Str => wide_text(item.size, n, bytes.get(), at),
@@ -112,6 +122,19 @@ fn turn_round(item: &Type, bytes: &mut [u8]) {
         // those that Arrow does not have stay as the metadata say
         _ => {}
     }
+}
+
+/// Numbers, those that are none as nulls.
+fn floats(size: usize, n: usize, bytes: Buffer) -> Result<Data> {
+    // above infinity, without the sign
+    let half = |b: &[u8; 2]| u16::from_ne_bytes(*b) << 1 > 0xf800;
+    let all = bytes.get();
+    let none: Vec<bool> = match size {
+        2 => all.as_chunks::<2>().0.iter().map(half).collect(),
+        4 => all.as_chunks::<4>().0.iter().map(|b| f32::from_ne_bytes(*b).is_nan()).collect(),
+        _ => all.as_chunks::<8>().0.iter().map(|b| f64::from_ne_bytes(*b).is_nan()).collect(),
+    };
+    Data::plain(n, bytes).with_nulls(none.into_iter())
 }
 
 fn bits(values: &[u8]) -> Result<Buffer> {
@@ -180,7 +203,7 @@ fn items(bytes: &[u8], size: usize, n: usize) -> impl Iterator<Item = &[u8]> {
 /// Bytes that are filled up with zeros.
 fn narrow_text(size: usize, n: usize, bytes: &[u8], at: At) -> Result<Data> {
     let mut texts = Texts::new(n, bytes.len())?;
-    let sound = !at.text || bytes.is_ascii();
+    let sound = at.rules.binary || bytes.is_ascii();
     for (i, item) in items(bytes, size, n).enumerate() {
         let len = item.iter().rposition(|b| *b != 0).map_or(0, |last| last + 1);
         let item = item.get(..len).unwrap_or_default();

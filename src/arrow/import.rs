@@ -298,7 +298,7 @@ pub fn pack(plan: &Plan, field: &Field, view: View, slots: Slots, at: At, out: &
     memory::reserve(out, slots.len().saturating_mul(plan.size))?;
     let from = Values { plan, view, all, slots: &slots, at };
     match &plan.how {
-        How::Nulls => from.each(out, |_, _| Ok(())),
+        How::Nulls => from.each(out, &mut |_, _| Ok(())),
         How::Same { turned } => from.same(*turned, out),
         How::Bits => from.bits(out),
         How::Numbers { from: a, to, big } => from.numbers(*a, *to, *big, out),
@@ -321,6 +321,9 @@ fn no_child() -> Error {
     fail!(State, "a plan for another type")
 }
 
+/// Puts one value, or says why it cannot.
+type Put<'a> = &'a mut dyn FnMut(usize, &mut Vec<u8>) -> std::result::Result<(), String>;
+
 /// What of an array is wanted.
 struct Values<'a> {
     plan: &'a Plan,
@@ -333,7 +336,7 @@ struct Values<'a> {
 
 impl<'a> Values<'a> {
     /// Puts each of them; nulls as what stands for them.
-    fn each(&self, out: &mut Vec<u8>, mut put: impl FnMut(usize, &mut Vec<u8>) -> std::result::Result<(), String>) -> Result<()> {
+    fn each(&self, out: &mut Vec<u8>, put: Put) -> Result<()> {
         let Plan { null, words, .. } = self.plan;
         for k in 0..self.slots.len() {
             let done = match (self.slots.get(k), null) {
@@ -361,7 +364,7 @@ impl<'a> Values<'a> {
             out.extend_from_slice(values.get(run.start * size..run.end * size).unwrap_or_default());
             return Ok(());
         }
-        self.each(out, |i, out| {
+        self.each(out, &mut |i, out| {
             let value = values.get(i * size..(i + 1) * size).unwrap_or_default();
             if turned {
                 out.extend(value.iter().rev());
@@ -374,25 +377,26 @@ impl<'a> Values<'a> {
 
     fn bits(&self, out: &mut Vec<u8>) -> Result<()> {
         let bits = self.view.buffer(1, self.all.div_ceil(8))?;
-        self.each(out, |i, out| {
+        self.each(out, &mut |i, out| {
             out.push(bits.get(i / 8).map_or(0, |b| b >> (i % 8) & 1));
             Ok(())
         })
     }
 
     fn numbers(&self, from: Number, to: Number, big: bool, out: &mut Vec<u8>) -> Result<()> {
-        let size = from.size();
+        let (size, signed) = (from.size(), matches!(from, Number::Int { signed: true, .. }));
         let values = self.fixed(size)?;
-        self.each(out, |i, out| {
+        self.each(out, &mut |i, out| {
             let value = values.get(i * size..(i + 1) * size).unwrap_or_default();
-            put_number(value, from, to, big, out).ok_or_else(|| format!("{} is no number of {}", shown(value, from), self.plan.words))
+            // floats have a place in all that they may become
+            put_number(value, from, to, big, out).ok_or_else(|| format!("{} is no number of {}", whole(value, signed), self.plan.words))
         })
     }
 
     fn times(&self, narrow: bool, turn: &Turn, big: bool, out: &mut Vec<u8>) -> Result<()> {
         let from = Number::Int { signed: true, size: if narrow { 4 } else { 8 } };
         let values = self.fixed(from.size())?;
-        self.each(out, |i, out| {
+        self.each(out, &mut |i, out| {
             let value = values.get(i * from.size()..(i + 1) * from.size()).unwrap_or_default();
             let n = whole(value, true) as i64;
             let turned = turn.apply(n).filter(|n| *n != NAT);
@@ -438,7 +442,7 @@ impl<'a> Values<'a> {
         let lookup = Lookup::new(self.view, from, self.all)?;
         let padded = matches!(from, Format::Fixed(_));
         let (size, words) = (self.plan.size, &self.plan.words);
-        self.each(out, |i, out| {
+        self.each(out, &mut |i, out| {
             let value = lookup.get(i).ok_or_else(|| "its bytes are not where the array says".to_owned())?;
             let end = out.len() + size;
             let zeros = value.iter().rev().take_while(|b| **b == 0).count();
@@ -612,12 +616,4 @@ fn put_number(value: &[u8], from: Number, to: Number, big: bool, out: &mut Vec<u
         (Number::Float(_), Number::Int { .. }) => return None,
     }
     Some(())
-}
-
-/// A number for messages.
-fn shown(value: &[u8], from: Number) -> String {
-    match from {
-        Number::Int { signed, .. } => whole(value, signed).to_string(),
-        Number::Float(_) => float(value).to_string(),
-    }
 }

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use super::data::{Buffer, Data};
-use super::export::{At, Texts, field, listed};
+use super::export::{At, Rules, Texts, field, listed};
 use super::format::{Ends, Field, Format};
 use crate::array::rows::Array;
 use crate::bag::{Bag, Records};
@@ -30,7 +30,7 @@ pub trait Source: Send {
 pub struct TableStream<A> {
     table: Arc<Table<A>>,
     schema: Field,
-    text: bool,
+    rules: Rules,
     next: u64,
     end: u64,
     /// Rows of a batch, and whether each begins at a multiple of them.
@@ -52,17 +52,17 @@ fn within<A>(table: &Table<A>, column: &str, e: Error) -> Error {
 }
 
 impl<A: AsRef<Array> + Send + Sync> TableStream<A> {
-    /// The rows from `first` on. `batch`: rows of each batch; 0: as many as suit the table. `text`: bytes are UTF-8.
-    pub fn new(table: Arc<Table<A>>, first: u64, rows: u64, batch: u64, text: bool) -> Result<TableStream<A>> {
+    /// The rows from `first` on. `batch`: rows of each batch; 0: as many as suit the table.
+    pub fn new(table: Arc<Table<A>>, first: u64, rows: u64, batch: u64, rules: Rules) -> Result<TableStream<A>> {
         let end = first.checked_add(rows).filter(|end| *end <= table.rows());
         let end = end.ok_or_else(|| fail!(Range, "{}: {rows} rows from {first} on: there are {}", table.name(), table.rows()))?;
-        let columns = table.columns().iter().map(|c| column_field(&c.name, c.array.as_ref(), text).map_err(|e| within(&table, &c.name, e)));
+        let columns = table.columns().iter().map(|c| column_field(&c.name, c.array.as_ref(), rules).map_err(|e| within(&table, &c.name, e)));
         let schema = Field::of("", Format::Struct, columns.collect::<Result<_>>()?);
         let arrays: Vec<&Array> = table.columns().iter().map(|c| c.array.as_ref()).collect();
         let batch = if batch > 0 { (batch, false) } else { (suitable_rows(&arrays), true) };
         let most = most_rows(&arrays);
         let batch = (batch.0.min(most), batch.1);
-        Ok(TableStream { table, schema, text, next: first, end, batch })
+        Ok(TableStream { table, schema, rules, next: first, end, batch })
     }
 
     fn read(&self, n: u64) -> Result<Data> {
@@ -94,7 +94,7 @@ impl<A: AsRef<Array> + Send + Sync> TableStream<A> {
             (*start, *count) = (self.next, n);
         }
         array.read(&start, &count, None, buffer.get_mut(), None)?;
-        let at = At { first: self.next, per_row: 1, text: self.text };
+        let at = At { first: self.next, per_row: 1, rules: self.rules };
         listed(&array.dtype().item, &lists(array), n as usize, buffer, at)
     }
 
@@ -132,11 +132,11 @@ impl<A: AsRef<Array> + Send + Sync> Source for TableStream<A> {
     }
 }
 
-fn column_field(name: &str, array: &Array, text: bool) -> Result<Field> {
+fn column_field(name: &str, array: &Array, rules: Rules) -> Result<Field> {
     if array.store().has_objects() && array.shape().len() != 1 {
         return Err(fail!(Unsupported, "objects of Python's in {} dimensions", array.shape().len()));
     }
-    let mut field = field(name, &array.dtype().item, &lists(array), text)?;
+    let mut field = field(name, &array.dtype().item, &lists(array), rules)?;
     if field.format != Format::Null {
         field.metadata.push((DTYPE.to_owned(), array.dtype_text()));
     }

@@ -1,7 +1,7 @@
 //! Columns of every type go out as streams and come back the same; streams of others come in as they should, or not at all.
 use super::append::{Rows, Target};
 use super::data::{Buffer, Data};
-use super::export::{At, field, listed};
+use super::export::{At, Rules, field, listed};
 use super::ffi::Stream;
 use super::format::{Ends, Field, Format};
 use super::stream::Source;
@@ -31,7 +31,7 @@ fn stream(fields: Vec<Field>, batches: Vec<Vec<Data>>) -> Stream {
 }
 
 fn at() -> At {
-    At { first: 0, per_row: 1, text: true }
+    At { first: 0, per_row: 1, rules: Rules::default() }
 }
 
 /// What a stream of one column gives for this dtype.
@@ -56,7 +56,7 @@ fn round(dtype: &str, lists: &[usize], bytes: &[u8], batch: usize) -> Result<Vec
         buffer.get_mut().copy_from_slice(part);
         batches.push(vec![listed(&item, lists, part.len() / size, buffer, at())?]);
     }
-    take(stream(vec![field("x", &item, lists, true)?], batches), dtype, lists)
+    take(stream(vec![field("x", &item, lists, Rules::default())?], batches), dtype, lists)
 }
 
 #[test]
@@ -140,8 +140,8 @@ fn text_that_is_none_is_an_error_with_its_row() {
     assert!(e.status == Status::Format && e.position == 1 && e.message.contains("0xd800"), "{e}");
     let e = round("<U1", &[2], &wide, 9).unwrap_err();
     assert_eq!(e.position, 1);
-    assert_eq!(field("x", &Dtype::parse("S2").unwrap().item, &[], false).unwrap().format.spelling(), "z");
-    assert!(field("x\0", &Dtype::parse("S2").unwrap().item, &[], false).is_err());
+    assert_eq!(field("x", &Dtype::parse("S2").unwrap().item, &[], Rules { binary: true, nulls: false }).unwrap().format.spelling(), "z");
+    assert!(field("x\0", &Dtype::parse("S2").unwrap().item, &[], Rules { binary: true, nulls: false }).is_err());
 }
 
 fn buffer<const N: usize, T: Copy>(values: &[T], bytes: impl Fn(T) -> [u8; N]) -> Buffer {
@@ -212,6 +212,26 @@ fn nulls_are_nan_or_nat_or_refused() {
     let got = take(stream(vec![lists()], vec![vec![list]]), "<m8", &[2]).unwrap();
     assert_eq!(got, [i64::MIN, i64::MIN, 3, 4].map(i64::to_le_bytes).concat());
     assert!(take(stream(vec![lists()], vec![]), "<m8", &[3]).is_err());
+}
+
+#[test]
+fn nan_goes_out_as_null_where_that_is_wished() {
+    let of = |dtype: &str, bytes: &[u8], rules| {
+        let item = Dtype::parse(dtype).unwrap().item;
+        let mut buffer = Buffer::zeroed(bytes.len()).unwrap();
+        buffer.get_mut().copy_from_slice(bytes);
+        let data = listed(&item, &[], bytes.len() / item.size, buffer, At { rules, ..at() }).unwrap();
+        let nullable = field("x", &item, &[], rules).unwrap().nullable;
+        (nullable, data.nulls, data.buffers[0].as_ref().map(|b| b.get().to_vec()))
+    };
+    let halves = [0x7c00u16, 0x7e00, 0xfc00, 0xfc01, 0x3c00].map(u16::to_be_bytes).concat();
+    let singles = [1.0f32, f32::NAN, f32::INFINITY, -f32::NAN, 0.0].map(f32::to_le_bytes).concat();
+    let doubles = [1.0f64, f64::NAN, f64::INFINITY, -f64::NAN, 0.0].map(f64::to_be_bytes).concat();
+    for (dtype, bytes) in [(">f2", halves), ("<f4", singles), (">f8", doubles)] {
+        assert_eq!(of(dtype, &bytes, Rules::default()), (false, 0, None), "{dtype}");
+        assert_eq!(of(dtype, &bytes, Rules { nulls: true, binary: false }), (true, 2, Some(vec![0b10101])), "{dtype}");
+    }
+    assert_eq!(of("<f8", &[0; 8], Rules { nulls: true, binary: false }), (true, 0, None));
 }
 
 #[test]

@@ -596,7 +596,8 @@ pub(super) fn give_bytes(found: Option<&[u8]>, value: *mut *const c_void, n: *mu
 }
 
 /// Sets a named value, from the next commit on. Bloscpack: "" alone, which cannot be removed: JSON of an object in which
-/// dtype, shape, order and container stay what they are; anything may stand beside them. Folders: any name, any JSON.
+/// dtype, shape, order and container stay what they are; anything may stand beside them. Folders: any name, any JSON;
+/// value NULL removes it, if it is there.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_attr_set(
@@ -607,6 +608,7 @@ pub unsafe extern "C" fn holdall_array_attr_set(
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_change(borrow_mut(array), err, |a| {
+        let is_removed = value.is_null();
         let (name, value) = (string(name, "name")?, slice(value.cast(), n, "value")?);
         if a.inner.store().meta()?.is_some() {
             if !name.is_empty() {
@@ -614,7 +616,12 @@ pub unsafe extern "C" fn holdall_array_attr_set(
             }
             a.inner.meta_set(value)?;
         } else {
-            a.inner.attr_set(name.to_str().ok_or_else(|| fail!(Argument, "name is no UTF-8"))?, value)?;
+            let name = name.to_str().ok_or_else(|| fail!(Argument, "name is no UTF-8"))?;
+            if is_removed {
+                a.inner.attr_remove(name)?
+            } else {
+                a.inner.attr_set(name, value)?
+            }
             a.names = c_names(a.inner.store().attr_names());
         }
         Ok(())

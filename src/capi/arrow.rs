@@ -113,7 +113,8 @@ unsafe extern "C" fn release(stream: *mut ArrowArrayStream) {
 /// lengths, fixed_size_binary; objects binary, as Python has pickled them. datetime64 is timestamp without a zone in s, ms, us
 /// or ns, that of h and m in s, and date32 where its unit is D, W, M or Y (its first day); timedelta64 is duration, of D, W,
 /// h and m in s, and month intervals where its unit is Y or M. Multiples of units, and ps, fs and as in ns, are the same time
-/// or an error that names the row. NaT is null, and nothing else is; without a unit they are int64. Structures
+/// or an error that names the row; without a unit they are int64. NaT is null, and with HOLDALL_OPT_ARROW_NULLS NaN is, too;
+/// nothing else is. Structures
 /// are struct; rows of several items fixed_size_list, one in the other. Numbers have the byte order of the machine. The
 /// field's metadata has "holdall.dtype", the dtype of the column.
 /// Numbers of the machine's byte order are read straight to the batch's memory.
@@ -130,7 +131,7 @@ pub unsafe extern "C" fn holdall_table_to_arrow(
     out: *mut ArrowArrayStream,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard_handle(borrow(table), err, |t| give_stream(out, || TableStream::new(t.inner.clone(), first, rows, batch_rows, t.arrow_text)))
+    guard_handle(borrow(table), err, |t| give_stream(out, || TableStream::new(t.inner.clone(), first, rows, batch_rows, t.rules)))
 }
 
 /// Puts the rows of an Arrow stream behind the last, from the next commit on: what pyarrow, Polars or DuckDB exported. The
@@ -156,10 +157,7 @@ pub unsafe extern "C" fn holdall_table_append_arrow(
     err: *mut holdall_error,
 ) -> holdall_status {
     let stream = borrow_mut(stream).map(Stream::take);
-    guard_handle_mut(borrow_mut(table), err, |t| {
-        t.changed()?.append_arrow(stream.ok_or_else(|| fail!(Argument, "stream is NULL"))?)?;
-        Ok(HOLDALL_OK)
-    })
+    guard_change(borrow_mut(table), err, |t| t.changed()?.append_arrow(stream.ok_or_else(|| fail!(Argument, "stream is NULL"))?))
 }
 
 /// Records of a bag as an Arrow stream, as holdall_table_to_arrow() has it: batches with one field, "record", binary. `n`

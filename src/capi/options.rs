@@ -88,6 +88,8 @@ pub const HOLDALL_OPT_BAG_LIMITS_CACHE: i32 = 24;
 pub const HOLDALL_OPT_BAG_SHARDS: i32 = 25;
 /// Tables: 0 (default) columns of S, which NumPy calls bytes, go to Arrow as utf8, as which most are meant; 1 as binary.
 pub const HOLDALL_OPT_ARROW_BINARY: i32 = 27;
+/// Tables: 0 (default) NaN goes to Arrow as it is, and spoils a sum as it does elsewhere; 1 as null, which queries leave out.
+pub const HOLDALL_OPT_ARROW_NULLS: i32 = 28;
 
 /// Files are read: one that is cut short under us is an error.
 pub const HOLDALL_IO_READ: i32 = 0;

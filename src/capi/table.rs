@@ -3,10 +3,11 @@
 use super::array::{array_handle, c_names, give_bytes, holdall_array, text};
 use super::common::*;
 use super::guard::*;
-use super::io::holdall_io;
+use super::io::{holdall_io, storage};
 use super::options::{chosen, holdall_options};
 use super::schunk::mode_of;
 use crate::array::dtype::Dtype;
+use crate::arrow::export::Rules;
 use crate::error::{Result, fail};
 use crate::identify::Format;
 use crate::options::{Opt, Options};
@@ -22,8 +23,8 @@ pub struct holdall_table {
     broken: AtomicBool,
     /// What reads it as a stream holds it, too.
     pub(super) inner: Arc<Table<holdall_array>>,
-    /// Are bytes text to Arrow?
-    pub(super) arrow_text: bool,
+    /// What becomes what for Arrow.
+    pub(super) rules: Rules,
     /// Of the columns.
     columns: Vec<CString>,
     /// Of the attributes.
@@ -37,9 +38,9 @@ const _: () = shared::<holdall_table>();
 /// The handle of a table that is opened, or made, with these options.
 fn table_handle(options: *const holdall_options, open: impl FnOnce(&Options) -> Result<Table>) -> Result<holdall_table> {
     let mut options = chosen(options);
-    let arrow_text = options.take(Opt::ArrowBinary) != Some(1);
+    let rules = Rules { binary: options.take(Opt::ArrowBinary) == Some(1), nulls: options.take(Opt::ArrowNulls) == Some(1) };
     let inner = Arc::new(open(&options)?.map(|array| Ok(array_handle(array)))?);
-    let mut table = holdall_table { broken: AtomicBool::new(false), inner, arrow_text, columns: Vec::new(), names: Vec::new() };
+    let mut table = holdall_table { broken: AtomicBool::new(false), inner, rules, columns: Vec::new(), names: Vec::new() };
     table.name_all();
     Ok(table)
 }
@@ -69,8 +70,8 @@ fn value<T: Copy>(t: *const holdall_table, otherwise: T, f: impl FnOnce(&holdall
 /// A table is as long as its shortest column; see holdall_table_column_rows(). What a longer one has beyond that goes with the
 /// next commit.
 /// HOLDALL_E_TYPE: it is an array, or a file. HOLDALL_E_MISSING, HOLDALL_E_FORMAT: a column is not there, or broken, and the
-/// words name it; names of columns that lead out of the folder. HOLDALL_E_UNSUPPORTED: it is to be changed, and a column is
-/// one that can be read only: objects of Python's, or stored as the papers have it.
+/// words name it; names of columns that lead out of the folder. HOLDALL_E_UNSUPPORTED: it is to be changed, and can be read
+/// only: a column holds objects of Python's, or the columns are the fields of one array.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_open(
@@ -96,8 +97,8 @@ pub unsafe extern "C" fn holdall_table_open_io(
 ) -> holdall_status {
     guard(err, || {
         give(out, || {
-            let io = borrow(io.cast_const()).ok_or_else(|| fail!(Argument, "io is NULL"))?;
-            table_handle(options, |o| Table::open_in(&io.folder, mode_of(mode)?, o))
+            let io = storage(io)?;
+            table_handle(options, |o| Table::open_in(io, mode_of(mode)?, o))
         })
     })
 }
@@ -113,14 +114,17 @@ fn utf8<'a>(text: *const c_char, what: &str) -> Result<&'a str> {
 }
 
 fn format_of(format: holdall_format) -> Result<Format> {
-    let known = format == HOLDALL_FORMAT_BCOLZ;
-    known.then_some(Format::Bcolz).ok_or_else(|| fail!(Unsupported, "format {format}: this version creates tables as HOLDALL_FORMAT_BCOLZ"))
+    match format {
+        HOLDALL_FORMAT_BCOLZ => Ok(Format::Bcolz),
+        HOLDALL_FORMAT_BLZ => Ok(Format::Blz),
+        _ => Err(fail!(Unsupported, "format {format}: tables are created as HOLDALL_FORMAT_BCOLZ and HOLDALL_FORMAT_BLZ")),
+    }
 }
 
 /// Creates a table without rows, of `columns` columns, 1 or more, with these names and dtypes, in this order. With HOLDALL_NEW
 /// nothing may be there, with HOLDALL_REPLACE the table that is there is replaced by the first commit, until which nobody
-/// else sees anything of the new one. Format: HOLDALL_FORMAT_BCOLZ, a folder that bcolz and BLZ read and append to, with the
-/// limits that holdall_array_create() tells of.
+/// else sees anything of the new one. Format: HOLDALL_FORMAT_BCOLZ, a folder that bcolz and BLZ read and append to, or
+/// HOLDALL_FORMAT_BLZ, as BLZ has it, with the limits that holdall_array_create() tells of.
 /// names: UTF-8, each also that of the column's folder, so that it holds no slash, is not "", ".", ".." or a name of the
 /// table's own files, and no other one's. dtypes: as NumPy spells them, see holdall_array_create(); one that is an array of
 /// items, "('<f4', (3,))", makes a column whose rows have that shape.
@@ -167,8 +171,8 @@ pub unsafe extern "C" fn holdall_table_create_io(
     guard(err, || {
         give(out, || {
             let columns = self::columns(columns, names, dtypes)?;
-            let io = borrow(io.cast_const()).ok_or_else(|| fail!(Argument, "io is NULL"))?;
-            table_handle(options, |o| Table::create_in(&io.folder, mode_of(mode)?, format_of(format)?, &columns, o))
+            let io = storage(io)?;
+            table_handle(options, |o| Table::create_in(io, mode_of(mode)?, format_of(format)?, &columns, o))
         })
     })
 }
@@ -248,11 +252,11 @@ pub unsafe extern "C" fn holdall_table_attr_set(
     n: usize,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard_handle_mut(borrow_mut(table), err, |t| {
+    guard_change(borrow_mut(table), err, |t| {
         let json = if value.is_null() { None } else { Some(slice(value.cast(), n, "value")?) };
         t.changed()?.attr_set(utf8(name, "name")?, json)?;
         t.name_all();
-        Ok(HOLDALL_OK)
+        Ok(())
     })
 }
 
@@ -269,12 +273,11 @@ pub unsafe extern "C" fn holdall_table_append(
     sizes: *const usize,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard_handle_mut(borrow_mut(table), err, |t| {
+    guard_change(borrow_mut(table), err, |t| {
         let n = t.columns.len();
         let both = slice(columns, n, "columns")?.iter().zip(slice(sizes, n, "sizes")?);
         let columns = both.map(|(src, size)| slice(src.cast::<u8>(), *size, "a column")).collect::<Result<Vec<_>>>()?;
-        t.changed()?.append(rows, &columns)?;
-        Ok(HOLDALL_OK)
+        t.changed()?.append(rows, &columns)
     })
 }
 
@@ -292,10 +295,7 @@ pub unsafe extern "C" fn holdall_table_write(
     src_size: usize,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard_handle_mut(borrow_mut(table), err, |t| {
-        t.changed()?.write(i as usize, first, rows, slice(src.cast(), src_size, "src")?)?;
-        Ok(HOLDALL_OK)
-    })
+    guard_change(borrow_mut(table), err, |t| t.changed()?.write(i as usize, first, rows, slice(src.cast(), src_size, "src")?))
 }
 
 /// Puts a new column before column `at`, behind the last where `at` is their number, from the next commit on. name, dtype: as
@@ -315,11 +315,11 @@ pub unsafe extern "C" fn holdall_table_column_add(
     src_size: usize,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard_handle_mut(borrow_mut(table), err, |t| {
+    guard_change(borrow_mut(table), err, |t| {
         let dtype = Dtype::parse(utf8(dtype, "dtype")?)?;
         t.changed()?.column_add(at as usize, utf8(name, "name")?, &dtype, slice(src.cast(), src_size, "src")?)?;
         t.name_all();
-        Ok(HOLDALL_OK)
+        Ok(())
     })
 }
 
@@ -328,10 +328,10 @@ pub unsafe extern "C" fn holdall_table_column_add(
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_column_remove(table: *mut holdall_table, name: *const c_char, err: *mut holdall_error) -> holdall_status {
-    guard_handle_mut(borrow_mut(table), err, |t| {
+    guard_change(borrow_mut(table), err, |t| {
         t.changed()?.column_remove(utf8(name, "name")?)?;
         t.name_all();
-        Ok(HOLDALL_OK)
+        Ok(())
     })
 }
 
@@ -339,10 +339,7 @@ pub unsafe extern "C" fn holdall_table_column_remove(table: *mut holdall_table, 
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_truncate(table: *mut holdall_table, rows: u64, err: *mut holdall_error) -> holdall_status {
-    guard_handle_mut(borrow_mut(table), err, |t| {
-        t.changed()?.truncate(rows)?;
-        Ok(HOLDALL_OK)
-    })
+    guard_change(borrow_mut(table), err, |t| t.changed()?.truncate(rows))
 }
 
 /// Makes all changes so far durable and visible: those of all columns, which columns there are, attributes, all together or
@@ -351,8 +348,5 @@ pub unsafe extern "C" fn holdall_table_truncate(table: *mut holdall_table, rows:
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_commit(table: *mut holdall_table, err: *mut holdall_error) -> holdall_status {
-    guard_handle_mut(borrow_mut(table), err, |t| {
-        t.changed()?.commit()?;
-        Ok(HOLDALL_OK)
-    })
+    guard_change(borrow_mut(table), err, |t| t.changed()?.commit())
 }

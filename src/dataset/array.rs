@@ -16,6 +16,7 @@ use crate::array::rows::Array;
 use crate::array::store::{Reader, Store};
 use crate::checksum::Sum;
 use crate::error::{Error, Result, Status, fail};
+use crate::identify::Format;
 use crate::json::Value;
 use crate::options::{Opt, Options};
 use crate::parallel;
@@ -142,6 +143,15 @@ impl ArrayFile {
         let name = data.show("");
         let name = name.strip_suffix("/data").unwrap_or(&name).to_owned();
         Ok(ArrayFile { name, items, meta, attrs, fill: OnceLock::new(), how: how.clone(), as_in_papers, attrs_file: attrs::FILES[0], writer: None })
+    }
+
+    /// Whose form it has.
+    pub fn format(&self) -> Format {
+        match self.meta.has("bparams") && !self.meta.has("cparams") {
+            _ if self.as_in_papers => Format::BlzPaper,
+            true => Format::Blz,
+            false => Format::Bcolz,
+        }
     }
 
     /// The array over it.
@@ -424,7 +434,7 @@ impl Store for ArrayFile {
     fn fill_set(&mut self, value: &[u8]) -> Result<()> {
         self.writer()?;
         let (item, row) = (&self.meta.array.dtype.item, self.meta.row());
-        let each = matches!(self.meta.dflt, Value::Array(_)) || (self.meta.has("bparams") && !self.meta.has("cparams"));
+        let each = matches!(self.meta.dflt, Value::Array(_)) || self.format() == Format::Blz;
         let new = create::dflt(value, item, row, each)?;
         let bytes = fill::bytes(&new, item, row, self.how.memory_limit)?;
         if let Items::Whole(chunks) = &mut self.items {
@@ -455,6 +465,13 @@ impl Store for ArrayFile {
     fn attr_set(&mut self, name: &str, value: &[u8]) -> Result<()> {
         self.writer()?;
         self.attrs.set(name, value)?;
+        self.writer()?.attrs_changed = true;
+        Ok(())
+    }
+
+    fn attr_remove(&mut self, name: &str) -> Result<()> {
+        self.writer()?;
+        self.attrs.remove(name);
         self.writer()?.attrs_changed = true;
         Ok(())
     }

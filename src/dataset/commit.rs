@@ -197,6 +197,16 @@ pub struct Beside<'a> {
 struct Part<'a> {
     file: &'a mut ArrayFile,
     texts: Texts,
+    /// The files that are to get their names.
+    renamed: Vec<String>,
+    done: Result<()>,
+}
+
+/// Does this for all parts, several at once.
+fn all(parts: &mut [Part], f: impl Fn(&mut Part) -> Result<()> + Sync) -> Result<()> {
+    let threads = parts.first().map_or(1, |p| p.file.file_threads());
+    parallel::for_each_alone(threads, parts.iter_mut().collect(), |part: &mut Part| part.done = f(part));
+    parts.iter_mut().try_for_each(|part| std::mem::replace(&mut part.done, Ok(())))
 }
 
 /// Commits an array.
@@ -209,23 +219,14 @@ pub fn commit(file: &mut ArrayFile) -> Result<()> {
 /// this order.
 pub fn commit_all(site: &Site, files: &mut [&mut ArrayFile], beside: Option<&Beside>) -> Result<()> {
     site.check()?;
-    let threads = files.iter().map(|file| file.file_threads()).min().unwrap_or(1);
-    each(files, threads, |file| {
-        file.flush()?;
-        file.writer()?.still_ours()
-    })?;
-    let mut parts = Vec::new();
-    for file in files.iter_mut() {
-        let texts = file.texts()?;
-        if !texts.is_empty() || file.edit().is_some_and(|e| !e.waiting.is_empty()) {
-            parts.push(Part { file, texts });
-        }
-    }
+    let mut parts: Vec<Part> = files.iter_mut().map(|file| Part { file, texts: Vec::new(), renamed: Vec::new(), done: Ok(()) }).collect();
+    all(&mut parts, |part| part.begin())?;
+    parts.retain_mut(|p| !p.texts.is_empty() || p.file.edit().is_some_and(|e| !e.waiting.is_empty()));
     let undo = |parts: &mut [Part]| {
         parts.iter_mut().for_each(|p| p.undo());
         beside.iter().for_each(|b| remove_new(b.place, &b.texts));
     };
-    let done = match prepare(site, &mut parts, beside, threads).inspect_err(|_| undo(&mut parts))? {
+    let done = match prepare(site, &mut parts, beside).inspect_err(|_| undo(&mut parts))? {
         (renamed, gone) if renamed.is_empty() && gone.is_empty() => false,
         (renamed, gone) => match journal::swap(&container(&site.folder), site.durable, &texts(&renamed), &texts(&gone)) {
             Swapped::Done => false,
@@ -250,26 +251,19 @@ pub fn commit_all(site: &Site, files: &mut [&mut ArrayFile], beside: Option<&Bes
     Ok(())
 }
 
-/// Does the same with each of them, several at once; all of them are tried. The first error in their order, or what came of
-/// each.
-fn each<T: Send, R: Send>(items: &mut [T], threads: usize, f: impl Fn(&mut T) -> Result<R> + Sync) -> Result<Vec<R>> {
-    let mut all: Vec<(&mut T, Option<Result<R>>)> = items.iter_mut().map(|item| (item, None)).collect();
-    parallel::for_each(threads, all.iter_mut().collect(), |(item, done): &mut (&mut T, _)| *done = Some(f(item)));
-    all.into_iter().filter_map(|(_, done)| done).collect()
-}
-
 fn texts(names: &[String]) -> Vec<&str> {
     names.iter().map(String::as_str).collect()
 }
 
 /// Everything is there under its new name, durable. The names of the files that are to follow, and of those that are to go.
-fn prepare(site: &Site, parts: &mut [Part], beside: Option<&Beside>, threads: usize) -> Result<(Vec<String>, Vec<String>)> {
-    let mut gone = Vec::new();
-    for part in parts.iter_mut() {
+fn prepare(site: &Site, parts: &mut [Part], beside: Option<&Beside>) -> Result<(Vec<String>, Vec<String>)> {
+    let (mut renamed, mut gone) = (Vec::new(), Vec::new());
+    all(parts, |part| part.prepare(site.durable))?;
+    for part in parts {
         let attrs = part.file.attrs_file;
         gone.extend(part.file.writer()?.gone(attrs));
+        renamed.append(&mut part.renamed);
     }
-    let mut renamed = each(parts, threads, |part| part.prepare(site.durable))?.concat();
     if let Some(beside) = beside {
         write_new(beside.place, &beside.texts, site.durable)?;
         renamed.extend(beside.texts.iter().map(|(name, _)| as_text(beside.place, name)));
@@ -302,15 +296,23 @@ fn remove_new(place: &Place, texts: &Texts) {
 }
 
 impl Part<'_> {
-    /// Everything is there under its new name, durable; what may have its own already has it. The names of the files that
-    /// are to follow.
-    fn prepare(&mut self, durable: bool) -> Result<Vec<String>> {
+    /// Everything is in files, and nobody else has been there.
+    fn begin(&mut self) -> Result<()> {
+        self.file.flush()?;
+        self.file.writer()?.still_ours()?;
+        self.texts = self.file.texts()?;
+        Ok(())
+    }
+
+    /// Everything is there under its new name, durable; what may have its own already has it.
+    fn prepare(&mut self, durable: bool) -> Result<()> {
         let writer = self.file.writer()?;
         let (place, replaces) = (writer.place.clone(), writer.replaces);
         let mut names = self.chunks(durable, replaces)?;
         write_new(&place, &self.texts, durable)?;
         names.extend(self.texts.iter().map(|(name, _)| (*name).to_owned()));
-        Ok(names.iter().map(|n| as_text(&place, n)).collect())
+        self.renamed = names.iter().map(|n| as_text(&place, n)).collect();
+        Ok(())
     }
 
     /// The chunks that are to be swapped.

@@ -106,8 +106,8 @@ pub struct Edit {
     pub(super) kept: u64,
     /// Bytes on disk, about.
     pub(super) cbytes: u64,
-    /// The unit that was stored last, and the bytes of it.
-    last: Option<(u64, u64)>,
+    /// The unit that was written last, and the bytes of its file.
+    written: Option<(u64, u64)>,
 }
 
 /// A unit in a new file, and the bytes of it.
@@ -118,7 +118,7 @@ impl Edit {
     pub fn new(place: &Place, make: Make, [unit, committed, cbytes, limit]: [u64; 4], threads: usize) -> Edit {
         let names = if matches!(make, Make::One(..)) { Names::One } else { Names::Many };
         let (place, waiting) = (place.clone(), Vec::new());
-        Edit { place, names, make, unit: unit.max(1), limit, threads, open: None, waiting, committed, kept: committed, cbytes, last: None }
+        Edit { place, names, make, unit: unit.max(1), limit, threads, open: None, waiting, committed, kept: committed, cbytes, written: None }
     }
 
     fn find(&self, unit: u64) -> std::result::Result<usize, usize> {
@@ -208,12 +208,13 @@ impl Edit {
         }
         for (unit, second, bytes) in stored {
             let old = self.name(unit);
-            let before = match self.last {
+            let size = |name: &str| self.place.open(name, Access::Read).and_then(|f| f.size());
+            let before = match self.written.filter(|(last, _)| *last == unit) {
                 _ if unit >= len.div_ceil(self.unit) => 0,
-                Some((last, bytes)) if last == unit => bytes,
-                _ => self.place.open(&old, Access::Read).and_then(|f| f.size()).unwrap_or(0),
+                Some((_, bytes)) => bytes,
+                None => size(&old).unwrap_or(0),
             };
-            self.last = Some((unit, bytes));
+            self.written = Some((unit, bytes));
             self.cbytes = self.cbytes.saturating_sub(before).saturating_add(bytes);
             match self.find(unit) {
                 Ok(at) => {

@@ -3,12 +3,13 @@
 
 use super::array::{ArrayFile, Verified};
 use super::chunks::How;
-use super::commit::{Site, Writer as Changing, snapshot};
+use super::commit::{Site, Writer, snapshot};
 use super::create::{WRITE_OPTIONS, for_reading};
 use super::meta::{Meta, STORAGE};
 use super::place::Place;
 use crate::array::rows::Array;
 use crate::error::{Error, Result, Status, fail};
+use crate::identify::Format;
 use crate::io::Folder;
 use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::{Mode, OPEN_OPTIONS};
@@ -17,17 +18,6 @@ use std::sync::Arc;
 
 /// The columns of a table.
 pub const ROOTDIRS: &str = "__rootdirs__";
-
-/// Who wrote it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Writer {
-    /// bcolz.
-    Bcolz,
-    /// BLZ.
-    Blz,
-    /// Nobody but us: it is as the papers have it.
-    Papers,
-}
 
 /// Opens an array: a folder that is a dataset, or a file.
 pub fn open(path: &OsStr, mode: Mode, options: &Options) -> Result<Array> {
@@ -85,7 +75,7 @@ fn open_for_writing(place: &Place, options: &Options) -> Result<ArrayFile> {
     let how = how_to_write(place, options)?;
     let place = &place.trusted(!how.verify);
     snapshot(place, refuse_others)?;
-    let writer = Changing::new(place, Mode::Append, options, &Site::new(place.folder(), options)?)?;
+    let writer = Writer::new(place, Mode::Append, options, &Site::new(place.folder(), options)?)?;
     let meta = Meta::read(place, how.memory_limit, !how.verify)?;
     ArrayFile::open_for_writing(place, meta, &how, options, writer)
 }
@@ -147,14 +137,7 @@ pub fn verify(files: &[Result<ArrayFile>], options: &Options, mut fault: impl Fn
     Ok(all)
 }
 
-/// Who wrote the array in this folder.
-pub fn writer(place: &Place) -> Result<Writer> {
-    let options = Options::new();
-    let how = How::new(&options, place);
-    let file = file_at(place, &how)?;
-    Ok(match file.meta.has("bparams") && !file.meta.has("cparams") {
-        _ if file.as_in_papers => Writer::Papers,
-        true => Writer::Blz,
-        false => Writer::Bcolz,
-    })
+/// Whose form the array in this folder has.
+pub fn format(place: &Place) -> Result<Format> {
+    file_at(place, &How::new(&Options::new(), place)).map(|file| file.format())
 }

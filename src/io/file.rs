@@ -3,6 +3,7 @@
 
 use super::{Access, File, Folder, lock::Lock, map::MappedFile};
 use crate::error::{Error, Result, fail};
+use crate::parallel::unless_taken;
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, OpenOptions};
@@ -10,7 +11,7 @@ use std::io::{ErrorKind, Seek, SeekFrom};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// A folder of the local file system.
 pub struct LocalFolder {
@@ -20,20 +21,23 @@ pub struct LocalFolder {
     shown: PathBuf,
     /// Where a symbolic link is, if the container was found through one.
     link: Option<Link>,
-    /// Where no link may lead out of the folder.
+    /// The folder, by its real name, where no link may lead out of it.
     fence: Option<Fence>,
 }
 
-/// A folder that is not left.
 struct Fence {
-    /// By its real name.
-    folder: PathBuf,
-    /// Folders in it that were found to be inside, by their names in it.
-    inside: Mutex<HashSet<PathBuf>>,
+    real: PathBuf,
+    /// Folders in it that are in it, as was found once: asking for each file would take longer than the file.
+    inside: Mutex<HashSet<OsString>>,
 }
 
-/// Folders that a fence knows at once.
-const MOST_KNOWN: usize = 4096;
+impl Fence {
+    /// Is this a link that leads out of the folder?
+    fn is_left_by(&self, path: &Path) -> bool {
+        let linked = fs::symlink_metadata(path).is_ok_and(|m| m.is_symlink());
+        linked && fs::canonicalize(path).is_ok_and(|real| !real.starts_with(&self.real))
+    }
+}
 
 struct Link {
     folder: PathBuf,
@@ -86,7 +90,7 @@ pub fn locate_for_change(path: &OsStr) -> Result<Located> {
 pub fn folder(path: &OsStr) -> Result<Arc<dyn Folder>> {
     let shown = PathBuf::from(path);
     let real = fs::canonicalize(path).map_err(|e| Error::os(shown.display(), &e))?;
-    Ok(Arc::new(LocalFolder { path: real.clone(), shown, link: None, fence: Some(Fence { folder: real, inside: Mutex::default() }) }))
+    Ok(Arc::new(LocalFolder { path: real.clone(), shown, link: None, fence: Some(Fence { real, inside: Mutex::default() }) }))
 }
 
 fn split(path: &Path) -> Result<(PathBuf, OsString)> {
@@ -119,60 +123,64 @@ impl LocalFolder {
         self.link.as_ref().and_then(|l| l.beside(name)).unwrap_or_else(|| self.path.join(name))
     }
 
-    /// Refuses a name that leads out of the folder, where that is asked for.
+    /// Refuses a name that is in a folder out of this one, where that is asked for. What has the name may be a link: that is
+    /// itself renamed or removed, and not followed where that would lead out.
     fn stays_inside(&self, name: &OsStr) -> Result<()> {
+        let plain = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
+        if plain || self.fence.is_none() { self.is_inside(super::parent(name)) } else { Err(self.outside(name)) }
+    }
+
+    /// The same of the folder itself.
+    fn is_inside(&self, folder: &OsStr) -> Result<()> {
         let Some(fence) = &self.fence else { return Ok(()) };
-        let name = Path::new(name);
-        if !name.components().all(|part| matches!(part, Component::Normal(_))) {
-            return Err(self.outside(name));
+        if unless_taken(&fence.inside).is_some_and(|inside| inside.contains(folder)) {
+            return Ok(());
         }
-        if let Some(parent) = name.parent().filter(|p| !p.as_os_str().is_empty()) {
-            let lock = || fence.inside.lock().unwrap_or_else(PoisonError::into_inner);
-            if !lock().contains(parent) {
-                let mut steps: Vec<&Path> = parent.ancestors().filter(|p| !p.as_os_str().is_empty()).collect();
-                steps.reverse();
-                steps.into_iter().try_for_each(|step| self.is_inside(fence, step))?;
-                let mut inside = lock();
-                if inside.len() >= MOST_KNOWN {
-                    inside.clear();
-                }
-                // what is not there yet may be anything later
-                if self.path.join(parent).is_dir() {
-                    inside.insert(parent.to_path_buf());
-                }
+        let mut path = self.path.clone();
+        for part in Path::new(folder).components() {
+            path.push(part);
+            if !matches!(part, Component::Normal(_)) || fence.is_left_by(&path) {
+                return Err(self.outside(folder));
             }
         }
-        self.is_inside(fence, name)
+        unless_taken(&fence.inside).into_iter().for_each(|mut inside| _ = inside.insert(folder.to_owned()));
+        Ok(())
     }
 
-    fn is_inside(&self, fence: &Fence, name: &Path) -> Result<()> {
-        let path = self.path.join(name);
-        let linked = fs::symlink_metadata(&path).is_ok_and(|m| m.is_symlink());
-        match linked && fs::canonicalize(&path).is_ok_and(|real| !real.starts_with(&fence.folder)) {
-            true => Err(self.outside(name)),
-            false => Ok(()),
+    /// Opens a file; what it makes or empties is never behind a link.
+    fn open_file(&self, name: &OsStr, access: Access, shown: &str) -> Result<fs::File> {
+        let path = self.path(name);
+        // not to wait for the other end of a pipe: what is no regular file is refused
+        let flags = libc::O_NONBLOCK | if self.fence.is_some() { libc::O_NOFOLLOW } else { 0 };
+        let mut o = OpenOptions::new();
+        o.read(true).custom_flags(flags);
+        match access {
+            Access::Read | Access::Map => {}
+            Access::Write => _ = o.write(true),
+            Access::Create => _ = o.write(true).create(true).truncate(true),
         }
+        match (o.open(&path), &self.fence) {
+            (Err(e), Some(fence)) if e.raw_os_error() == Some(libc::ELOOP) => {
+                if access == Access::Create || fence.is_left_by(&path) {
+                    return Err(self.outside(name));
+                }
+                o.custom_flags(libc::O_NONBLOCK).open(&path)
+            }
+            (file, _) => file,
+        }
+        .map_err(|e| Error::os(shown, &e))
     }
 
-    fn outside(&self, name: &Path) -> Error {
-        fail!(Format, "{}: this leads out of {}", self.show(name.as_os_str()), self.shown.display())
+    fn outside(&self, name: &OsStr) -> Error {
+        fail!(Format, "{}: this leads out of {}", self.show(name), self.shown.display())
     }
 }
 
 impl Folder for LocalFolder {
     fn open(&self, name: &OsStr, access: Access) -> Result<Arc<dyn File>> {
         self.stays_inside(name)?;
-        let path = self.path(name);
         let shown = self.show(name);
-        let mut o = OpenOptions::new();
-        // not to wait for the other end of a pipe: what is no regular file is refused below
-        o.read(true).custom_flags(libc::O_NONBLOCK);
-        match access {
-            Access::Read | Access::Map => {}
-            Access::Write => _ = o.write(true),
-            Access::Create => _ = o.write(true).create(true).truncate(true),
-        }
-        let file = o.open(&path).map_err(|e| Error::os(&shown, &e))?;
+        let file = self.open_file(name, access, &shown)?;
         let meta = file.metadata().map_err(|e| Error::os(&shown, &e))?;
         if !meta.is_file() {
             let what = if meta.is_dir() { "a folder" } else { "neither a file nor a folder" };
@@ -206,8 +214,6 @@ impl Folder for LocalFolder {
 
     fn remove_folder(&self, name: &OsStr) -> Result<()> {
         self.stays_inside(name)?;
-        // and those in it; they may come again as something else
-        self.fence.iter().for_each(|f| f.inside.lock().unwrap_or_else(PoisonError::into_inner).clear());
         match fs::remove_dir(self.path.join(name)) {
             Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::DirectoryNotEmpty) => Ok(()),
             r => r.map_err(|e| Error::os(self.show(name), &e)),
@@ -215,13 +221,13 @@ impl Folder for LocalFolder {
     }
 
     fn list(&self, name: &OsStr) -> Result<Vec<OsString>> {
-        self.stays_inside(name)?;
+        self.is_inside(name)?;
         let names = fs::read_dir(self.path.join(name)).and_then(|all| all.map(|entry| entry.map(|e| e.file_name())).collect());
         names.map_err(|e| Error::os(self.show(name), &e))
     }
 
     fn sync_in(&self, name: &OsStr) -> Result<()> {
-        self.stays_inside(name)?;
+        self.is_inside(name)?;
         let what = |e| Error::os(self.show(name), &e);
         let folder = fs::File::open(self.path.join(name)).map_err(what)?;
         match folder.sync_all() {

@@ -16,7 +16,7 @@ use crate::dataset::attrs::Attrs;
 use crate::dataset::chunks::How;
 use crate::dataset::commit::snapshot;
 use crate::dataset::meta::{self, Meta, SIZES, STORAGE};
-use crate::dataset::open::{self, ROOTDIRS, Writer, all_sound, how};
+use crate::dataset::open::{self, ROOTDIRS, all_sound, how};
 use crate::dataset::place::Place;
 use crate::dataset::seal;
 use crate::error::{Error, Result, fail};
@@ -227,23 +227,18 @@ pub fn identify(place: &Place) -> Result<Option<(Format, Kind)>> {
 }
 
 fn identify_at(place: &Place) -> Result<Option<(Format, Kind)>> {
-    let format = |w: Writer| match w {
-        Writer::Bcolz => Format::Bcolz,
-        Writer::Blz => Format::Blz,
-        Writer::Papers => Format::BlzPaper,
-    };
     let how = How::new(&Options::new(), place);
     if let Some(text) = place.read(ROOTDIRS, how.memory_limit)? {
         let value = meta::parse(&text).map_err(|e| e.within(place.show(ROOTDIRS)))?;
         let first = names(&text).map_err(|e| e.within(place.show(ROOTDIRS)))?.into_iter().next();
-        let column = first.and_then(|(_, folder)| open::writer(&place.down(&folder).ok()?).ok());
-        let by_names = if value.get("dirs").is_some() { Writer::Blz } else { Writer::Bcolz };
-        return Ok(Some((format(column.unwrap_or(by_names)), Kind::Table)));
+        let column = first.and_then(|(_, folder)| open::format(&place.down(&folder).ok()?).ok());
+        let by_names = if value.get("dirs").is_some() { Format::Blz } else { Format::Bcolz };
+        return Ok(Some((column.unwrap_or(by_names), Kind::Table)));
     }
     if !place.has(STORAGE)? {
         return Ok(None);
     }
     let meta = Meta::read(place, how.memory_limit, true)?;
     let kind = if ArrayFile::fields(place, &meta, &how)?.is_some() { Kind::Table } else { Kind::Array };
-    Ok(Some((format(open::writer(place)?), kind)))
+    Ok(Some((open::format(place)?, kind)))
 }

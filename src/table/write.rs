@@ -31,6 +31,8 @@ use std::sync::Arc;
 pub(super) struct Changing {
     place: Place,
     options: Options,
+    /// Whose form new columns have.
+    format: Format,
     /// The names of columns as the last commit left them; none before the first.
     last: Option<Vec<u8>>,
     /// The table takes the place of another one.
@@ -76,13 +78,14 @@ pub(super) fn open(place: &Place, options: &Options) -> Result<Table> {
         all_sound(&files.iter().map(|(file, ..)| file).collect::<Vec<_>>())?;
     }
     let rows = files.iter().map(|(file, ..)| file.meta.rows()).min().unwrap_or(0);
+    let format = files.first().map_or(Format::Bcolz, |(file, ..)| file.format());
     let mut columns = Vec::new();
     for (file, name, folder) in files {
         let (stored_rows, mut array) = (file.meta.rows(), file.into_array()?);
         cut(&mut array, rows)?;
         columns.push(Column { name, folder, stored_rows, array });
     }
-    let changing = Changing { last: Some(text), rows, is_sealed, ..Changing::new(place, options, site) };
+    let changing = Changing { format, last: Some(text), rows, is_sealed, ..Changing::new(place, options, site) };
     Ok(Table { name: place.show(""), rows, columns, attrs, changing: Some(changing) })
 }
 
@@ -136,8 +139,8 @@ impl Table {
 }
 
 fn create(place: &Place, mode: Mode, format: Format, columns: &[(&str, Dtype)], options: &Options, site: &Arc<Site>) -> Result<Table> {
-    if format != Format::Bcolz {
-        return Err(fail!(Unsupported, "tables are created as HOLDALL_FORMAT_BCOLZ"));
+    if !matches!(format, Format::Bcolz | Format::Blz) {
+        return Err(fail!(Unsupported, "tables are created as HOLDALL_FORMAT_BCOLZ and HOLDALL_FORMAT_BLZ"));
     }
     if columns.is_empty() {
         return Err(fail!(Argument, "a table has at least one column"));
@@ -145,6 +148,7 @@ fn create(place: &Place, mode: Mode, format: Format, columns: &[(&str, Dtype)], 
     tidy(place, "")?;
     let removed = refuse_existing(place, mode, columns, options)?;
     let changing = Changing {
+        format,
         replaces: mode == Mode::Replace,
         names_changed: true,
         attrs_changed: true,
@@ -194,6 +198,7 @@ impl Changing {
         Changing {
             place: place.clone(),
             options: options.clone(),
+            format: Format::Bcolz,
             last: None,
             replaces: false,
             rows: 0,
@@ -218,7 +223,7 @@ impl Changing {
         let mode = if self.removed.iter().any(|(folder, _)| folder == name) { Mode::Replace } else { Mode::New };
         let place = self.place.down(name)?;
         self.place.folder().make_folder(place.own())?;
-        let new = Kindred { dtype: &spelling, shape: &[&[0], &row[..]].concat(), chunks: None, format: Format::Bcolz };
+        let new = Kindred { dtype: &spelling, shape: &[&[0], &row[..]].concat(), chunks: None, format: self.format };
         create::create_at(&place, mode, &new, options, &self.site).inspect_err(|_| {
             let _ = self.place.folder().remove_folder(place.own());
         })

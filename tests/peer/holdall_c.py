@@ -24,7 +24,7 @@ IO_READ, IO_MAP = 0, 1
 OPTIONS = dict(
     threads=1, memory_limit=2, io=3, verify=4, skip_damaged=5, durability=6, lock=7, codec=8, level=9,
     filters=10, chunk_bytes=11, block_bytes=12, checksum=13, dictionary=14, expected_rows=16, offsets=19, spare_chunks=20, spare_bytes=21,
-    format_version=22, limits=23, limits_cache=24, shards=25, arrow_binary=27,
+    format_version=22, limits=23, limits_cache=24, shards=25, arrow_binary=27, arrow_nulls=28,
 )  # fmt: skip
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]

@@ -1,0 +1,159 @@
+/*
+ * Attributes, from here to there.
+ */
+#include "attrs.h"
+#include "json.h"
+#include "report.h"
+#include "text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool fail(const char *path, const holdall_error *error) {
+    return complain_error(path, error, ""), false;
+}
+
+/* ---- into metadata ---- */
+
+/* The members of an object, without its brackets; what Python calls JSON and is none is left out. */
+static bool put_members(struct text *text, const struct dataset *from, const char *path) {
+    for (uint32_t i = 0, put = 0; i < dataset_attrs(from); i++) {
+        size_t n;
+        const char *name = dataset_attr_name(from, i);
+        char *value = dataset_attr(from, name, &n);
+        if (!value) return false;
+        if (json_is_valid(value, n)) {
+            if (put++ > 0) text_char(text, ',');
+            text_json(text, name, strlen(name));
+            text_char(text, ':');
+            text_put(text, value, n);
+        } else {
+            note("%s: attribute '%s' is no JSON, and is not in there", path, name);
+        }
+        free(value);
+    }
+    return true;
+}
+
+bool attrs_to_metadata(const struct dataset *from, holdall_array *to, const char *path) {
+    struct text text = {.bytes = NULL};
+    holdall_error error;
+    const void *metadata;
+    size_t n;
+    if (dataset_attrs(from) == 0) return true;
+    if (holdall_array_attr_get(to, "", &metadata, &n, &error) < 0) return fail(path, &error);
+    while (n > 0 && ((const char *)metadata)[n - 1] != '}') n--;
+    text_put(&text, metadata, n > 0 ? n - 1 : 0);
+    text_words(&text, ",\"attrs\":{");
+    bool good = put_members(&text, from, path);
+    text_words(&text, "}}");
+    if (good && text.failed) good = (complain("out of memory"), false);
+    if (good && holdall_array_attr_set(to, "", text.bytes, text.n, &error) < 0) good = fail(path, &error);
+    text_free(&text);
+    return good;
+}
+
+/* ---- out of metadata ---- */
+
+/* Sets the members of an object but those that make it an array; those of a member "attrs" one by one, too. */
+static bool set_members(const char *at, holdall_array *to, const char *path, bool inside) {
+    static const char *const known[] = {"dtype", "shape", "order", "container"};
+    bool good = true;
+    at = json_skip_space(at + 1);
+    while (good && *at != '}') {
+        struct text name = {.bytes = NULL};
+        holdall_error error;
+        const char *value = json_skip_space(json_skip_space(json_read_string(at, &name)) + 1);
+        text_char(&name, '\0');
+        at = json_skip_value(value);
+        bool skip = false;
+        for (size_t i = 0; !inside && !name.failed && i < sizeof known / sizeof *known; i++) skip |= strcmp(name.bytes, known[i]) == 0;
+        if (name.failed) {
+            good = (complain("out of memory"), false);
+        } else if (!inside && *value == '{' && strcmp(name.bytes, "attrs") == 0) {
+            good = set_members(value, to, path, true);
+        } else if (!skip && holdall_array_attr_set(to, name.bytes, value, (size_t)(at - value), &error) < 0) {
+            good = fail(path, &error);
+        }
+        text_free(&name);
+        at = json_skip_space(at);
+        if (*at == ',') at = json_skip_space(at + 1);
+    }
+    return good;
+}
+
+bool attrs_from_metadata(const holdall_array *from, holdall_array *to, const char *path) {
+    struct text text = {.bytes = NULL};
+    holdall_error error;
+    const void *metadata;
+    size_t n;
+    holdall_status status = holdall_array_attr_get(from, "", &metadata, &n, &error);
+    if (status == HOLDALL_NOT_FOUND) return true;
+    if (status < 0) return fail(path, &error);
+    text_put(&text, metadata, n);
+    char *json = text_take(&text);
+    if (!json) return false;
+    const char *object = json_skip_space(json);
+    bool good = !json_is_valid(json, n) || *object != '{' || set_members(object, to, path, false);
+    free(json);
+    return good;
+}
+
+/* ---- from dataset to dataset ---- */
+
+bool attrs_copy(const struct dataset *from, holdall_table *table, holdall_array *array, const char *path) {
+    holdall_error error;
+    bool good = true;
+    for (uint32_t i = 0; good && i < dataset_attrs(from); i++) {
+        size_t n;
+        const char *name = dataset_attr_name(from, i);
+        char *value = dataset_attr(from, name, &n);
+        if (!value) return false;
+        holdall_status status = table ? holdall_table_attr_set(table, name, value, n, &error)
+                                      : holdall_array_attr_set(array, name, value, n, &error);
+        good = status >= 0 || fail(path, &error);
+        free(value);
+    }
+    return good;
+}
+
+/* ---- columns ---- */
+
+/* A column as a dataset, to be read. */
+static struct dataset column_of(const struct dataset *table, uint32_t i) {
+    return (struct dataset){.path = table->path, .array = (holdall_array *)holdall_table_column(table->table, i)};
+}
+
+static bool copy_column(const struct dataset *column, const char *path, const holdall_options *options) {
+    holdall_array *array = NULL;
+    holdall_error error;
+    bool good = holdall_array_open(path, HOLDALL_APPEND, options, &array, &error) >= 0 || fail(path, &error);
+    good = good && attrs_copy(column, NULL, array, path) && (holdall_array_commit(array, &error) >= 0 || fail(path, &error));
+    holdall_array_close(array);
+    return good;
+}
+
+bool attrs_copy_columns(const struct dataset *from, const char *path, const holdall_options *options) {
+    bool good = true;
+    for (uint32_t i = 0; good && i < holdall_table_columns(from->table); i++) {
+        const struct dataset column = column_of(from, i);
+        struct text name = {.bytes = NULL};
+        if (dataset_attrs(&column) == 0) continue;
+        text_words(&name, path);
+        text_char(&name, '/');
+        text_words(&name, holdall_table_column_name(from->table, i));
+        char *below = text_take(&name);
+        good = below && copy_column(&column, below, options);
+        free(below);
+    }
+    return good;
+}
+
+uint64_t attrs_count(const struct dataset *dataset) {
+    uint64_t count = dataset_attrs(dataset);
+    for (uint32_t i = 0; i < holdall_table_columns(dataset->table); i++) {
+        const struct dataset column = column_of(dataset, i);
+        count += dataset_attrs(&column);
+    }
+    return count;
+}

@@ -1,0 +1,23 @@
+/*
+ * Attributes go from one container into another: those of datasets each have a name; an array in a file of Bloscpack has
+ * them as members of its metadata, beside what makes it an array.
+ *
+ * Whatever fails here, and what has no place, has been said on stderr when the function returns.
+ */
+#ifndef ATTRS_H
+#define ATTRS_H
+
+#include "dataset.h"
+
+/* Into the metadata of an array in a file, as a member "attrs", which the next commit writes. */
+bool attrs_to_metadata(const struct dataset *from, holdall_array *to, const char *path);
+/* From the metadata of an array in a file, to a dataset. */
+bool attrs_from_metadata(const holdall_array *from, holdall_array *to, const char *path);
+/* From one dataset to another, of which one of both is given. */
+bool attrs_copy(const struct dataset *from, holdall_table *table, holdall_array *array, const char *path);
+/* Those of the columns of a table, of which each is a dataset; to a table that is there. */
+bool attrs_copy_columns(const struct dataset *from, const char *path, const holdall_options *options);
+/* How many attributes a dataset has, with those of its columns. */
+uint64_t attrs_count(const struct dataset *dataset);
+
+#endif

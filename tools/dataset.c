@@ -1,0 +1,88 @@
+/*
+ * Open datasets.
+ */
+#include "dataset.h"
+#include "arrays.h"
+#include "json.h"
+#include "options.h"
+#include "report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- opening ---- */
+
+static holdall_options *dataset_options(const struct args *args) {
+    holdall_options *options = reader_options(args);
+    if (!options || !args->skip_damaged || set_option(options, HOLDALL_OPT_SKIP_DAMAGED, 1)) return options;
+    holdall_options_free(options);
+    return NULL;
+}
+
+bool has_objects(const holdall_array *array) {
+    return holdall_array_itemsize(array) == 0 && strcmp(holdall_array_dtype(array), "|O") == 0;
+}
+
+bool dataset_open(struct dataset *dataset, const char *path, holdall_mode mode, const holdall_options *options) {
+    holdall_kind kind;
+    holdall_error error;
+    *dataset = (struct dataset){.path = path};
+    holdall_status status = holdall_identify(path, &dataset->format, &kind, &error);
+    if (status >= 0 && kind == HOLDALL_KIND_TABLE) {
+        status = holdall_table_open(path, mode, options, &dataset->table, &error);
+    } else if (status >= 0) {
+        status = holdall_array_open(path, mode, options, &dataset->array, &error);
+    }
+    if (status < 0) complain_error(path, &error, "");
+    return status >= 0;
+}
+
+bool dataset_read(struct dataset *dataset, const char *path, const struct args *args) {
+    holdall_options *options = dataset_options(args);
+    *dataset = (struct dataset){.path = path};
+    bool good = options && dataset_open(dataset, path, HOLDALL_READ, options);
+    holdall_options_free(options);
+    return good;
+}
+
+void dataset_close(struct dataset *dataset) {
+    holdall_table_close(dataset->table);
+    holdall_array_close(dataset->array);
+}
+
+uint64_t dataset_rows(const struct dataset *d) {
+    if (d->table) return holdall_table_rows(d->table);
+    return holdall_array_ndim(d->array) > 0 ? holdall_array_shape(d->array)[0] : 1;
+}
+
+/* ---- attributes ---- */
+
+uint32_t dataset_attrs(const struct dataset *d) {
+    return d->table ? holdall_table_attrs(d->table) : holdall_array_attrs(d->array);
+}
+
+const char *dataset_attr_name(const struct dataset *d, uint32_t i) {
+    return d->table ? holdall_table_attr_name(d->table, i) : holdall_array_attr_name(d->array, i);
+}
+
+char *dataset_attr(const struct dataset *d, const char *name, size_t *n) {
+    const void *value = NULL;
+    holdall_error error;
+    holdall_status status = d->table ? holdall_table_attr_get(d->table, name, &value, n, &error)
+                                     : holdall_array_attr_get(d->array, name, &value, n, &error);
+    if (status == HOLDALL_NOT_FOUND) return complain("%s: there is no attribute '%s'", d->path, name), NULL;
+    if (status < 0) return complain_error(d->path, &error, ""), NULL;
+    char *text = malloc(*n + 1);
+    if (!text) return complain("out of memory"), NULL;
+    if (*n > 0) memcpy(text, value, *n);
+    text[*n] = '\0';
+    return text;
+}
+
+void put_attr(const char *json, size_t n) {
+    if (json_is_valid(json, n)) {
+        put_bytes(json, n);
+    } else {
+        put_json(json, n);
+    }
+}

@@ -1,0 +1,38 @@
+/*
+ * Datasets as the command line names them: folders that are an array or a table.
+ *
+ * Whatever fails here has been said on stderr when the function returns.
+ */
+#ifndef DATASET_H
+#define DATASET_H
+
+#include "args.h"
+#include "holdall.h"
+
+#include <stddef.h>
+
+/* What is at a path. Where one cannot be opened, the other one is NULL too. */
+struct dataset {
+    const char *path;
+    holdall_format format;
+    holdall_table *table; /* NULL: it is an array */
+    holdall_array *array;
+};
+
+/* Opens what is there, to be read or (HOLDALL_APPEND) changed. */
+bool dataset_open(struct dataset *dataset, const char *path, holdall_mode mode, const holdall_options *options);
+/* The same to be read, as the flags of a reading command say. */
+bool dataset_read(struct dataset *dataset, const char *path, const struct args *args);
+void dataset_close(struct dataset *dataset);
+
+uint64_t dataset_rows(const struct dataset *dataset);
+
+/* The values beside it. */
+uint32_t dataset_attrs(const struct dataset *dataset);
+const char *dataset_attr_name(const struct dataset *dataset, uint32_t i);
+/* A value with a NUL behind it, to be freed; NULL: there is none, or no memory (which has been said). */
+char *dataset_attr(const struct dataset *dataset, const char *name, size_t *n);
+/* Prints a value as JSON; Python's NaN is none, and text then. */
+void put_attr(const char *json, size_t n);
+
+#endif

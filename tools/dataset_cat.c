@@ -1,0 +1,104 @@
+/*
+ * holdall cat of datasets: rows of a table, items of an array, or objects of Python's as it has pickled them.
+ */
+#include "arrays.h"
+#include "arrow.h"
+#include "dataset.h"
+#include "frame_print.h"
+#include "report.h"
+#include "tool.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Python's objects, as it has pickled them, one behind the other: whoever wants to may unpickle them from that. */
+static bool print_objects(const struct args *args, const char *path, const holdall_array *array) {
+    if (args->format != NOT_GIVEN && args->format != FORMAT_RAW) {
+        complain("%s: objects of Python's are printed as they are pickled: --format raw", path);
+        return false;
+    }
+    struct selection rows;
+    holdall_error error;
+    unsigned char *bytes = NULL;
+    bool good = select_rows(&rows, args, path, holdall_array_shape(array)[0]);
+    for (uint64_t i = 0; good && i < rows.count; i++) {
+        uint64_t row = rows.list ? rows.list[i] : rows.span.start + i * (uint64_t)rows.span.step;
+        size_t n;
+        good = holdall_array_read_object(array, row, NULL, 0, &n, &error) >= 0;
+        free(bytes);
+        bytes = good ? malloc(n + 1) : NULL;
+        if (good && !bytes) {
+            complain("out of memory");
+            break;
+        }
+        good = good && holdall_array_read_object(array, row, bytes, n, &n, &error) >= 0;
+        if (!good) complain_error(path, &error, "");
+        good = good && put_bytes(bytes, n);
+    }
+    free(bytes);
+    free(rows.list);
+    return good;
+}
+
+/* Rows as Arrow's stream has them: one behind the other. */
+static bool print_arrow(const struct frame *frame, const struct selection *rows, const holdall_table *table) {
+    struct ArrowArrayStream stream;
+    holdall_error error;
+    const char *path = frame->source.path;
+    uint32_t *columns = calloc(frame->count + 1, sizeof *columns);
+    bool good = columns != NULL;
+    if (!columns) complain("out of memory");
+    for (size_t i = 0; good && i < frame->count; i++) {
+        while (strcmp(holdall_table_column_name(table, columns[i]), frame->columns[i].name) != 0) columns[i]++;
+    }
+    if (good && (rows->list || rows->span.step != 1)) {
+        good = (complain("%s: --format arrow takes rows that stand side by side, --rows A:B", path), false);
+    } else if (good && holdall_table_to_arrow(table, rows->span.start, rows->span.count, 0, &stream, &error) < 0) {
+        good = (complain_error(path, &error, ""), false);
+    } else if (good) {
+        good = arrow_print(&stream, path, columns, (uint32_t)frame->count);
+        stream.release(&stream);
+    }
+    free(columns);
+    return good;
+}
+
+static bool print_table(const struct args *args, struct dataset *dataset, bool *damaged) {
+    struct frame frame = {.source = {.path = dataset->path}};
+    struct printer printer = {.format = FORMAT_CSV};
+    struct selection rows = {.list = NULL};
+    int64_t format = args->format == NOT_GIVEN ? FORMAT_CSV : args->format;
+    if (format == FORMAT_TEXT) {
+        return complain("%s: --format text prints one array of numbers, this is a table", dataset->path), false;
+    }
+    bool good = frame_of_table(&frame, dataset->table, args->columns) &&
+                select_rows(&rows, args, dataset->path, holdall_table_rows(dataset->table));
+    if (good && format == FORMAT_ARROW) {
+        good = print_arrow(&frame, &rows, dataset->table);
+    } else if (good) {
+        good = printer_begin(&printer, &frame, format, rows.count) && frame_each(&frame, &rows, printer_take, &printer);
+    }
+    *damaged = frame.source.damaged;
+    printer_free(&printer);
+    free(rows.list);
+    frame_free(&frame);
+    return good;
+}
+
+static bool print_array(const struct args *args, struct dataset *dataset, bool *damaged) {
+    struct source source = {.path = dataset->path};
+    if (args->columns) return complain("%s: --columns is for tables, and this is an array", dataset->path), false;
+    bool good = (has_objects(dataset->array) ? print_objects(args, dataset->path, dataset->array)
+                                             : array_print(args, &source, dataset->array));
+    *damaged = source.damaged;
+    return good;
+}
+
+int dataset_cat(const struct args *args) {
+    struct dataset dataset;
+    bool damaged = false;
+    bool good = dataset_read(&dataset, args->operands[0], args) &&
+                (dataset.table ? print_table : print_array)(args, &dataset, &damaged);
+    dataset_close(&dataset);
+    return put_end((good || put_failed()) && !damaged ? DONE : FAILED);
+}

@@ -1,0 +1,25 @@
+/*
+ * Rows of JSON lines: an object a line, whose members are the columns.
+ */
+#ifndef JSONL_H
+#define JSONL_H
+
+#include "feed.h"
+#include "text.h"
+
+struct jsonl {
+    struct feed feed;
+    uint64_t line; /* the number of the one that was read last */
+    const char *at; /* in it */
+    bool there;    /* is there one? */
+    struct text name;
+};
+
+bool jsonl_begin(struct jsonl *jsonl, struct input *in);
+/* Reads a line; `there` tells whether one was left. Empty ones are no rows. What fails has been said. */
+bool jsonl_next(struct jsonl *jsonl);
+/* The next member of the object: its name is in `name`, its value is the JSON of n bytes at *value. False: no more. */
+bool jsonl_member(struct jsonl *jsonl, const char **value, size_t *n);
+void jsonl_end(struct jsonl *jsonl);
+
+#endif

@@ -1,0 +1,105 @@
+/*
+ * Rows end to end, as a file of NumPy has them behind its header.
+ */
+#define _POSIX_C_SOURCE 200809L
+
+#include "load.h"
+#include "npy.h"
+#include "report.h"
+#include "signals.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Rows that a frame has room for. */
+#define MANY ((uint64_t)1 << 40)
+
+/* A structured type is columns, any other one is an array. */
+static bool add_columns(struct frame *frame, const struct npy *npy, const struct type *type) {
+    if (type->kind != '{' || npy->ndim > 1) {
+        frame->bare = true;
+        bool quoted = npy->descr[0] == '\'' || npy->descr[0] == '"';
+        char *dtype = quoted ? strndup(npy->descr + 1, strlen(npy->descr) - 2) : strdup(npy->descr);
+        bool good = dtype && frame_add(frame, "", dtype, type->size, npy->ndim - 1, npy->shape + 1);
+        free(dtype);
+        return good;
+    }
+    for (size_t i = 0; i < type->count; i++) {
+        const struct field *field = &type->fields[i];
+        if (!frame_add(frame, field->name, field->dtype, field->type.size, 0, NULL)) return false;
+    }
+    return true;
+}
+
+static bool read_columns(struct frame *frame, struct input *in, uint64_t *rows) {
+    struct npy npy;
+    struct type type = {.many = 1};
+    bool good = npy_read_header(in, &npy);
+    if (good && (!type_read(&type, npy.descr) || type_has_objects(&type))) {
+        good = (complain("%s: items of %s are not read", in->name, npy.descr), false);
+    } else if (good && npy.ndim == 0) {
+        good = (complain("%s: an array without dimensions has no rows", in->name), false);
+    } else if (good && npy.fortran_order && npy.ndim > 1) {
+        good = (complain("%s: its items are in Fortran order, which is not rows (pack makes a superchunk of it)", in->name), false);
+    }
+    good = good && add_columns(frame, &npy, &type);
+    *rows = npy.shape[0];
+    type_free(&type);
+    free(npy.descr);
+    return good;
+}
+
+bool load_npy_columns(struct frame *frame, const char *path, uint64_t *rows) {
+    struct input in;
+    if (!input_open(&in, path, "")) return false;
+    bool good = read_columns(frame, &in, rows);
+    input_close(&in);
+    return good;
+}
+
+/* From rows to columns. */
+static void scatter(struct frame *frame, const unsigned char *packed, uint64_t n) {
+    for (size_t i = 0; i < frame->count; i++) {
+        size_t size = frame->columns[i].type.size;
+        unsigned char *to = frame->columns[i].bytes;
+        const unsigned char *from = packed;
+        for (uint64_t row = 0; row < n; row++, to += size, from += frame->row) memcpy(to, from, size);
+        packed += size;
+    }
+    frame->n = n;
+}
+
+static bool load(struct frame *frame, struct input *in, uint64_t rows, rows_fn take, void *ctx) {
+    uint64_t row = frame->row, done = 0;
+    if (row == 0) return complain("%s: its rows have no bytes", in->name), false;
+    if (!frame_make_room(frame, MANY)) return false;
+    unsigned char *packed = malloc((size_t)(frame->room * row));
+    bool good = packed != NULL;
+    if (!packed) complain("out of memory");
+    for (size_t got = 1; good && got > 0;) {
+        good = input_read(in, packed, (size_t)(frame->room * row), &got) && !stopped;
+        if (good && got % row != 0) {
+            good = (complain("%s: its last %" PRIu64 " bytes are no whole row, of %" PRIu64 " bytes", in->name, got % row, row), false);
+        }
+        scatter(frame, packed, got / row);
+        done += frame->n;
+        input_progress(in, done);
+        good = good && (got == 0 || take(ctx, frame));
+    }
+    free(packed);
+    if (good && rows != UINT64_MAX && done != rows) {
+        good = (complain("%s: its header tells of %" PRIu64 " rows, %" PRIu64 " come behind it", in->name, rows, done), false);
+    }
+    return good;
+}
+
+bool load_packed(struct frame *frame, const char *path, bool npy, const char *out, rows_fn take, void *ctx) {
+    struct input in;
+    struct npy header = {.descr = NULL};
+    if (!input_open(&in, path, out)) return false;
+    bool good = (!npy || npy_read_header(&in, &header)) && load(frame, &in, npy ? header.shape[0] : UINT64_MAX, take, ctx);
+    free(header.descr);
+    input_close(&in);
+    return good;
+}

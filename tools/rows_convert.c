@@ -1,0 +1,159 @@
+/*
+ * holdall convert where rows go over: from tables and files into tables, arrays and files.
+ *
+ * Nothing counts before its end: whatever fails before, or a signal, leaves OUT as it was.
+ */
+#include "arrays.h"
+#include "attrs.h"
+#include "convert.h"
+#include "files.h"
+#include "frame_print.h"
+#include "load.h"
+#include "options.h"
+#include "report.h"
+#include "schunks.h"
+#include "signals.h"
+#include "target.h"
+#include "tool.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where rows come from. */
+struct rows {
+    const struct args *args;
+    struct dataset *dataset;    /* of what attributes are looked for; NULL: it has none */
+    const holdall_array *array; /* NULL: a table, or a file */
+    int64_t from;
+    struct frame frame;
+    uint64_t count;
+    struct printer printer;
+    struct target target;
+    uint64_t done;
+    rows_fn take;
+    void *ctx;
+};
+
+/* ---- where from ---- */
+
+static bool find_columns(struct rows *rows) {
+    const struct args *args = rows->args;
+    const char *in = args->operands[0];
+    rows->frame.source.path = in;
+    if (rows->from == FROM_NPY) return load_npy_columns(&rows->frame, in, &rows->count);
+    if (rows->from != NOT_GIVEN) return load_columns(&rows->frame, in, rows->from == FROM_JSONL, args->dtypes, &rows->count);
+    if (rows->array && holdall_array_ndim(rows->array) == 0) {
+        return complain("%s: an array without dimensions has no rows", in), false;
+    }
+    rows->count = rows->array ? holdall_array_shape(rows->array)[0] : holdall_table_rows(rows->dataset->table);
+    return rows->array ? frame_of_array(&rows->frame, rows->array) : frame_of_table(&rows->frame, rows->dataset->table, NULL);
+}
+
+/* A rows_fn that tells how far it is, and stops at a signal. */
+static bool pass_on(void *ctx, const struct frame *frame) {
+    struct rows *rows = ctx;
+    if (stopped || !rows->take(rows->ctx, frame)) return false;
+    rows->done += frame->n;
+    if (rows->from == NOT_GIVEN) progress_tell(NULL, rows->done, rows->count);
+    return true;
+}
+
+static bool each(struct rows *rows, rows_fn take, void *ctx) {
+    const char *in = rows->args->operands[0], *out = rows->args->operands[1];
+    rows->take = take;
+    rows->ctx = ctx;
+    if (rows->from == FROM_NPY) return load_packed(&rows->frame, in, true, out, pass_on, rows);
+    if (rows->from != NOT_GIVEN) return load_rows(&rows->frame, in, rows->from == FROM_JSONL, out, pass_on, rows);
+    const struct selection all = {.span = {0, rows->count, 1}, .count = rows->count};
+    return frame_each(&rows->frame, &all, pass_on, rows);
+}
+
+/* ---- where to ---- */
+
+/* What stands beside the rows. The metadata of a file tell of the rows that are committed, so they come after these. */
+static bool add_attrs(struct rows *rows, bool file) {
+    struct target *target = &rows->target;
+    if (!rows->dataset) return !rows->array || file || attrs_from_metadata(rows->array, target->array, target->path);
+    if (!file) return attrs_copy(rows->dataset, target->table, target->array, target->path);
+    return attrs_to_metadata(rows->dataset, target->array, target->path) && target_commit(target);
+}
+
+/* Those of columns, which are opened one by one for that. */
+static bool add_column_attrs(struct rows *rows) {
+    struct target *target = &rows->target;
+    struct dataset *from = rows->dataset;
+    uint64_t lost = from && from->table ? attrs_count(from) - dataset_attrs(from) : 0;
+    if (lost == 0) return true;
+    if (!target->table) {
+        if (!rows->args->quiet) note("%s: it has no place for %" PRIu64 " attribute%s of columns", target->path, lost, plural(lost));
+        return true;
+    }
+    holdall_table_close(target->table); /* one writer at a time */
+    target->table = NULL;
+    holdall_options *options = new_options();
+    bool good = options && set_commit_options(options, rows->args) && attrs_copy_columns(from, target->path, options);
+    holdall_options_free(options);
+    return good;
+}
+
+static bool to_container(struct rows *rows, holdall_format format) {
+    struct target *target = &rows->target;
+    bool file = format == HOLDALL_FORMAT_BLOSCPACK;
+    return target_create(target, &rows->frame, rows->args->operands[1], format, rows->count, rows->args) &&
+           each(rows, target_take, target) && (file || add_attrs(rows, false)) && !stopped && target_commit(target) &&
+           (!file || add_attrs(rows, true)) && add_column_attrs(rows);
+}
+
+static bool print(struct rows *rows, int64_t as) {
+    static const int64_t formats[] = {[AS_NPY] = FORMAT_NPY, [AS_CSV] = FORMAT_CSV, [AS_JSONL] = FORMAT_JSONL};
+    return printer_begin(&rows->printer, &rows->frame, formats[as], rows->count) && each(rows, printer_take, &rows->printer);
+}
+
+static bool print_into(struct rows *rows, int64_t as) {
+    const char *path = rows->args->operands[1];
+    struct output out;
+    if (!output_open(&out, path, rows->args->replace)) return false;
+    bool good = put_into(out.fd) && print(rows, as);
+    bool written = put_back();
+    if (!written) complain_errno(path);
+    return output_close(&out, good && written && !stopped, rows->args->replace) && good && written;
+}
+
+static bool to_file(struct rows *rows, int64_t as) {
+    const char *path = rows->args->operands[1];
+    bool good = strcmp(path, "-") == 0 ? print(rows, as) || put_failed() : print_into(rows, as);
+    uint64_t lost = rows->dataset ? attrs_count(rows->dataset) : 0;
+    if (good && lost > 0 && !rows->args->quiet) {
+        note("%s: a file of this format has no place for %" PRIu64 " attribute%s", path, lost, plural(lost));
+    }
+    return good;
+}
+
+static int run(struct rows *rows, int64_t as) {
+    const struct args *args = rows->args;
+    catch_signals();
+    progress_begin("convert", "rows", args->quiet);
+    bool good = find_columns(rows) && (format_of(as) ? to_container(rows, format_of(as)) : to_file(rows, as));
+    progress_clear();
+    if (good && !args->quiet) note("%s: %" PRIu64 " row%s converted", args->operands[1], rows->count, plural(rows->count));
+    bool damaged = rows->frame.source.damaged;
+    printer_free(&rows->printer);
+    target_close(&rows->target);
+    frame_free(&rows->frame);
+    if (!good && stopped) die_of_signal();
+    return put_end(good && !damaged ? DONE : FAILED);
+}
+
+/* ---- the ways ---- */
+
+int rows_convert(const struct args *args, struct dataset *dataset, int64_t from, int64_t as) {
+    struct rows rows = {.args = args, .from = from, .array = dataset->array};
+    if (from == NOT_GIVEN) rows.dataset = dataset;
+    return run(&rows, as);
+}
+
+int rows_convert_array(const struct args *args, const holdall_array *array, int64_t as) {
+    struct rows rows = {.args = args, .from = NOT_GIVEN, .array = array};
+    return run(&rows, as);
+}

@@ -1,0 +1,59 @@
+/*
+ * holdall append to a table: rows of CSV, of JSON lines, of a file of NumPy, or end to end as they are.
+ */
+#include "dataset.h"
+#include "load.h"
+#include "options.h"
+#include "packing.h"
+#include "report.h"
+#include "signals.h"
+#include "target.h"
+#include "tool.h"
+#include "words.h"
+
+#include <inttypes.h>
+
+/* What the file says of columns is looked at where it is NumPy's; text, and bytes, have those of the table. */
+static bool load_all(struct frame *frame, struct target *target, holdall_table *table, const struct args *args) {
+    const char *out = args->operands[0], *in = args->operands[1];
+    int64_t from = args->raw ? FROM_RAW : file_format(in, args->from);
+    uint64_t rows;
+    bool npy = from == FROM_NPY, text = from == FROM_CSV || from == FROM_JSONL;
+    frame->source.path = out;
+    if (!(npy ? load_npy_columns(frame, in, &rows) : frame_of_table(frame, table, NULL))) return false;
+    if (!target_append(target, frame, table, npy ? in : out)) return false;
+    target->path = out;
+    return text ? load_rows(frame, in, from == FROM_JSONL, out, target_take, target)
+                : load_packed(frame, in, npy, out, target_take, target);
+}
+
+static holdall_table *open_table(const struct args *args) {
+    holdall_table *table = NULL;
+    holdall_error error;
+    holdall_options *options = new_options();
+    if (options && set_chunk_options(options, args) && set_given(options, HOLDALL_OPT_MEMORY_LIMIT, args->memory_limit) &&
+        holdall_table_open(args->operands[0], HOLDALL_APPEND, options, &table, &error) < 0) {
+        complain_error(args->operands[0], &error, "");
+    }
+    holdall_options_free(options);
+    return table;
+}
+
+int table_append(const struct args *args) {
+    struct frame frame = {.source = {.path = args->operands[0]}};
+    struct target target = {.path = args->operands[0]};
+    catch_signals();
+    holdall_table *table = open_table(args);
+    if (!table) return FAILED;
+    progress_begin("append", "rows", args->quiet);
+    target.table = table;
+    bool good = load_all(&frame, &target, table, args) && !stopped && target_commit(&target);
+    progress_clear();
+    if (good && !args->quiet) {
+        note("%s: %" PRIu64 " row%s appended; now %" PRIu64, args->operands[0], target.rows, plural(target.rows), holdall_table_rows(table));
+    }
+    frame_free(&frame);
+    target_close(&target);
+    if (!good && stopped) die_of_signal();
+    return good ? DONE : FAILED;
+}

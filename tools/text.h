@@ -1,0 +1,30 @@
+/*
+ * Text that grows: lines are put together here before they are printed.
+ */
+#ifndef TEXT_H
+#define TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct text {
+    char *bytes;
+    size_t n, room;
+    bool failed; /* there was no memory: what was put since is not there */
+};
+
+/* Makes room for so many bytes more; where they go, or NULL. */
+char *text_room(struct text *text, size_t more);
+void text_put(struct text *text, const void *bytes, size_t n);
+void text_words(struct text *text, const char *words);
+void text_char(struct text *text, char c);
+/* As a JSON string with its quotes; what is not UTF-8 becomes \xNN, as text. */
+void text_json(struct text *text, const char *bytes, size_t n);
+/* Numbers as a tuple of Python's: "(3,)", "(3, 2)". */
+void text_tuple(struct text *text, const uint64_t *numbers, uint32_t count);
+/* The text with a NUL behind it, to be freed; NULL: no memory, which has been said. */
+char *text_take(struct text *text);
+void text_free(struct text *text);
+
+#endif
