@@ -63,7 +63,8 @@ fn array(place: &Place, wish: &Wish) -> Result<Plan> {
 fn folders(place: &Place) -> Result<Vec<String>> {
     let mut all = Vec::new();
     for name in place.list("").iter().filter_map(|n| n.to_str()) {
-        if place.has(&format!("{name}/{STORAGE}"))? {
+        // below a file there is nothing, and some storage says so in other words
+        if place.has(&format!("{name}/{STORAGE}")).unwrap_or(false) {
             all.push(name.to_owned());
         }
     }
