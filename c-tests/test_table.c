@@ -117,7 +117,7 @@ static void a_folder_is_an_array(void)
     GIVES(HOLDALL_E_UNSUPPORTED, holdall_table_open(made, HOLDALL_APPEND, NULL, &t, &err));
     CHECK(says("\"o\""));
     GIVES(HOLDALL_E_FORMAT, holdall_array_open(in_tmp("d"), HOLDALL_READ, NULL, &a, &err));
-    GIVES(HOLDALL_E_UNSUPPORTED, holdall_repair(dataset("bcolz/bcolz121_chunks/leftover"), NULL, NULL, NULL, &err));
+    GIVES(HOLDALL_E_UNSUPPORTED, holdall_repair(dataset("bcolz/bcolz121_object/obj"), NULL, NULL, NULL, &err));
 }
 
 static void attributes_default_values_and_objects(void)
