@@ -12,6 +12,7 @@ JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
 BUILD := target/cmake
 STAGE := $(CURDIR)/target/prefix
 VENV := target/venv
+BLZ_VENV := target/venv-blz
 
 # Files that the real tools made, for the tests.
 HOLDALL_FIXTURES ?= $(abspath $(firstword $(wildcard ../shared/fixtures) tests/fixtures))
@@ -99,11 +100,14 @@ check-peers: stage venv
 	done
 
 venv:
-	@PYTHON=$(PYTHON) sh cmake/venv.sh $(VENV) bagz==0.3.8 bcolz-zipline==1.13.0 blosc==1.11.4 blosc2==4.14.1 bloscpack==0.16.0 numpy
+	@PYTHON=$(PYTHON) sh cmake/venv.sh $(VENV) bagz==0.3.8 bcolz-zipline==1.13.0 blosc==1.11.4 blosc2==4.14.1 bloscpack==0.16.0 \
+	    duckdb==2.0.0 numpy==2.4.6 pandas==3.1.1 polars==2.1.0 pyarrow==26.0.1
+	@PYTHON=$(PYTHON) sh cmake/blz.sh $(BLZ_VENV)
 
 bench: need-bench build stage venv
 	@$(VENV)/bin/python tests/bench/bench.py
 	@$(VENV)/bin/python tests/bench/bench_blpk.py
+	@$(VENV)/bin/python tests/bench/bench_bcolz.py
 
 clean:
 	rm -rf target

@@ -516,7 +516,7 @@ static void producers_that_are_wrong(void)
     BROKEN("i", "pointers to them are not there", p.batch.children = NULL);
     BROKEN("i", "pointers to them are not there", p.children[0] = NULL);
     BROKEN("i", "no child 0", p.data.release = NULL);
-    BROKEN("i", "children", p.data.dictionary = &p.dictionary);
+    BROKEN("i", "its dictionary is not what", p.data.dictionary = &p.dictionary);
     BROKEN("i", "pointers to them are not there", p.schema.children = NULL);
     BROKEN("i", "-1 of them", p.schema.n_children = -1);
     BROKEN("i", "no format", p.column.format = NULL);
@@ -555,12 +555,12 @@ static void producers_that_are_wrong(void)
     EQUAL(p.streams, 1);
     holdall_table_close(t);
 
-    t = table_of("wrong", "|S2");
+    t = table_of("wrong", "|S3");
     BROKEN("u", "buffer 2 is not there", p.buffers[2] = NULL);
     BROKEN("u", "buffer 1 is not there", p.buffers[1] = NULL);
     BROKEN("u", "its bytes end at -3", p.buffers[1] = minus);
     BROKEN("i", "number 3 of a dictionary of 3", (p.column.dictionary = &p.values, p.data.dictionary = &p.dictionary));
-    BROKEN("i", "dictionary is not there", (p.column.dictionary = &p.values, p.data.dictionary = NULL));
+    BROKEN("i", "its dictionary is not what", (p.column.dictionary = &p.values, p.data.dictionary = NULL));
     const int32_t *const ends[] = {backwards, negative, far};
     for (int i = 0; i < 3; i++) {
         produce(&p, &s, "u");

@@ -4,6 +4,7 @@
 #include "folder.h"
 
 #include <pthread.h>
+#include <sys/wait.h>
 
 #define SHAPE(...) ((const uint64_t[]){__VA_ARGS__})
 

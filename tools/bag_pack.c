@@ -191,6 +191,10 @@ static int check_usage(const struct args *args) {
     if (args->separate && args->limits == LIMITS_TAIL) {
         return usage_error(command, "--separate and --limits tail exclude each other");
     }
+    const char *out = args->operands[args->operand_count - 1];
+    if (args->to == NOT_GIVEN && (ends_in(out, ".bcolz") || ends_in(out, ".blz"))) {
+        return usage_error(command, "'%s' is the name of a dataset: convert makes one (--to bagz insists)", out);
+    }
     if (!args->whole && args->to == NOT_GIVEN && ends_in(args->operands[0], ".npy")) {
         return usage_error(command, "lines of a .npy are no records: --to blpk, or OUT.blp, makes it an array (--to bagz insists)");
     }

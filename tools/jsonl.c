@@ -48,6 +48,7 @@ bool jsonl_member(struct jsonl *jsonl, const char **value, size_t *n) {
     if (*at == ',') at = json_skip_space(at + 1);
     if (*at == '}') return false;
     jsonl->name.n = 0;
+    text_room(&jsonl->name, 1); /* a name may be empty, but is somewhere */
     at = json_skip_space(json_read_string(at, &jsonl->name));
     *value = json_skip_space(at + 1);
     at = json_skip_value(*value);

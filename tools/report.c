@@ -135,7 +135,7 @@ static bool output(bool good) {
 }
 
 bool put_bytes(const void *bytes, size_t n) {
-    return output(output_errno == 0 && fwrite(bytes, 1, n, out()) == n);
+    return output(output_errno == 0 && (n == 0 || fwrite(bytes, 1, n, out()) == n));
 }
 
 bool put_text(const char *format, ...) {

@@ -61,12 +61,13 @@ static bool pass_on(void *ctx, const struct frame *frame) {
 
 static bool each(struct rows *rows, rows_fn take, void *ctx) {
     const char *in = rows->args->operands[0], *out = rows->args->operands[1];
+    const struct selection all = {.span = {0, rows->count, 1}, .count = rows->count};
     rows->take = take;
     rows->ctx = ctx;
+    if (rows->from == NOT_GIVEN) return frame_each(&rows->frame, &all, pass_on, rows);
     if (rows->from == FROM_NPY) return load_packed(&rows->frame, in, true, out, pass_on, rows);
-    if (rows->from != NOT_GIVEN) return load_rows(&rows->frame, in, rows->from == FROM_JSONL, out, pass_on, rows);
-    const struct selection all = {.span = {0, rows->count, 1}, .count = rows->count};
-    return frame_each(&rows->frame, &all, pass_on, rows);
+    if (!load_rows(&rows->frame, in, rows->from == FROM_JSONL, out, pass_on, rows)) return false;
+    return rows->done == rows->count || (complain("%s: it was changed while it was read", in), false);
 }
 
 /* ---- where to ---- */

@@ -9,6 +9,7 @@ use super::stream::lists;
 use crate::array::dtype::Type;
 use crate::array::rows::Array;
 use crate::error::{Result, fail};
+use crate::memory;
 use crate::table::Table;
 
 /// Bytes that are given to a table at once, about.
@@ -56,7 +57,7 @@ impl Rows {
     pub fn next_piece(&mut self) -> Result<Option<(u64, Vec<Vec<u8>>)>> {
         let mut out = vec![Vec::new(); self.columns.len()];
         let row = self.columns.iter().fold(0usize, |n, (_, plan)| n.saturating_add(plan.size()));
-        let most = (PIECE / row.max(1)).clamp(1, 1 << 20);
+        let most = (PIECE / row.max(1)).max(1);
         let mut rows = 0;
         while rows < most {
             let Some((array, from)) = self.batch.take() else {
@@ -67,7 +68,11 @@ impl Rows {
                 continue;
             };
             let (offset, len, _) = array.view().check(&self.schema)?;
-            let n = (len - from).min(most - rows).min(ROWS);
+            let now = (len - from).min(most - rows);
+            for ((_, plan), out) in self.columns.iter().zip(&mut out) {
+                memory::reserve(out, now.saturating_mul(plan.size()))?;
+            }
+            let n = now.min(ROWS);
             if let Some(null) = first_null(array.view(), &self.schema, from..from + n)? {
                 let row = self.done + (null - from) as u64;
                 return Err(fail!(Type, "row {row} is null as a whole").at(row));

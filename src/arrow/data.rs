@@ -74,20 +74,23 @@ impl Data {
         Data { len, nulls: 0, buffers: vec![None, Some(offsets), Some(bytes)], children: Vec::new() }
     }
 
-    /// The same, where `is_null` says so without a value.
-    pub fn with_nulls(mut self, is_null: impl Iterator<Item = bool>) -> Result<Data> {
-        let mut valid = Buffer::zeroed(self.len.div_ceil(8))?;
-        let mut nulls = 0;
-        for (i, null) in is_null.enumerate().take(self.len) {
-            nulls += usize::from(null);
-            valid.get_mut().get_mut(i / 8).into_iter().for_each(|b| *b |= u8::from(!null) << (i % 8));
-        }
-        if nulls > 0 {
-            self.nulls = nulls;
-            self.buffers.first_mut().into_iter().for_each(|b| *b = Some(std::mem::take(&mut valid)));
+    /// The same, where these say so without a value.
+    pub fn with_nulls(mut self, none: &[bool]) -> Result<Data> {
+        self.nulls = none.iter().filter(|none| **none).count();
+        if let Some(first) = self.buffers.first_mut().filter(|_| self.nulls > 0) {
+            *first = Some(bits(none.iter().map(|none| !none))?);
         }
         Ok(self)
     }
+}
+
+/// Truth values, a bit each.
+pub fn bits(mut values: impl ExactSizeIterator<Item = bool>) -> Result<Buffer> {
+    let mut bits = Buffer::zeroed(values.len().div_ceil(8))?;
+    for byte in bits.get_mut() {
+        *byte = values.by_ref().take(8).enumerate().fold(0, |byte, (i, v)| byte | u8::from(v) << i);
+    }
+    Ok(bits)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! their lists, bytes of one length. All else is made anew: bits of truth values, text with offsets, parts of structures.
 #![forbid(unsafe_code)]
 
-use super::data::{Buffer, Data};
+use super::data::{Buffer, Data, bits};
 use super::format::{Ends, Field, Format};
 use super::times::{NAT, Turn, count_in, count_of, format_of};
 use crate::array::dtype::{self, Kind, Type};
@@ -89,7 +89,7 @@ pub fn listed(item: &Type, lists: &[usize], n: usize, bytes: Buffer, at: At) -> 
 fn convert(item: &Type, n: usize, mut bytes: Buffer, at: At) -> Result<Data> {
     turn_round(item, bytes.get_mut());
     match &item.kind {
-        Kind::Bool => Ok(Data::plain(n, bits(bytes.get())?)),
+        Kind::Bool => Ok(Data::plain(n, bits(bytes.get().iter().map(|b| *b != 0))?)),
         Kind::Complex if item.size <= 16 => Ok(Data::of(n, vec![Data::plain(n.saturating_mul(2), bytes)])),
         Kind::Float if at.rules.nulls && item.size <= 8 => floats(item.size, n, bytes),
         Kind::Int | Kind::Uint | Kind::Float | Kind::Complex | Kind::Void => Ok(Data::plain(n, bytes)),
@@ -134,15 +134,7 @@ fn floats(size: usize, n: usize, bytes: Buffer) -> Result<Data> {
         4 => all.as_chunks::<4>().0.iter().map(|b| f32::from_ne_bytes(*b).is_nan()).collect(),
         _ => all.as_chunks::<8>().0.iter().map(|b| f64::from_ne_bytes(*b).is_nan()).collect(),
     };
-    Data::plain(n, bytes).with_nulls(none.into_iter())
-}
-
-fn bits(values: &[u8]) -> Result<Buffer> {
-    let mut bits = Buffer::zeroed(values.len().div_ceil(8))?;
-    for (byte, values) in bits.get_mut().iter_mut().zip(values.chunks(8)) {
-        *byte = values.iter().rev().fold(0, |byte, v| byte << 1 | u8::from(*v != 0));
-    }
-    Ok(bits)
+    Data::plain(n, bytes).with_nulls(&none)
 }
 
 /// A part of each of `n` items.
@@ -262,7 +254,7 @@ fn times(unit: &str, moment: bool, n: usize, mut bytes: Buffer, at: At) -> Resul
     }
     let data = Data::plain(n, bytes);
     match nulls {
-        Some(nulls) => data.with_nulls(nulls.into_iter()),
+        Some(nulls) => data.with_nulls(&nulls),
         None => Ok(data),
     }
 }

@@ -350,7 +350,10 @@ impl<'a> View<'a> {
         if have > 0 && (a.buffers.is_null() || !a.buffers.is_aligned()) {
             return Err(fail!(Argument, "an array of the stream: {have} buffers, and the pointers to them are not there"));
         }
-        if a.n_children != field.children.len() as i64 || a.dictionary.is_null() != field.dictionary.is_none() {
+        if a.dictionary.is_null() != field.dictionary.is_none() {
+            return Err(fail!(Argument, "an array of the stream: its type is {}, its dictionary is not what that says", field.words()));
+        }
+        if a.n_children != field.children.len() as i64 {
             return Err(fail!(
                 Argument,
                 "an array of the stream: {} children, its type {} has {}",
@@ -403,6 +406,6 @@ impl<'a> View<'a> {
     pub fn dictionary(&self) -> Result<View<'a>> {
         // SAFETY: by contract NULL or an array that lives as long as this one.
         let values = unsafe { self.0.dictionary.as_ref() };
-        values.map(View).ok_or_else(|| fail!(Argument, "an array of the stream: its dictionary is not there"))
+        values.filter(|a| !a.is_none()).map(View).ok_or_else(|| fail!(Argument, "an array of the stream: its dictionary is not there"))
     }
 }

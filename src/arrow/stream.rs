@@ -229,5 +229,5 @@ fn record_data(mut records: Records) -> Result<Data> {
     for (i, _) in &records.damaged {
         damaged.get_mut(*i as usize).into_iter().for_each(|d| *d = true);
     }
-    data.with_nulls(damaged.into_iter())
+    data.with_nulls(&damaged)
 }

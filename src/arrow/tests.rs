@@ -193,7 +193,7 @@ fn numbers_fit_or_are_refused() {
 
 #[test]
 fn nulls_are_nan_or_nat_or_refused() {
-    let with_null = || ints(&[1, 2, 3]).with_nulls([false, true, false].into_iter()).unwrap();
+    let with_null = || ints(&[1, 2, 3]).with_nulls(&[false, true, false]).unwrap();
     let got = take(one(int(), with_null()), "<f8", &[]).unwrap();
     let got: Vec<f64> = got.as_chunks::<8>().0.iter().map(|b| f64::from_le_bytes(*b)).collect();
     assert!(got[0] == 1.0 && got[1].is_nan() && got[2] == 3.0);
@@ -201,13 +201,13 @@ fn nulls_are_nan_or_nat_or_refused() {
     assert_eq!(got, [1000i64, i64::MIN, 3000].map(i64::to_be_bytes).concat());
     let e = take(one(int(), with_null()), "<i8", &[]).unwrap_err();
     assert!(e.message.contains("row 1: a null, and nothing in '<i8' stands for one"), "{e}");
-    let e = take(one(TEXT, words(&["a", "b"]).with_nulls([true, false].into_iter()).unwrap()), "S1", &[]).unwrap_err();
+    let e = take(one(TEXT, words(&["a", "b"]).with_nulls(&[true, false]).unwrap()), "S1", &[]).unwrap_err();
     assert_eq!(e.position, 0);
     let nothing = || one(Format::Null, Data { len: 2, nulls: 2, ..Data::default() });
     assert_eq!(take(nothing(), "<m8[s]", &[]).unwrap(), [i64::MIN; 2].map(i64::to_le_bytes).concat());
     assert!(take(nothing(), "<i8", &[]).is_err());
     // a list that is null has items that are
-    let list = Data::of(2, vec![ints(&[1, 2, 3, 4])]).with_nulls([true, false].into_iter()).unwrap();
+    let list = Data::of(2, vec![ints(&[1, 2, 3, 4])]).with_nulls(&[true, false]).unwrap();
     let lists = || Field::of("x", Format::List(2), vec![Field::new("item", int())]);
     let got = take(stream(vec![lists()], vec![vec![list]]), "<m8", &[2]).unwrap();
     assert_eq!(got, [i64::MIN, i64::MIN, 3, 4].map(i64::to_le_bytes).concat());

@@ -105,7 +105,8 @@ unsafe extern "C" fn release(stream: *mut ArrowArrayStream) {
 /// `batch_rows` how many a batch has (fewer where text would pass 2 GiB); 0: as many as suit, about 16 MB, in whole chunks of
 /// the first column. No more than one batch is in memory. The stream is a handle of its own: it may be read on any thread, one
 /// at a time, lives on when the table is closed, and its memory belongs to who takes the batches. It sees the rows that
-/// the table has now. As long as a stream is not released its table cannot be changed: HOLDALL_E_STATE.
+/// the table has now. As long as a stream is not released its table cannot be changed, HOLDALL_E_STATE, and one that was
+/// opened for writing stays locked. With HOLDALL_OPT_SKIP_DAMAGED what is damaged comes as other calls read it, without a word.
 ///
 /// Types: bool, int, uint, and float of 2, 4 and 8 bytes are Arrow's, complex numbers lists of two floats. S becomes utf8
 /// without the zeros at its end; a value that is no UTF-8 is an error (EINVAL) that names column and row; with

@@ -80,6 +80,12 @@ pub fn snapshot<T>(place: &Place, read: impl Fn(&Place) -> Result<T>) -> Result<
     Snapshot::read(&container(place.folder()), |s| read(&place.within(s.folder()?)))
 }
 
+/// The same of what is in several files. `read` asks by its second argument whether what it has read until then is of one
+/// commit if nothing has changed at its end.
+pub fn snapshot_of_many<T>(place: &Place, read: impl Fn(&Place, &dyn Fn() -> Result<bool>) -> Result<T>) -> Result<T> {
+    Snapshot::read(&container(place.folder()), |s| read(&place.within(s.folder()?), &|| s.same_journal()))
+}
+
 impl Site {
     /// Takes the lock. Nothing that was cut off waits in this folder any more.
     pub fn new(folder: &Arc<dyn Folder>, options: &Options) -> Result<Arc<Site>> {

@@ -159,7 +159,7 @@ impl Edit {
     }
 
     /// Writes a unit to a new file that is none yet.
-    fn put(&self, unit: u64, content: &[u8], threads: usize) -> Result<Stored> {
+    pub(super) fn put(&self, unit: u64, content: &[u8], threads: usize) -> Result<Stored> {
         let second = self.second(unit) == Some(false);
         let name = self.names.waiting(unit, second);
         let bytes = self.make.encode(content, threads)?;

@@ -5,6 +5,7 @@ use super::create::{self, Kindred};
 use super::open;
 use crate::array::rows::Array;
 use crate::error::Status;
+use crate::identify::Format;
 use crate::io::sim::{Rng, SimDisk};
 use crate::io::{Access, Folder};
 use crate::options::{Opt, Options};
@@ -29,14 +30,8 @@ fn options() -> Options {
     Options::new().with(Opt::Threads, 1).unwrap()
 }
 
-fn new(folder: &Arc<dyn Folder>, options: &Options, content: &[u8]) -> Array {
-    let mut a = create::create_in(
-        folder,
-        Mode::New,
-        &Kindred { dtype: "<f8", shape: &[0], chunks: Some(&[CHUNK]), format: crate::identify::Format::Bcolz },
-        options,
-    )
-    .unwrap();
+fn new(folder: &Arc<dyn Folder>, format: Format, options: &Options, content: &[u8]) -> Array {
+    let mut a = create::create_in(folder, Mode::New, &Kindred { dtype: "<f8", shape: &[0], chunks: Some(&[CHUNK]), format }, options).unwrap();
     a.append(0, content.len() as u64 / 8, content).unwrap();
     a.commit().unwrap();
     a
@@ -64,11 +59,11 @@ fn look(a: &Array, content: &[u8], rng: &mut Rng) {
 
 #[test]
 fn changes_are_seen_at_once() {
-    for codec in [2, 1, 6] {
+    for (format, codec) in [(Format::Bcolz, 2), (Format::Bcolz, 1), (Format::Bcolz, 6), (Format::BlzPaper, 2)] {
         let disk = SimDisk::default();
         let folder = disk.folder();
         let mut content = numbers(1, ROWS);
-        let mut a = new(&folder, &options().with(Opt::Codec, codec).unwrap(), &content);
+        let mut a = new(&folder, format, &options().with(Opt::Codec, codec).unwrap(), &content);
         let mut rng = Rng(77);
         for round in 0..60 {
             look(&a, &content, &mut rng);
@@ -111,7 +106,7 @@ fn a_reader_goes_on_while_rows_are_appended() {
     let disk = SimDisk::default();
     let folder = disk.folder();
     let content = numbers(1, ROWS);
-    let mut writer = new(&folder, &options(), &content);
+    let mut writer = new(&folder, Format::Bcolz, &options(), &content);
     let reader = open::open_in(&folder, Mode::Read, &options()).unwrap();
     let mut rng = Rng(3);
     for i in 0..20 {
@@ -141,10 +136,11 @@ fn a_file_that_somebody_writes_over_is_read_anew() {
     let local = std::env::temp_dir().join(format!("holdall-kept-{}", std::process::id()));
     std::fs::create_dir_all(&local).unwrap();
     let (disk, local_folder) = (SimDisk::default(), crate::io::file::folder(local.as_os_str()).unwrap());
-    for folder in [disk.folder(), local_folder] {
+    for (folder, is_local) in [(disk.folder(), false), (local_folder, true)] {
         for sum in [0, 2] {
-            drop(new(&folder, &options().with(Opt::Checksum, sum).unwrap(), &content));
-            let a = open::open_in(&folder, Mode::Read, &options()).unwrap();
+            drop(new(&folder, Format::Bcolz, &options().with(Opt::Checksum, sum).unwrap(), &content));
+            let a = if is_local { open::open(local.as_os_str(), Mode::Read, &options()) } else { open::open_in(&folder, Mode::Read, &options()) };
+            let a = a.unwrap();
             let rows = |chunk: u64, n: u64| content[(chunk * CHUNK + 50) as usize * 8..][..n as usize * 8].to_vec();
             let now = |n: u64| some(&a, 2 * CHUNK + 50, n);
             for n in [10, 10, 10, 3000, 10] {
@@ -181,7 +177,7 @@ fn many_threads_read_what_is_there() {
     let content = numbers(5, ROWS);
     for sum in [0, 2] {
         let disk = SimDisk::default();
-        drop(new(&disk.folder(), &options().with(Opt::Checksum, sum).unwrap(), &content));
+        drop(new(&disk.folder(), Format::Bcolz, &options().with(Opt::Checksum, sum).unwrap(), &content));
         let a = open::open_in(&disk.folder(), Mode::Read, &options()).unwrap();
         std::thread::scope(|s| {
             for i in 0..8 {

@@ -57,6 +57,14 @@ impl Meta {
         Ok(meta)
     }
 
+    /// Are there as many rows now as when this was read?
+    pub fn is_current(&self, place: &Place, limit: u64) -> Result<bool> {
+        let Some(text) = place.read(SIZES, limit)? else { return Ok(false) };
+        let mut now = self.clone();
+        now.take_sizes(&parse(&text)?, true)?;
+        Ok(now.array.shape == self.array.shape && now.cbytes == self.cbytes)
+    }
+
     /// That of a new dataset.
     pub fn new(storage: Value, shape: Vec<u64>) -> Result<Meta> {
         let mut meta = Meta::of_storage(storage)?;

@@ -694,7 +694,8 @@ impl Snapshot<'_> {
         Ok(Arc::new(Before { file, journal: hot.file.clone(), size, saved: all }))
     }
 
-    fn same_journal(&self) -> Result<bool> {
+    /// Is there still the same journal, or still none?
+    pub fn same_journal(&self) -> Result<bool> {
         Ok(load(self.container)?.map(|h| h.nonce) == self.hot.as_ref().map(|h| h.nonce))
     }
 

@@ -19,8 +19,8 @@ use crate::array::rows::Array;
 use crate::dataset::array::{ArrayFile, Verified};
 use crate::dataset::attrs::Attrs;
 use crate::dataset::chunks::How;
-use crate::dataset::commit::snapshot;
-use crate::dataset::meta::{self, Meta, SIZES, STORAGE};
+use crate::dataset::commit::{snapshot, snapshot_of_many};
+use crate::dataset::meta::{self, Meta, STORAGE};
 use crate::dataset::open::{self, ROOTDIRS, all_sound, how};
 use crate::dataset::place::Place;
 use crate::dataset::seal;
@@ -89,7 +89,8 @@ impl Table {
             _ => return Err(fail!(Argument, "HOLDALL_NEW and HOLDALL_REPLACE create: they need a format and columns")),
         }
         let how = how(place, options)?;
-        let (found, attrs) = snapshot(&place.trusted(!how.verify), |place| Ok((find(place, &how)?, attrs_of(place, how.memory_limit)?)))?;
+        let (found, attrs) =
+            snapshot_of_many(&place.trusted(!how.verify), |place, same| Ok((find(place, &how, same)?, attrs_of(place, how.memory_limit)?)))?;
         let found = found.ok_or_else(|| fail!(Type, "{}: this is an array, not a table", place.show("")))?;
         let mut columns = Vec::new();
         for column in found {
@@ -140,17 +141,25 @@ fn attrs_of(place: &Place, limit: u64) -> Result<Attrs> {
 }
 
 /// The columns of a table, none of which is opened beyond the shortest; nothing where it is an array.
-fn find(place: &Place, how: &How) -> Result<Option<Vec<Found>>> {
+fn find(place: &Place, how: &How, same: &dyn Fn() -> Result<bool>) -> Result<Option<Vec<Found>>> {
     if let Some(text) = place.read(ROOTDIRS, how.memory_limit)? {
         let names = names(&text).map_err(|e| e.within(place.show(ROOTDIRS)))?;
-        let before = stamps(place, &names);
-        let metas = names.iter().map(|(_, folder)| {
+        let read = |folder: &str| {
             let place = place.down(folder)?;
             Ok((Meta::read(&place, how.memory_limit, !how.verify)?, place))
-        });
-        let metas: Vec<Result<(Meta, Place)>> = metas.collect();
-        // sizes of two commits say nothing
-        if stamps(place, &names) != before || place.read(ROOTDIRS, how.memory_limit)?.is_none_or(|now| now != text) {
+        };
+        let metas: Vec<Result<(Meta, Place)>> = names.iter().map(|(_, folder)| read(folder)).collect();
+        // sizes of two commits say nothing: where the second look finds what the first has found, and no commit was under
+        // way between them, all are of one
+        let mut is_one = same()?;
+        for (meta, (_, folder)) in metas.iter().zip(&names) {
+            is_one = is_one
+                && match meta {
+                    Ok((meta, place)) => meta.is_current(place, how.memory_limit)?,
+                    Err(_) => read(folder).is_err(),
+                };
+        }
+        if !is_one || place.read(ROOTDIRS, how.memory_limit)?.is_none_or(|now| now != text) {
             return Err(fail!(Busy, "{}: it is being changed", place.show("")));
         }
         let rows = metas.iter().flatten().map(|(m, _)| m.rows()).min().unwrap_or(0);
@@ -171,13 +180,6 @@ fn find(place: &Place, how: &How) -> Result<Option<Vec<Found>>> {
     let fields = ArrayFile::fields(place, &meta, how)?;
     let column = |(name, file)| Found { name, folder: String::new(), stored_rows: meta.rows(), file: Ok(file) };
     Ok(fields.map(|f| f.into_iter().map(column).collect()))
-}
-
-/// What tells the sizes of columns from those of another commit.
-fn stamps(place: &Place, names: &[(String, String)]) -> Vec<Option<u64>> {
-    // what is no name of a folder is told of by who goes there
-    let stamp = |(_, folder): &(String, String)| place.down(folder).and_then(|p| p.folder().identity(&p.name(SIZES))).unwrap_or(None);
-    names.iter().map(stamp).collect()
 }
 
 /// The names of columns, each with that of its folder.
@@ -213,8 +215,8 @@ pub fn verify_at(place: &Place, options: &Options, mut fault: impl FnMut(&Error)
     // in a file of many chunks all that are there are looked at
     let skipping = options.clone().with(Opt::SkipDamaged, 1)?;
     let strict = How { skip_damaged: false, ..How::new(&skipping, place) };
-    let opened = snapshot(place, |place| {
-        Ok(match find(place, &strict)? {
+    let opened = snapshot_of_many(place, |place, same| {
+        Ok(match find(place, &strict, same)? {
             Some(found) => (found.into_iter().map(|c| c.file).collect(), attrs_of(place, strict.memory_limit).err()),
             None => (vec![open::file_at(place, &strict)], None),
         })

@@ -374,6 +374,20 @@ fn columns_of_unequal_length_become_equal() {
     assert!(rows(&d.folder()) == old);
 }
 
+/// Names of columns that lead elsewhere never get into a journal.
+#[test]
+fn a_broken_table_can_be_replaced() {
+    let disk = base(ROWS);
+    let f = disk.folder();
+    let names = b"{\"names\": [\"../a\", \"a/meta\", \"b\", \"gone\"]}";
+    f.open(OsStr::new("__rootdirs__"), Access::Create).unwrap().write_at(0, names).unwrap();
+    assert_eq!(opened(&f, Mode::Append).err().map(|e| e.status), Some(Status::Format));
+    create(&f, Mode::Replace, &[("b", "<f8"), ("x", "<i4")]).unwrap();
+    assert_eq!(opened(&f, Mode::Append).unwrap().rows(), 25);
+    f.open(OsStr::new("__rootdirs__"), Access::Create).unwrap().write_at(0, b"{\"names\": [\"b\", \"b\"]}").unwrap();
+    assert_eq!(create(&f, Mode::Replace, COLUMNS).unwrap_err().status, Status::Format);
+}
+
 #[test]
 fn what_does_not_fit_is_refused() {
     let disk = base(ROWS);

@@ -180,7 +180,8 @@ fn refuse_existing(place: &Place, mode: Mode, columns: &[(&str, Dtype)], options
                 Ok::<_, Error>(meta.rows().div_ceil(meta.chunklen))
             };
             // what is broken may be replaced, too
-            Ok(names.into_iter().map(|(_, folder)| (folder.clone(), chunks(&folder).unwrap_or(0))).collect())
+            let inside = |folder: &String| place.down(folder).is_ok();
+            Ok(names.into_iter().filter(|(_, folder)| inside(folder)).map(|(_, folder)| (folder.clone(), chunks(&folder).unwrap_or(0))).collect())
         }
         None => {
             // what a writer that was cut off has left may be there
@@ -374,8 +375,13 @@ impl<A: From<Array> + AsMut<Array>> Table<A> {
         let array: Result<Array> = { make }();
         let array = A::from(array.map_err(|e| e.within(format_args!("column {name:?}")))?);
         let column = Column { name: name.to_owned(), folder: name.to_owned(), stored_rows: 0, array };
+        // a file system may take two names for the same
+        let mut names: Vec<_> = self.columns.iter().map(|c| (c.name.clone(), c.folder.clone())).collect();
+        names.push((name.to_owned(), name.to_owned()));
+        let changing = self.changing()?;
+        refuse_shared(&changing.place, &names)?;
+        changing.names_changed = true;
         self.columns.insert(at, column);
-        self.changing()?.names_changed = true;
         Ok(())
     }
 

@@ -17,14 +17,14 @@ E_FORMAT, E_CHECKSUM, E_VERSION, E_CODEC, E_TYPE, E_RANGE, E_STATE = range(-8, -
 E_LIMIT, E_CANCELLED, E_CALLBACK, E_BUSY, E_UNSUPPORTED = range(-15, -20, -1)
 READ, APPEND, NEW, REPLACE = range(4)
 CODEC_NONE, CODEC_BLOSCLZ, CODEC_LZ4, CODEC_LZ4HC, CODEC_SNAPPY, CODEC_ZLIB, CODEC_ZSTD = range(7)
-FORMAT_BLOSCPACK, FORMAT_BCOLZ = 1, 2
+FORMAT_BLOSCPACK, FORMAT_BCOLZ, FORMAT_BLZ, FORMAT_BLZ_PAPER = 1, 2, 3, 4
 SUM_NONE, SUM_CRC32, SUM_SHA256, SUM_ZSTD = 0, 2, 6, 9
 TAIL, SEPARATE = 0, 1
 IO_READ, IO_MAP = 0, 1
 OPTIONS = dict(
     threads=1, memory_limit=2, io=3, verify=4, skip_damaged=5, durability=6, lock=7, codec=8, level=9,
-    filters=10, chunk_bytes=11, block_bytes=12, checksum=13, dictionary=14, expected_rows=16, offsets=19, spare_chunks=20, spare_bytes=21,
-    format_version=22, limits=23, limits_cache=24, shards=25, arrow_binary=27, arrow_nulls=28,
+    filters=10, chunk_bytes=11, block_bytes=12, checksum=13, dictionary=14, fill=15, expected_rows=16, superchunk_chunks=18, offsets=19,
+    spare_chunks=20, spare_bytes=21, format_version=22, limits=23, limits_cache=24, shards=25, arrow_binary=27, arrow_nulls=28,
 )  # fmt: skip
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]

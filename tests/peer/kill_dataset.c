@@ -3,81 +3,19 @@
  *
  * usage: kill_dataset PATH append|edit|table SEED NUMBER CHECKSUM ATTRIBUTE DURABILITY
  *
- * Tells each commit on standard output before it begins and after it has returned: pairs of 64-bit numbers, what
- * (0 opened, 1 about to commit, 2 committed) and the commit's number, or that of all rows where it appends. With
- * ATTRIBUTE 1 the attribute "number" says the same, so that a commit changes several files. Items are 64-bit numbers as
- * value() says, of commit 1 where it appends, of the number of the column in a table, whose items are the lower bytes of
- * these; NUMBER 0 makes it new, and editing goes on with the commit NUMBER, whose writes follow from SEED and its number alone. */
-#include <holdall.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+ * Tells of each commit its number, or that of all rows where it appends. With ATTRIBUTE 1 the attribute "number" says the
+ * same, so that a commit changes several files. Items are of commit 1 where it appends, of the number of the column in a
+ * table, whose items are the lower bytes of these; NUMBER 0 makes it new, and editing goes on with the commit NUMBER,
+ * whose writes follow from SEED and its number alone. */
+#include "kill.h"
 
-#define CHUNK 32768
-#define MOST 20000
-#define ENOUGH 1500000
 #define COLUMNS 8
 
 static const char *const names[COLUMNS] = { "a", "b", "c", "d", "e", "f", "g", "h" };
 static const char *const dtypes[COLUMNS] = { "<u8", "<u4", "<u2", "|u1", "<i8", "|S5", "<u8", "<i4" };
 static const size_t sizes[COLUMNS] = { 8, 4, 2, 1, 8, 5, 8, 4 };
 
-static uint64_t state, items[MOST];
 static unsigned char packed[COLUMNS][8 * MOST];
-static holdall_error err;
-
-static uint64_t mix(uint64_t z)
-{
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
-static uint64_t next(void)
-{
-    state += 0x9e3779b97f4a7c15u;
-    return mix(state);
-}
-
-/* Item i as commit k makes it; every fifth one makes items that do not compress. */
-static uint64_t value(uint64_t i, uint64_t k)
-{
-    uint64_t noise = k % 5 ? 0xfff : 0xffffffffffu;
-    return k << 48 ^ i << 12 ^ (mix(i * 0x9e3779b97f4a7c15u + k) & noise);
-}
-
-static void fill(uint64_t from, uint64_t n, uint64_t k)
-{
-    for (uint64_t i = 0; i < n; i++)
-        items[i] = value(from + i, k);
-}
-
-static void tell(uint64_t what, uint64_t count)
-{
-    uint64_t message[2] = { what, count };
-    if (write(1, message, sizeof message) != sizeof message)
-        exit(4);
-}
-
-static void check(holdall_status status, const char *call)
-{
-    if (status == HOLDALL_OK)
-        return;
-    fprintf(stderr, "%s: %s: %s\n", call, holdall_status_name(status), err.message);
-    exit(3);
-}
-
-static uint64_t how_many(void)
-{
-    uint64_t r = next();
-    switch (r % 20) {
-    case 0: return 1 + (r >> 8) % 100000;
-    case 1: case 2: case 3: return 1 + (r >> 8) % 6000;
-    default: return 1 + (r >> 8) % 300;
-    }
-}
 
 static void commit(holdall_array *a, uint64_t number, int attribute)
 {
@@ -181,9 +119,9 @@ int main(int argc, char **argv)
     int there = atoi(argv[4]) > 0;
     state = strtoull(argv[3], NULL, 10);
     holdall_options *o = holdall_options_new();
-    check(holdall_options_set(o, HOLDALL_OPT_DURABILITY, atoi(argv[7]), &err), "durability");
+    set(o, HOLDALL_OPT_DURABILITY, argv[7]);
     if (!there) {
-        check(holdall_options_set(o, HOLDALL_OPT_CHECKSUM, atoi(argv[5]), &err), "checksum");
+        set(o, HOLDALL_OPT_CHECKSUM, argv[5]);
         check(holdall_options_set(o, HOLDALL_OPT_CHUNK_BYTES, CHUNK, &err), "chunk bytes");
     }
     if (!strcmp(argv[2], "table"))

@@ -3,64 +3,10 @@
  *
  * usage: kill_schunk PATH append|edit SEED NUMBER CODEC CHECKSUM SPARE_BYTES OFFSETS DURABILITY
  *
- * Tells each commit on standard output before it begins and after it has returned: pairs of 64-bit numbers, what
- * (0 opened, 1 about to commit, 2 committed) and the commit's number, or that of all items where it appends. The
- * metadata say the same number. Items are 64-bit numbers as value() says, of commit 1 where it appends;
- * editing goes on with the commit NUMBER, whose writes follow from SEED and its number alone. */
-#include <holdall.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#define CHUNK 32768
-#define MOST 20000
-#define ENOUGH 1500000
-
-static uint64_t state, items[MOST];
-static holdall_error err;
-
-static uint64_t mix(uint64_t z)
-{
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
-static uint64_t next(void)
-{
-    state += 0x9e3779b97f4a7c15u;
-    return mix(state);
-}
-
-/* Item i as commit k makes it; every fifth one makes items that do not compress. */
-static uint64_t value(uint64_t i, uint64_t k)
-{
-    uint64_t noise = k % 5 ? 0xfff : 0xffffffffffu;
-    return k << 48 ^ i << 12 ^ (mix(i * 0x9e3779b97f4a7c15u + k) & noise);
-}
-
-static void fill(uint64_t from, uint64_t n, uint64_t k)
-{
-    for (uint64_t i = 0; i < n; i++)
-        items[i] = value(from + i, k);
-}
-
-static void tell(uint64_t what, uint64_t count)
-{
-    uint64_t message[2] = { what, count };
-    if (write(1, message, sizeof message) != sizeof message)
-        exit(4);
-}
-
-static void check(holdall_status status, const char *call)
-{
-    if (status == HOLDALL_OK)
-        return;
-    fprintf(stderr, "%s: %s: %s\n", call, holdall_status_name(status), err.message);
-    exit(3);
-}
+ * Tells of each commit its number, or that of all items where it appends. The metadata say the same number. Items are
+ * of commit 1 where it appends; editing goes on with the commit NUMBER, whose writes follow from SEED and its number
+ * alone. */
+#include "kill.h"
 
 static void commit(holdall_schunk *s, uint64_t number)
 {
@@ -70,16 +16,6 @@ static void commit(holdall_schunk *s, uint64_t number)
     tell(1, number);
     check(holdall_schunk_commit(s, &err), "commit");
     tell(2, number);
-}
-
-static uint64_t how_many(void)
-{
-    uint64_t r = next();
-    switch (r % 20) {
-    case 0: return 1 + (r >> 8) % 100000;
-    case 1: case 2: case 3: return 1 + (r >> 8) % 6000;
-    default: return 1 + (r >> 8) % 300;
-    }
 }
 
 static void append(holdall_schunk *s)
@@ -121,14 +57,14 @@ int main(int argc, char **argv)
     int edits = !strcmp(argv[2], "edit"), there = access(argv[1], F_OK) == 0;
     state = strtoull(argv[3], NULL, 10);
     holdall_options *o = holdall_options_new();
-    check(holdall_options_set(o, HOLDALL_OPT_SPARE_BYTES, atoi(argv[7]), &err), "spare bytes");
-    check(holdall_options_set(o, HOLDALL_OPT_DURABILITY, atoi(argv[9]), &err), "durability");
+    set(o, HOLDALL_OPT_SPARE_BYTES, argv[7]);
+    set(o, HOLDALL_OPT_DURABILITY, argv[9]);
     if (there) {
         check(holdall_schunk_open(argv[1], HOLDALL_APPEND, o, &s, &err), "open");
     } else {
-        check(holdall_options_set(o, HOLDALL_OPT_CODEC, atoi(argv[5]), &err), "codec");
-        check(holdall_options_set(o, HOLDALL_OPT_CHECKSUM, atoi(argv[6]), &err), "checksum");
-        check(holdall_options_set(o, HOLDALL_OPT_OFFSETS, atoi(argv[8]), &err), "offsets");
+        set(o, HOLDALL_OPT_CODEC, argv[5]);
+        set(o, HOLDALL_OPT_CHECKSUM, argv[6]);
+        set(o, HOLDALL_OPT_OFFSETS, argv[8]);
         check(holdall_options_set(o, HOLDALL_OPT_CHUNK_BYTES, CHUNK, &err), "chunk bytes");
         check(holdall_schunk_create(argv[1], HOLDALL_NEW, HOLDALL_FORMAT_BLOSCPACK, 8, o, &s, &err), "create");
     }

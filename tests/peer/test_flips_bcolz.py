@@ -109,7 +109,7 @@ def by_theirs(path, is_table):
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
-            signal.alarm(10)
+            signal.alarm(100)
             found = bcolz.open(str(path), mode="r")
             same = lambda got, want: (got.dtype, got.shape, got.tobytes()) == (want.dtype, want.shape, want.tobytes())
             if is_table:

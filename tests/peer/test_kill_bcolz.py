@@ -2,26 +2,18 @@
 the last commit that has returned is there, whole, or the one that was under way. What bcolz-zipline opens then is told, too.
 """
 
-import collections
-import fcntl
 import os
 import pathlib
-import random
-import shutil
-import struct
-import subprocess
-import sys
 import tempfile
-import time
 import unittest
 
 import bcolz
 import numpy as np
 
 import holdall_c as h
+from killing import Kill, kill_one
 from test_kill_schunk import Appended, Edited, values
 
-SEED = int(os.environ.get("HOLDALL_SEED", 0)) or random.SystemRandom().randrange(1, 1 << 30)
 TRIALS = int(os.environ.get("HOLDALL_KILLS", 60))
 KILLS_A_DATASET = 6
 CHUNK = 32768
@@ -49,32 +41,11 @@ class Dataset:
         return f"{self.what}, sum {self.sum}, attribute {self.attribute}"
 
     def kill_one(self):
-        """Starts a writer and kills it. Gives the states that may be there then."""
         rng, edits = self.rng, self.what == "edit"
         seed = self.seed if edits else rng.getrandbits(62)
         number = 0 if self.state is None else self.state + 1
         arguments = [self.path, self.what, seed, number, self.sum, self.attribute, int(rng.random() < 0.6)]
-        child = subprocess.Popen([self.test.program, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)
-        fcntl.fcntl(child.stdout, fcntl.F_SETPIPE_SZ, 1 << 20)
-        said = b""
-        if rng.random() < 0.2:
-            time.sleep(rng.random() * 0.006)
-        else:
-            said = child.stdout.read(16)
-            time.sleep(rng.random() ** 2 * 0.08)
-        child.kill()
-        rest, complaint = child.communicate()
-        self.test.assertEqual((child.returncode, complaint), (-9, b""), "the writer itself failed")
-        before = may_be = [self.state]
-        for what, number in struct.iter_unpack("<QQ", said + rest):
-            if what == 0:
-                self.test.assertEqual(number, (self.state or 0) + edits, "where the writer began")
-            elif what == 1:
-                may_be = before + [number]
-            else:
-                before = may_be = [number]
-                self.test.tally["commits that returned"] += 1
-        return may_be
+        return kill_one(self.test, rng, arguments, 0.2, self.state, (self.state or 0) + edits)
 
     def contents(self, may_be):
         return {k: self.model.at(k).tobytes() for k in may_be if k is not None}
@@ -216,50 +187,20 @@ class Table(Dataset):
         self.test.tally["later commits read back"] += 1
 
 
-class Kill(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="holdall-kill-"))
-        cls.addClassCleanup(shutil.rmtree, cls.folder)
-        cls.program = h.compile_c(pathlib.Path(__file__).with_name("kill_dataset.c"), cls.folder)
+class KillDataset(Kill):
+    writer = "kill_dataset.c"
 
-    def trials(self, what, make=Dataset):
-        rng = random.Random(f"{SEED} {what}")
-        self.tally = collections.Counter()
-        violations, dataset = 0, None
-        started = time.monotonic()
-        for trial in range(TRIALS):
-            if trial % KILLS_A_DATASET == 0:
-                dataset = make(self, what, rng)
-            with self.subTest(trial=trial, dataset=dataset, seed=SEED):
-                try:
-                    dataset.look(dataset.kill_one())
-                    if trial % KILLS_A_DATASET == KILLS_A_DATASET - 1 or rng.random() < 0.4:
-                        dataset.go_on()
-                except Exception:
-                    violations += 1
-                    keep = os.environ.get("HOLDALL_KEEP")
-                    if keep:
-                        shutil.copytree(dataset.folder, pathlib.Path(keep) / f"dataset-{what}-{trial}")
-                    # what is there is not to be built upon
-                    dataset = make(self, what, rng)
-                    raise
-        told = ", ".join(f"{k} {v}" for k, v in sorted(self.tally.items()))
-        took = time.monotonic() - started
-        print(f"{what}: {TRIALS} trials, {violations} violations in {took:.0f} s ({told})", file=sys.stderr)
+    def kill(self, what, make=Dataset):
+        self.trials(what, TRIALS, KILLS_A_DATASET, 0.4, lambda number, rng: make(self, what, rng))
 
     def test_append(self):
-        self.trials("append")
+        self.kill("append")
 
     def test_edit(self):
-        self.trials("edit")
+        self.kill("edit")
 
     def test_table(self):
-        self.trials("table", Table)
-
-
-def setUpModule():
-    print(f"seed {SEED} (HOLDALL_SEED)", file=sys.stderr)
+        self.kill("table", Table)
 
 
 if __name__ == "__main__":

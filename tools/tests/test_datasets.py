@@ -13,8 +13,11 @@ import math
 import os
 import random
 import shutil
+import signal
 import struct
+import subprocess
 import tarfile
+import time
 import unittest
 import zipfile
 
@@ -24,7 +27,7 @@ try:
 except ImportError:
     pyarrow = None
 
-from test_cli import Base, datasets, run
+from test_cli import TOOL, Base, datasets, run
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WEATHER = os.path.join(HERE, "..", "..", "examples", "data", "nyc-weather-2013.csv")
@@ -546,6 +549,33 @@ class Convert(Tables):
         self.good("convert", "-q", "f.blp", "f.bcolz")
         self.assertEqual(self.good("cat", "f.bcolz"), struct.pack("<6i", 1, 2, 3, 4, 5, 6))
         self.assertIn("Fortran", self.bad("convert", "f.npy", "g.bcolz")[0])
+
+    def test_signals(self):
+        with open(WEATHER, "rb") as f:
+            head, rows = f.read().split(b"\n", 1)
+        self.write("long.csv", head + b"\n" + 60 * rows)
+        for out in ("o.bcolz", "o.csv"):
+            p = subprocess.Popen([TOOL, "convert", "long.csv", out], cwd=self.folder.name, stderr=subprocess.PIPE)
+            time.sleep(0.25)
+            p.send_signal(signal.SIGINT)
+            self.assertEqual((p.wait(60), p.stderr.read()), (-signal.SIGINT, b""))
+            p.stderr.close()
+            self.assertFalse(os.path.exists(self.path(out)) and os.listdir(self.path(out)))
+            self.assertEqual([f for f in self.files() if f.startswith("o.csv")], [])
+
+    def test_skipped_damage(self):
+        self.convert(b"n\n" + b"".join(b"%d\n" % i for i in range(3000)), "t", "--chunk-size", "8K")
+        self.flip("t/n/data/__1.blp", 60)
+        self.bad("cat", "t")
+        for args in (["cat"], ["convert", "--to", "csv", "-q"]):
+            words, out = self.bad(*args, "--skip-damaged", "t", *(["-"] if args[0] == "convert" else []))
+            rows = out.split()
+            self.assertEqual((len(rows), rows[1024], rows[1025], rows[2048], rows[2049]), (3001, b"1023", b"0", b"0", b"2048"))
+            self.assertIn("t: ", words)
+
+    def test_names_of_datasets(self):
+        self.write("in.csv", self.SMALL)
+        self.assertIn("convert makes one", self.bad("pack", "in.csv", "o.bcolz", code=2)[0])
 
     def test_what_is_there_stays(self):
         self.convert(self.SMALL, "t")
