@@ -241,7 +241,7 @@ impl Folder for LocalFolder {
         let path = self.path(name);
         match fs::metadata(&path) {
             Ok(m) => Ok(Some(identity(&m))),
-            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
             Err(e) => Err(Error::os(self.show(name), &e)),
         }
     }
