@@ -166,7 +166,9 @@ fn grid<'a>(dtype: *const c_char, ndim: u32, [shape, chunks]: [*const u64; 2], f
 /// - HOLDALL_FORMAT_BLZ_PAPER: as the papers on both have it: chunks stand together in superchunks (HOLDALL_OPT_SUPERCHUNK_CHUNKS),
 ///   each a file that Bloscpack reads, with offsets and checksums; HOLDALL_OPT_SPARE_CHUNKS and _SPARE_BYTES keep room in
 ///   them, none by default. Structures are stored as they are, not field by field.
+///
 /// Whose form a folder has, appending to it leaves.
+///
 /// dtype: as NumPy spells it: "<f8", "|S16", "<M8[ns]", "[('a','<i4'),('b','<f8')]". shape: its length along each of
 /// the ndim dimensions, 0 or more; it can grow along any, cheaply along the slowest, the first, a folder
 /// along that alone. chunks: the shape of a chunk, whose dimensions but the first are those of `shape`; NULL: about HOLDALL_OPT_CHUNK_BYTES (1 MiB) of whole rows, or of whole items where a row is

@@ -10,7 +10,7 @@ use super::chunk::{self, ChunkFile, HEADER};
 use super::chunks::{file_name, has_superchunks, is_damage, number};
 use super::commit::{container, write_new};
 use super::create;
-use super::edit::{Edit, Make, Names};
+use super::edit::{Make, Names};
 use super::fill;
 use super::meta::{Meta, SIZES, STORAGE, parse};
 use super::place::Place;
@@ -374,7 +374,7 @@ impl Plan {
         let item = &self.meta.array.dtype.item;
         let value = fill::bytes(&self.meta.dflt, item, self.meta.row(), wish.limit)?;
         let params = create::params(&self.meta.storage, &|| None, item, &Options::new())?;
-        let edit = Edit::new(&self.data, Make::One(params, self.meta.checksum), [self.chunk, 0, 0, wish.limit], wish.threads);
+        let make = Make::One(params, self.meta.checksum);
         for i in &self.filled {
             let mut content = memory::zeroed(memory::allow(self.wanted(*i), wish.limit, "a chunk")?)?;
             repeat(value.as_deref(), i.saturating_mul(self.chunk), &mut content);
@@ -383,9 +383,10 @@ impl Plan {
                 let n = (*n as usize).min(content.len());
                 file.read(0, content.get_mut(..n).unwrap_or_default(), true, 1, &chunk::blocks())?;
             }
-            edit.put(*i, &content, wish.threads)?;
+            let file = self.data.open(&Names::One.waiting(*i, false), Access::Create)?;
+            file.write_at(0, &make.encode(&content, wish.threads)?)?;
             if wish.durable {
-                self.data.open(&Names::One.waiting(*i, false), Access::Write)?.sync()?;
+                file.sync()?;
             }
             ready.new.push(self.data.name(&file_name(*i)).to_string_lossy().into_owned());
         }

@@ -33,7 +33,7 @@ fn content(rows: u64) -> Vec<u8> {
 
 fn array(sum: i64) -> Files {
     let disk = SimDisk::default();
-    let new = Kindred { dtype: "<i4", shape: &[0, 3], chunks: Some(&[CHUNK, 3]), format: crate::identify::Format::Bcolz };
+    let new = Kindred { dtype: "<i4", shape: &[0, 3], chunks: Some(&[CHUNK, 3]), format: Format::Bcolz };
     let mut a = create_in(&disk.folder(), Mode::New, &new, &options(&[(Opt::Checksum, sum)])).unwrap();
     a.append(0, ROWS, &content(ROWS)).unwrap();
     a.attr_set("n", b"[1, 2]").unwrap();

@@ -1,0 +1,136 @@
+//! What is written in the form of a tool is, byte for byte, what the tool writes where nothing depends on the versions of
+//! its libraries; and datasets as the papers have them, which others made, are changed and stay in their form.
+
+mod common;
+
+use holdall::array::rows::Array;
+use holdall::blosc::Header;
+use holdall::dataset::{create, open};
+use holdall::identify::{self, Format};
+use holdall::options::{Opt, Options};
+use holdall::superchunk::bloscpack::Mode;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+fn opened(path: &Path, mode: Mode) -> Array {
+    open::open(path.as_os_str(), mode, &Options::new()).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+fn whole(array: &Array) -> Vec<u8> {
+    let mut all = vec![0xaa; array.nbytes() as usize];
+    assert!(!array.read(&vec![0; array.shape().len()], array.shape(), None, &mut all, None).unwrap());
+    all
+}
+
+fn json(path: &Path) -> Value {
+    let text = std::fs::read_to_string(path).unwrap();
+    serde_json::from_str(&text.replace(": Infinity", ": null")).unwrap()
+}
+
+/// Folders of arrays that this tool wrote, alone or as the columns of a table; those of objects are not.
+fn arrays(below: &Path) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(below).unwrap().map(|e| e.unwrap().path()).filter(|p| p.is_dir()) {
+        if !entry.join("meta/storage").exists() {
+            all.extend(arrays(&entry));
+        } else if json(&entry.join("meta/storage"))["dtype"] != "object" {
+            all.push(entry);
+        }
+    }
+    all
+}
+
+fn data(path: &Path, rows: u64, chunk: u64) -> Vec<Vec<u8>> {
+    // files behind the last that counts are left by trims
+    (0..rows.div_ceil(chunk)).map(|i| std::fs::read(path.join(format!("data/__{i}.blp"))).unwrap()).collect()
+}
+
+/// A copy in BLZ's form, with the parameters of this one of BLZ's.
+fn copy_as_blz(from: &Array, storage: &Value, to: &Path, chunks: &[Vec<u8>]) {
+    let codec = chunks.first().map_or(1, |c| i64::from(Header::parse(&c[16..]).unwrap().codec().unwrap().number()) + 1);
+    let bparams = &storage["bparams"];
+    let mut options = [
+        (Opt::Codec, codec),
+        (Opt::Level, bparams["clevel"].as_i64().unwrap()),
+        (Opt::Checksum, 0),
+        (Opt::ExpectedRows, storage["expectedlen"].as_i64().unwrap()),
+    ]
+    .into_iter()
+    .fold(Options::new(), |o, (opt, n)| o.with(opt, n).unwrap());
+    options.set_bytes(Opt::Filters, &[u8::from(bparams["shuffle"] == true)]).unwrap();
+    let chunk = [&[storage["chunklen"].as_u64().unwrap()], &from.shape()[1..]].concat();
+    create::copy(from, to.as_os_str(), Mode::Replace, Format::Blz, Some(&chunk), &options).unwrap();
+}
+
+#[test]
+fn blz_is_written_as_blz_writes_it() {
+    let files = common::Files::of(common::fixtures().join("blpk"));
+    let files = if files.join("blz").exists() { files } else { common::Files::of(common::own().join("datasets")) };
+    let all = arrays(&files.join("blz"));
+    assert!(all.len() >= 9, "{all:?}");
+    for path in &all {
+        let (id, copy) = (path.display(), files.join("copy"));
+        let (array, storage) = (opened(path, Mode::Read), json(&path.join("meta/storage")));
+        let rows = array.shape()[0];
+        let chunk = storage["chunklen"].as_u64().unwrap();
+        let theirs = data(path, rows, chunk);
+        copy_as_blz(&array, &storage, &copy, &theirs);
+        let text = |of: &Path, name: &str| std::fs::read_to_string(of.join(name)).unwrap();
+        assert_eq!(text(&copy, "meta/storage"), text(path, "meta/storage"), "{id}");
+        // what is on disk is an estimate of theirs
+        let sizes = |of: &Path| text(of, "meta/sizes").split_once("\"cbytes\": ").map(|(known, _)| known.to_owned()).unwrap();
+        assert_eq!(sizes(&copy), sizes(path), "{id}");
+        assert_eq!(json(&copy.join("__attrs__")), json(&path.join("__attrs__")), "{id}");
+        for (own, their) in data(&copy, rows, chunk).iter().zip(&theirs) {
+            assert_eq!(own[..16], their[..16], "{id}");
+            let header = |b: &[u8]| Header::parse(&b[16..]).unwrap();
+            let (o, t) = (header(own), header(their));
+            assert_eq!((o.version, o.codec_version, o.typesize, o.nbytes), (t.version, t.codec_version, t.typesize, t.nbytes), "{id}");
+            // the codec, and shuffle; the rest is how it went
+            assert_eq!(o.flags & 0xe1, t.flags & 0xe1, "{id}");
+            assert_eq!(own.len(), 16 + o.cbytes, "{id}");
+        }
+        let mut names: Vec<_> = std::fs::read_dir(&copy).unwrap().map(|e| e.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["__attrs__", "data", "meta"], "{id}");
+        assert_eq!(std::fs::read_dir(copy.join("data")).unwrap().count(), theirs.len(), "{id}");
+        assert_eq!(identify::identify(copy.as_os_str()).unwrap().0, Format::Blz, "{id}");
+        assert_eq!(whole(&opened(&copy, Mode::Read)), whole(&array), "{id}");
+    }
+    println!("{} arrays of BLZ's", all.len());
+}
+
+#[test]
+fn what_is_as_in_the_papers_is_changed_and_stays_so() {
+    let files = common::Files::of(common::own().join("datasets"));
+    for name in ["one_superchunk", "one_chunk_each", "nooffsets_nochk", "empty"] {
+        let path = files.join("rfc/dataset").join(name);
+        let storage = std::fs::read(path.join("meta/storage")).unwrap();
+        let mut want = whole(&opened(&path, Mode::Read));
+        let new: Vec<u8> = (0..2345u32).flat_map(|i| f64::from(i * i % 1000).to_le_bytes()).collect();
+        for round in 0..4 {
+            let mut a = opened(&path, Mode::Append);
+            a.append(0, 2345, &new).unwrap();
+            want.extend(&new);
+            a.write(&[700 * round], &[100], None, &new[..800], None).unwrap();
+            want[5600 * round as usize..][..800].copy_from_slice(&new[..800]);
+            a.insert(0, 41, 7, &new[80..136]).unwrap();
+            want.splice(41 * 8..41 * 8, new[80..136].iter().copied());
+            a.remove(0, 1001, 1000).unwrap();
+            want.drain(1001 * 8..2001 * 8);
+            a.attr_set("round", round.to_string().as_bytes()).unwrap();
+            assert!(whole(&a) == want, "{name} {round}");
+            a.commit().unwrap();
+            assert!(whole(&a) == want, "{name} {round}");
+            drop(a);
+            let a = opened(&path, Mode::Read);
+            assert!(whole(&a) == want, "{name} {round}");
+            assert_eq!(a.store().attr("round").unwrap().unwrap(), round.to_string().as_bytes());
+            assert!(a.store().attr("scale").unwrap().is_some(), "{name}");
+        }
+        assert_eq!(identify::identify(path.as_os_str()).unwrap().0, Format::BlzPaper, "{name}");
+        assert!(!path.join("__attrs__").exists() && std::fs::read(path.join("meta/storage")).unwrap() == storage, "{name}");
+        let v = holdall::table::verify(path.as_os_str(), &Options::new(), |e| panic!("{name}: {e}")).unwrap();
+        assert_eq!((v.bad, v.sound + v.unchecked), (0, (want.len() as u64).div_ceil(4000)), "{name}");
+    }
+}
