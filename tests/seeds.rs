@@ -18,6 +18,8 @@ mod chunk;
 mod dataset;
 #[path = "../fuzz/checks/folder.rs"]
 mod folder;
+#[path = "../fuzz/checks/meta.rs"]
+mod meta;
 
 use holdall::bag::Bag;
 use holdall::options::Options;
@@ -77,4 +79,9 @@ fn arrays() {
 #[test]
 fn datasets() {
     each("dataset", 40, dataset::run);
+}
+
+#[test]
+fn small_files_of_datasets() {
+    each("meta", 2, meta::run);
 }

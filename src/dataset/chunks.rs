@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Content that is worth another thread.
 const WORTH: u64 = 256 << 10;
 /// Files that are asked for by their names where storage cannot list them.
-const PROBES: u64 = 4096;
+const PROBES: u64 = if cfg!(fuzzing) { 8 } else { 4096 };
 
 /// Chunk files that a handle keeps open.
 const OPEN: usize = 64;

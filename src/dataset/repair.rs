@@ -28,7 +28,7 @@ use crate::parallel;
 use std::collections::BTreeMap;
 
 /// Files that are asked for by their names where storage cannot list them.
-const PROBES: u64 = 4096;
+const PROBES: u64 = if cfg!(fuzzing) { 8 } else { 4096 };
 /// What a damaged file is called from now on, and how many of one name there may be.
 const DAMAGED: &str = ".holdall-damaged";
 const MOST_DAMAGED: usize = 1000;
