@@ -27,6 +27,8 @@ static const struct {
     OPTION(HOLDALL_OPT_BAG_LIMITS, 23, HOLDALL_BAG_LIMITS_TAIL, HOLDALL_BAG_LIMITS_SEPARATE, OPEN | WRITE_ | VERIFY_ | REPAIR),
     OPTION(HOLDALL_OPT_BAG_LIMITS_CACHE, 24, 0, 1, OPEN | VERIFY_),
     OPTION(HOLDALL_OPT_BAG_SHARDS, 25, HOLDALL_BAG_SHARDS_CONCATENATED, HOLDALL_BAG_SHARDS_INTERLEAVED, OPEN | VERIFY_),
+    OPTION(HOLDALL_OPT_ARROW_BINARY, 27, 0, 1, 0),
+    OPTION(HOLDALL_OPT_ARROW_NULLS, 28, 0, 1, 0),
 };
 enum { OPTIONS = sizeof all / sizeof all[0] };
 
@@ -63,7 +65,7 @@ static void numbers_and_ranges(void)
 static void unknown_options(void)
 {
     holdall_options *o = holdall_options_new();
-    static const holdall_option none[] = {0, -1, 15, 17, 18, 26, 1000, INT32_MAX, INT32_MIN};
+    static const holdall_option none[] = {0, -1, 17, 26, 29, 1000, INT32_MAX, INT32_MIN};
     for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
         GIVES(HOLDALL_E_ARGUMENT, holdall_options_set(o, none[i], 1, &err));
         GIVES(HOLDALL_E_ARGUMENT, holdall_options_set_bytes(o, none[i], "x", 1, &err));

@@ -330,6 +330,23 @@ static void a_child_leaves_the_table_alone(void)
     holdall_table_close(t);
 }
 
+static void nothing_is_written_behind_a_link(void)
+{
+    holdall_table *t;
+    GAVE(HOLDALL_OK, try_new_table(NULL, "k", HOLDALL_NEW, small, &t));
+    OK(append_rows(t, 0, 100, 1));
+    OK(holdall_table_commit(t, &err));
+    OK(append_rows(t, 100, 10, 1));
+    CHECK(symlink(in_tmp("outside"), in_tmp("k/s/meta/sizes.holdall-new")) == 0);
+    GIVES(HOLDALL_E_FORMAT, holdall_table_commit(t, &err));
+    CHECK(access(in_tmp("outside"), F_OK) != 0);
+    OK(holdall_table_commit(t, &err));
+    holdall_table_close(t);
+    t = reader(NULL, "k");
+    CHECK(has_rows(t, 110, 1));
+    holdall_table_close(t);
+}
+
 /* ---- readers at any moment ------------------------------------------------------------------------*/
 
 static _Atomic int stop;
@@ -529,6 +546,7 @@ int main(void)
     RUN(a_table_in_storage_of_the_callers);
     RUN(one_writer_at_a_time);
     RUN(a_child_leaves_the_table_alone);
+    RUN(nothing_is_written_behind_a_link);
     RUN(readers_see_whole_commits);
     RUN(functions_that_fail);
     return 0;

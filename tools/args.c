@@ -108,6 +108,8 @@ static const struct {
     {"convert", F_CHECKSUM, "checksums of the chunks (default: as in IN; crc32 where it has none)"},
     {"convert", F_SKIP_DAMAGED, ZEROS_HELP},
     {"unpack", F_SKIP_DAMAGED, ZEROS_HELP},
+    {"repair", F_SKIP_DAMAGED, "datasets: damaged chunks become the default value, lost columns go"},
+    {"repair", F_UNCHECKED, "datasets: take the small files as they are, whatever their checksums say"},
 };
 
 static const char *help_of(const struct command *command, const struct flag *flag) {

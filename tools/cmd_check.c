@@ -126,8 +126,10 @@ int cmd_verify(const struct args *args) {
 
 static bool set_repair_options(holdall_options *options, const struct args *args) {
     return set_given(options, HOLDALL_OPT_BAG_LIMITS, args->limits) &&
+           set_given(options, HOLDALL_OPT_THREADS, args->threads) &&
            set_given(options, HOLDALL_OPT_MEMORY_LIMIT, args->memory_limit) && set_commit_options(options, args) &&
-           set_compression(options, args);
+           (!args->skip_damaged || set_option(options, HOLDALL_OPT_SKIP_DAMAGED, 1)) &&
+           (!args->unchecked || set_option(options, HOLDALL_OPT_VERIFY, 0)) && set_compression(options, args);
 }
 
 /* A holdall_fault_fn: is it one of the metadata? */

@@ -58,7 +58,9 @@ static const struct command commands[] = {
     {"verify", "PATH..", "Reads everything and tells of each fault.", F_READER | F_QUIET, 1, SIZE_MAX, cmd_verify, NULL,
      NULL, NULL},
     {"repair", "PATH", "Brings what was left torn or damaged back to its last whole state.",
-     F_LIMITS | F_COMPRESSION | F_DICTIONARY | F_MEMORY_LIMIT | F_NO_SYNC | F_NO_LOCK | F_QUIET, 1, 1, cmd_repair, NULL,
+     F_LIMITS | F_COMPRESSION | F_DICTIONARY | F_THREADS | F_MEMORY_LIMIT | F_SKIP_DAMAGED | F_UNCHECKED | F_NO_SYNC |
+         F_NO_LOCK | F_QUIET,
+     1, 1, cmd_repair, NULL,
      NULL, NULL},
     {"sum", "PATH..", "Prints a digest of the records, the content, or the items in C order: the same however they are stored.",
      F_READER | F_UNCHECKED | F_SUM | F_SLICE | F_QUIET, 1, SIZE_MAX, cmd_sum, NULL, NULL, NULL},

@@ -6,6 +6,7 @@ use holdall::array::dtype::Dtype;
 use holdall::array::rows::Array;
 use holdall::dataset::create::{Kindred, create_in};
 use holdall::dataset::{open, place::Place, seal};
+use holdall::identify::Format;
 use holdall::io::Folder;
 use holdall::io::functions::FunctionsFolder;
 use holdall::json::Value;
@@ -26,7 +27,7 @@ const KINDS: [(&str, &[u64], u64); 4] = [("<f8", &[20], 8), ("|S5", &[9], 16), (
 type Named = Vec<(OsString, Vec<u8>)>;
 
 fn options(more: &[(Opt, i64)]) -> Options {
-    [(Opt::Threads, 1), (Opt::MemoryLimit, 1 << 18)].iter().chain(more).fold(Options::new(), |o, (opt, n)| o.with(*opt, *n).unwrap())
+    [(Opt::Threads, 1), (Opt::MemoryLimit, 1 << 15)].iter().chain(more).fold(Options::new(), |o, (opt, n)| o.with(*opt, *n).unwrap())
 }
 
 /// The files of a sound dataset of each kind, with checksums and without.
@@ -37,7 +38,7 @@ fn sound(which: usize) -> &'static Named {
         let files = Arc::new(Files::default());
         let folder: Arc<dyn Folder> = Arc::new(FunctionsFolder::new(files.clone()));
         let none = [&[0], &shape[1..]].concat();
-        let new = Kindred { dtype, shape: &none, chunks: Some(&[&[rows], &shape[1..]].concat()) };
+        let new = Kindred { dtype, shape: &none, chunks: Some(&[&[rows], &shape[1..]].concat()), format: Format::Bcolz };
         let checksum = if which % 8 > 3 { 2 } else { 0 };
         let mut a = create_in(&folder, Mode::New, &new, &options(&[(Opt::Checksum, checksum)])).unwrap();
         let content: Vec<u8> = (0..shape.iter().product::<u64>() * a.itemsize() as u64).map(|i| (i % 11) as u8).collect();
@@ -104,6 +105,19 @@ fn append(folder: &Arc<dyn Folder>, before: Option<&(Vec<u64>, Vec<u8>)>) {
     }
 }
 
+/// What could be read can be after a repair, whatever that did.
+fn repair(folder: &Arc<dyn Folder>, which: usize, before: Option<&(Vec<u64>, Vec<u8>)>) {
+    let how = [(Opt::SkipDamaged, (which >> 5 & 1) as i64), (Opt::Durability, 0)];
+    let done = table::repair_at(&Place::of(folder), &options(&how));
+    let after = look(folder);
+    if before.is_some() {
+        assert!(after.as_ref() == before, "repaired to something else");
+    } else if done.is_ok() {
+        let again = table::repair_at(&Place::of(folder), &options(&how)).unwrap();
+        assert!(again.dropped == 0 && look(folder) == after, "repaired twice");
+    }
+}
+
 fn dtype(text: &[u8]) {
     let text = String::from_utf8_lossy(text);
     let json = Value::parse(text.as_bytes()).ok().and_then(|v| Dtype::from_json(&v).ok());
@@ -160,5 +174,8 @@ pub fn run(data: &[u8]) {
     let folder = folder_of(files);
     let _ = table::identify(&Place::of(&folder));
     let before = look(&folder);
+    if which & 64 != 0 {
+        repair(&folder, which, before.as_ref());
+    }
     append(&folder, before.as_ref());
 }

@@ -159,13 +159,16 @@ fn grid<'a>(dtype: *const c_char, ndim: u32, [shape, chunks]: [*const u64; 2], f
 
 /// Creates an array of zeros, in C order, which cost nothing before the commit. With HOLDALL_NEW nothing may be
 /// there, with HOLDALL_REPLACE what is there is replaced by the first commit. Format: HOLDALL_FORMAT_BLOSCPACK; Bloscpack
-/// 0.16 reads it. The others are folders. HOLDALL_FORMAT_BCOLZ: bcolz and BLZ read it and append to it, but for what they
-/// cannot: with zstd or bitshuffle it is for bcolz alone, and complex or structured dtypes they do not open.
-/// HOLDALL_FORMAT_BLZ: as BLZ 0.6 writes it, for BLZ alone; zstd and bitshuffle are HOLDALL_E_UNSUPPORTED.
-/// HOLDALL_FORMAT_BLZ_PAPER: as the papers on both have it: chunks stand together in superchunks
-/// (HOLDALL_OPT_SUPERCHUNK_CHUNKS), each a file that Bloscpack reads, with offsets and checksums;
-/// HOLDALL_OPT_SPARE_CHUNKS and _SPARE_BYTES keep room in them, none by default. Structures are stored as they are, not
-/// field by field. Whose form a folder has, appending to it leaves.
+/// 0.16 reads it. Or a folder:
+/// - HOLDALL_FORMAT_BCOLZ: bcolz and BLZ read it and append to it, but for what they cannot: with zstd or bitshuffle it is
+///   for bcolz alone, and complex or structured dtypes they do not open.
+/// - HOLDALL_FORMAT_BLZ: as BLZ 0.6 writes it, for BLZ alone; zstd and bitshuffle are HOLDALL_E_UNSUPPORTED.
+/// - HOLDALL_FORMAT_BLZ_PAPER: as the papers on both have it: chunks stand together in superchunks (HOLDALL_OPT_SUPERCHUNK_CHUNKS),
+///   each a file that Bloscpack reads, with offsets and checksums; HOLDALL_OPT_SPARE_CHUNKS and _SPARE_BYTES keep room in
+///   them, none by default. Structures are stored as they are, not field by field.
+///
+/// Whose form a folder has, appending to it leaves.
+///
 /// dtype: as NumPy spells it: "<f8", "|S16", "<M8[ns]", "[('a','<i4'),('b','<f8')]". shape: its length along each of
 /// the ndim dimensions, 0 or more; it can grow along any, cheaply along the slowest, the first, a folder
 /// along that alone. chunks: the shape of a chunk, whose dimensions but the first are those of `shape`; NULL: about HOLDALL_OPT_CHUNK_BYTES (1 MiB) of whole rows, or of whole items where a row is

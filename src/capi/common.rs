@@ -4,7 +4,7 @@ use super::guard::*;
 use super::options::{chosen, holdall_options};
 use crate::bag;
 use crate::checksum::{Hasher, Sum};
-use crate::dataset::open::is_local;
+use crate::dataset::open::{is_folder, is_local};
 use crate::error::{Error, Result, Status, fail};
 use crate::identify::{identify, is_bloscpack};
 use crate::superchunk::bloscpack;
@@ -198,6 +198,17 @@ fn tell_fault(fault: holdall_fault_fn, ctx: *mut c_void, kind: &str, path: &str,
 /// is right).
 /// *kept and *dropped are then chunks, those that are zeros now and metadata that are gone (1) among the dropped: where
 /// *dropped is 0, nothing was lost. Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _DURABILITY, _LOCK.
+/// Or the array or table in this folder, with a file for each chunk: what was cut off is finished or undone, what writers left
+/// goes. Where `meta/sizes` is damaged it is made anew from the chunks, as many as are whole and follow each other; damaged
+/// chunks at the end are cut off; columns of a table come out as long as the shortest, and names that are lost become those of
+/// the folders. HOLDALL_OPT_SKIP_DAMAGED 1: of the chunks that count a damaged one becomes the default value, and a column
+/// of which nothing can be made is left out; without it either is HOLDALL_E_FORMAT, named, and nothing was changed. All
+/// that is damaged, or no longer counts and did, stays beside the dataset as `NAME.holdall-damaged`. All of it happens with one
+/// commit. `meta/storage` is nowhere else: HOLDALL_E_MISSING or _FORMAT where it is lost; HOLDALL_E_CHECKSUM where it does
+/// not match its checksum, and HOLDALL_OPT_VERIFY 0 takes it, and the other small files, as they are.
+/// *kept and *dropped are chunks, with damaged attributes, names and columns among the dropped. Options:
+/// HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _DURABILITY, _LOCK, _VERIFY, _SKIP_DAMAGED.
+/// HOLDALL_E_UNSUPPORTED: objects of Python's, or files of many chunks, each of which is a superchunk.
 /// HOLDALL_E_FORMAT: it cannot be repaired (nothing of it is sound, it cannot be told which chunks are missing, or it
 /// says to have lost more than it can have held), and nothing was changed; HOLDALL_E_CODEC, _VERSION, _UNSUPPORTED: nor is that done to chunks
 /// that seem sound, of a kind that is not known. HOLDALL_E_BUSY: a writer is at work.
@@ -212,10 +223,9 @@ pub unsafe extern "C" fn holdall_repair(
 ) -> holdall_status {
     guard(err, || {
         let path = string(path, "path")?;
-        if is_local(path) {
-            return Err(fail!(Unsupported, "{}: this version does not repair datasets", path.display()));
-        }
-        let (k, d) = if is_bloscpack(path) {
+        let (k, d) = if is_folder(path) {
+            table::repair(path, &chosen(options)).map(|r| (r.kept, r.dropped))?
+        } else if is_bloscpack(path) {
             bloscpack::repair(path, &chosen(options)).map(|r| (r.kept, r.dropped))?
         } else {
             bag::repair(path, &chosen(options)).map(|r| (r.kept, r.dropped))?

@@ -24,7 +24,8 @@ pub const HOLDALL_OPT_MEMORY_LIMIT: i32 = 2;
 /// HOLDALL_IO_READ or HOLDALL_IO_MAP.
 pub const HOLDALL_OPT_IO: i32 = 3;
 /// 0: checksums that lie beside the data, or behind chunks, are not looked at (those inside zstd frames always
-/// are); 1 (default): what is read is checked; 2: everything is checked at open, too.
+/// are), nor is the number of bytes that a dataset says it has held against its shape; 1 (default): what is read is checked;
+/// 2: everything is checked at open, too.
 pub const HOLDALL_OPT_VERIFY: i32 = 4;
 /// 1: damaged records read as empty, damaged chunks as zeros, and the call says so (HOLDALL_NOT_FOUND; which they are:
 /// holdall_verify()); 0 (default): they are an error. With HOLDALL_APPEND this holds for reads alone: a change never takes
@@ -54,7 +55,8 @@ pub const HOLDALL_OPT_BLOCK_BYTES: i32 = 12;
 /// One of HOLDALL_SUM_*, for what is written. Superchunks: any but HOLDALL_SUM_ZSTD, default _CRC32, behind each chunk;
 /// holdall_schunk_create() alone takes it, later writers go on with it. Bags: HOLDALL_SUM_NONE, or HOLDALL_SUM_CRC32
 /// (default): an uncompressed bag then gets a file `checksums.NAME` with a CRC-32 a record, a compressed one the checksum
-/// that the zstd format has inside its frames (HOLDALL_SUM_ZSTD says the same there).
+/// that the zstd format has inside its frames (HOLDALL_SUM_ZSTD says the same there). Datasets: as superchunks; with any, the
+/// small files have a CRC-32 in a last line of blanks, which is checked like those of chunks, and which no tool minds.
 pub const HOLDALL_OPT_CHECKSUM: i32 = 13;
 /// Bytes: a zstd dictionary, trained or any content. What was written with one is read with the same.
 pub const HOLDALL_OPT_DICTIONARY: i32 = 14;
@@ -152,7 +154,7 @@ pub const HOLDALL_BAG_SHARDS_CONCATENATED: i32 = 0;
 pub const HOLDALL_BAG_SHARDS_INTERLEAVED: i32 = 1;
 
 /// Told now and then how far a long call is, in units of its own. Not zero stops the call with
-/// HOLDALL_E_CANCELLED. These calls tell it: holdall_verify(), holdall_repair() of a superchunk, opening with
+/// HOLDALL_E_CANCELLED. These calls tell it: holdall_verify(), holdall_repair() of a superchunk or a folder, opening with
 /// HOLDALL_OPT_VERIFY 2, holdall_bag_checksum() and holdall_schunk_checksum() (to the function in the options that the
 /// handle was opened with), holdall_schunk_copy() and holdall_array_copy() (in the options that the call is given). May run on another thread than the caller's, one call at a time.
 pub type holdall_progress_fn = Option<unsafe extern "C" fn(ctx: *mut c_void, done: u64, total: u64) -> c_int>;

@@ -32,6 +32,11 @@ impl Attrs {
         Ok(attrs)
     }
 
+    /// Refuses text that is none.
+    pub fn check(text: &[u8]) -> Result<()> {
+        Attrs::default().take(text)
+    }
+
     fn take(&mut self, text: &[u8]) -> Result<()> {
         let as_json;
         let members = match json::members(text) {

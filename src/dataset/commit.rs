@@ -287,7 +287,7 @@ fn as_text(place: &Place, name: &str) -> String {
     place.name(name).to_string_lossy().into_owned()
 }
 
-fn write_new(place: &Place, texts: &Texts, durable: bool) -> Result<()> {
+pub(super) fn write_new(place: &Place, texts: &[(&'static str, String)], durable: bool) -> Result<()> {
     texts.iter().try_for_each(|(name, text)| {
         let file = place.open(&format!("{name}{NEW}"), Access::Create)?;
         file.write_at(0, text.as_bytes())?;

@@ -66,7 +66,7 @@ pub enum Make {
 }
 
 impl Make {
-    fn encode(&self, content: &[u8], threads: usize) -> Result<Vec<u8>> {
+    pub(super) fn encode(&self, content: &[u8], threads: usize) -> Result<Vec<u8>> {
         let (params, sum) = match self {
             Make::Many(whole) => return whole.encode(content, threads),
             Make::One(params, sum) => (params, sum),
@@ -159,7 +159,7 @@ impl Edit {
     }
 
     /// Writes a unit to a new file that is none yet.
-    fn put(&self, unit: u64, content: &[u8], threads: usize) -> Result<Stored> {
+    pub(super) fn put(&self, unit: u64, content: &[u8], threads: usize) -> Result<Stored> {
         let second = self.second(unit) == Some(false);
         let name = self.names.waiting(unit, second);
         let bytes = self.make.encode(content, threads)?;

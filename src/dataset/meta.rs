@@ -83,7 +83,8 @@ impl Meta {
         self.dflt = new;
     }
 
-    fn of_storage(storage: Value) -> Result<Meta> {
+    /// That of a text, without the numbers that `meta/sizes` has.
+    pub(super) fn of_storage(storage: Value) -> Result<Meta> {
         let number = |key: &str| storage.get(key).map(|v| positive(v, key)).transpose();
         let rows = match (number("chunklen")?, storage.get("chunkshape")) {
             (Some(n), _) => n,
@@ -112,7 +113,7 @@ impl Meta {
         })
     }
 
-    fn take_sizes(&mut self, sizes: &Value, lenient: bool) -> Result<()> {
+    pub(super) fn take_sizes(&mut self, sizes: &Value, lenient: bool) -> Result<()> {
         let shape = match sizes.get("shape") {
             Some(Value::Array(a)) if (1..=MAX_NDIM).contains(&a.len()) => a.iter().map(Value::as_u64).collect::<Option<Vec<u64>>>(),
             Some(Value::Array(a)) if a.len() > MAX_NDIM => {

@@ -6,7 +6,8 @@
 //! - [`chunk`]: a file with one chunk; [`superchunks`]: the papers' files with many.
 //! - [`chunks`]: the items of an array, in either; [`fields`]: items whose fields stand in folders of their own.
 //! - [`array`], [`open`]: the array over all that.
-//! - [`edit`]: changes that wait; [`commit`]: how they come to count; [`create`]: what a new dataset says of itself.
+//! - [`edit`]: changes that wait; [`commit`]: how they come to count; [`create`]: what a new dataset says of itself; [`repair`]: what can be made of a
+//!   damaged one.
 //!
 //! Only what `meta/sizes` counts is there, whatever else lies in the folder: it is the record of the last commit. Chunk
 //! files are opened when something in them is wanted. Objects of Python's are bytes here, and stay so.
@@ -25,6 +26,7 @@ mod kept_tests;
 pub mod meta;
 pub mod open;
 pub mod place;
+pub mod repair;
 pub mod seal;
 pub mod superchunks;
 #[cfg(test)]

@@ -5,9 +5,14 @@
 //! columns are cut to it here; how long each one is in its files is still known.
 #![forbid(unsafe_code)]
 
+mod repair;
+#[cfg(test)]
+mod repair_tests;
 #[cfg(test)]
 mod tests;
 mod write;
+
+pub use repair::{Repaired, repair, repair_at};
 
 use self::write::Changing;
 use crate::array::rows::Array;

@@ -267,11 +267,15 @@ impl Changing {
     }
 }
 
-/// The names of columns as bcolz has them, and their folders as BLZ does.
 fn to_json<A>(columns: &[Column<A>]) -> String {
-    let text = |t: &String| Value::String(t.clone());
-    let names = Value::Array(columns.iter().map(|c| text(&c.name)).collect());
-    let dirs = Value::Object(columns.iter().map(|c| (c.name.clone(), text(&c.folder))).collect());
+    names_to_json(columns.iter().map(|c| (c.name.as_str(), c.folder.as_str())))
+}
+
+/// The names of columns as bcolz has them, and their folders as BLZ does.
+pub(super) fn names_to_json<'a>(columns: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> String {
+    let text = |t: &str| Value::String(t.to_owned());
+    let names = Value::Array(columns.clone().map(|(name, _)| text(name)).collect());
+    let dirs = Value::Object(columns.map(|(name, folder)| (name.to_owned(), text(folder))).collect());
     format!("{}\n", Value::Object(vec![("names".to_owned(), names), ("dirs".to_owned(), dirs)]))
 }
 

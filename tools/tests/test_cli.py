@@ -1093,7 +1093,6 @@ class Dataset(Base):
             self.bad("cat", *flags, "a", code=2)
         for flags in ([], ["--slice", "3:90:2"]):
             self.assertEqual(self.good("sum", *flags, "a"), hashlib.sha256(self.good("cat", *flags, "a")).hexdigest().encode() + b"  a\n")
-        self.bad("repair", "a")
 
     def test_table(self):
         self.unpack("bcolz/bcolz121_table/t_attrs", "t")

@@ -430,6 +430,17 @@ class Change(Tables):
         self.write("b.bag", b"")
         self.assertIn("none", self.bad("attr", "get", "b.bag")[0])
 
+    def test_repair(self):
+        want = self.rows("t")
+        self.write("t/n/meta/sizes", b"")
+        self.bad("cat", "t")
+        r = run("repair", "t", cwd=self.folder.name)
+        if b"does not repair datasets" in r.stderr:
+            self.skipTest("the library does not repair datasets")
+        self.assertEqual(r.returncode, 0, r.stderr)
+        self.assertRegex(r.stdout.decode(), r"^t: \d+ chunks? kept, \d+ dropped\n$")
+        self.assertEqual(self.rows("t"), want)
+
     def test_verify(self):
         self.assertRegex(self.good("verify", "t").decode(), r"^t: [1-9]\d* sound, 0 bad, 0 unchecked\n$")
         self.flip("t/s/data/__0.blp", 60)
@@ -512,12 +523,13 @@ class Convert(Tables):
         self.good("attr", "set", "t", "title", '"x"')
         self.good("attr", "set", "t/n", "unit", '"m"')
         want = self.good("sum", "t").split()[0]
-        for name in ("o.csv", "o.jsonl", "o.npy", "o.bcolz"):
+        for name in ("o.csv", "o.jsonl", "o.npy", "o.bcolz", "o.blz"):
             r = run("convert", "t", name, cwd=self.folder.name)
             self.assertEqual(r.returncode, 0, r.stderr)
-            if name != "o.bcolz":
-                self.assertIn(b"no place for 2 attributes", r.stderr)
-            if not name.endswith(".bcolz"):
+            self.assertEqual(b"no place for 2 attributes" in r.stderr, not name.endswith("z"))
+            if name.endswith("z"):
+                self.assertEqual((self.info(name)["format"], self.good("sum", name).split()[0]), (name[2:], want))
+            else:
                 self.good("convert", "-q", name, "back", "--to", "bcolz", "--force")
                 self.assertEqual(self.good("sum", "back").split()[0], want, name)
         self.assertEqual(self.good("attr", "get", "o.bcolz", "title") + self.good("attr", "get", "o.bcolz/n", "unit"), b'"x"\n"m"\n')
@@ -527,6 +539,7 @@ class Convert(Tables):
         self.assertEqual(self.good("sum", "o.blp").split()[0], want)
         self.assertEqual(self.info("o.blp")["metadata"]["attrs"], {"title": "x"})
         self.assertEqual(self.good("convert", "-q", "t", "-", "--to", "csv"), self.good("cat", "t"))
+        self.assertIn("tables are not written", self.bad("convert", "t", "paper", "--to", "blz-paper")[0])
         self.bad("convert", "t", "o.bcolz")
         self.good("convert", "-q", "--force", "t", "o.bcolz")
 
@@ -538,6 +551,13 @@ class Convert(Tables):
         for path in (["a", "b.blp"], ["b.blp", "c.bcolz"], ["c.bcolz", "d.bcolz"], ["d.bcolz", "e.npy"], ["e.npy", "f.blp"], ["b.blp", "g.npy"]):
             self.good("convert", "-q", *path)
             self.assertEqual(npy(self.good("cat", "--format", "npy", path[1]))[1] if not path[1].endswith("npy") else npy(self.read(path[1]))[1], data)
+        for to in ("blz", "blz-paper"):
+            self.good("convert", "-q", "b.blp", "p", "--to", to, "--force")
+            self.assertEqual((self.info("p")["format"], self.good("cat", "p"), self.good("attr", "get", "p", "unit")), (to, data, b'"K"\n'))
+            self.good("append", "-q", "p", "a.npy")
+            self.good("trim", "-q", "p", "9")
+            self.assertEqual(self.good("cat", "p"), data + data[:48])
+            self.good("verify", "p")
         self.assertEqual(self.good("attr", "get", "d.bcolz"), b'{\n  "unit": "K"\n}\n')
         self.good("convert", "-q", "b.blp", "h.csv")
         self.assertEqual(self.read("h.csv").splitlines()[1], b"2.0,3.0")

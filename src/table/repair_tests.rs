@@ -1,0 +1,344 @@
+//! Datasets that are damaged in every way that is known, and repaired; on the simulated disk, and whole again after.
+
+use super::{Repaired, Table, repair_at};
+use crate::array::dtype::Dtype;
+use crate::array::rows::Array;
+use crate::dataset::create::{Kindred, create_in};
+use crate::dataset::open;
+use crate::dataset::place::Place;
+use crate::error::{Error, Result, Status};
+use crate::identify::Format;
+use crate::io::Folder;
+use crate::io::sim::SimDisk;
+use crate::options::{Opt, Options};
+use crate::superchunk::bloscpack::Mode;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::sync::Arc;
+
+/// Rows of 3 items of 4 bytes, in 6 chunks; the last is not full.
+const ROWS: u64 = 50;
+const CHUNK: u64 = 9;
+const ROW: usize = 12;
+
+type Files = BTreeMap<OsString, Vec<u8>>;
+
+fn options(more: &[(Opt, i64)]) -> Options {
+    more.iter().fold(Options::new().with(Opt::Threads, 1).unwrap(), |o, (opt, n)| o.with(*opt, *n).unwrap())
+}
+
+fn content(rows: u64) -> Vec<u8> {
+    (0..rows * ROW as u64).map(|i| (i * 7 % 251) as u8).collect()
+}
+
+fn array(sum: i64) -> Files {
+    let disk = SimDisk::default();
+    let new = Kindred { dtype: "<i4", shape: &[0, 3], chunks: Some(&[CHUNK, 3]), format: Format::Bcolz };
+    let mut a = create_in(&disk.folder(), Mode::New, &new, &options(&[(Opt::Checksum, sum)])).unwrap();
+    a.append(0, ROWS, &content(ROWS)).unwrap();
+    a.attr_set("n", b"[1, 2]").unwrap();
+    a.commit().unwrap();
+    drop(a);
+    disk.contents()
+}
+
+fn table() -> Files {
+    let disk = SimDisk::default();
+    let columns = [("a", "<i4"), ("b", "|S3"), ("c", "<f8")].map(|(name, dtype)| (name, Dtype::parse(dtype).unwrap()));
+    let mut t = Table::create_in(&disk.folder(), Mode::New, Format::Bcolz, &columns, &options(&[(Opt::ChunkBytes, 64)])).unwrap();
+    let all = content(ROWS);
+    t.append(ROWS, &[&all[..ROWS as usize * 4], &all[..ROWS as usize * 3], &all[..ROWS as usize * 8]]).unwrap();
+    t.attr_set("n", Some(b"[1, 2]")).unwrap();
+    t.commit().unwrap();
+    drop(t);
+    disk.contents()
+}
+
+fn read(a: &Array) -> Result<Vec<u8>> {
+    let mut bytes = vec![0xee; a.nbytes() as usize];
+    assert!(!a.read(&vec![0; a.shape().len()], a.shape(), None, &mut bytes, None)?);
+    Ok(bytes)
+}
+
+/// The attribute, and each column's content; that of an array is one.
+fn seen(folder: &Arc<dyn Folder>) -> Result<Vec<Vec<u8>>> {
+    match Table::open_in(folder, Mode::Read, &options(&[])) {
+        Ok(t) => {
+            let attr = t.attrs().get("n").unwrap_or_default().to_vec();
+            std::iter::once(Ok(attr)).chain(t.columns().iter().map(|c| read(&c.array))).collect()
+        }
+        Err(e) if e.status == Status::Type => {
+            let a = open::open_in(folder, Mode::Read, &options(&[]))?;
+            Ok(vec![a.store().attr("n")?.unwrap_or_default().to_vec(), read(&a)?])
+        }
+        Err(e) => Err(e),
+    }
+}
+
+fn repaired(disk: &SimDisk, more: &[(Opt, i64)]) -> Result<Repaired> {
+    repair_at(&Place::of(&disk.folder()), &options(more))
+}
+
+fn names(disk: &SimDisk) -> Vec<String> {
+    disk.contents().keys().map(|n| n.to_string_lossy().into_owned()).collect()
+}
+
+fn set(files: &mut Files, name: &str, bytes: &[u8]) {
+    files.insert(name.into(), bytes.to_vec());
+}
+
+fn flip(files: &mut Files, name: &str, at: usize) {
+    files.get_mut(&OsString::from(name)).unwrap()[at] ^= 4;
+}
+
+/// Cuts the power at every operation of the repair: what is there reads as before, or as after, and one more repair
+/// makes of it what the whole one does.
+fn whole_at_every_cut(files: &Files, more: &[(Opt, i64)], want: &[Vec<u8>]) -> usize {
+    let whole = SimDisk::with_files(files);
+    let done = repaired(&whole, more).unwrap();
+    assert_eq!(seen(&whole.folder()).unwrap(), want);
+    assert!(names(&whole).iter().all(|n| !n.contains(".holdall-new") && !n.ends_with("journal")), "{:?}", names(&whole));
+    // a whole one stays as it is
+    let (before, again) = (whole.contents(), repaired(&whole, more).unwrap());
+    assert!(before == whole.contents() && again.kept >= done.kept && again.dropped == 0, "{done:?} {again:?}");
+    let old = seen(&SimDisk::with_files(files).folder()).map_err(|e| e.status);
+    let mut states = 0;
+    for cut in 0..=whole.ops() {
+        let disk = SimDisk::with_files(files);
+        disk.cut_after(cut);
+        let done = repaired(&disk, more).is_ok();
+        for left in disk.after_cut(6, cut as u64 * 7919 + 1) {
+            states += 1;
+            let disk = SimDisk::with_files(&left);
+            let now = seen(&disk.folder()).map_err(|e| e.status);
+            assert!(now.as_deref() == Ok(want) || (!done && now == old), "cut {cut}: {now:?} {:?}", names(&disk));
+            repaired(&disk, more).unwrap();
+            assert_eq!(seen(&disk.folder()).unwrap(), want, "cut {cut}, repaired again");
+        }
+    }
+    states
+}
+
+fn cut_at(rows: u64) -> Vec<Vec<u8>> {
+    vec![b"[1, 2]".to_vec(), content(rows)]
+}
+
+#[test]
+fn what_is_whole_stays_as_it_is() {
+    for files in [array(0), array(2), table()] {
+        let disk = SimDisk::with_files(&files);
+        let want = seen(&disk.folder()).unwrap();
+        let done = repaired(&disk, &[]).unwrap();
+        assert!(done.kept > 5 && done.dropped == 0 && disk.contents() == files);
+        let mut left = files.clone();
+        for name in [
+            "data/__9.blp",
+            "meta/sizes.holdall-new",
+            "__attrs__.holdall-new",
+            "a/data/__40.blp",
+            "a/data/__1.blp.holdall-new2",
+            "a/meta/sizes.holdall-new",
+        ] {
+            if name.starts_with("a/") == files.contains_key(&OsString::from("__rootdirs__")) || !name.contains('/') {
+                set(&mut left, name, b"left behind");
+            }
+        }
+        let disk = SimDisk::with_files(&left);
+        assert_eq!(repaired(&disk, &[]).unwrap(), done);
+        assert!(disk.contents() == files, "{:?}", names(&disk));
+        assert_eq!(seen(&disk.folder()).unwrap(), want);
+    }
+}
+
+#[test]
+fn sizes_are_rebuilt_from_whole_chunks() {
+    let mut states = 0;
+    for (sum, torn) in
+        [0, 2].into_iter().flat_map(|sum| [&b""[..], b"{\"shape\": [50, ", b"{\"shape\": [51, 3], \"nbytes\": 600}", b"\0\0\0"].map(|t| (sum, t)))
+    {
+        let mut files = array(sum);
+        set(&mut files, "meta/sizes", torn);
+        assert!(seen(&SimDisk::with_files(&files).folder()).is_err());
+        states += whole_at_every_cut(&files, &[], &cut_at(ROWS));
+        // the last chunk is torn, too
+        let last = files.get_mut(&OsString::from("data/__5.blp")).unwrap();
+        last.truncate(last.len() - 5);
+        states += whole_at_every_cut(&files, &[], &cut_at(5 * CHUNK));
+        let disk = SimDisk::with_files(&files);
+        assert_eq!(repaired(&disk, &[]).unwrap(), Repaired { kept: 5, dropped: 0 });
+        assert!(names(&disk).contains(&"data/__5.blp.holdall-damaged".to_owned()), "{:?}", names(&disk));
+    }
+    let mut files = array(2);
+    files.remove(&OsString::from("meta/sizes"));
+    states += whole_at_every_cut(&files, &[], &cut_at(ROWS));
+    println!("{states} states");
+}
+
+/// bcolz does not put down the shape of a row anywhere else.
+#[test]
+fn the_shape_of_a_row_is_found() {
+    let mut files = array(0);
+    let storage = String::from_utf8(files[&OsString::from("meta/storage")].clone()).unwrap();
+    let plain = storage.replace("\"chunkshape\":[9,3]", "\"extra\":[9]").replace("\"chunkshape\": [9, 3]", "\"extra\": [9]");
+    assert_ne!(storage, plain);
+    set(&mut files, "meta/storage", plain.as_bytes());
+    set(&mut files, "meta/sizes", b"{\"shape\": [50, 3], \"nby");
+    whole_at_every_cut(&files, &[], &cut_at(ROWS));
+    set(&mut files, "meta/sizes", b"");
+    let disk = SimDisk::with_files(&files);
+    repaired(&disk, &[]).unwrap();
+    let a = open::open_in(&disk.folder(), Mode::Read, &options(&[])).unwrap();
+    assert_eq!((a.shape(), read(&a).unwrap()), (&[ROWS, 3][..], content(ROWS)));
+}
+
+#[test]
+fn damaged_chunks_at_the_end_are_cut_off_and_others_filled_on_wish() {
+    let skip = [(Opt::SkipDamaged, 1)];
+    let with = |chunks: &[u64]| {
+        let mut all = content(ROWS);
+        for i in chunks {
+            let (from, to) = ((i * CHUNK) as usize * ROW, ((i + 1) * CHUNK).min(ROWS) as usize * ROW);
+            all[from..to].fill(0);
+        }
+        vec![b"[1, 2]".to_vec(), all]
+    };
+    let damage = |files: &mut Files, i: u64, how: usize| {
+        let name = format!("data/__{i}.blp");
+        match how {
+            0 => _ = files.remove(&OsString::from(name)),
+            1 => set(files, &name, b""),
+            // the version of the chunk, and its content
+            _ => flip(files, &name, if how == 2 { 16 } else { 50 }),
+        }
+    };
+    let mut states = 0;
+    for how in 0..4 {
+        let mut files = array(2);
+        damage(&mut files, 5, how);
+        damage(&mut files, 4, how);
+        states += whole_at_every_cut(&files, &[], &cut_at(4 * CHUNK));
+        states += whole_at_every_cut(&files, &skip, &with(&[4, 5]));
+        let mut files = array(2);
+        damage(&mut files, 1, how);
+        let disk = SimDisk::with_files(&files);
+        let e = repaired(&disk, &[]).unwrap_err();
+        assert!(e.status == Status::Format && e.position == 1 && e.message.contains("__1.blp"), "{e}");
+        assert!(disk.contents() == files, "changed");
+        states += whole_at_every_cut(&files, &skip, &with(&[1]));
+        assert_eq!(repaired(&disk, &skip).unwrap(), Repaired { kept: 5, dropped: 1 });
+        assert_eq!(names(&disk).iter().filter(|n| n.contains("damaged")).count(), usize::from(how > 0));
+        files = array(2);
+        (0..6).for_each(|i| damage(&mut files, i, how));
+        for skip in [&[][..], &skip] {
+            let disk = SimDisk::with_files(&files);
+            assert_eq!(repaired(&disk, skip).unwrap_err().status, Status::Format);
+            assert!(disk.contents() == files);
+        }
+    }
+    println!("{states} states");
+}
+
+/// The leftover of bcolz is shorter than its `meta/sizes` says.
+#[test]
+fn rows_of_a_short_last_chunk_stay() {
+    let mut files = array(0);
+    let short = {
+        let disk = SimDisk::with_files(&files);
+        let mut a = open::open_in(&disk.folder(), Mode::Append, &options(&[])).unwrap();
+        a.resize(&[47, 3]).unwrap();
+        a.write(&[46, 0], &[1, 3], None, &content(47)[46 * ROW..], None).unwrap();
+        a.commit().unwrap();
+        disk.contents()[&OsString::from("data/__5.blp")].clone()
+    };
+    set(&mut files, "data/__5.blp", &short);
+    assert!(seen(&SimDisk::with_files(&files).folder()).is_err());
+    whole_at_every_cut(&files, &[], &cut_at(47));
+}
+
+#[test]
+fn damaged_attributes_are_kept_aside() {
+    for (bytes, kept) in [(&b"{\"n\": [1, 2"[..], true), (b"", false), (b"{\"n\": 1}\0", true)] {
+        let mut files = array(0);
+        set(&mut files, "__attrs__", bytes);
+        whole_at_every_cut(&files, &[], &[vec![], content(ROWS)]);
+        let disk = SimDisk::with_files(&files);
+        assert_eq!(repaired(&disk, &[]).unwrap(), Repaired { kept: 6, dropped: kept.into() });
+        assert_eq!(disk.contents().get(&OsString::from("__attrs__.holdall-damaged")).map(Vec::as_slice), kept.then_some(bytes));
+    }
+    let mut files = array(2);
+    flip(&mut files, "__attrs__", 7);
+    whole_at_every_cut(&files, &[], &[vec![], content(ROWS)]);
+    // a second one does not replace the first
+    let disk = SimDisk::with_files(&files);
+    repaired(&disk, &[]).unwrap();
+    let mut again = disk.contents();
+    set(&mut again, "__attrs__", b"{");
+    let disk = SimDisk::with_files(&again);
+    repaired(&disk, &[]).unwrap();
+    assert_eq!(disk.contents()[&OsString::from("__attrs__.holdall-damaged-2")], b"{");
+    assert_eq!(disk.contents()[&OsString::from("__attrs__.holdall-damaged")], files[&OsString::from("__attrs__")]);
+}
+
+#[test]
+fn a_lost_storage_is_told_of_and_nothing_is_changed() {
+    let mut files = array(2);
+    flip(&mut files, "meta/storage", 12);
+    let disk = SimDisk::with_files(&files);
+    assert_eq!(repaired(&disk, &[]).unwrap_err().status, Status::Checksum);
+    assert!(disk.contents() == files);
+    for damage in [None, Some(&b"{"[..])] {
+        match damage {
+            Some(bytes) => set(&mut files, "meta/storage", bytes),
+            None => _ = files.remove(&OsString::from("meta/storage")),
+        }
+        let disk = SimDisk::with_files(&files);
+        let e = repaired(&disk, &[]).unwrap_err();
+        assert!(e.message.contains("meta/storage") && e.message.contains("another array"), "{e}");
+        assert!(disk.contents() == files);
+    }
+    // a key that matters to nobody
+    let mut files = array(2);
+    let at = files[&OsString::from("meta/storage")].windows(8).position(|w| w == b"quantize").unwrap();
+    flip(&mut files, "meta/storage", at);
+    assert!(seen(&SimDisk::with_files(&files).folder()).is_err());
+    whole_at_every_cut(&files, &[(Opt::Verify, 0)], &cut_at(ROWS));
+}
+
+#[test]
+fn columns_come_out_equally_long() {
+    let files = table();
+    let want = seen(&SimDisk::with_files(&files).folder()).unwrap();
+    let rows = |n: usize| vec![want[0].clone(), want[1][..n * 4].to_vec(), want[2][..n * 3].to_vec(), want[3][..n * 8].to_vec()];
+    let mut torn = files.clone();
+    set(&mut torn, "b/meta/sizes", b"{");
+    whole_at_every_cut(&torn, &[], &want);
+    // chunks of 16, 21 and 8 rows: two of the last, and the others cut
+    torn.remove(&OsString::from("c/data/__2.blp"));
+    (3..7).for_each(|i| set(&mut torn, &format!("c/data/__{i}.blp"), b""));
+    whole_at_every_cut(&torn, &[], &rows(16));
+    let disk = SimDisk::with_files(&torn);
+    repaired(&disk, &[]).unwrap();
+    let t = Table::open_in(&disk.folder(), Mode::Read, &options(&[])).unwrap();
+    assert!(t.columns().iter().all(|c| c.stored_rows == 16));
+    // what was sound is not lost
+    assert!(disk.contents()[&OsString::from("a/data/__2.blp.holdall-damaged")] == files[&OsString::from("a/data/__2.blp")]);
+    // names are those of the folders
+    for bytes in [&b"{\"names\": [\"a\", \"b\""[..], b"", b"{}"] {
+        let mut torn = files.clone();
+        set(&mut torn, "__rootdirs__", bytes);
+        whole_at_every_cut(&torn, &[], &want);
+    }
+    let mut lost = files.clone();
+    lost.remove(&OsString::from("__rootdirs__"));
+    whole_at_every_cut(&lost, &[], &want);
+    // a column of which nothing can be made
+    let mut lost = files.clone();
+    flip(&mut lost, "b/meta/storage", 3);
+    let disk = SimDisk::with_files(&lost);
+    let e: Error = repaired(&disk, &[]).unwrap_err();
+    assert!(e.message.contains("column \"b\"") && disk.contents() == lost, "{e}");
+    whole_at_every_cut(&lost, &[(Opt::SkipDamaged, 1)], &[want[0].clone(), want[1].clone(), want[3].clone()]);
+    let disk = SimDisk::with_files(&lost);
+    repaired(&disk, &[(Opt::SkipDamaged, 1)]).unwrap();
+    assert!(disk.contents()[&OsString::from("b/data/__0.blp")] == files[&OsString::from("b/data/__0.blp")], "the files of the column stay");
+}
