@@ -824,8 +824,8 @@ typedef struct holdall_array holdall_array;
 /* Opens an array: its last commit, with HOLDALL_READ to be read, with HOLDALL_APPEND to be read and changed (one at a
  * time: HOLDALL_E_BUSY). Options: those of holdall_schunk_open().
  * Bloscpack files are arrays where their metadata say so, as those of NumPy arrays do. Folders are arrays that bcolz or
- * BLZ wrote, or as their papers have them. They are made of rows, which come and go as a whole; those of the papers, and
- * tables, can be read only. What is written goes on as it is there (codec, level, filter, checksum) where the options do
+ * BLZ wrote, or as their papers have them. They are made of rows, which come and go as a whole; those of the papers
+ * with fields in folders of their own, and of Python's objects, can be read only. What is written goes on as it is there (codec, level, filter, checksum) where the options do
  * not say otherwise: those of holdall_array_create(). A handle that reads sees as many rows as were committed when it was
  * opened; where another writer changes some of them, it may see these as they are then. Of a folder just the files in `meta` and the
  * attributes are opened now, those of chunks when a call needs them: one that is missing then is HOLDALL_E_MISSING, and
@@ -855,13 +855,19 @@ holdall_status holdall_array_open_io(holdall_io *io,
 
 /* Creates an array of zeros, in C order, which cost nothing before the commit. With HOLDALL_NEW nothing may be
  * there, with HOLDALL_REPLACE what is there is replaced by the first commit. Format: HOLDALL_FORMAT_BLOSCPACK; Bloscpack
- * 0.16 reads it. HOLDALL_FORMAT_BCOLZ: a folder that bcolz and BLZ read and append to, but for what they cannot: with zstd or
- * bitshuffle it is for bcolz alone, and complex or structured dtypes they do not open.
+ * 0.16 reads it. Or a folder:
+ * - HOLDALL_FORMAT_BCOLZ: bcolz and BLZ read it and append to it, but for what they cannot: with zstd or bitshuffle it is
+ * for bcolz alone, and complex or structured dtypes they do not open.
+ * - HOLDALL_FORMAT_BLZ: as BLZ 0.6 writes it, for BLZ alone; zstd and bitshuffle are HOLDALL_E_UNSUPPORTED.
+ * - HOLDALL_FORMAT_BLZ_PAPER: as the papers on both have it: chunks stand together in superchunks (HOLDALL_OPT_SUPERCHUNK_CHUNKS),
+ * each a file that Bloscpack reads, with offsets and checksums; HOLDALL_OPT_SPARE_CHUNKS and _SPARE_BYTES keep room in
+ * them, none by default. Structures are stored as they are, not field by field.
+ * Whose form a folder has, appending to it leaves.
  * dtype: as NumPy spells it: "<f8", "|S16", "<M8[ns]", "[('a','<i4'),('b','<f8')]". shape: its length along each of
  * the ndim dimensions, 0 or more; it can grow along any, cheaply along the slowest, the first, a folder
  * along that alone. chunks: the shape of a chunk, whose dimensions but the first are those of `shape`; NULL: about HOLDALL_OPT_CHUNK_BYTES (1 MiB) of whole rows, or of whole items where a row is
  * longer; in a folder, of whole rows, as bcolz chooses them for HOLDALL_OPT_EXPECTED_ROWS. blocks: NULL.
- * Options: those of holdall_schunk_create(); for a folder HOLDALL_OPT_EXPECTED_ROWS, and of those the ones of opening,
+ * Options: those of holdall_schunk_create(); for a folder HOLDALL_OPT_EXPECTED_ROWS, _FILL, and of those the ones of opening,
  * _DURABILITY, _LOCK, _CODEC, _LEVEL, _FILTERS, _CHUNK_BYTES, _BLOCK_BYTES and _CHECKSUM (CRC-32 by default, which
  * other readers do not look at). HOLDALL_E_ARGUMENT: chunks and HOLDALL_OPT_CHUNK_BYTES are both given.
  * HOLDALL_E_TYPE: a dtype that is not known. HOLDALL_E_UNSUPPORTED: objects of Python's, another format, other chunks. */
@@ -1049,7 +1055,7 @@ holdall_status holdall_array_remove(holdall_array *array,
  * and is there, whole, when the call is done, or not at all. mode, format, blocks: as for holdall_array_create(). chunks: as
  * there, but with any number of places of the slowest dimension (see holdall_array_order()); NULL: HOLDALL_OPT_CHUNK_BYTES,
  * or as here.
- * HOLDALL_FORMAT_BCOLZ: options, and what is not given, as for holdall_array_create(); the array must be in C order.
+ * A folder: options, and what is not given, as for holdall_array_create(), but the fill value is that of here; the array must be in C order.
  * Else options: those of holdall_schunk_create(). Codec, filter and checksum that are not given are as here (_FILTERS and _CODEC as
  * the last chunk has them; CRC-32 for a file without checksums); the level is 5, the layout that of version 3. Progress is
  * told in bytes.
@@ -1546,7 +1552,8 @@ HOLDALL_API void holdall_bag_writer_close(holdall_bag_writer *writer);
  * `batch_rows` how many a batch has (fewer where text would pass 2 GiB); 0: as many as suit, about 16 MB, in whole chunks of
  * the first column. No more than one batch is in memory. The stream is a handle of its own: it may be read on any thread, one
  * at a time, lives on when the table is closed, and its memory belongs to who takes the batches. It sees the rows that
- * the table has now. As long as a stream is not released its table cannot be changed: HOLDALL_E_STATE.
+ * the table has now. As long as a stream is not released its table cannot be changed, HOLDALL_E_STATE, and one that was
+ * opened for writing stays locked. With HOLDALL_OPT_SKIP_DAMAGED what is damaged comes as other calls read it, without a word.
  * 
  * Types: bool, int, uint, and float of 2, 4 and 8 bytes are Arrow's, complex numbers lists of two floats. S becomes utf8
  * without the zeros at its end; a value that is no UTF-8 is an error (EINVAL) that names column and row; with
