@@ -160,7 +160,8 @@ typedef struct holdall_error {
 /* HOLDALL_IO_READ or HOLDALL_IO_MAP. */
 #define HOLDALL_OPT_IO 3
 /* 0: checksums that lie beside the data, or behind chunks, are not looked at (those inside zstd frames always
- * are); 1 (default): what is read is checked; 2: everything is checked at open, too. */
+ * are), nor is the number of bytes that a dataset says it has held against its shape; 1 (default): what is read is checked;
+ * 2: everything is checked at open, too. */
 #define HOLDALL_OPT_VERIFY 4
 /* 1: damaged records read as empty, damaged chunks as zeros, and the call says so (HOLDALL_NOT_FOUND; which they are:
  * holdall_verify()); 0 (default): they are an error. With HOLDALL_APPEND this holds for reads alone: a change never takes
@@ -190,7 +191,8 @@ typedef struct holdall_error {
 /* One of HOLDALL_SUM_*, for what is written. Superchunks: any but HOLDALL_SUM_ZSTD, default _CRC32, behind each chunk;
  * holdall_schunk_create() alone takes it, later writers go on with it. Bags: HOLDALL_SUM_NONE, or HOLDALL_SUM_CRC32
  * (default): an uncompressed bag then gets a file `checksums.NAME` with a CRC-32 a record, a compressed one the checksum
- * that the zstd format has inside its frames (HOLDALL_SUM_ZSTD says the same there). */
+ * that the zstd format has inside its frames (HOLDALL_SUM_ZSTD says the same there). Datasets: as superchunks; with any, the
+ * small files have a CRC-32 in a last line of blanks, which is checked like those of chunks, and which no tool minds. */
 #define HOLDALL_OPT_CHECKSUM 13
 /* Bytes: a zstd dictionary, trained or any content. What was written with one is read with the same. */
 #define HOLDALL_OPT_DICTIONARY 14
@@ -290,7 +292,7 @@ typedef struct holdall_options holdall_options;
 typedef int32_t holdall_option;
 
 /* Told now and then how far a long call is, in units of its own. Not zero stops the call with
- * HOLDALL_E_CANCELLED. These calls tell it: holdall_verify(), holdall_repair() of a superchunk, opening with
+ * HOLDALL_E_CANCELLED. These calls tell it: holdall_verify(), holdall_repair() of a superchunk or a folder, opening with
  * HOLDALL_OPT_VERIFY 2, holdall_bag_checksum() and holdall_schunk_checksum() (to the function in the options that the
  * handle was opened with), holdall_schunk_copy() and holdall_array_copy() (in the options that the call is given). May run on another thread than the caller's, one call at a time. */
 typedef int (*holdall_progress_fn)(void *ctx, uint64_t done, uint64_t total);
@@ -492,6 +494,17 @@ holdall_status holdall_verify(const char *path,
  * is right).
  * *kept and *dropped are then chunks, those that are zeros now and metadata that are gone (1) among the dropped: where
  * *dropped is 0, nothing was lost. Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _DURABILITY, _LOCK.
+ * Or the array or table in this folder, with a file for each chunk: what was cut off is finished or undone, what writers left
+ * goes. Where `meta/sizes` is damaged it is made anew from the chunks, as many as are whole and follow each other; damaged
+ * chunks at the end are cut off; columns of a table come out as long as the shortest, and names that are lost become those of
+ * the folders. HOLDALL_OPT_SKIP_DAMAGED 1: of the chunks that count a damaged one becomes the default value, and a column
+ * of which nothing can be made is left out; without it either is HOLDALL_E_FORMAT, named, and nothing was changed. All
+ * that is damaged, or no longer counts and did, stays beside the dataset as `NAME.holdall-damaged`. All of it happens with one
+ * commit. `meta/storage` is nowhere else: HOLDALL_E_MISSING or _FORMAT where it is lost; HOLDALL_E_CHECKSUM where it does
+ * not match its checksum, and HOLDALL_OPT_VERIFY 0 takes it, and the other small files, as they are.
+ * *kept and *dropped are chunks, with damaged attributes, names and columns among the dropped. Options:
+ * HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _DURABILITY, _LOCK, _VERIFY, _SKIP_DAMAGED.
+ * HOLDALL_E_UNSUPPORTED: objects of Python's, or files of many chunks, each of which is a superchunk.
  * HOLDALL_E_FORMAT: it cannot be repaired (nothing of it is sound, it cannot be told which chunks are missing, or it
  * says to have lost more than it can have held), and nothing was changed; HOLDALL_E_CODEC, _VERSION, _UNSUPPORTED: nor is that done to chunks
  * that seem sound, of a kind that is not known. HOLDALL_E_BUSY: a writer is at work. */
@@ -862,7 +875,9 @@ holdall_status holdall_array_open_io(holdall_io *io,
  * - HOLDALL_FORMAT_BLZ_PAPER: as the papers on both have it: chunks stand together in superchunks (HOLDALL_OPT_SUPERCHUNK_CHUNKS),
  * each a file that Bloscpack reads, with offsets and checksums; HOLDALL_OPT_SPARE_CHUNKS and _SPARE_BYTES keep room in
  * them, none by default. Structures are stored as they are, not field by field.
+ * 
  * Whose form a folder has, appending to it leaves.
+ * 
  * dtype: as NumPy spells it: "<f8", "|S16", "<M8[ns]", "[('a','<i4'),('b','<f8')]". shape: its length along each of
  * the ndim dimensions, 0 or more; it can grow along any, cheaply along the slowest, the first, a folder
  * along that alone. chunks: the shape of a chunk, whose dimensions but the first are those of `shape`; NULL: about HOLDALL_OPT_CHUNK_BYTES (1 MiB) of whole rows, or of whole items where a row is
