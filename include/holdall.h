@@ -1066,8 +1066,8 @@ holdall_status holdall_array_remove(holdall_array *array,
                                     holdall_error *err);
 
 /* Writes the array, as this handle sees it, into a new container, with other chunks, codec or checksum, or another layout:
- * this is also how files are converted. Dtype with its spelling, shape, order and named values stay. It takes little memory,
- * and is there, whole, when the call is done, or not at all. mode, format, blocks: as for holdall_array_create(). chunks: as
+ * this is also how files are converted. Dtype with its spelling, shape and order stay, and named values where a folder is
+ * copied to a folder or a file to a file: neither has a place for those of the other. It takes little memory, and is there, whole, when the call is done, or not at all. mode, format, blocks: as for holdall_array_create(). chunks: as
  * there, but with any number of places of the slowest dimension (see holdall_array_order()); NULL: HOLDALL_OPT_CHUNK_BYTES,
  * or as here.
  * A folder: options, and what is not given, as for holdall_array_create(), but the fill value is that of here; the array must be in C order.
