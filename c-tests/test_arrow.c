@@ -385,8 +385,10 @@ static int get_next(stream *s, array *out)
     if (p->batch_status != 0 && p->given > 0)
         return p->batch_status;
     *out = p->batch;
-    if (!p->endless && p->given++ > 0)
+    if (!p->endless && p->given++ > 0) {
+        CHECK(p->given == 2); /* behind its end nobody asks */
         out->release = NULL;
+    }
     return 0;
 }
 static const char *get_last_error(stream *s)

@@ -1,5 +1,5 @@
 /* holdall.h - chunked, compressed containers, read and written from C:
- * Bloscpack and Bagz.
+ * Bloscpack, bcolz, BLZ and Bagz.
  *
  * RULES, the same for every function:
  *  - Result. Functions that can fail return holdall_status: 0 done, > 0 done but (see
@@ -19,10 +19,13 @@
  *    commit leaves the container as the last commit left it, as a crash would.
  *  - Readers see the last commit at the time they open, at any moment of a commit and
  *    after any crash. They need no lock and write nothing. After a later commit, reads
- *    through a superchunk or an array that was open before may be HOLDALL_E_STATE (never
- *    a mixture): open it again. While a change is under way,
- *    a writer keeps files beside the container NAME: NAME.holdall-lock,
- *    NAME.holdall-new, NAME.holdall-part and NAME.holdall-journal. The first three mean
+ *    through a superchunk or an array in one file that was open before may be
+ *    HOLDALL_E_STATE (never a mixture): open it again. Folders (bcolz, BLZ) have a file for
+ *    each chunk, opened when it is wanted: after a commit that changes rows, a handle from
+ *    before it may see some of them as they are now. While a change is under way,
+ *    a writer keeps files beside the container NAME, in a folder beside each file of it:
+ *    NAME.holdall-lock (in a folder dataset.holdall-lock), NAME.holdall-new,
+ *    NAME.holdall-part and NAME.holdall-journal. The first three mean
  *    nothing once the writer is gone; a journal that is left belongs to the container, and must stay
  *    with it until the next writer has settled it.
  *  - Buffers belong to the caller; sizes are in bytes. Where a size is not known
@@ -497,9 +500,9 @@ holdall_status holdall_verify(const char *path,
  * Or the array or table in this folder, with a file for each chunk: what was cut off is finished or undone, what writers left
  * goes. Where `meta/sizes` is damaged it is made anew from the chunks, as many as are whole and follow each other; damaged
  * chunks at the end are cut off; columns of a table come out as long as the shortest, and names that are lost become those of
- * the folders. HOLDALL_OPT_SKIP_DAMAGED 1: of the chunks that count a damaged one becomes the default value, and a column
+ * the folders, if the table's `__attrs__` is still there. HOLDALL_OPT_SKIP_DAMAGED 1: of the chunks that count a damaged one becomes the default value, and a column
  * of which nothing can be made is left out; without it either is HOLDALL_E_FORMAT, named, and nothing was changed. All
- * that is damaged, or no longer counts and did, stays beside the dataset as `NAME.holdall-damaged`. All of it happens with one
+ * that is damaged, or no longer counts and did, stays where it is, a file with `.holdall-damaged` behind its name. All of it happens with one
  * commit. `meta/storage` is nowhere else: HOLDALL_E_MISSING or _FORMAT where it is lost; HOLDALL_E_CHECKSUM where it does
  * not match its checksum, and HOLDALL_OPT_VERIFY 0 takes it, and the other small files, as they are.
  * *kept and *dropped are chunks, with damaged attributes, names and columns among the dropped. Options:
@@ -1074,7 +1077,7 @@ holdall_status holdall_array_remove(holdall_array *array,
  * Else options: those of holdall_schunk_create(). Codec, filter and checksum that are not given are as here (_FILTERS and _CODEC as
  * the last chunk has them; CRC-32 for a file without checksums); the level is 5, the layout that of version 3. Progress is
  * told in bytes.
- * HOLDALL_E_ARGUMENT: path is this array's own file. HOLDALL_E_UNSUPPORTED: HOLDALL_OPT_FORMAT_VERSION 1 or 2, which have no
+ * HOLDALL_E_ARGUMENT: path is this array's own file; its own folder, with HOLDALL_REPLACE, is replaced by the copy. HOLDALL_E_UNSUPPORTED: HOLDALL_OPT_FORMAT_VERSION 1 or 2, which have no
  * place for what makes an array. HOLDALL_NOT_FOUND (> 0): HOLDALL_OPT_SKIP_DAMAGED was set for this handle, and what is
  * damaged is zeros in the copy. Else as holdall_array_read() and holdall_array_commit(). */
 HOLDALL_API

@@ -10,7 +10,7 @@
 #![forbid(unsafe_code)]
 
 use super::literal::Literal;
-use crate::error::{Error, Result, fail};
+use crate::error::{Error, Result, Status, fail};
 use crate::json::Value;
 
 /// The largest item, NumPy's limit.
@@ -95,6 +95,11 @@ impl Dtype {
         let is_constant = text.contains(['\'', '"', '(', '{']) || text.trim_start().starts_with('[');
         let item = if is_constant { Type::from_literal(&Literal::parse(text)?)? } else { Type::from_name(text)? };
         Ok(Dtype { spelling: text.to_owned(), item })
+    }
+
+    /// As [`Dtype::parse`], of what a caller wants: text that is none is a type that is not known.
+    pub fn wanted(text: &str) -> Result<Dtype> {
+        Dtype::parse(text).map_err(|e| if e.status == Status::Format { fail!(Type, "dtype {text:?}: {}", e.message) } else { e })
     }
 
     /// The type in a JSON value: text, or lists in place of tuples.

@@ -102,7 +102,7 @@ impl Array {
         chunks: Option<&[u64]>,
         options: &Options,
     ) -> Result<Array> {
-        let dtype = Dtype::parse(dtype)?;
+        let dtype = Dtype::wanted(dtype)?;
         if dtype.item.has_objects() {
             return Err(fail!(Unsupported, "dtype {}: objects of Python's mean nothing in a file", dtype.spelling));
         }

@@ -221,10 +221,7 @@ pub struct Stream(ArrowArrayStream);
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        if let Some(release) = self.0.release {
-            // SAFETY: it is not released yet, so its maker's function must be called, once.
-            unsafe { release(&mut self.0) }
-        }
+        self.end();
     }
 }
 
@@ -249,14 +246,29 @@ impl Stream {
         field_of(&schema, 0)
     }
 
-    /// The next batch; nothing at the end.
+    fn end(&mut self) {
+        if let Some(release) = self.0.release {
+            // SAFETY: it is not released yet, so its maker's function must be called, once.
+            unsafe { release(&mut self.0) }
+            self.0.release = None;
+        }
+    }
+
+    /// The next batch; nothing at the end, behind which the stream is asked no more.
     pub fn next_batch(&mut self) -> Result<Option<ArrowArray>> {
+        if self.0.release.is_none() {
+            return Ok(None);
+        }
         let get = self.0.get_next.ok_or_else(|| fail!(Argument, "the stream has no get_next"))?;
         let mut array = ArrowArray::none();
         // SAFETY: by contract the stream's own function, for it and a place for an array.
         let status = unsafe { get(&mut self.0, &mut array) };
         self.check(status)?;
-        Ok(Some(array).filter(|a| !a.is_none()))
+        if array.is_none() {
+            self.end();
+            return Ok(None);
+        }
+        Ok(Some(array))
     }
 
     /// A failure of the stream's, in its words.

@@ -475,7 +475,7 @@ pub unsafe extern "C" fn holdall_array_remove(array: *mut holdall_array, axis: u
 /// Else options: those of holdall_schunk_create(). Codec, filter and checksum that are not given are as here (_FILTERS and _CODEC as
 /// the last chunk has them; CRC-32 for a file without checksums); the level is 5, the layout that of version 3. Progress is
 /// told in bytes.
-/// HOLDALL_E_ARGUMENT: path is this array's own file. HOLDALL_E_UNSUPPORTED: HOLDALL_OPT_FORMAT_VERSION 1 or 2, which have no
+/// HOLDALL_E_ARGUMENT: path is this array's own file; its own folder, with HOLDALL_REPLACE, is replaced by the copy. HOLDALL_E_UNSUPPORTED: HOLDALL_OPT_FORMAT_VERSION 1 or 2, which have no
 /// place for what makes an array. HOLDALL_NOT_FOUND (> 0): HOLDALL_OPT_SKIP_DAMAGED was set for this handle, and what is
 /// damaged is zeros in the copy. Else as holdall_array_read() and holdall_array_commit().
 #[unsafe(no_mangle)]

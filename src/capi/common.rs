@@ -201,9 +201,9 @@ fn tell_fault(fault: holdall_fault_fn, ctx: *mut c_void, kind: &str, path: &str,
 /// Or the array or table in this folder, with a file for each chunk: what was cut off is finished or undone, what writers left
 /// goes. Where `meta/sizes` is damaged it is made anew from the chunks, as many as are whole and follow each other; damaged
 /// chunks at the end are cut off; columns of a table come out as long as the shortest, and names that are lost become those of
-/// the folders. HOLDALL_OPT_SKIP_DAMAGED 1: of the chunks that count a damaged one becomes the default value, and a column
+/// the folders, if the table's `__attrs__` is still there. HOLDALL_OPT_SKIP_DAMAGED 1: of the chunks that count a damaged one becomes the default value, and a column
 /// of which nothing can be made is left out; without it either is HOLDALL_E_FORMAT, named, and nothing was changed. All
-/// that is damaged, or no longer counts and did, stays beside the dataset as `NAME.holdall-damaged`. All of it happens with one
+/// that is damaged, or no longer counts and did, stays where it is, a file with `.holdall-damaged` behind its name. All of it happens with one
 /// commit. `meta/storage` is nowhere else: HOLDALL_E_MISSING or _FORMAT where it is lost; HOLDALL_E_CHECKSUM where it does
 /// not match its checksum, and HOLDALL_OPT_VERIFY 0 takes it, and the other small files, as they are.
 /// *kept and *dropped are chunks, with damaged attributes, names and columns among the dropped. Options:

@@ -1,5 +1,5 @@
 /* holdall.h - chunked, compressed containers, read and written from C:
- * Bloscpack and Bagz.
+ * Bloscpack, bcolz, BLZ and Bagz.
  *
  * RULES, the same for every function:
  *  - Result. Functions that can fail return holdall_status: 0 done, > 0 done but (see
@@ -19,10 +19,13 @@
  *    commit leaves the container as the last commit left it, as a crash would.
  *  - Readers see the last commit at the time they open, at any moment of a commit and
  *    after any crash. They need no lock and write nothing. After a later commit, reads
- *    through a superchunk or an array that was open before may be HOLDALL_E_STATE (never
- *    a mixture): open it again. While a change is under way,
- *    a writer keeps files beside the container NAME: NAME.holdall-lock,
- *    NAME.holdall-new, NAME.holdall-part and NAME.holdall-journal. The first three mean
+ *    through a superchunk or an array in one file that was open before may be
+ *    HOLDALL_E_STATE (never a mixture): open it again. Folders (bcolz, BLZ) have a file for
+ *    each chunk, opened when it is wanted: after a commit that changes rows, a handle from
+ *    before it may see some of them as they are now. While a change is under way,
+ *    a writer keeps files beside the container NAME, in a folder beside each file of it:
+ *    NAME.holdall-lock (in a folder dataset.holdall-lock), NAME.holdall-new,
+ *    NAME.holdall-part and NAME.holdall-journal. The first three mean
  *    nothing once the writer is gone; a journal that is left belongs to the container, and must stay
  *    with it until the next writer has settled it.
  *  - Buffers belong to the caller; sizes are in bytes. Where a size is not known

@@ -106,7 +106,12 @@ pub unsafe extern "C" fn holdall_table_open_io(
 /// What is to be one column after the other.
 fn columns<'a>(n: u32, names: *const *const c_char, dtypes: *const *const c_char) -> Result<Vec<(&'a str, Dtype)>> {
     let both = slice(names, n as usize, "names")?.iter().zip(slice(dtypes, n as usize, "dtypes")?);
-    both.map(|(name, dtype)| Ok((utf8(*name, "name")?, Dtype::parse(utf8(*dtype, "dtype")?)?))).collect()
+    let column = |(name, dtype): (&*const c_char, &*const c_char)| {
+        let name = utf8(*name, "name")?;
+        let dtype = utf8(*dtype, "dtype").and_then(Dtype::wanted).map_err(|e| e.within(format_args!("column {name:?}")))?;
+        Ok((name, dtype))
+    };
+    both.map(column).collect()
 }
 
 fn utf8<'a>(text: *const c_char, what: &str) -> Result<&'a str> {
@@ -316,7 +321,7 @@ pub unsafe extern "C" fn holdall_table_column_add(
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_change(borrow_mut(table), err, |t| {
-        let dtype = Dtype::parse(utf8(dtype, "dtype")?)?;
+        let dtype = Dtype::wanted(utf8(dtype, "dtype")?)?;
         t.changed()?.column_add(at as usize, utf8(name, "name")?, &dtype, slice(src.cast(), src_size, "src")?)?;
         t.name_all();
         Ok(())

@@ -106,7 +106,7 @@ fn into_array(file: ArrayFile, shape: &[u64]) -> Result<Array> {
 pub fn create_at(place: &Place, mode: Mode, new: &Kindred, options: &Options, site: &Arc<Site>) -> Result<ArrayFile> {
     check_request(mode, options)?;
     paper_options(new.format == Format::BlzPaper, options)?;
-    let dtype = Dtype::parse(new.dtype)?;
+    let dtype = Dtype::wanted(new.dtype)?;
     if dtype.item.has_objects() {
         return Err(fail!(Unsupported, "dtype {}: objects of Python's mean nothing in a file", dtype.spelling));
     }

@@ -93,6 +93,10 @@ impl Columns {
             Ok(Some((named, is_sealed, is_new))) => (named, is_sealed, false, is_new),
             Err(e) if !is_damage(e.status) => return Err(e),
             Err(e) if folders.is_empty() => return Err(e.within(place.show(ROOTDIRS))),
+            Ok(None) if !place.has(FILES[0])? => {
+                let words = "neither is there: nothing tells that the arrays in it are the columns of one table";
+                return Err(fail!(Format, "{}: {ROOTDIRS} and {}: {words}", place.show(""), FILES[0]));
+            }
             // what is there
             found => (folders.into_iter().map(|n| (n.clone(), n)).collect(), false, found.is_err(), true),
         };

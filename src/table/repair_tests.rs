@@ -331,6 +331,11 @@ fn columns_come_out_equally_long() {
     let mut lost = files.clone();
     lost.remove(&OsString::from("__rootdirs__"));
     whole_at_every_cut(&lost, &[], &want);
+    // arrays that merely are in one folder
+    lost.remove(&OsString::from("__attrs__"));
+    let disk = SimDisk::with_files(&lost);
+    assert_eq!(repaired(&disk, &[]).unwrap_err().status, Status::Format);
+    assert!(disk.contents() == lost);
     // a column of which nothing can be made
     let mut lost = files.clone();
     flip(&mut lost, "b/meta/storage", 3);
