@@ -349,7 +349,7 @@ static void nothing_is_written_behind_a_link(void)
 
 /* ---- readers at any moment ------------------------------------------------------------------------*/
 
-static _Atomic int stop, failed;
+static _Atomic int stop, reader_failed;
 static _Atomic long looked[2];
 
 /* Every table that opens has columns of one length, with the rows of one commit: multiples of ten, and all of them. */
@@ -361,17 +361,17 @@ static void *look(void *own)
         holdall_status status = holdall_table_open(in_tmp("r"), HOLDALL_READ, NULL, &t, &e);
         if (status != HOLDALL_OK) {
             fprintf(stderr, "a reader: %s\n", e.message);
-            failed = 1;
+            reader_failed = 1;
             return NULL;
         }
         uint64_t n = holdall_table_rows(t);
         for (uint32_t i = 0; i < holdall_table_columns(t); i++)
             if (holdall_table_column_rows(t, i) != n) {
                 fprintf(stderr, "a reader: %" PRIu64 " rows, column %u has %" PRIu64 "\n", n, i, holdall_table_column_rows(t, i));
-                failed = 1;
+                reader_failed = 1;
                 return NULL;
             }
-        failed |= n % 10 != 0 || !(holdall_table_columns(t) != 3 || has_rows_yet(t, n, 1, true));
+        reader_failed |= n % 10 != 0 || !(holdall_table_columns(t) != 3 || has_rows_yet(t, n, 1, true));
         holdall_table_close(t);
     }
     return NULL;
@@ -387,7 +387,7 @@ static void readers_see_whole_commits(void)
     for (int i = 0; i < 2; i++)
         CHECK(pthread_create(&threads[i], NULL, look, (void *)&looked[i]) == 0);
     for (int round = 0; round < (slow() ? 8 : 100) || looked[0] < 20 || looked[1] < 20; round++) {
-        CHECK(!failed);
+        CHECK(!reader_failed);
         uint64_t n = holdall_table_rows(t);
         if (n > MOST - 100)
             OK(append_rows(t, n, 10, 1)), n += 10;
@@ -409,7 +409,7 @@ static void readers_see_whole_commits(void)
     stop = 1;
     for (int i = 0; i < 2; i++)
         CHECK(pthread_join(threads[i], NULL) == 0);
-    CHECK(!failed);
+    CHECK(!reader_failed);
     holdall_table_close(t);
 }
 
@@ -468,7 +468,7 @@ static holdall_status begin(folder *f, int kind, holdall_table **t)
 {
     holdall_io *io = folder_io(f);
     holdall_mode mode = kind == NEW_ ? HOLDALL_NEW : HOLDALL_REPLACE;
-    holdall_status status = kind == NEW_ || kind == REPLACE_ ? try_new_table(io, NULL, mode, tiny, t) : try_table(io, "", HOLDALL_APPEND, NULL, t);
+    holdall_status status = kind == NEW_ || kind == REPLACE_ ? try_new_table(io, "", mode, tiny, t) : try_table(io, "", HOLDALL_APPEND, NULL, t);
     holdall_io_close(io);
     return status;
 }
@@ -501,7 +501,7 @@ static void functions_that_fail(void)
     folder base = FOLDER;
     holdall_io *io = folder_io(&base);
     holdall_table *t;
-    GAVE(HOLDALL_OK, try_new_table(io, NULL, HOLDALL_NEW, tiny, &t));
+    GAVE(HOLDALL_OK, try_new_table(io, "", HOLDALL_NEW, tiny, &t));
     OK(append_rows(t, 0, 40, 1));
     OK(holdall_table_commit(t, &err));
     holdall_table_close(t);
