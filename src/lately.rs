@@ -4,6 +4,7 @@
 //! none is waited for: where another thread looks just now, nothing is found.
 #![forbid(unsafe_code)]
 
+use crate::parallel::unless_taken;
 use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -47,7 +48,7 @@ impl<K: PartialEq, V: Clone> Lately<K, V> {
 
     /// What has this key, if it is kept.
     pub fn get(&self, key: &K) -> Option<V> {
-        let mut all = self.all.try_lock().ok()?;
+        let mut all = unless_taken(&self.all)?;
         let at = all.iter().rposition(|(k, ..)| k == key)?;
         let found = all.remove(at)?;
         let value = found.1.clone();
@@ -57,7 +58,7 @@ impl<K: PartialEq, V: Clone> Lately<K, V> {
 
     /// Keeps it, in place of what has the same key, where the budget has room for its cost.
     pub fn put(&self, key: K, value: V, cost: usize) {
-        let Ok(mut all) = self.all.try_lock() else { return };
+        let Some(mut all) = unless_taken(&self.all) else { return };
         all.retain(|(k, ..)| *k != key);
         while all.len() >= self.most {
             all.pop_front();

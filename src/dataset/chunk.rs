@@ -16,6 +16,7 @@ use crate::error::{Error, Result, fail};
 use crate::io::File;
 use crate::lately::{Budget, Lately};
 use crate::memory;
+use crate::parallel::unless_taken;
 use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -226,7 +227,7 @@ impl ChunkFile {
 
     /// Is more of this block going to be wanted, so that all of it may be decoded now?
     fn is_worth_it(&self, block: usize, skip: usize, n: usize) -> bool {
-        let Ok(mut lately) = self.lately.try_lock() else { return false };
+        let Some(mut lately) = unless_taken(&self.lately) else { return false };
         let again = lately.parts > 0 && lately.block == block;
         let parts = if again { lately.parts + 1 } else { 1 };
         let is_worth_it = parts > PARTS || (again && lately.end == skip);
