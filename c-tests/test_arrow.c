@@ -1,7 +1,7 @@
 /* Arrow streams, by hand: what a consumer in C sees of a table and of a bag; who owns what, and for how long; and what
  * producers may get wrong. */
 #include "check.h"
-#include "arrow.h"
+#include "../tools/arrow_c.h"
 
 #include <pthread.h>
 

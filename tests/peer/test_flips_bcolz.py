@@ -20,6 +20,7 @@ import bcolz
 import numpy as np
 
 import holdall_c as h
+from damage import Found, table
 
 SEED = int(os.environ.get("HOLDALL_SEED", 0)) or random.SystemRandom().randrange(1, 1 << 30)
 FLIPS = int(os.environ.get("HOLDALL_FLIPS", 200))
@@ -37,23 +38,8 @@ COLUMNS = {
 HEADERS = 32  # of a chunk's file, and of the chunk in it
 
 
-class Found:
-    """Was anything wrong without a word, was anything refused?"""
-
-    def __init__(self):
-        self.wrong, self.refused = 0, 0
-
-    def verdict(self):
-        return "silently wrong" if self.wrong else "error" if self.refused else "right"
-
-    def take(self, read, want):
-        try:
-            self.wrong += read() != want
-        except h.Error:
-            self.refused += 1
-
-
 WAYS = ("read", "attributes", "verify", "skipping damage")
+VERDICTS = ("right", "error", "silently wrong", "crash")
 
 
 def read_array(a, want, found):
@@ -195,15 +181,6 @@ class Flips(unittest.TestCase):
                 if n or sum or file.name != "__attrs__":  # bcolz leaves empty ones
                     self.assertEqual(found["silently wrong"], 0)
 
-    def table(self, what, rows):
-        columns = ("right", "error", "silently wrong", "crash")
-        print(f"\n{what}", file=sys.stderr)
-        print(f"| way | {' | '.join(columns)} |\n| --- |" + " --: |" * len(columns), file=sys.stderr)
-        for way, row in rows.items():
-            if way.endswith(", mapped") and row == rows[way.removesuffix(", mapped")]:
-                continue
-            print(f"| {way} | {' | '.join(str(row[c]) for c in columns)} |", file=sys.stderr)
-
     def every_way(self, is_table):
         what = "a table" if is_table else "an array"
         for sums, told in (((h.SUM_CRC32, h.SUM_SHA256), "with"), ((h.SUM_NONE,), "without")):
@@ -211,11 +188,11 @@ class Flips(unittest.TestCase):
                 rows = collections.defaultdict(collections.Counter)
                 for sum in sums:
                     self.flips(sum, random.Random(f"{SEED} flips {sum} {small} {is_table}"), rows, is_table, small)
-                self.table(f"{what} {told} checksums, {FLIPS * len(sums)} flips {where}", rows)
+                table(f"{what} {told} checksums, {FLIPS * len(sums)} flips {where}", VERDICTS, rows)
             rows = collections.defaultdict(collections.Counter)
             for sum in sums:
                 self.cuts(sum, random.Random(f"{SEED} cuts {sum} {is_table}"), rows, is_table)
-            self.table(f"{what} {told} checksums, {CUTS * len(sums)} cuts", rows)
+            table(f"{what} {told} checksums, {CUTS * len(sums)} cuts", VERDICTS, rows)
 
     def test_array(self):
         self.every_way(False)

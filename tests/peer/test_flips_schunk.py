@@ -21,6 +21,7 @@ import numpy as np
 
 import holdall_c as h
 import theirs
+from damage import Found, table
 
 SEED = int(os.environ.get("HOLDALL_SEED", 0)) or random.SystemRandom().randrange(1, 1 << 30)
 FLIPS = int(os.environ.get("HOLDALL_FLIPS", 200))
@@ -32,23 +33,8 @@ CHUNKS = [WANT[k : k + CHUNK] for k in range(0, LENGTH, CHUNK)]
 CODECS = (h.CODEC_LZ4, h.CODEC_ZSTD, h.CODEC_BLOSCLZ, h.CODEC_ZLIB)
 
 
-class Found:
-    """What came of one way of reading: was anything wrong without a word, was anything refused?"""
-
-    def __init__(self):
-        self.wrong, self.refused = 0, 0
-
-    def verdict(self):
-        return "silently wrong" if self.wrong else "error" if self.refused else "right"
-
-    def take(self, read, want):
-        try:
-            self.wrong += read() != want
-        except h.Error:
-            self.refused += 1
-
-
 WAYS = ("read", "read_chunk", "metadata", "verify", "skipping damage")
+VERDICTS = ("right", "in part", "error", "silently wrong", "crash")
 
 
 def by_ours(path, io):
@@ -189,20 +175,11 @@ class Flips(unittest.TestCase):
                 if flip % 4 == 0:
                     self.repaired(rows)
 
-    def table(self, what, rows):
-        columns = ("right", "in part", "error", "silently wrong", "crash")
-        print(f"\n{what}", file=sys.stderr)
-        print(f"| way | {' | '.join(columns)} |\n| --- |" + " --: |" * len(columns), file=sys.stderr)
-        for way, row in rows.items():
-            if way.endswith(", mapped") and row == rows[way.removesuffix(", mapped")]:
-                continue
-            print(f"| {way} | {' | '.join(str(row[c]) for c in columns)} |", file=sys.stderr)
-
     def test_anywhere(self):
         rows = collections.defaultdict(collections.Counter)
         for sum in range(1, 9):
             self.flips(sum, random.Random(f"{SEED} flips {sum}"), lambda begin, ends: (0, ends[-1]), rows)
-        self.table(f"{FLIPS} flips with each checksum, {len(CHUNKS)} chunks", rows)
+        table(f"{FLIPS} flips with each checksum, {len(CHUNKS)} chunks", VERDICTS, rows)
 
     def test_header_and_offsets(self):
         rows = collections.defaultdict(collections.Counter)
@@ -211,14 +188,14 @@ class Flips(unittest.TestCase):
             self.flips(sum, rng, lambda begin, ends: (0, 32), rows)
             self.flips(sum, rng, lambda begin, ends: (begin[1], begin[2]), rows)
             self.flips(sum, rng, lambda begin, ends: (0, 32), rows, offsets=0)
-        self.table(f"{6 * FLIPS} flips in headers and offsets", rows)
+        table(f"{6 * FLIPS} flips in headers and offsets", VERDICTS, rows)
 
     def test_metadata(self):
         rows = collections.defaultdict(collections.Counter)
         rng = random.Random(f"{SEED} metadata")
         self.flips(h.SUM_CRC32, rng, lambda begin, ends: (32, begin[1]), rows)
         self.flips(h.SUM_CRC32, rng, lambda begin, ends: (32, 64), rows)
-        self.table(f"{2 * FLIPS} flips in metadata and their header", rows)
+        table(f"{2 * FLIPS} flips in metadata and their header", VERDICTS, rows)
 
     def test_cut_off(self):
         rows = collections.defaultdict(collections.Counter)
@@ -232,7 +209,7 @@ class Flips(unittest.TestCase):
                     self.assertEqual(kept, {i for i, e in enumerate(ends[1:]) if e <= n}, "chunks before the end")
                     if cut % 4 == 0:
                         self.repaired(rows)
-        self.table(f"{CUTS} cuts with each checksum and none", rows)
+        table(f"{CUTS} cuts with each checksum and none", VERDICTS, rows)
 
 
 def sum_of(found):

@@ -1,6 +1,6 @@
 /* Arrow's C structures, as https://arrow.apache.org/docs/format/CDataInterface.html has them. */
-#ifndef ARROW_H
-#define ARROW_H
+#ifndef ARROW_C_H
+#define ARROW_C_H
 
 #include <stdint.h>
 
