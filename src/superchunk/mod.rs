@@ -1,5 +1,9 @@
-//! Superchunks: a run of Blosc chunks in one file.
+//! Superchunks: a run of Blosc chunks in one file, or in a folder.
 //!
-//! [`bloscpack`] holds the files of the tool of that name. This layer knows no shapes and no types.
+//! - [`bloscpack`]: the files of the tool of that name.
+//! - [`chunks`]: chunks of one length, as arrays want them.
+//!
+//! This layer knows no shapes and no types.
 
 pub mod bloscpack;
+pub mod chunks;

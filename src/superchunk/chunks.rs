@@ -1,0 +1,86 @@
+//! Chunks of one length, each made of blocks of one length: what arrays of any number of dimensions are made of.
+//!
+//! The array knows where items are; behind this is what holds the bytes. A block is the least that is decoded, and a chunk
+//! the least that is written; of a chunk that is made anew, the blocks that nobody touches stay as they are stored.
+#![forbid(unsafe_code)]
+
+use crate::error::Result;
+use std::sync::Arc;
+
+/// A run of chunks, to be read by many threads, and changed by one.
+pub trait Chunks: Send + Sync {
+    /// Its file or folder, for messages.
+    fn name(&self) -> &str;
+    /// How many chunks.
+    fn len(&self) -> u64;
+    /// None?
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Bytes of content of every chunk.
+    fn chunk_bytes(&self) -> usize;
+    /// Bytes of content of every block, but the last of a chunk where they do not divide it.
+    fn block_bytes(&self) -> usize;
+    /// Threads that a call may use.
+    fn threads(&self) -> usize;
+
+    /// What all items of a chunk are, where nothing needs to be decoded for them.
+    fn fill(&self, chunk: u64) -> Result<Option<Fill>>;
+    /// Decodes blocks of one chunk, each once; `wanted` rises. Those that lie together in the file are read together.
+    /// True: some were damaged, and are zeros, as was wished.
+    fn read_blocks(&self, chunk: u64, wanted: &[usize], sink: &mut dyn Sink) -> Result<bool>;
+    /// Reads a part of one block, which is kept for the next call where more of it is likely to be wanted.
+    fn read_part(&self, chunk: u64, block: usize, from: usize, dst: &mut [u8]) -> Result<bool>;
+
+    /// Makes a chunk anew, or one more behind the last: nothing is changed yet, and several threads may do this at once.
+    fn encode(&self, chunk: u64, source: &dyn Source, threads: usize) -> Result<Encoded>;
+    /// Puts it in its place, or behind the last.
+    fn put(&mut self, chunk: u64, new: Encoded) -> Result<()>;
+    /// Makes it `len` chunks: which one stands where now, or one of zeros.
+    fn rearrange(&mut self, len: u64, from: &dyn Fn(u64) -> Option<u64>) -> Result<()>;
+}
+
+/// What all items of a chunk are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fill {
+    /// Zeros.
+    Zeros,
+    /// These bytes.
+    Item(Arc<[u8]>),
+}
+
+/// Where decoded blocks go.
+pub trait Sink {
+    /// Where all of a block belongs, if that is one run of bytes that has its length: it is decoded there.
+    fn place(&mut self, block: usize) -> Option<&mut [u8]>;
+    /// Takes the content of another one.
+    fn put(&mut self, block: usize, content: &[u8]) -> Result<()>;
+}
+
+/// How a block of a chunk is made anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Touch {
+    /// It stays as it is stored.
+    Kept,
+    /// Some of its items are new.
+    Part,
+    /// All of it is new.
+    Whole,
+}
+
+/// Where the content of a chunk comes from.
+pub trait Source: Sync {
+    /// What happens to a block.
+    fn touch(&self, block: usize) -> Touch;
+    /// Puts in what is new: into what was there, or into zeros where all is new.
+    fn fill(&self, block: usize, content: &mut [u8]) -> Result<()>;
+}
+
+/// A chunk as it is to be stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Encoded {
+    /// It takes no room: all of it is one byte or item, or was never written.
+    Fill(Fill),
+    /// A Blosc chunk.
+    Stored(Vec<u8>),
+}
