@@ -105,9 +105,11 @@ venv:
 	@PYTHON=$(PYTHON) sh cmake/blz.sh $(BLZ_VENV)
 
 bench: need-bench build stage venv
+	@PYTHON=$(PYTHON) sh cmake/venv.sh $(VENV) h5py==3.16.0 hdf5plugin==7.1.0 tensorstore==0.1.86 zarr==3.1.6
 	@$(VENV)/bin/python tests/bench/bench.py
 	@$(VENV)/bin/python tests/bench/bench_blpk.py
 	@$(VENV)/bin/python tests/bench/bench_bcolz.py
+	@$(VENV)/bin/python tests/bench/bench_b2nd.py
 
 clean:
 	rm -rf target

@@ -17,13 +17,13 @@ E_FORMAT, E_CHECKSUM, E_VERSION, E_CODEC, E_TYPE, E_RANGE, E_STATE = range(-8, -
 E_LIMIT, E_CANCELLED, E_CALLBACK, E_BUSY, E_UNSUPPORTED = range(-15, -20, -1)
 READ, APPEND, NEW, REPLACE = range(4)
 CODEC_NONE, CODEC_BLOSCLZ, CODEC_LZ4, CODEC_LZ4HC, CODEC_SNAPPY, CODEC_ZLIB, CODEC_ZSTD = range(7)
-FORMAT_BLOSCPACK, FORMAT_BCOLZ, FORMAT_BLZ, FORMAT_BLZ_PAPER = 1, 2, 3, 4
+FORMAT_BLOSCPACK, FORMAT_BCOLZ, FORMAT_BLZ, FORMAT_BLZ_PAPER, FORMAT_B2FRAME, FORMAT_CATERVA, FORMAT_B2ND = range(1, 8)
 SUM_NONE, SUM_CRC32, SUM_SHA256, SUM_ZSTD = 0, 2, 6, 9
 TAIL, SEPARATE = 0, 1
 IO_READ, IO_MAP = 0, 1
 OPTIONS = dict(
     threads=1, memory_limit=2, io=3, verify=4, skip_damaged=5, durability=6, lock=7, codec=8, level=9,
-    filters=10, chunk_bytes=11, block_bytes=12, checksum=13, dictionary=14, fill=15, expected_rows=16, superchunk_chunks=18, offsets=19,
+    filters=10, chunk_bytes=11, block_bytes=12, checksum=13, dictionary=14, fill=15, expected_rows=16, sparse=17, superchunk_chunks=18, offsets=19,
     spare_chunks=20, spare_bytes=21, format_version=22, limits=23, limits_cache=24, shards=25, arrow_binary=27, arrow_nulls=28,
 )  # fmt: skip
 
@@ -85,6 +85,8 @@ CALLS = {
     "array_close": (None, P),
     "array_ndim": (c.c_uint32, P),
     "array_shape": (c.POINTER(U64), P),
+    "array_chunkshape": (c.POINTER(U64), P),
+    "array_blockshape": (c.POINTER(U64), P),
     "array_dtype": (c.c_char_p, P),
     "array_itemsize": (SIZE, P),
     "array_order": (c.c_int32, P),
@@ -428,16 +430,19 @@ class Array(Handle):
         super().__init__(out)
 
     @classmethod
-    def create(cls, path, dtype, shape, mode=NEW, format=FORMAT_BLOSCPACK, **options):
+    def create(cls, path, dtype, shape, mode=NEW, format=FORMAT_BLOSCPACK, chunks=None, blocks=None, **options):
         out = P()
+        grid = [n if n is None else _numbers(U64, n) for n in (shape, chunks, blocks)]
         with Options(**options) as o:
-            call("array_create", os.fsencode(path), mode, format, dtype.encode(), len(shape), _numbers(U64, shape), None, None, o,
-                 c.byref(out))  # fmt: skip
+            call("array_create", os.fsencode(path), mode, format, dtype.encode(), len(shape), *grid, o, c.byref(out))
         array = cls.__new__(cls)
         Handle.__init__(array, out)
         return array
 
-    shape = property(lambda self: tuple(_lib.holdall_array_shape(self._handle)[: _lib.holdall_array_ndim(self._handle)]))
+    ndim = property(lambda self: _lib.holdall_array_ndim(self._handle))
+    shape = property(lambda self: tuple(_lib.holdall_array_shape(self._handle)[: self.ndim]))
+    chunkshape = property(lambda self: tuple(_lib.holdall_array_chunkshape(self._handle)[: self.ndim]))
+    blockshape = property(lambda self: tuple(_lib.holdall_array_blockshape(self._handle)[: self.ndim]))
     dtype = property(lambda self: _lib.holdall_array_dtype(self._handle).decode())
     itemsize = property(lambda self: _lib.holdall_array_itemsize(self._handle))
     order = property(lambda self: "CF"[_lib.holdall_array_order(self._handle)])
@@ -487,9 +492,10 @@ class Array(Handle):
     def resize(self, shape):
         call("array_resize", self._handle, _numbers(U64, shape))
 
-    def copy(self, path, mode=NEW, **options):
+    def copy(self, path, mode=NEW, format=FORMAT_BLOSCPACK, chunks=None, blocks=None, **options):
+        grid = [n if n is None else _numbers(U64, n) for n in (chunks, blocks)]
         with Options(**options) as o:
-            call("array_copy", self._handle, os.fsencode(path), mode, FORMAT_BLOSCPACK, None, None, o)
+            call("array_copy", self._handle, os.fsencode(path), mode, format, *grid, o)
 
     def commit(self):
         call("array_commit", self._handle)

@@ -107,9 +107,13 @@ class Arrays(unittest.TestCase):
 
     # ---- changing
 
+    def axis(self, array):
+        """One along which it grows and shrinks."""
+        return 0 if array.order == "C" else array.ndim - 1
+
     def change(self, array, model):
         """One change, to an array and to what it should be then."""
-        rng, axis = self.rng, 0 if array.order == "C" else model.ndim - 1
+        rng, axis = self.rng, self.axis(array)
         what = rng.choice(("append", "insert", "remove", "resize", "write")) if model.ndim else "write"
         shape, n = list(model.shape), rng.randrange(12)
         at = rng.randrange(shape[axis] + 1) if model.ndim else 0

@@ -1,0 +1,223 @@
+/* The loops of bench_b2nd.py that time holdall, so that what is timed is what a C program sees.
+ *
+ * usage: bench_b2nd               (it reads commands and answers each with a line)
+ *        bench_b2nd COMMAND...    (one command; it prints the most memory it had)
+ *
+ * Each command answers with the seconds it took; a shape is written as 640,400,400:
+ *   write FILE PATH DTYPE SHAPE CHUNKS BLOCKS CODEC CHECKSUM THREADS   the items in a file become an array
+ *   read PATH IO THREADS                   all items at once, to memory that was not touched before
+ *   planes PATH IO THREADS AXIS TIMES      so many hyperplanes across an axis, here and there, of an open array
+ *   cubes PATH IO THREADS EDGE TIMES       so many cubes, here and there
+ *   points PATH IO THREADS TIMES           so many items, each by a call
+ *   near PATH IO THREADS TIMES             so many items, one behind the other along the last axis, each by a call
+ *   at PATH IO THREADS INDEX TIMES         one item of a 1-d array, again and again by handles that have not read it
+ *   equal PATH FILE                        answers 1 where the array has the items of the file, 0 where not
+ *   memcpy                                 answers with bytes a second */
+#include <stdbool.h>
+#include <sys/mman.h>
+
+#include "common.h"
+
+#define MOST 16
+
+static uint32_t numbers(char *text, uint64_t *to)
+{
+    uint32_t n = 0;
+    for (char *end; n < MOST && *text; text = *end ? end + 1 : end)
+        to[n++] = strtoull(text, &end, 10);
+    return n;
+}
+
+/* Memory for all of an array, in large pages where there are such: so NumPy asks for it. */
+static uint8_t *room_for_all(size_t size)
+{
+    const size_t page = 2 << 20;
+    void *all;
+    if (posix_memalign(&all, page, size + 1))
+        die("memory");
+    madvise(all, size / page * page, MADV_HUGEPAGE);
+    return all;
+}
+
+static holdall_array *open_array(const char *path, int io, int threads)
+{
+    holdall_array *a;
+    holdall_options *o = holdall_options_new();
+    set(o, HOLDALL_OPT_IO, io);
+    set(o, HOLDALL_OPT_THREADS, threads);
+    check(holdall_array_open(path, HOLDALL_READ, o, &a, &err), "open");
+    holdall_options_free(o);
+    return a;
+}
+
+static double write_all(char **w)
+{
+    static uint8_t *data;
+    static uint64_t size;
+    static char loaded[4096];
+    uint64_t shape[MOST], chunks[MOST], blocks[MOST], start[MOST] = { 0 };
+    uint32_t ndim = numbers(w[4], shape);
+    holdall_array *a;
+    holdall_options *o = holdall_options_new();
+    numbers(w[5], chunks);
+    numbers(w[6], blocks);
+    if (strcmp(loaded, w[1])) {
+        free(data);
+        data = load(w[1], &size);
+        snprintf(loaded, sizeof loaded, "%s", w[1]);
+    }
+    set(o, HOLDALL_OPT_CODEC, atoi(w[7]));
+    set(o, HOLDALL_OPT_LEVEL, 5);
+    set(o, HOLDALL_OPT_CHECKSUM, atoi(w[8]));
+    set(o, HOLDALL_OPT_THREADS, atoi(w[9]));
+    set(o, HOLDALL_OPT_DURABILITY, 0);
+    double begin = now();
+    check(holdall_array_create(w[2], HOLDALL_NEW, HOLDALL_FORMAT_B2ND, w[3], ndim, shape, chunks, blocks, o, &a, &err), "create");
+    check(holdall_array_write(a, start, shape, NULL, data, NULL, size, &err), "write");
+    check(holdall_array_commit(a, &err), "commit");
+    holdall_array_close(a);
+    double took = now() - begin;
+    holdall_options_free(o);
+    return took;
+}
+
+static void read_box(const holdall_array *a, const uint64_t *start, const uint64_t *count, void *dst, size_t size)
+{
+    check(holdall_array_read(a, start, count, NULL, dst, NULL, size, &err), "read");
+}
+
+static uint8_t *whole(const holdall_array *a)
+{
+    const uint64_t start[MOST] = { 0 };
+    size_t size = holdall_array_nbytes(a);
+    uint8_t *all = room_for_all(size);
+    read_box(a, start, holdall_array_shape(a), all, size);
+    return all;
+}
+
+static double read_all(const char *path, int io, int threads)
+{
+    double begin = now();
+    holdall_array *a = open_array(path, io, threads);
+    uint8_t *all = whole(a);
+    sink += all[holdall_array_nbytes(a) - 1];
+    free(all);
+    holdall_array_close(a);
+    return now() - begin;
+}
+
+/* As bench_b2nd.py has it: the same places. */
+static uint64_t elsewhere(uint64_t places)
+{
+    static uint64_t state;
+    if (!places) {
+        state = 1;
+        return 0;
+    }
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (state >> 33) % places;
+}
+
+/* Boxes of these lengths, here and there. */
+static double boxes(holdall_array *a, const uint64_t *count, long times, bool along)
+{
+    const uint64_t *shape = holdall_array_shape(a);
+    uint32_t ndim = holdall_array_ndim(a);
+    uint64_t *starts = room(times * ndim * sizeof *starts);
+    size_t size = holdall_array_itemsize(a);
+    elsewhere(0);
+    for (long i = 0; i < times; i++)
+        for (uint32_t d = 0; d < ndim; d++) {
+            uint64_t places = shape[d] - count[d] + 1;
+            starts[i * ndim + d] = !along ? elsewhere(places) : d + 1 == ndim ? (uint64_t)i % places : places / 2;
+        }
+    for (uint32_t d = 0; d < ndim; d++)
+        size *= count[d];
+    uint8_t *dst = room(size);
+    memset(dst, 1, size);
+    double begin = now();
+    for (long i = 0; i < times; i++)
+        read_box(a, starts + i * ndim, count, dst, size);
+    double took = now() - begin;
+    sink = dst[size - 1];
+    free(dst);
+    free(starts);
+    holdall_array_close(a);
+    return took;
+}
+
+static double planes(const char *path, int io, int threads, uint32_t axis, long times)
+{
+    holdall_array *a = open_array(path, io, threads);
+    uint64_t count[MOST];
+    for (uint32_t d = 0; d < holdall_array_ndim(a); d++)
+        count[d] = d == axis ? 1 : holdall_array_shape(a)[d];
+    return boxes(a, count, times, false);
+}
+
+static double cubes(const char *path, int io, int threads, uint64_t edge, long times, bool along)
+{
+    uint64_t count[MOST];
+    for (int d = 0; d < MOST; d++)
+        count[d] = edge;
+    return boxes(open_array(path, io, threads), count, times, along);
+}
+
+static double same(const char *path, int io, int threads, uint64_t index, long times)
+{
+    uint8_t item[64];
+    const uint64_t one = 1;
+    holdall_array **all = room(times * sizeof *all);
+    for (long i = 0; i < times; i++)
+        all[i] = open_array(path, io, threads);
+    double begin = now();
+    for (long i = 0; i < times; i++)
+        read_box(all[i], &index, &one, item, sizeof item);
+    double took = now() - begin;
+    for (long i = 0; i < times; i++)
+        holdall_array_close(all[i]);
+    free(all);
+    return took;
+}
+
+static double equal(const char *path, const char *file)
+{
+    uint64_t size;
+    uint8_t *wanted = load(file, &size);
+    holdall_array *a = open_array(path, HOLDALL_IO_READ, 0);
+    uint8_t *all = whole(a);
+    double is = holdall_array_nbytes(a) == size && !memcmp(all, wanted, size);
+    free(all);
+    free(wanted);
+    holdall_array_close(a);
+    return is;
+}
+
+static void run(char **w, int n)
+{
+    double answer;
+    if (n == 10 && !strcmp(w[0], "write"))
+        answer = write_all(w);
+    else if (n == 4 && !strcmp(w[0], "read"))
+        answer = read_all(w[1], atoi(w[2]), atoi(w[3]));
+    else if (n == 6 && !strcmp(w[0], "planes"))
+        answer = planes(w[1], atoi(w[2]), atoi(w[3]), atoi(w[4]), atol(w[5]));
+    else if (n == 6 && !strcmp(w[0], "cubes"))
+        answer = cubes(w[1], atoi(w[2]), atoi(w[3]), atol(w[4]), atol(w[5]), false);
+    else if (n == 5 && (!strcmp(w[0], "points") || !strcmp(w[0], "near")))
+        answer = cubes(w[1], atoi(w[2]), atoi(w[3]), 1, atol(w[4]), w[0][0] == 'n');
+    else if (n == 6 && !strcmp(w[0], "at"))
+        answer = same(w[1], atoi(w[2]), atoi(w[3]), strtoull(w[4], NULL, 10), atol(w[5]));
+    else if (n == 3 && !strcmp(w[0], "equal"))
+        answer = equal(w[1], w[2]);
+    else if (n == 1 && !strcmp(w[0], "memcpy"))
+        answer = copy_speed();
+    else
+        unknown(w, n), answer = 0;
+    printf("%.9g\n", answer);
+}
+
+int main(int argc, char **argv)
+{
+    return commands(argv + 1, argc - 1, run);
+}

@@ -1,0 +1,299 @@
+"""N-dimensional arrays of holdall beside the packages blosc2, zarr, h5py and tensorstore, on the same data with the same codec,
+filter and chunks in one run; prints a Markdown table and whether the goals are met.
+
+The packages are called from Python, as their users do; holdall from C (bench_b2nd.c). HOLDALL_BENCH_ROUNDS is how many rounds
+(default 5), HOLDALL_BENCH_ONLY which parts ("full", "write", "planes", "cubes", "points", "far", "memory"; default all),
+HOLDALL_BENCH_DATA which data ("int32", "float64"), HOLDALL_BENCH_CODECS which codecs ("lz4", "zstd").
+
+holdall reads the very file that blosc2 has written, which has no checksums; one of its own, written with them, as is the default,
+is shown beside it. The others have files of their own (h5py with the Blosc filter of hdf5plugin). All files are in the
+system's cache. blosc2 and holdall have as many threads as the row says, the others two. Rows with a star are shown, and held to no
+goal.
+"""
+
+import os
+import platform
+import shutil
+import sys
+
+import blosc2
+import h5py
+import hdf5plugin
+import numpy as np
+import tensorstore
+import zarr
+
+import common
+from bench_blpk import Row, timed
+from common import MAP, READ, ROUNDS, bind, version
+
+ONLY = os.environ.get("HOLDALL_BENCH_ONLY", "full write planes cubes points far memory").split()
+DATA = {
+    # shape, chunks, blocks
+    "int32": ((640, 400, 400), (80, 100, 100), (5, 100, 100)),
+    "float64": ((512, 320, 320), (64, 80, 80), (4, 80, 80)),
+}
+DATA = {k: v for k, v in DATA.items() if k in os.environ.get("HOLDALL_BENCH_DATA", "int32 float64").split()}
+CODECS = {k: n for k, n in dict(lz4=2, zstd=6).items() if k in os.environ.get("HOLDALL_BENCH_CODECS", "lz4 zstd").split()}
+LEVEL, NONE, CRC32 = 5, 0, 2
+PLANES, EDGE, CUBES, POINTS, FAR = 6, 32, 100, 1000, 1_000_000
+GOALS = {1: 1.2, 2: 1.6, "others": 10, "near": 20, "codec": 0.7, "last": 0.8}
+
+
+def make_data(kind, path):
+    """The same every time: slow waves with noise in the lowest bits, or with two decimals."""
+    shape = DATA[kind][0]
+    rng = np.random.default_rng(5)
+    x, y, z = (np.linspace(0, 6 * np.pi, n, dtype=np.float32) for n in shape)
+    data = np.sin(x)[:, None, None] + np.cos(y)[None, :, None] * np.sin(z)[None, None, :]
+    noise = rng.standard_normal(shape, dtype=np.float32)
+    data = (data * 100_000).astype(np.int32) + (noise * 0.4).astype(np.int32) if kind == "int32" else np.round((data * 10 + noise).astype(np.float64), 2)
+    data.tofile(path)
+    return data
+
+
+# ---- theirs: what all of them can be asked
+
+
+def of_blosc2(data, path, chunks, blocks, codec, threads=2):
+    cparams = dict(codec=blosc2.Codec[codec.upper()], clevel=LEVEL, filters=[blosc2.Filter.SHUFFLE], typesize=data.itemsize, nthreads=threads)
+    return blosc2.asarray(data, urlpath=str(path), mode="w", chunks=chunks, blocks=blocks, cparams=cparams)
+
+
+def of_zarr(data, path, chunks, codec):
+    blosc = zarr.codecs.BloscCodec(cname=codec, clevel=LEVEL, shuffle="shuffle", typesize=data.itemsize)
+    z = zarr.create_array(str(path), shape=data.shape, chunks=chunks, dtype=data.dtype, compressors=[blosc], overwrite=True)
+    z[...] = data
+    return zarr.open_array(str(path), mode="r")
+
+
+def of_h5py(data, path, chunks, codec):
+    with h5py.File(path, "w") as f:
+        f.create_dataset("a", data=data, chunks=chunks, **hdf5plugin.Blosc(cname=codec, clevel=LEVEL, shuffle=hdf5plugin.Blosc.SHUFFLE))
+    return h5py.File(path, "r")["a"]
+
+
+class OfTensorstore:
+    def __init__(self, data, path, chunks, codec):
+        compressor = dict(id="blosc", cname=codec, clevel=LEVEL, shuffle=1)
+        spec = dict(driver="zarr", kvstore=dict(driver="file", path=str(path)), context=dict(data_copy_concurrency=dict(limit=2)))
+        metadata = dict(shape=data.shape, chunks=chunks, dtype=data.dtype.str, compressor=compressor)
+        tensorstore.open({**spec, "metadata": metadata}, create=True, delete_existing=True).result().write(data).result()
+        self.store = tensorstore.open(spec, open=True).result()
+        self.shape, self.ndim = data.shape, data.ndim
+
+    def __getitem__(self, key):
+        return self.store[key].read().result()
+
+
+def open_blosc2(path, threads):
+    return blosc2.open(str(path), mode="r", dparams=blosc2.DParams(nthreads=threads))
+
+
+class Elsewhere:
+    """As bench_b2nd.c has it: the same places."""
+
+    def __init__(self):
+        self.state = 1
+
+    def __call__(self, places):
+        self.state = (self.state * 6364136223846793005 + 1442695040888963407) % (1 << 64)
+        return (self.state >> 33) % places
+
+
+class Boxes:
+    """Boxes of these lengths, here and there in an open array, or one behind the other along its last axis."""
+
+    def __init__(self, array, count, times, along=False):
+        elsewhere, places = Elsewhere(), [n - c + 1 for n, c in zip(array.shape, count)]
+        last = array.ndim - 1
+        self.array, self.all = array, []
+        for i in range(times):
+            start = [(i % p if d == last else p // 2) if along else elsewhere(p) for d, p in enumerate(places)]
+            self.all.append(tuple(slice(s, s + c) for s, c in zip(start, count)))
+
+    def __call__(self):
+        for key in self.all:
+            self.array[key]
+
+
+def plane(shape, axis):
+    return [1 if d == axis else n for d, n in enumerate(shape)]
+
+
+def decode_all(path, threads):
+    """What the codec and the filter alone take: chunk after chunk in memory, to one place."""
+    schunk = blosc2.schunk_from_cframe(path.read_bytes())
+    chunks = [schunk.get_chunk(i) for i in range(schunk.nchunks)]
+    to = bytearray(schunk.chunksize)
+
+    def run():
+        for chunk in chunks:
+            blosc2.decompress2(chunk, dst=to, nthreads=threads)
+
+    return run
+
+
+# ---- rows
+
+
+def rows_of(ours, folder, kind, data, codec):
+    """Everything about one array; whoever yields first makes the files."""
+    shape, chunks, blocks = DATA[kind]
+    name = f"{kind}, {codec}"
+    t, o, raw = folder / f"theirs.{kind}.{codec}", folder / f"ours.{kind}.{codec}", folder / f"raw.{kind}"
+    text = [",".join(map(str, s)) for s in (shape, chunks, blocks)]
+
+    def write(path, sum, threads):
+        return lambda: fresh(path, lambda: ours.time("write", raw, path, data.dtype.str, *text, CODECS[codec], sum, threads))
+
+    of_blosc2(data, t, chunks, blocks, codec)
+    write(o, CRC32, 2)()
+    for path in (t, o):
+        assert ours.time("equal", path, raw) == 1, f"holdall reads something else: {path}"
+    assert (blosc2.open(str(o), mode="r")[...] == data).all(), "blosc2 reads something else"
+    others = dict(
+        zarr=of_zarr(data, folder / f"zarr.{kind}.{codec}", chunks, codec),
+        h5py=of_h5py(data, folder / f"h5.{kind}.{codec}", chunks, codec),
+        tensorstore=OfTensorstore(data, folder / f"ts.{kind}.{codec}", chunks, codec),
+    )
+    arrays = {n: open_blosc2(t, n) for n in (1, 2)}
+
+    def both(what, count, times, command, others_goal=0, along=False, goal=None):
+        """A row for each number of threads, and one against the others."""
+        for threads, array in arrays.items():
+            boxes = Boxes(array, count, times, along)
+            yield Row(
+                f"{what}, {name}, {threads} thread{'s'[: threads - 1]}",
+                {"blosc2": lambda boxes=boxes: timed(boxes)},
+                {
+                    "holdall": bind(ours, command[0], t, READ, threads, *command[1:], times),
+                    "mapped": bind(ours, command[0], t, MAP, threads, *command[1:], times),
+                    "with checksums": bind(ours, command[0], o, READ, threads, *command[1:], times),
+                },
+                goal or GOALS[threads],
+                each=times,
+                shown=("mapped", "with checksums"),
+            )
+        few = max(1, times // 20)
+        for other, array in others.items() if others_goal else ():
+            boxes = Boxes(array, count, few, along)
+            yield Row(
+                f"{what}, {name}",
+                {other: lambda boxes=boxes: timed(boxes) * times / few},
+                {"holdall": bind(ours, command[0], t, READ, 2, *command[1:], times)},
+                others_goal,
+                each=times,
+            )
+
+    if "planes" in ONLY:
+        for axis in range(data.ndim):
+            yield from both(f"planes across axis {axis}", plane(shape, axis), PLANES, ("planes", axis), GOALS["others"] if axis == 0 else 0)
+    if "cubes" in ONLY:
+        yield from both(f"cubes of {EDGE}", [EDGE] * data.ndim, CUBES, ("cubes", EDGE), GOALS["others"])
+    if "points" in ONLY:
+        yield from both("points here and there", [1] * data.ndim, POINTS, ("points",), GOALS["others"], goal=1)
+        yield from both("neighbouring points", [1] * data.ndim, POINTS, ("near",), along=True, goal=GOALS["near"])
+    for threads in arrays:
+        if "full" in ONLY:
+            yield Row(
+                f"read all, {name}, {threads} thread{'s'[: threads - 1]}",
+                {
+                    "blosc2": lambda threads=threads: timed(lambda: open_blosc2(t, threads)[...]),
+                    "codec alone": lambda run=decode_all(t, threads): timed(run),
+                    **({n: lambda a=a: timed(lambda: a[...]) for n, a in others.items()} if threads == 2 else {}),
+                },
+                {
+                    "holdall": bind(ours, "read", t, READ, threads),
+                    "mapped": bind(ours, "read", t, MAP, threads),
+                    "with checksums": bind(ours, "read", o, READ, threads),
+                },
+                GOALS[threads],
+                data.nbytes,
+                shown=("mapped", "with checksums"),
+            )
+        if "write" in ONLY:
+            out, again = folder / "out.theirs", folder / "out.ours"
+            yield Row(
+                f"write all, {name}, {threads} thread{'s'[: threads - 1]}",
+                {"blosc2": lambda threads=threads: fresh(out, lambda: timed(of_blosc2, data, out, chunks, blocks, codec, threads))},
+                {"holdall": write(again, CRC32, threads)},
+                0,
+                data.nbytes,
+            )
+
+
+def fresh(path, do):
+    """Without what is there from the time before, and with nothing left for the system to write; that is not timed."""
+    shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+    os.sync()
+    return do()
+
+
+def far_row(ours, folder):
+    """One item of the first chunk, and of the last of a million; both are ours."""
+    path, n = folder / "far", 4 * FAR
+    blosc2.asarray(np.arange(n, dtype=np.int32), urlpath=str(path), mode="w", chunks=(4,), blocks=(4,))
+    return Row(f"the last of {FAR:,} chunks", {"the first": bind(ours, "at", path, READ, 1, 0, 30)}, {"the last": bind(ours, "at", path, READ, 1, n - 1, 30)}, GOALS["last"], each=30)
+
+
+def codec_goals(rows):
+    for row in rows:
+        if "codec alone" in row.theirs:
+            share = row.ratio("codec alone", "holdall")
+            yield share >= GOALS["codec"], f"{row.what}: {share:.2f} of the speed of the codec alone (goal {GOALS['codec']})"
+
+
+def memory_lines(ours, folder, kind, data, codec):
+    path = folder / f"theirs.{kind}.{codec}"
+    result, nothing = data.nbytes / (1 << 20), ours.peak("nothing")
+    yield "| peak memory (VmHWM, MiB) beyond the program and the result | holdall |"
+    yield "| --- | --: |"
+    for threads in (1, 2):
+        yield f"| read all, {kind}, {codec}, {threads} threads | {ours.peak('read', path, READ, threads) - nothing - result:.1f} |"
+    yield f"| {CUBES} cubes of {EDGE} | {ours.peak('cubes', path, READ, 2, EDGE, CUBES) - nothing:.1f} |"
+
+
+def compare(folder):
+    zarr.config.set({"threading.max_workers": 2, "async.concurrency": 2})
+    ours = common.Ours("bench_b2nd.c", folder)
+    others = common.Others(ours)
+    copy = ours.time("memcpy") / 1e9
+    rows, memory = [], []
+    for kind in DATA:
+        data = make_data(kind, folder / f"raw.{kind}")
+        for codec in CODECS:
+            for row in rows_of(ours, folder, kind, data, codec):
+                row.measure()
+                rows.append(row)
+            if "memory" in ONLY:
+                memory += memory_lines(ours, folder, kind, data, codec)
+    if "far" in ONLY:
+        row = far_row(ours, folder)
+        row.measure()
+        rows.append(row)
+    others = others.said()
+    return [
+        "# N-dimensional arrays of holdall, blosc2, zarr, h5py and tensorstore",
+        "",
+        f"- {common.processor()}, {len(os.sched_getaffinity(0))} processors; memcpy {copy:.1f} GB/s; {platform.system()} {platform.release()}",
+        f"- {others}",
+        f"- holdall {ours.version} from C; from Python {platform.python_version()}: "
+        + ", ".join(f"{p} {version(p)}" for p in ("blosc2", "zarr", "h5py", "hdf5plugin", "tensorstore")),
+        *(f"- {kind}: shape {shape}, chunks {chunks}, blocks {blocks}" for kind, (shape, chunks, blocks) in DATA.items()),
+        f"- level {LEVEL}, shuffle; medians of {ROUNDS} rounds after a warm-up, in turns; ratio: of the medians, above 1 holdall is faster",
+        "- *: shown, held to no goal",
+        "",
+        "| | theirs | holdall | | ratio | |",
+        "| --- | --- | --- | --: | --: | --- |",
+        *(line for row in rows for line in row.lines()),
+        "",
+        *memory,
+        "",
+        *(f"{'PASS' if met else 'FAIL'} {words}" for met, words in codec_goals(rows)),
+        *common.verdict(rows),
+    ]
+
+
+if __name__ == "__main__":
+    common.publish(compare, "bench_b2nd.md")

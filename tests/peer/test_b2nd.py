@@ -1,0 +1,141 @@
+"""N-dimensional arrays of ours read, and then changed, by the package `blosc2`, and read and changed by ours again; and arrays
+of its making. NumPy is what they are measured by.
+"""
+
+import itertools
+import pathlib
+import shutil
+import sys
+import unittest
+
+import blosc2
+import numpy as np
+
+import holdall_c as h
+import test_arrays
+from test_arrays import SEED, literal, same
+
+DTYPES = ("|u1", "<i2", "<f4", ">i4", "<f8", ">f8", "<c16", "|S5", "<U3", "|b1", "<M8[ns]", [("a", "<i4"), ("b", "<f8")])
+CODECS = test_arrays.CODECS
+NONE, SHUFFLE, BITSHUFFLE, DELTA, TRUNCATE, BYTEDELTA = range(6)
+FILTERS = (b"", bytes([SHUFFLE]), bytes([BITSHUFFLE]), bytes([SHUFFLE, BYTEDELTA]))
+
+
+class B2nd(test_arrays.Arrays):
+    # these are of Bloscpack files
+    test_arrays_of_ours = test_arrays_of_theirs = test_each_checksum = None
+
+    def path(self):
+        return self.folder / f"{next(self.files)}.b2nd"
+
+    def axis(self, array):
+        return self.rng.randrange(max(array.ndim, 1))
+
+    def shape(self, ndim):
+        most = (1, 300, 40, 14, 8, 6, 5, 4, 3)[ndim]
+        return tuple(self.rng.randrange(0 if self.rng.random() < 0.05 else 1, most + 1) for _ in range(ndim))
+
+    def cuts(self, shape):
+        """Shapes of chunks and of blocks, or none."""
+        if self.rng.random() < 0.2:
+            return None, None
+        chunks = [self.rng.randrange(1, n + 3) for n in shape]
+        return chunks, [self.rng.randrange(1, n + 1) for n in chunks]
+
+    def check_theirs(self, path, model):
+        array = blosc2.open(str(path), mode="r")
+        self.assertIsInstance(array, blosc2.NDArray)
+        got = np.asarray(array[...]) if model.ndim else np.asarray(array[()])
+        self.assertEqual((got.shape, array.dtype), (model.shape, model.dtype))
+        self.assertTrue(same(np.asarray(got, model.dtype), model), "items differ")
+        self.tally["reads by blosc2"] += 1
+
+    def changed_by_theirs(self, path, model):
+        """A box written, a metalayer, or some growth."""
+        rng = self.rng
+        array = blosc2.open(str(path), mode="a")
+        what = rng.choice(("write", "resize", "vlmeta")) if model.ndim and model.size else "vlmeta"
+        if what == "write":
+            place = tuple(slice(a := rng.randrange(n), rng.randrange(a + 1, n + 1)) for n in model.shape)
+            model = model.copy()
+            model[place] = self.items(model.dtype, model[place].shape)
+            array[place] = model[place]
+        elif what == "resize":
+            shape = list(model.shape)
+            shape[rng.randrange(model.ndim)] += rng.randrange(1, 5)
+            array.resize(tuple(shape))
+            model = self.grown(model, shape)
+        else:
+            array.schunk.vlmeta["note"] = {"n": rng.randrange(1000)}
+        self.tally[f"{what}s by blosc2"] += 1
+        return model
+
+    def grown(self, model, shape):
+        new = np.frombuffer(bytes(int(np.prod(shape)) * model.dtype.itemsize), model.dtype).reshape(shape).copy()
+        new[tuple(map(slice, model.shape))] = model
+        return new
+
+    def history(self, path, model):
+        for _ in range(2):
+            with h.Array(path, h.APPEND, durability=0) as array:
+                for _ in range(self.rng.randrange(1, 4)):
+                    model = self.change(array, model)
+                self.check_ours(array, model)
+                array.commit()
+            self.check_theirs(path, model)
+            model = self.changed_by_theirs(path, model)
+            with h.Array(path) as array:
+                self.check_ours(array, model)
+            v = h.Verified(path)
+            self.assertEqual((v.error, v.bad), (None, 0))
+
+    def test_arrays_of_ours(self):
+        rng = self.rng
+        for n, (ndim, sparse, codec) in enumerate(itertools.product(range(9), (0, 1), CODECS)):
+            dtype, filters = DTYPES[n % len(DTYPES)], FILTERS[n % len(FILTERS)]
+            model, path = self.items(dtype, self.shape(ndim)), self.path()
+            chunks, blocks = self.cuts(model.shape)
+            options = dict(codec=CODECS[codec], level=rng.choice((1, 5, 9)), filters=filters, sparse=sparse, durability=0)
+            with self.subTest(dtype=dtype, shape=model.shape, chunks=chunks, blocks=blocks, seed=SEED, **options):
+                with h.Array.create(path, literal(dtype), model.shape, format=h.FORMAT_B2ND, chunks=chunks, blocks=blocks, **options) as array:
+                    array.write((0,) * ndim, model.shape, (1,) * ndim, model.tobytes())
+                    array.commit()
+                    self.check_ours(array, model)
+                self.check_theirs(path, model)
+                self.history(path, model)
+                shutil.rmtree(path) if sparse else path.unlink()
+
+    def test_arrays_of_theirs(self):
+        rng = self.rng
+        for n, (ndim, sparse, codec) in enumerate(itertools.product(range(1, 9), (0, 1), CODECS)):
+            dtype = DTYPES[n * 5 % len(DTYPES)]
+            model, path = self.items(dtype, self.shape(ndim)), self.path()
+            chunks, blocks = self.cuts([max(n, 1) for n in model.shape])
+            cparams = dict(codec=blosc2.Codec[codec.upper()], clevel=rng.choice((1, 5, 9)), filters=[blosc2.Filter(rng.randrange(3))], typesize=model.itemsize)
+            with self.subTest(dtype=dtype, shape=model.shape, chunks=chunks, blocks=blocks, sparse=sparse, seed=SEED, **cparams):
+                blosc2.asarray(model, urlpath=str(path), mode="w", chunks=chunks, blocks=blocks, contiguous=not sparse, cparams=cparams)
+                with h.Array(path) as array:
+                    self.check_ours(array, model)
+                self.history(path, model)
+
+    def test_what_they_gave_up_stays_away(self):
+        """A shrunk array of theirs still holds what was beyond its edge."""
+        model, path = self.items("<i4", (50, 30)) + 1, self.path()
+        array = blosc2.asarray(model, urlpath=str(path), mode="w", chunks=(20, 20), blocks=(10, 10))
+        array.resize((33, 15))
+        with h.Array(path, h.APPEND, durability=0) as array:
+            array.resize((50, 30))
+            array.commit()
+        self.check_theirs(path, self.grown(model[:33, :15], (50, 30)))
+
+    def test_both_metalayers(self):
+        path = pathlib.Path(self.path())
+        with h.Array.create(path, "<f8", (3, 4), format=h.FORMAT_CATERVA, durability=0) as array:
+            array.write((0, 0), (3, 4), (1, 1), np.arange(12.0).tobytes())
+            array.commit()
+        self.assertEqual(blosc2.open(str(path)).meta["caterva"][2], [3, 4])
+
+
+if __name__ == "__main__":
+    print(f"seed {SEED} (HOLDALL_SEED)", file=sys.stderr)
+    unittest.main()
