@@ -13,6 +13,7 @@ BUILD := target/cmake
 STAGE := $(CURDIR)/target/prefix
 VENV := target/venv
 BLZ_VENV := target/venv-blz
+CATERVA_VENV := target/venv-caterva
 
 # Files that the real tools made, for the tests.
 HOLDALL_FIXTURES ?= $(abspath $(firstword $(wildcard ../shared/fixtures) tests/fixtures))
@@ -103,6 +104,11 @@ venv:
 	@PYTHON=$(PYTHON) sh cmake/venv.sh $(VENV) bagz==0.3.8 bcolz-zipline==1.13.0 blosc==1.11.4 blosc2==4.14.1 bloscpack==0.16.0 \
 	    duckdb==2.0.0 numpy==2.4.6 pandas==3.1.1 polars==2.1.0 pyarrow==26.0.1
 	@PYTHON=$(PYTHON) sh cmake/blz.sh $(BLZ_VENV)
+	@# there are wheels of it for Python 3.8 to 3.11
+	@PYTHON=$(PYTHON) sh cmake/venv.sh $(CATERVA_VENV) caterva==0.7.3 numpy==1.26.4 >$(CATERVA_VENV).log 2>&1 || { \
+	    rm -rf $(CATERVA_VENV); \
+	    echo 'caterva 0.7.3 could not be had ($(CATERVA_VENV).log says why): its tests are left out'; \
+	}
 
 bench: need-bench build stage venv
 	@PYTHON=$(PYTHON) sh cmake/venv.sh $(VENV) h5py==3.16.0 hdf5plugin==7.1.0 tensorstore==0.1.86 zarr==3.1.6

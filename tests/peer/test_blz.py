@@ -3,17 +3,16 @@ read by it again. It runs in a Python of its own, where it could be built.
 """
 
 import itertools
-import json
 import os
 import pathlib
 import random
 import shutil
-import subprocess
 import tempfile
 import unittest
 
 import holdall_c as h
 import numpy as np
+from beside import Beside
 
 PYTHON = pathlib.Path(os.environ.get("HOLDALL_BLZ") or h.ROOT / "target/venv-blz") / "bin/python"
 SEED = int(os.environ.get("HOLDALL_SEED", 0)) or random.SystemRandom().randrange(1, 1 << 30)
@@ -29,25 +28,11 @@ class Blz(unittest.TestCase):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="holdall-blz-"))
         self.addCleanup(shutil.rmtree, self.folder)
         self.rng, self.states = random.Random(SEED), 0
-        side = pathlib.Path(__file__).with_name("theirs_blz.py")
-        self.side = subprocess.Popen([PYTHON, "-W", "ignore", side], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.addCleanup(lambda: (self.side.stdin.close(), self.side.stdout.close(), self.side.wait()))
+        self.theirs = Beside(PYTHON, "theirs_blz.py", self.folder)
+        self.addCleanup(self.theirs.close)
 
     def tearDown(self):
         print(f"{self._testMethodName}: {self.states} states (HOLDALL_SEED={SEED})")
-
-    def theirs(self, name, **arguments):
-        for key, value in arguments.items():
-            if isinstance(value, np.ndarray):
-                arguments[key] = str(self.folder / "rows.npy")
-                np.save(arguments[key], value)
-            elif isinstance(value, pathlib.Path):
-                arguments[key] = str(value)
-        self.side.stdin.write(json.dumps([name, arguments]) + "\n")
-        self.side.stdin.flush()
-        done, answer = json.loads(self.side.stdout.readline())
-        self.assertTrue(done, f"{name} {arguments}: {answer}")
-        return answer
 
     def items(self, dtype, shape):
         numbers = np.array([self.rng.randrange(100) for _ in range(int(np.prod(shape)))]).reshape(shape)

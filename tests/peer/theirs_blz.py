@@ -1,12 +1,9 @@
-"""What BLZ 0.6.2 does with datasets, in a Python of its own (see cmake/blz.sh): each line of the input is one thing to do, as
-JSON, each line of the output says how it went. Items come and go as .npy files.
+"""What BLZ 0.6.2 does with datasets, in a Python of its own (see cmake/blz.sh and beside.py).
 """
-
-import json
-import sys
 
 import blz
 import numpy as np
+from beside import serve
 
 
 def create(path, rows, **options):
@@ -43,10 +40,4 @@ def attrs(path):
     return blz.barray(rootdir=path, mode="r").attrs.getall()
 
 
-for line in sys.stdin:
-    name, arguments = json.loads(line)
-    try:
-        answer = [True, globals()[name](**arguments)]
-    except Exception as e:
-        answer = [False, f"{type(e).__name__}: {e}"]
-    print(json.dumps(answer), flush=True)
+serve(globals())
