@@ -7,6 +7,7 @@
 //! - [`grid`]: what is asked for of an array, as such a selection.
 //! - [`store`]: what holds the content.
 //! - [`content`]: the content of an array, and the one engine that moves selections of it.
+//! - [`metalayer`]: what marks a Blosc2 frame as an array.
 //! - [`rows`]: arrays whose items stand in one run, Bloscpack files among them.
 //!
 //! This layer knows items, shapes and types. It does not know how a superchunk is stored, and never
@@ -20,6 +21,7 @@ mod disk_tests;
 pub mod dtype;
 pub mod grid;
 pub mod literal;
+pub mod metalayer;
 pub mod numpy_meta;
 pub mod rows;
 pub mod selection;
