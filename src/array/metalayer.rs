@@ -8,6 +8,7 @@
 
 use super::dtype::Dtype;
 use super::selection::MAX_NDIM;
+use super::shapes::MOST_CHUNK;
 use crate::error::{Error, Result, fail};
 
 /// The name of the newer one.
@@ -31,8 +32,6 @@ const TYPED: u8 = 7;
 const NUMPY: u8 = 0;
 /// The type that c-blosc2 puts down where nobody has told it one.
 const UNTOLD: &str = "|u1";
-/// The most bytes of a chunk, a little less than its header's fields can tell.
-const MOST_CHUNK: u64 = i32::MAX as u64 - 32;
 
 /// What a metalayer says.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,6 +5,7 @@
 //! - [`numpy_meta`]: the metadata by which Bloscpack marks a file as an array.
 //! - [`selection`]: which bytes of the content go where in a buffer.
 //! - [`grid`]: what is asked for of an array, as such a selection.
+//! - [`shapes`]: how long chunks and blocks are where nobody has said it.
 //! - [`store`]: what holds the content.
 //! - [`content`]: the content of an array, and the one engine that moves selections of it.
 //! - [`metalayer`]: what marks a Blosc2 frame as an array.
@@ -25,4 +26,5 @@ pub mod metalayer;
 pub mod numpy_meta;
 pub mod rows;
 pub mod selection;
+pub mod shapes;
 pub mod store;
