@@ -18,7 +18,7 @@ mod params;
 mod part;
 mod pipeline;
 
-pub use decode::{BlockDecoder, decode, decode_range};
+pub use decode::{BlockDecoder, decode, decode_range, repeat};
 pub use encode::{BlockEncoder, encode};
 pub use header::{Content, Header, sections};
 pub use params::{Params, Split, Target};
