@@ -24,6 +24,21 @@ pub fn encode(params: &Params, src: &[u8], dst: &mut Vec<u8>, threads: usize) ->
     result
 }
 
+/// The chunk of `n` bytes all of whose items are this one, or zeros. None: it has no place for such an item.
+pub fn filled(params: &Params, item: Option<&[u8]>, n: usize) -> Result<Option<Vec<u8>>> {
+    let mut header = BlockEncoder::make(params, n)?.header;
+    if item.is_some_and(|item| item.len() != header.typesize || !n.is_multiple_of(item.len())) {
+        return Ok(None);
+    }
+    header.flags &= !COPIED;
+    header.more_flags = if item.is_some() { 3 << 4 } else { 1 << 4 };
+    header.cbytes = header.len() + item.map_or(0, <[u8]>::len);
+    let mut chunk = memory::zeroed(header.len())?;
+    put(&mut chunk, 0, &header);
+    chunk.extend_from_slice(item.unwrap_or_default());
+    Ok(Some(chunk))
+}
+
 // ---- the chunk
 
 /// One chunk that is being made.

@@ -19,7 +19,7 @@ mod part;
 mod pipeline;
 
 pub use decode::{BlockDecoder, decode, decode_range, repeat};
-pub use encode::{BlockEncoder, encode};
+pub use encode::{BlockEncoder, encode, filled};
 pub use header::{Content, Header, sections};
 pub use params::{Params, Split, Target};
 pub use part::Stored;

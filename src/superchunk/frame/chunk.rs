@@ -345,7 +345,6 @@ pub fn with_scratch<R>(n: usize, f: impl FnOnce(&mut [u8]) -> Result<R>) -> Resu
     thread_local!(static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) });
     let mut buffer = BUFFER.take();
     if buffer.len() < n {
-        buffer = Vec::new();
         buffer = memory::zeroed(n)?;
     }
     let result = f(buffer.get_mut(..n).unwrap_or_default());
