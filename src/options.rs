@@ -66,6 +66,8 @@ pub enum Opt {
     ArrowBinary = 27,
     /// 0 NaN goes to Arrow as it is, 1 as null.
     ArrowNulls = 28,
+    /// Where a frame begins in a larger file.
+    At = 29,
 }
 
 const ALL: &[(Opt, &str, i64, i64)] = &[
@@ -95,6 +97,7 @@ const ALL: &[(Opt, &str, i64, i64)] = &[
     (Opt::BagShards, "HOLDALL_OPT_BAG_SHARDS", 0, 1),
     (Opt::ArrowBinary, "HOLDALL_OPT_ARROW_BINARY", 0, 1),
     (Opt::ArrowNulls, "HOLDALL_OPT_ARROW_NULLS", 0, 1),
+    (Opt::At, "HOLDALL_OPT_AT", 0, i64::MAX),
 ];
 
 /// The most that a chunk can hold, a little less than the 2 GiB of its header's fields.
