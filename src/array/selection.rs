@@ -76,15 +76,25 @@ struct Place {
 }
 
 impl Axis {
-    fn count(&self) -> u64 {
+    /// How many items.
+    pub fn count(&self) -> u64 {
         match self {
             Axis::Steps { count, .. } => *count,
             Axis::List(items) => items.len() as u64,
         }
     }
 
+    /// The same, with everything in the content so many times as far away.
+    pub fn scaled(mut self, by: u64) -> Axis {
+        match &mut self {
+            Axis::Steps { at, .. } => *at *= by,
+            Axis::List(items) => items.iter_mut().for_each(|(at, _)| *at *= by),
+        }
+        self
+    }
+
     /// Where item `i` is, in the content and in the buffer.
-    fn offset(&self, i: u64) -> (u64, i64) {
+    pub fn offset(&self, i: u64) -> (u64, i64) {
         match self {
             Axis::Steps { at, buf, .. } => (at.wrapping_mul(i), buf.wrapping_mul(i as i64)),
             Axis::List(items) => items.get(i as usize).copied().unwrap_or_default(),
@@ -92,7 +102,7 @@ impl Axis {
     }
 
     /// The first item that ends behind `at`, each being this long.
-    fn first_behind(&self, at: u64, len: u64) -> u64 {
+    pub fn first_behind(&self, at: u64, len: u64) -> u64 {
         match self {
             _ if at < len => 0,
             Axis::Steps { at: step, .. } => (at - len) / (*step).max(1) + 1,
