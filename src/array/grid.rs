@@ -123,9 +123,8 @@ impl Wanted {
             }
         };
         let buf = first_in_buffer(count, strides, item, len)?;
-        let line = |(((from, n), by), buf): (((&u64, &u64), &u64), &i64)| {
-            (*from, Axis::Steps { count: *n, at: if *n > 1 { *by } else { 0 }, buf: *buf })
-        };
+        let line =
+            |(((from, n), by), buf): (((&u64, &u64), &u64), &i64)| (*from, Axis::Steps { count: *n, at: if *n > 1 { *by } else { 0 }, buf: *buf });
         Ok(Some(Wanted { buf, lines: start.iter().zip(count).zip(step).zip(strides).map(line).collect() }))
     }
 
@@ -192,8 +191,13 @@ pub struct Repeated {
 }
 
 impl Repeated {
-    /// Copies what was read once to where it is wanted again.
-    pub fn copy(&self, buffer: &mut [u8]) {
+    /// Copies what was read once to where it is wanted again. One for each dimension, the slowest of the buffer first.
+    pub fn copy_all(all: &[Repeated], buffer: &mut [u8]) {
+        // the fastest dimension first, so that what is copied is whole
+        all.iter().rev().for_each(|r| r.copy(buffer));
+    }
+
+    fn copy(&self, buffer: &mut [u8]) {
         if self.copies.is_empty() {
             return;
         }

@@ -8,6 +8,7 @@
 //! - [`store`]: what holds the content.
 //! - [`content`]: the content of an array, and the one engine that moves selections of it.
 //! - [`rows`]: arrays whose items stand in one run, Bloscpack files among them.
+//! - [`nd`]: arrays that are cut into chunks along each dimension.
 //!
 //! This layer knows items, shapes and types. It does not know how a superchunk is stored, and never
 //! runs or builds what a file describes.
@@ -20,6 +21,7 @@ mod disk_tests;
 pub mod dtype;
 pub mod grid;
 pub mod literal;
+pub mod nd;
 pub mod numpy_meta;
 pub mod rows;
 pub mod selection;

@@ -283,6 +283,23 @@ impl Piece {
         self.n * self.len as u64
     }
 
+    /// The bytes of the buffer from its first one to its last.
+    pub fn in_buffer(&self) -> (usize, usize) {
+        let last = self.buf.wrapping_add_signed((self.n as isize - 1).wrapping_mul(self.buf_step as isize));
+        (self.buf.min(last), self.buf.max(last) + self.len)
+    }
+
+    /// Each unit on its own.
+    pub fn units(&self) -> impl Iterator<Item = Piece> {
+        let unit = |i| Piece {
+            at: self.at + i * self.at_step,
+            buf: self.buf.wrapping_add_signed((i as isize).wrapping_mul(self.buf_step as isize)),
+            n: 1,
+            ..*self
+        };
+        (0..self.n).map(unit)
+    }
+
     /// Copies it to the buffer whose part from `buf` on is given, from the content, of which the part from `at` on is
     /// given. False where one of them is too short.
     pub fn to_buffer(&self, (content, at): (&[u8], u64), (buffer, buf): (&mut [u8], usize)) -> bool {
