@@ -10,6 +10,7 @@
 //! - [`content`]: the content of an array, and the one engine that moves selections of it.
 //! - [`metalayer`]: what marks a Blosc2 frame as an array.
 //! - [`rows`]: arrays whose items stand in one run, Bloscpack files among them.
+//! - [`nd`]: arrays that are cut into chunks along each dimension.
 //!
 //! This layer knows items, shapes and types. It does not know how a superchunk is stored, and never
 //! runs or builds what a file describes.
@@ -23,6 +24,7 @@ pub mod dtype;
 pub mod grid;
 pub mod literal;
 pub mod metalayer;
+pub mod nd;
 pub mod numpy_meta;
 pub mod rows;
 pub mod selection;

@@ -263,8 +263,7 @@ impl Array {
 
     fn gather(&self, (plan, repeated): (Option<Plan>, Vec<Repeated>), dst: &mut [u8]) -> Result<bool> {
         let bad = plan.map_or(Ok(false), |plan| self.content.gather(&plan, dst))?;
-        // the fastest dimension first, so that what is copied is whole
-        repeated.iter().rev().for_each(|r| r.copy(dst));
+        Repeated::copy_all(&repeated, dst);
         Ok(bad)
     }
 

@@ -1,0 +1,17 @@
+//! Arrays of any number of dimensions, cut into chunks along each of them, and chunks into blocks.
+//!
+//! - [`tiles`]: where an item is: its chunk, its block, its place there.
+//! - [`cells`]: what is wanted of an array, chunk by chunk and block by block.
+//! - [`units`]: the caller's buffer, cut into parts that several threads fill at once.
+//! - [`read`]: boxes, lists of positions, single items.
+//!
+//! All that is known of the chunks themselves is [`Chunks`](crate::superchunk::chunks::Chunks).
+
+pub mod cells;
+pub mod read;
+#[cfg(test)]
+mod tests;
+pub mod tiles;
+pub mod units;
+
+pub use tiles::Tiles;
