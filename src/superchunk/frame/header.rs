@@ -48,7 +48,8 @@ pub struct Header {
     pub level: u8,
     /// Are blocks split into streams: 0 always, 1 never, 2 and 3 as the library chooses; upper bits as they were.
     pub split: u8,
-    /// Bytes of content.
+    /// Bytes of content. Where there are none, the reference library looks for metalayers of the trailer right behind
+    /// the header: nothing may be between them then. It leaves `cbytes` as it was when it removes the last chunk.
     pub nbytes: u64,
     /// Bytes of all chunks, and of all that is between them and no longer used.
     ///

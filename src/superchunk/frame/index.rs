@@ -2,6 +2,11 @@
 //!
 //! In one file a place counts from the end of the header; in a folder it is the number of a file. Chunks that need no
 //! room say what they are instead.
+//!
+//! What the writers of the reference library ask of an index that they go on with: places and numbers may come in any
+//! order, with gaps between them; no two chunks are one, since chunks are changed in place (from 3.0: a longer one
+//! moves all behind it, what is unused too). A new file gets the number above the highest, whether or not there is such
+//! a file; a changed chunk keeps its own.
 #![forbid(unsafe_code)]
 
 use crate::blosc::{self, Codec, Params, Split, Target};

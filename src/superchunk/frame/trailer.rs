@@ -1,5 +1,6 @@
 //! The end of a frame: metalayers whose length may change, and room for a fingerprint, which the reference library
-//! fills with zeros and never reads.
+//! fills with zeros and never reads. Bytes between the index and the trailer, and behind it in the file, go with its next
+//! change of a chunk; it does not mind them.
 #![forbid(unsafe_code)]
 
 use super::metalayers::{self, Kind, Named};
