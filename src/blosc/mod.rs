@@ -20,7 +20,7 @@ mod pipeline;
 
 pub use decode::{BlockDecoder, decode, decode_range, repeat};
 pub use encode::{BlockEncoder, encode, filled};
-pub use header::{Content, Header, sections};
+pub use header::{Content, Header, LONG, sections};
 pub use params::{Params, Split, Target};
 pub use part::Stored;
 pub use pipeline::{Filter, Pipeline};

@@ -229,7 +229,11 @@ impl Chunk {
     fn deliver(&self, block: usize, stored: &[u8], first: Option<&[u8]>, sink: &mut dyn Sink) -> Result<()> {
         let len = self.header.block_len(block);
         if let Some(dst) = sink.place(block) {
-            return if dst.len() == len { self.decode(block, stored, first, dst) } else { Err(fail!(State, "a place of {} bytes for {len}", dst.len())) };
+            return if dst.len() == len {
+                self.decode(block, stored, first, dst)
+            } else {
+                Err(fail!(State, "a place of {} bytes for {len}", dst.len()))
+            };
         }
         if let Body::Copied = self.body {
             return sink.put(block, stored);

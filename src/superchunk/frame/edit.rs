@@ -4,9 +4,9 @@
 //! room is used again.
 #![forbid(unsafe_code)]
 
+use super::Frame;
 use super::entry::Entry;
 use super::index::Slot;
-use super::Frame;
 use crate::blosc;
 use crate::checksum::crc32;
 use crate::error::{Result, fail};
@@ -47,10 +47,9 @@ impl Frame {
         if i == count {
             memory::reserve(&mut self.entries, 1)?;
             self.room_for(n as u64)?;
-        } else {
-            self.take_back(i)?;
         }
-        let entry = self.store(n, new)?;
+        let taken = i < count && self.take_back(i)?;
+        let entry = self.store(n, new).inspect_err(|_| self.writing.broken |= taken)?;
         if i == count {
             return self.push(entry, n);
         }
@@ -124,11 +123,11 @@ impl Frame {
     }
 
     /// The room of a chunk that was never committed, and is the last in the file, is used for what takes its place.
-    fn take_back(&mut self, i: u64) -> Result<()> {
+    fn take_back(&mut self, i: u64) -> Result<bool> {
         let entry = self.entry(i)?;
-        let (Some(place), n) = (entry.place(), u64::from(entry.cbytes)) else { return Ok(()) };
+        let (Some(place), n) = (entry.place(), u64::from(entry.cbytes)) else { return Ok(false) };
         if self.site.sparse || n == 0 || place < self.writing.committed || place + n != self.next {
-            return Ok(());
+            return Ok(false);
         }
         self.next = place;
         self.forget();
@@ -136,7 +135,7 @@ impl Frame {
         if let Some(entry) = self.entries.get_mut(i as usize) {
             *entry = Entry::bare(Slot::Zeros);
         }
-        Ok(())
+        Ok(true)
     }
 
     /// The file of a chunk that was never committed goes.
@@ -176,6 +175,8 @@ impl Frame {
             });
         }
         (self.entries, self.header.nbytes, self.writing.changed) = (entries, nbytes, true);
+        // two of them may be one chunk, the room of which stays
+        self.writing.committed = self.next;
         Ok(())
     }
 
@@ -301,7 +302,8 @@ impl Frame {
     pub fn write(&mut self, at: u64, src: &[u8]) -> Result<()> {
         self.check_writer()?;
         let end = at.checked_add(src.len() as u64).filter(|&e| e <= self.nbytes());
-        let end = end.ok_or_else(|| fail!(Range, "{}: bytes {at} to {}: there are {}", self.name, at.saturating_add(src.len() as u64), self.nbytes()))?;
+        let end =
+            end.ok_or_else(|| fail!(Range, "{}: bytes {at} to {}: there are {}", self.name, at.saturating_add(src.len() as u64), self.nbytes()))?;
         let stored = self.header.nbytes.clamp(at, end);
         let (now, waits) = src.split_at_checked((stored - at) as usize).unwrap_or((src, &[]));
         let from = at.max(self.header.nbytes) - self.header.nbytes;

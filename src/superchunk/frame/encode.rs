@@ -45,7 +45,7 @@ impl Frame {
     }
 
     /// Bytes of content in a block of a new chunk.
-    fn block_size(&self, n: usize) -> Result<usize> {
+    pub(super) fn block_size(&self, n: usize) -> Result<usize> {
         Ok(self.params()?.block_len(n).max(1))
     }
 

@@ -1,8 +1,9 @@
 //! Metalayers: named values of the header, whose length is fixed, and of the trailer, which are stored as Blosc chunks.
 #![forbid(unsafe_code)]
 
+use super::metalayers::Kind;
 use super::{Frame, SUMS};
-use crate::blosc;
+use crate::blosc::{self, Codec, Params, Target};
 use crate::error::{Error, Result, fail};
 use crate::memory;
 use crate::parallel::made;
@@ -66,4 +67,74 @@ impl Frame {
         let value = found.map(|v| v.value(self.memory_limit)).transpose();
         value.map_err(|e| e.within(format_args!("{}: metalayer {name:?}", self.name)))
     }
+
+    /// Sets a metalayer: in the header where there is one of this name, or none of any and `fixed` is wished, else in
+    /// the trailer. In the header the same length costs nothing; another one lets all chunks move at the commit.
+    pub fn meta_set(&mut self, name: &str, value: &[u8]) -> Result<()> {
+        self.check_writer()?;
+        self.refuse_ours(name)?;
+        if self.vlmeta.iter().any(|v| v.name == name) {
+            return self.vlmeta_set(name, value);
+        }
+        let mut header = self.header.clone();
+        let value = copied(value)?;
+        match header.metalayers.iter_mut().find(|(n, _)| n == name) {
+            Some((_, old)) => *old = value,
+            None => header.metalayers.push((name.to_owned(), value)),
+        }
+        header.encode().map_err(|e| e.within(&self.name))?;
+        (self.header, self.writing.changed) = (header, true);
+        Ok(())
+    }
+
+    /// Sets a metalayer of the trailer.
+    pub fn vlmeta_set(&mut self, name: &str, value: &[u8]) -> Result<()> {
+        self.check_writer()?;
+        self.refuse_ours(name)?;
+        Kind::Variable.check_name(name)?;
+        if self.is_fixed(name) {
+            return Err(fail!(Argument, "{}: {name:?} is a metalayer of fixed length", self.name));
+        }
+        let mut chunk = Vec::new();
+        blosc::encode(&Params::new(Target::Blosc2, Codec::Zstd, 5, 1), value, &mut chunk, 1)?;
+        let new = Variable::new(name.to_owned(), chunk);
+        let count = self.vlmeta.len();
+        match self.vlmeta.iter_mut().find(|v| v.name == name) {
+            Some(old) => *old = new,
+            // our own is one of them
+            None if count + 1 >= Kind::Variable.most() => return Err(fail!(Limit, "{}: there are {count} metalayers already", self.name)),
+            None => self.vlmeta.push(new),
+        }
+        self.writing.changed = true;
+        Ok(())
+    }
+
+    /// Removes a metalayer of the trailer.
+    pub fn meta_remove(&mut self, name: &str) -> Result<()> {
+        self.check_writer()?;
+        self.refuse_ours(name)?;
+        if self.is_fixed(name) {
+            return Err(fail!(Unsupported, "{}: {name:?} is a metalayer of fixed length: it stays", self.name));
+        }
+        let before = self.vlmeta.len();
+        self.vlmeta.retain(|v| v.name != name);
+        if self.vlmeta.len() == before {
+            return Err(fail!(Missing, "{}: there is no metalayer {name:?}", self.name));
+        }
+        self.writing.changed = true;
+        Ok(())
+    }
+
+    fn refuse_ours(&self, name: &str) -> Result<()> {
+        if name != SUMS {
+            return Ok(());
+        }
+        Err(fail!(Argument, "{}: {SUMS:?} holds the checksums of the chunks", self.name))
+    }
+}
+
+fn copied(value: &[u8]) -> Result<Vec<u8>> {
+    let mut copy = memory::with_room(value.len())?;
+    copy.extend_from_slice(value);
+    Ok(copy)
 }

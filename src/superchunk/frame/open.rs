@@ -8,7 +8,7 @@ use super::meta::{Variable, decode};
 use super::seal::{self, Writer};
 use super::site::Site;
 use super::trailer::{TAIL, Trailer};
-use super::{Committed, Frame, SUMS, chunk};
+use super::{Committed, Frame, SUMS, Writing, chunk};
 use crate::blosc;
 use crate::error::{Error, Result, Status, fail};
 use crate::io::journal::{self, Snapshot};
@@ -72,8 +72,8 @@ impl Frame {
                 let lock = Frame::lock(&site, options)?;
                 let main = folder.open(&site.main(), Access::Write)?;
                 let mut frame = Frame::load(&site, main, options, lock)?;
-                frame.owner = std::process::id();
                 frame.verify_if_wished()?;
+                frame.write_from_here(Mode::Append);
                 frame.go_on_as_wished()?;
                 Ok(frame)
             }
@@ -136,6 +136,7 @@ impl Frame {
             skip_damaged: options.get(Opt::SkipDamaged, 0) == 1,
             memory_limit: options.memory_limit(),
             owner: 0,
+            writing: Writing::default(),
             options: options.clone(),
             _lock: lock,
         }
@@ -157,10 +158,16 @@ impl Frame {
                 Err(_) => {}
             }
         }
+        // there is nothing to say of no chunk
+        self.sums |= slots.is_empty() && self.last.grows;
         if self.binding && self.sums && self.doubt.is_none() && sums.len() != slots.len() * 8 {
             self.doubt = Some(fail!(Format, "{}: {} chunks have checksums in {} bytes", self.name, slots.len(), sums.len()));
         }
-        let sums = sums.as_chunks::<8>().0.iter().map(|[a, b, c, d, e, f, g, h]| [u32::from_le_bytes([*a, *b, *c, *d]), u32::from_le_bytes([*e, *f, *g, *h])]);
+        let sums = sums
+            .as_chunks::<8>()
+            .0
+            .iter()
+            .map(|[a, b, c, d, e, f, g, h]| [u32::from_le_bytes([*a, *b, *c, *d]), u32::from_le_bytes([*e, *f, *g, *h])]);
         memory::reserve(&mut self.entries, slots.len())?;
         self.entries.extend(slots.into_iter().zip(sums.chain(std::iter::repeat([0, 0]))).map(|(slot, sum)| Entry::stored(slot, sum)));
         if self.header.variable_chunks && !self.entries.is_empty() {
@@ -188,6 +195,27 @@ impl Frame {
         }
         self.starts = Some(starts);
         Ok(())
+    }
+
+    /// What it needs to write.
+    pub(super) fn write_from_here(&mut self, mode: Mode) {
+        self.owner = std::process::id();
+        self.writing.mode = Some(mode);
+        self.writing.durable = self.options.get(Opt::Durability, 1) == 1;
+        self.settle_places();
+    }
+
+    /// The commit stands: what it has is not written over.
+    pub(super) fn settle_places(&mut self) {
+        self.writing.committed = self.next;
+        self.writing.fresh = Vec::new();
+        if self.site.sparse {
+            let mut files: Vec<u64> = self.entries.iter().filter_map(Entry::place).collect();
+            files.sort_unstable();
+            files.dedup();
+            self.writing.number = self.writing.number.max(files.last().map_or(0, |n| n.saturating_add(1)));
+            self.writing.files = files;
+        }
     }
 
     fn verify_if_wished(&self) -> Result<()> {

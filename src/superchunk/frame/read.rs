@@ -1,11 +1,11 @@
 //! Reading: chunks as they are stored, their checksums, and bytes of content.
 #![forbid(unsafe_code)]
 
+use super::Frame;
 use super::chunk::Chunk;
 use super::entry::Entry;
 use super::index::Slot;
 use super::open::is_damage;
-use super::Frame;
 use crate::blosc;
 use crate::checksum::crc32;
 use crate::error::{Error, Result, Status, fail};
@@ -213,7 +213,8 @@ impl Frame {
     /// as the options wished.
     pub fn read(&self, at: u64, dst: &mut [u8]) -> Result<bool> {
         let end = at.checked_add(dst.len() as u64).filter(|&e| e <= self.nbytes());
-        let end = end.ok_or_else(|| fail!(Range, "{}: bytes {at} to {}: there are {}", self.name, at.saturating_add(dst.len() as u64), self.nbytes()))?;
+        let end =
+            end.ok_or_else(|| fail!(Range, "{}: bytes {at} to {}: there are {}", self.name, at.saturating_add(dst.len() as u64), self.nbytes()))?;
         let worth = dst.len() >= 2 * WORTH;
         let parts = self.cut(at..end, dst, if worth { self.file_threads() } else { 1 })?;
         // the first of those that fail, whatever the order in which they did
@@ -306,7 +307,9 @@ impl Frame {
         let key = (self.entry(i)?.place().unwrap_or(u64::MAX), block);
         if let Some(whole) = self.blocks.get(&key) {
             let own = whole.get(from..).and_then(|w| w.get(..dst.len()));
-            dst.copy_from_slice(own.ok_or_else(|| fail!(Range, "block {block} has {} bytes: there are no {} from {from} on", whole.len(), dst.len()))?);
+            dst.copy_from_slice(
+                own.ok_or_else(|| fail!(Range, "block {block} has {} bytes: there are no {} from {from} on", whole.len(), dst.len()))?,
+            );
             return Ok(());
         }
         let decoded = self.with_chunk(i, |chunk, have| chunk.read_part(have, block, from, dst))?;
