@@ -25,6 +25,11 @@ impl<'m> Grid<'m> {
         Grid { shape: &meta.shape, item: meta.dtype.item.size, order: meta.order }
     }
 
+    /// That of items of this size, packed, in C order.
+    pub fn packed(shape: &'m [u64], item: usize) -> Grid<'m> {
+        Grid { shape, item, order: Order::C }
+    }
+
     /// Bytes of the content from one item to the next along each dimension.
     fn strides(&self) -> Vec<u64> {
         let mut strides = vec![0; self.shape.len()];
@@ -247,7 +252,7 @@ fn check_dimension(d: usize, from: u64, n: u64, by: u64, have: u64) -> Result<()
 }
 
 /// Distances of a packed buffer in C order.
-fn packed_strides(count: &[u64], item: usize, len: usize) -> Result<Vec<i64>> {
+pub fn packed_strides(count: &[u64], item: usize, len: usize) -> Result<Vec<i64>> {
     let mut strides = vec![0; count.len()];
     let mut stride = item;
     for (s, n) in strides.iter_mut().zip(count).rev() {

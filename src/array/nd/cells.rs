@@ -85,6 +85,11 @@ impl<'a> Lattice<'a> {
         (part, all)
     }
 
+    /// Is this all that the array has of a chunk?
+    pub fn is_chunk(&self, spans: &Spans) -> bool {
+        self.first(spans).zip(spans).all(|((dim, at), (from, to))| to - from == dim.chunk_end(at).min(dim.len) - (at - at % dim.chunk.max(1)))
+    }
+
     /// Is nothing in this part?
     pub fn is_empty(&self, spans: &Spans) -> bool {
         self.lines().zip(spans).any(|(_, (from, to))| from == to)

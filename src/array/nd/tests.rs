@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+mod changes;
 mod reads;
+mod writes;
 
 /// What was asked for since it was looked at last: how often each block was decoded, and how many were made anew.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,8 +29,9 @@ struct Mem {
     threads: usize,
     chunks: Vec<Encoded>,
     asked: Mutex<Asked>,
-    /// Changes that still succeed.
+    /// Changes that succeed until one fails, or all that follow.
     luck: AtomicU64,
+    forever: bool,
 }
 
 impl Mem {
@@ -47,7 +50,10 @@ impl Mem {
     fn luck(&self) -> Result<()> {
         match self.luck.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1)) {
             Ok(_) => Ok(()),
-            Err(_) => Err(fail!(Io, "out of luck")),
+            Err(_) => {
+                self.luck.store(if self.forever { 0 } else { u64::MAX }, Ordering::Relaxed);
+                Err(fail!(Io, "out of luck"))
+            }
         }
     }
 }
@@ -215,6 +221,7 @@ impl Case {
             chunks: Vec::new(),
             asked: Mutex::default(),
             luck: AtomicU64::new(u64::MAX),
+            forever: false,
         };
         let value = noise(&mut rng, item);
         for _ in 0..tiles.chunks() {
