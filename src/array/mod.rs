@@ -9,7 +9,9 @@
 //! - [`store`]: what holds the content.
 //! - [`content`]: the content of an array, and the one engine that moves selections of it.
 //! - [`metalayer`]: what marks a Blosc2 frame as an array.
-//! - [`rows`]: arrays whose items stand in one run, Bloscpack files among them.
+//! - `rows`: arrays whose items stand in one run, Bloscpack files among them.
+//! - `tiled`: those in Blosc2 frames. `frame`: frames as what holds an array.
+//! - [`Array`]: either.
 //! - [`nd`]: arrays that are cut into chunks along each dimension.
 //!
 //! This layer knows items, shapes and types. It does not know how a superchunk is stored, and never
@@ -21,12 +23,18 @@ mod damage_tests;
 #[cfg(test)]
 mod disk_tests;
 pub mod dtype;
+mod either;
+mod frame;
 pub mod grid;
 pub mod literal;
 pub mod metalayer;
 pub mod nd;
 pub mod numpy_meta;
-pub mod rows;
+mod rows;
 pub mod selection;
 pub mod shapes;
 pub mod store;
+mod tiled;
+
+pub use either::Array;
+pub use tiled::NewTiled;

@@ -4,7 +4,7 @@
 //! - [`header`], [`metalayers`], [`index`], [`trailer`]: the parts of a frame, from bytes and back to the same bytes.
 //! - [`seal`]: what tells whether these parts are damaged.
 //! - [`site`], [`entry`], [`chunk`]: where a frame is, what is known of a chunk before it is looked at, and one that is open.
-//! - `open`, `read`, `verify`, `encode`, `edit`, `meta`, `create`, `commit`: the things that are done with a [`Frame`].
+//! - `open`, `read`, `verify`, `encode`, `edit`, `meta`, `create`, `commit`, `which`: the things that are done with a [`Frame`].
 //! - `chunks`: it as arrays want it.
 //!
 //! What is committed is never written over but by the next header: new chunks go behind everything that counts, and count
@@ -29,10 +29,12 @@ pub mod seal;
 pub mod site;
 pub mod trailer;
 mod verify;
+mod which;
 
 pub use create::NewFrame;
 pub use open::OPEN_OPTIONS;
 pub use verify::verify;
+pub use which::{header_at, is_at, is_frame, take_wished};
 
 use crate::blosc::Params;
 use crate::error::{Error, Result, fail};
