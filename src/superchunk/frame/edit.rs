@@ -102,8 +102,10 @@ impl Frame {
         let place = if self.site.sparse {
             let number = self.writing.number;
             self.writing.number += 1;
+            let name = self.site.chunk(number);
+            let written = self.site.folder.open(&name, Access::Create).and_then(|file| file.write_at(0, &bytes));
+            written.inspect_err(|_| _ = self.site.folder.remove_if_there(&name))?;
             self.writing.fresh.push(number);
-            self.site.folder.open(&self.site.chunk(number), Access::Create)?.write_at(0, &bytes)?;
             self.header.cbytes = self.header.cbytes.saturating_add(cbytes.into());
             number
         } else {

@@ -103,7 +103,8 @@ impl Run {
     }
 
     fn step(&mut self) {
-        match self.rng.below(22) {
+        let step = self.rng.below(22);
+        match step {
             0..4 => {
                 let n = self.length();
                 let src = self.data(n);
@@ -161,7 +162,7 @@ impl Run {
         let (sees, now) = (State::of(self.writer.as_ref().unwrap()).unwrap(), &mut self.now);
         now.metas.sort();
         // where content waits there may be no chunk of length 0 any more
-        assert!(sees.content() == now.content() && sees.metas == now.metas, "{:?}", self.form);
+        assert!(sees.content() == now.content() && sees.metas == now.metas, "{:?} {step}", self.form);
     }
 
     fn append(&mut self, src: &[u8]) {
@@ -291,7 +292,7 @@ impl Run {
 
 #[test]
 fn as_vectors_of_bytes() {
-    for seed in 0..150 {
+    for seed in 0..300 {
         let run = std::panic::catch_unwind(|| {
             let mut run = Run::new(seed);
             (0..60).for_each(|_| run.step());
