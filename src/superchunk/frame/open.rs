@@ -159,7 +159,7 @@ impl Frame {
             }
         }
         // there is nothing to say of no chunk
-        self.sums |= slots.is_empty() && self.last.grows;
+        self.sums |= slots.is_empty() && self.binding;
         if self.binding && self.sums && self.doubt.is_none() && sums.len() != slots.len() * 8 {
             self.doubt = Some(fail!(Format, "{}: {} chunks have checksums in {} bytes", self.name, slots.len(), sums.len()));
         }
