@@ -120,7 +120,7 @@ impl Run {
                 self.writer().write(at as u64, &src).unwrap();
             }
             8 => {
-                let n = if self.rng.below(4) == 0 { self.length() } else { self.form.chunk };
+                let n = if self.rng.below(4) == 0 { self.length().max(1) } else { self.form.chunk };
                 let (i, src) = (self.rng.below(self.now.chunks.len() + 1), self.data(n));
                 self.writer().insert(i as u64, &src).unwrap();
                 self.now.chunks.insert(i, src);
