@@ -8,6 +8,7 @@
 use super::super::grid::{Grid, Wanted, packed_strides};
 use super::super::selection::MAX_NDIM;
 use super::cells::Lattice;
+use super::read::read_blocks;
 use super::tiles::{Dim, Tiles};
 use super::units::outside;
 use super::write::{BoxSource, Job, make};
@@ -333,9 +334,8 @@ impl<'a> Edge<'a> {
 
     fn is_clean(&self, chunks: &dyn Chunks) -> Result<bool> {
         let blocks = (0..self.tiles.chunk_bytes() / self.tiles.block_bytes()).filter(|block| self.touch(*block) != Touch::Kept);
-        let blocks: Vec<usize> = blocks.collect();
         let mut look = Look { edge: self, clean: true };
-        let bad = !blocks.is_empty() && chunks.read_blocks(self.chunk, &blocks, &mut look)?;
+        let bad = read_blocks(chunks, self.chunk, blocks, &mut look)?;
         Ok(look.clean && !bad)
     }
 }
