@@ -77,7 +77,7 @@ impl Array {
 
     /// The array in a frame: as its metalayers say, else one dimension of items.
     fn of_frame(frame: Frame, options: &Options) -> Result<Array> {
-        if Tiled::is_in(&frame)? {
+        if Tiled::is_in(&frame) {
             return Ok(Tiled::of_frame(frame, options)?.into());
         }
         let (meta, chunk) = super::frame::plain(&frame)?;

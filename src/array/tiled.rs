@@ -13,10 +13,10 @@ use super::selection::MAX_NDIM;
 use super::shapes::{self, Wish};
 use super::store::Store;
 use crate::blosc::{Codec, Params, Target};
-use crate::error::{Result, fail};
+use crate::error::{Error, Result, Status, fail};
 use crate::io::{Folder, file};
 use crate::options::{Opt, Options};
-use crate::superchunk::bloscpack::Mode;
+use crate::superchunk::bloscpack::{Mode, Verified};
 use crate::superchunk::chunks::{Chunks, Encoded, Fill};
 use crate::superchunk::frame::{self, Frame, NewFrame};
 use std::ffi::OsStr;
@@ -51,15 +51,15 @@ pub struct NewTiled<'a> {
 
 impl Tiled {
     /// Does a metalayer make this frame an array?
-    pub fn is_in(frame: &Frame) -> Result<bool> {
-        Ok(frame.is_fixed(B2ND) || frame.is_fixed(CATERVA))
+    pub fn is_in(frame: &Frame) -> bool {
+        frame.is_fixed(B2ND) || frame.is_fixed(CATERVA)
     }
 
     /// The array in a frame that is one.
     pub fn of_frame(frame: Frame, options: &Options) -> Result<Tiled> {
         let (mut found, mut marks, mut wrong) = (None, Vec::new(), None);
         for name in [B2ND, CATERVA].into_iter().filter(|name| frame.is_fixed(name)) {
-            let within = |e: crate::error::Error| e.within(format_args!("{}: metalayer {name:?}", frame.name()));
+            let within = |e: Error| e.within(format_args!("{}: metalayer {name:?}", frame.name()));
             let layer = frame.meta(name)?.map(Layer::parse).transpose().map_err(within)?;
             let Some(layer) = layer else { continue };
             marks.push((name, layer.dtype.clone()));
@@ -236,6 +236,22 @@ impl Tiled {
     }
 }
 
+/// Verifies a frame, as [`frame::verify`], and what makes it an array, where something does.
+pub fn verify(path: &OsStr, options: &Options, mut fault: impl FnMut(&Error) -> bool) -> Result<Verified> {
+    options.only("verifying a frame", &[Opt::Threads, Opt::MemoryLimit, Opt::Io, Opt::At])?;
+    let skipping = options.clone().with(Opt::SkipDamaged, 1)?;
+    let frame = Frame::open(path, Mode::Read, &skipping)?;
+    let mut go_on = true;
+    let found = frame.verify(|e| {
+        go_on = fault(e);
+        go_on
+    })?;
+    if go_on && Tiled::is_in(&frame) {
+        Tiled::of_frame(frame, options).err().iter().for_each(|e| _ = fault(e));
+    }
+    Ok(found)
+}
+
 /// Is this the name of a metalayer that makes an array?
 pub fn is_mark(name: &str) -> bool {
     name == B2ND || name == CATERVA
@@ -297,9 +313,9 @@ fn fill_of(bytes: &Arc<[u8]>, item: usize) -> Result<Fill> {
 }
 
 /// What is wrong is what the caller wished for.
-fn as_argument(mut e: crate::error::Error) -> crate::error::Error {
-    if e.status == crate::error::Status::Format {
-        e.status = crate::error::Status::Argument;
+fn as_argument(mut e: Error) -> Error {
+    if e.status == Status::Format {
+        e.status = Status::Argument;
     }
     e
 }
