@@ -14,7 +14,7 @@ use super::shapes::{self, Wish};
 use super::store::Store;
 use crate::blosc::{Codec, Params, Target};
 use crate::error::{Error, Result, Status, fail};
-use crate::io::{Folder, file};
+use crate::io::Folder;
 use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::{Mode, Verified};
 use crate::superchunk::chunks::{Chunks, Encoded, Fill};
@@ -134,9 +134,8 @@ impl Tiled {
     }
 
     /// Refuses a copy that would take the place of what it is made from.
-    pub fn refuse_itself(&self, path: &OsStr) -> Result<()> {
-        let place = file::locate_for_change(path)?;
-        if self.frame.is_named(&place.folder, &place.name)? {
+    pub fn refuse_itself(&self, folder: &Arc<dyn Folder>, name: &OsStr) -> Result<()> {
+        if self.frame.is_named(folder, name)? {
             return Err(fail!(Argument, "{}: a copy cannot take the place of what it is made from", self.frame.name()));
         }
         Ok(())
@@ -211,14 +210,18 @@ impl Tiled {
     }
 
     pub fn resize(&mut self, shape: &[u64]) -> Result<()> {
+        // refuses a handle that reads, as below
+        self.frame.append(&[])?;
         self.tiles.resize(&mut self.frame, shape)
     }
 
     pub fn insert(&mut self, axis: usize, at: u64, count: u64, src: &[u8]) -> Result<()> {
+        self.frame.append(&[])?;
         self.tiles.insert(&mut self.frame, axis, at, count, src)
     }
 
     pub fn remove(&mut self, axis: usize, at: u64, count: u64) -> Result<()> {
+        self.frame.append(&[])?;
         self.tiles.remove(&mut self.frame, axis, at, count)
     }
 
