@@ -4,7 +4,7 @@
 //! - [`header`], [`metalayers`], [`index`], [`trailer`]: the parts of a frame, from bytes and back to the same bytes.
 //! - [`seal`]: what tells whether these parts are damaged.
 //! - [`site`], [`entry`], [`chunk`]: where a frame is, what is known of a chunk before it is looked at, and one that is open.
-//! - `open`, `read`, `verify`, `encode`, `edit`, `meta`, `create`, `commit`: the things that are done with a [`Frame`].
+//! - `open`, `read`, `verify`, `encode`, `edit`, `meta`, `create`, `commit`, `copy`, `repair`: the things that are done with a [`Frame`].
 //! - `chunks`: it as arrays want it.
 //!
 //! What is committed is never written over but by the next header: new chunks go behind everything that counts, and count
@@ -14,6 +14,7 @@
 pub mod chunk;
 mod chunks;
 mod commit;
+mod copy;
 mod create;
 mod edit;
 mod encode;
@@ -25,6 +26,7 @@ pub mod metalayers;
 mod msgpack;
 mod open;
 mod read;
+mod repair;
 pub mod seal;
 pub mod site;
 #[cfg(test)]
@@ -34,6 +36,7 @@ mod verify;
 
 pub use create::NewFrame;
 pub use open::OPEN_OPTIONS;
+pub use repair::{repair, repair_in};
 pub use verify::verify;
 
 use crate::blosc::Params;
