@@ -7,6 +7,8 @@
 
 pub mod header;
 pub mod index;
+#[cfg(test)]
+mod layout_tests;
 pub mod metalayers;
 mod msgpack;
 pub mod seal;
