@@ -48,7 +48,7 @@ fn written_again<T>(bytes: &[u8], parse: impl Fn(&[u8]) -> Result<T>, encode: im
 
 fn header_again(bytes: &[u8]) -> bool {
     // what is made of it may fail, and nothing else
-    let parse = |bytes: &[u8]| Header::parse(bytes).inspect(|h| drop((h.params().is_ok(), h.index_place(99).is_ok())));
+    let parse = |bytes: &[u8]| Header::parse(bytes).inspect(|h| _ = (h.params().is_ok(), h.index_place(99).is_ok()));
     written_again(bytes, parse, Header::encode)
 }
 
