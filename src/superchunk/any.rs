@@ -1,7 +1,8 @@
 //! A superchunk in either format, and copies from one to the other.
 #![forbid(unsafe_code)]
 
-use super::bloscpack::{self, Bloscpack, Destination, Mode, keep_room};
+use super::bloscpack::header::Dialect;
+use super::bloscpack::{Bloscpack, Destination, Mode, keep_room};
 use super::frame::{self, Frame, NewFrame};
 use crate::blosc::{Codec, Params, Target};
 use crate::checksum::Sum;
@@ -103,6 +104,11 @@ impl Superchunk {
                 refuse_itself(frame, &to)?;
                 frame.copy_as(to, None, frame.nbytes(), &|at, dst| frame.read(at, dst))
             }
+            (Superchunk::Frame(frame), Form::Frame) if [Opt::ChunkBytes, Opt::BlockBytes].iter().all(|o| options.given(*o).is_none()) => {
+                let mut to = to()?;
+                let sparse = to.options.take(Opt::Sparse) == Some(1);
+                frame.copy(to, sparse)
+            }
             (_, Form::Frame) => self.copy_to_frame(path, mode, options),
         }
     }
@@ -140,7 +146,10 @@ impl Superchunk {
 
     /// How many chunks.
     pub fn chunks(&self) -> u64 {
-        either!(self, s => s.chunks() as u64)
+        match self {
+            Superchunk::Bloscpack(s) => s.chunks() as u64,
+            Superchunk::Frame(s) => s.chunks(),
+        }
     }
 
     /// Bytes of content.
@@ -163,6 +172,20 @@ impl Superchunk {
         match self {
             Superchunk::Bloscpack(s) => s.chunk_size(),
             Superchunk::Frame(s) => s.chunk_bytes(),
+        }
+    }
+
+    /// How its header is laid out: as the formats count, the papers' layout of Bloscpack being 103.
+    pub fn version(&self) -> i32 {
+        match self {
+            Superchunk::Bloscpack(s) => match s.header().dialect {
+                Dialect::V0 => 0,
+                Dialect::V1 => 1,
+                Dialect::V2 => 2,
+                Dialect::V3 => 3,
+                Dialect::Rfc => 103,
+            },
+            Superchunk::Frame(s) => s.header().version.into(),
         }
     }
 
@@ -277,11 +300,12 @@ impl Superchunk {
         }
     }
 
-    /// What new chunks of a Bloscpack file are made with.
-    pub fn codec(&self) -> Result<Codec> {
+    /// What content is going to be encoded with that waits for it.
+    pub fn codec(&self) -> Option<Codec> {
         match self {
-            Superchunk::Bloscpack(s) => Ok(s.codec()),
-            Superchunk::Frame(s) => Ok(s.params()?.codec),
+            Superchunk::Bloscpack(s) => Some(s.codec()),
+            // a chunk that is not stored takes no room, in most cases
+            Superchunk::Frame(_) => None,
         }
     }
 }
@@ -323,9 +347,4 @@ fn with_new(typesize: usize, like: Option<&Params>, options: &Options, create: i
     params.blocksize = options.take(Opt::BlockBytes).map(|n| n as usize).or(params.blocksize.filter(|_| like.is_some()));
     let params = frame::take_wished(&mut options, &params)?;
     create(&NewFrame { typesize, chunk_bytes, params, metalayers: &[], sparse }, &options)
-}
-
-/// Verifies what is at a path; every fault goes to `fault`, which says whether to go on.
-pub fn verify(path: &OsStr, options: &Options, fault: impl FnMut(&crate::error::Error) -> bool) -> Result<bloscpack::Verified> {
-    if frame::is_at(path, options) { frame::verify(path, options, fault) } else { bloscpack::verify(path, options, fault) }
 }
