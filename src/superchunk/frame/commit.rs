@@ -52,7 +52,8 @@ impl Frame {
             self.still_ours()?
         }
         self.find_sums()?;
-        let moves = !self.site.sparse && self.header.len() != self.base;
+        // of a file without chunks the reference library takes what stands behind the header for the trailer
+        let moves = !self.site.sparse && (self.header.len() != self.base || (self.entries.is_empty() && self.next > 0));
         match (self.site.sparse, moves, self.is_new()) {
             (true, ..) => self.commit_folder(),
             (_, true, _) => self.rewrite(),
@@ -108,10 +109,10 @@ impl Frame {
 
     /// The bytes of a chunk that is stored.
     pub(super) fn cbytes_of(&self, i: u64, entry: &Entry) -> Result<u32> {
-        if entry.cbytes > 0 && (self.binding || !entry.is_to_be_checked()) {
-            return Ok(entry.cbytes);
+        match entry.length(self.binding) {
+            Some(n) => Ok(n),
+            None => Ok(self.open_chunk(i, entry)?.header().cbytes as u32),
         }
-        Ok(self.open_chunk(i, entry)?.header().cbytes as u32)
     }
 
     /// Header, index and trailer for the chunks that are there now, `cbytes` bytes of them.
@@ -120,7 +121,7 @@ impl Frame {
         header.cbytes = cbytes;
         if self.site.sparse {
             let most = slots.iter().filter_map(|s| if let Slot::At(n) = s { Some(*n) } else { None }).max();
-            header.cbytes = cbytes.max(most.map_or(0, Header::least_cbytes));
+            header.cbytes = if slots.is_empty() { 0 } else { cbytes.max(most.map_or(0, Header::least_cbytes)) };
         }
         let index = if slots.is_empty() { Vec::new() } else { index::encode(slots)? };
         let mut trailer = Trailer::default();

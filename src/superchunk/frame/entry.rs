@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 const NONE: u8 = 0;
 const STORED: u8 = 1;
 const SOUND: u8 = 2;
+/// It is another chunk's, whose place this one has taken.
+const OTHERS: u8 = 3;
 
 /// One chunk.
 #[derive(Debug)]
@@ -56,12 +58,22 @@ impl Entry {
 
     /// Is there a checksum?
     pub fn has_sum(&self) -> bool {
-        self.sum.load(Ordering::Relaxed) != NONE
+        matches!(self.sum.load(Ordering::Relaxed), STORED | SOUND)
+    }
+
+    /// Its bytes, where they are known. `binding`: what is stored is of this chunk, whether it was looked at or not.
+    pub fn length(&self, binding: bool) -> Option<u32> {
+        let known = match self.sum.load(Ordering::Relaxed) {
+            STORED => binding,
+            OTHERS => false,
+            _ => true,
+        };
+        Some(self.cbytes).filter(|n| *n > 0 && known)
     }
 
     /// It fits, or it is another writer's chunk that it does not belong to.
     pub fn found(&self, fits: bool) {
-        self.sum.store(if fits { SOUND } else { NONE }, Ordering::Relaxed);
+        self.sum.store(if fits { SOUND } else { OTHERS }, Ordering::Relaxed);
     }
 
     /// As it is stored.
