@@ -56,7 +56,7 @@ impl Tiled {
     }
 
     /// The array in a frame that is one.
-    pub fn of_frame(frame: Frame, options: &Options) -> Result<Tiled> {
+    pub fn of_frame(mut frame: Frame, options: &Options) -> Result<Tiled> {
         let (mut found, mut marks, mut wrong) = (None, Vec::new(), None);
         for name in [B2ND, CATERVA].into_iter().filter(|name| frame.is_fixed(name)) {
             let within = |e: Error| e.within(format_args!("{}: metalayer {name:?}", frame.name()));
@@ -73,6 +73,7 @@ impl Tiled {
             (None, Some(e)) => return Err(e),
             (None, None) => return Err(fail!(Type, "{}: no metalayer makes it an array", frame.name())),
         };
+        frame.take_one_length(tiles.chunk_bytes(), tiles.block_bytes());
         // an old layer that fits better has no type
         let typed = marks.iter().find_map(|(_, dtype)| dtype.clone());
         let dtype = Layer { dtype: typed, ..layer.clone() }.items(frame.typesize()).map_err(|e| e.within(frame.name()))?;

@@ -159,6 +159,20 @@ impl Frame {
         self.blocks.clear();
     }
 
+    /// Gives those chunks one length that a frame without any is going to have: python-blosc2 makes empty arrays as frames
+    /// of chunks of any length.
+    pub fn take_one_length(&mut self, chunk_bytes: usize, block_bytes: usize) {
+        let sizes = u32::try_from(chunk_bytes).ok().zip(u32::try_from(block_bytes).ok());
+        if let Some((chunk, block)) = sizes.filter(|_| self.entries.is_empty() && self.pending.is_empty()) {
+            let header = &mut self.header;
+            (header.chunksize, header.blocksize, self.starts) = (chunk, block, None);
+            (header.version, header.variable_chunks, header.variable_blocks) = (2, false, false);
+            if let Ok(params) = &mut self.params {
+                params.blocksize = Some(block_bytes);
+            }
+        }
+    }
+
     /// Makes it `len` chunks: which one stands where now, or one of zeros.
     pub(super) fn rearrange_chunks(&mut self, len: u64, from: &dyn Fn(u64) -> Option<u64>) -> Result<()> {
         self.check_writer()?;
