@@ -42,6 +42,19 @@ struct slice {
     int64_t start, stop, step;
 };
 
+/* What is wanted along a dimension: a slice, one place (`slice.start`), or "...", all dimensions that no part is for. */
+struct pick {
+    enum { PICK_RANGE, PICK_ONE, PICK_REST } kind;
+    struct slice slice;
+};
+
+/* A slice with a part for each dimension, as NumPy has it: "10:20,:,5". None where there is no --slice. */
+enum { PICKS_MOST = 17 };
+struct picks {
+    struct pick items[PICKS_MOST];
+    size_t count;
+};
+
 /* Record numbers; negative ones count from the end. */
 struct numbers {
     int64_t *items;
@@ -61,7 +74,8 @@ struct args {
     int64_t limits, limits_storage, compression, shards, threads, memory_limit, level, sum;
     int64_t to, as, from, format, codec, shuffle, typesize, chunk_size, checksum, format_version;
     const char *dictionary, *metadata, *columns, *dtypes;
-    struct slice slice;
+    struct slice slice; /* --slice where it is one slice, or --rows where that is one */
+    struct picks picks; /* --slice */
     struct numbers records, rows;
 };
 
@@ -144,6 +158,9 @@ void args_free(struct args *args);
 
 /* Refuses flags that mean nothing to a container; returns as args_parse() does. */
 int args_fit(const struct args *args, enum container container);
+
+/* Refuses a --slice that is none of A:B:C; `what` has one dimension. Returns as args_parse() does. */
+int args_plain_slice(const struct args *args, const char *what);
 
 /* Says what is wrong with the usage, in one line with a hint; returns the exit code for that. */
 int usage_error(const struct command *command, const char *format, ...)
