@@ -46,11 +46,19 @@ static const struct flag flags[] = {
      "the kind of digest (default: sha256)"},
     {"to", F_TO, CHOICE, "bagz|blpk", AT(to), 0, 0,
      "write a bag, or a superchunk (default: as OUT is named, blpk for .blp, too)"},
-    {"to", F_AS, CHOICE, "blpk|bcolz|blz|blz-paper|npy|csv|jsonl", AT(as), 0, 0,
-     "what OUT becomes (default: as it is named; else bcolz for rows of a table, blpk for all else)"},
+    {"to", F_AS, CHOICE, "blpk|bcolz|blz|blz-paper|npy|csv|jsonl|raw|b2nd|caterva|b2frame|bloscpack", AT(as), 0, 0,
+     "what OUT becomes (default: as it is named; else bcolz for rows of a table, blpk for all else); bloscpack is blpk"},
     {"from", F_FROM, CHOICE, "raw|npy|csv|jsonl", AT(from), 0, 0, "what the file IN is (default: as it is named; else raw)"},
     {"dtypes", F_DTYPES, TEXT, "X=DTYPE,..", AT(dtypes), 0, 0,
      "types of columns of CSV or JSON lines, as NumPy spells them, instead of those that fit"},
+    {"dtype", F_DTYPE, TEXT, "DTYPE", AT(dtype), 0, 0, "the type of the items of a file without a header, as NumPy spells it: '<i2'"},
+    {"shape", F_SHAPE, NUMBERS, "I,J,..", AT(shape), 0, 0, "their shape (default: one dimension)"},
+    {"order", F_ORDER, CHOICE, "C|F", AT(order), 0, 0, "C: their last index runs fastest, F: the first one does (default: C)"},
+    {"skip", F_SKIP, SIZE, "BYTES", AT(skip), 0, 0, "leave out so many bytes in front of them"},
+    {"chunks", F_CHUNKS, NUMBERS, "I,J,..", AT(chunks), 0, 0, "the shape of a chunk of an array (default: one that suits)"},
+    {"blocks", F_BLOCKS, NUMBERS, "I,J,..", AT(blocks), 0, 0, "the shape of a block of a chunk (default: one that suits)"},
+    {"sparse", F_SPARSE, SWITCH, NULL, AT(sparse), 0, 0, "b2nd, caterva and b2frame: a folder with a file for each chunk"},
+    {"filters", F_FILTERS, TEXT, "X,Y,..", AT(filters), 0, 0, "what is done to the items first, in this order: shuffle, bitshuffle, delta; or none"},
     {"separate", F_SEPARATE, SWITCH, NULL, AT(separate), 0, 0, "write the limits to a file of their own, limits.OUT"},
     {"codec", F_CODEC, CHOICE, CODEC_WORDS, AT(codec), 0, 0, "what compresses the chunks (default: lz4)"},
     {"level", F_LEVEL, NUMBER, "N", AT(level), -131072, 22,
@@ -246,7 +254,9 @@ static int bad_value(const struct command *command, const struct flag *flag, con
         return usage_error(command, "--%s takes A:B or A:B:C with C not 0, and of an array such a part, a number or ... for each dimension, as 3:4,:,5; not '%s'",
                            flag->name, value);
     case ROWS: return usage_error(command, "--%s takes A:B, A:B:C or whole numbers, as 0,5,-1, not '%s'", flag->name, value);
-    default: return usage_error(command, "--%s takes whole numbers, as 0,5,-1, not '%s'", flag->name, value);
+    default:
+        return usage_error(command, "--%s takes whole numbers, as %s, not '%s'", flag->name,
+                           flag->bit == F_RECORDS ? "0,5,-1" : "80,100,100", value);
     }
 }
 
@@ -330,7 +340,8 @@ int args_parse(const struct command *command, int argc, char **argv, struct args
                           .memory_limit = NOT_GIVEN, .level = NOT_GIVEN, .sum = NOT_GIVEN, .to = NOT_GIVEN,
                           .as = NOT_GIVEN, .from = NOT_GIVEN,
                           .format = NOT_GIVEN, .codec = NOT_GIVEN, .shuffle = NOT_GIVEN, .typesize = NOT_GIVEN,
-                          .chunk_size = NOT_GIVEN, .checksum = NOT_GIVEN, .format_version = NOT_GIVEN};
+                          .chunk_size = NOT_GIVEN, .checksum = NOT_GIVEN, .format_version = NOT_GIVEN,
+                          .order = NOT_GIVEN, .skip = NOT_GIVEN};
     args->operands = calloc((size_t)argc + 1, sizeof *args->operands);
     if (!args->operands) return complain("out of memory"), FAILED;
     bool only_operands = false;
@@ -370,4 +381,7 @@ void args_free(struct args *args) {
     free(args->operands);
     free(args->records.items);
     free(args->rows.items);
+    free(args->chunks.items);
+    free(args->blocks.items);
+    free(args->shape.items);
 }

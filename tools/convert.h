@@ -7,6 +7,15 @@
 #include "args.h"
 #include "dataset.h"
 #include "holdall.h"
+#include "schunks.h"
+
+#ifndef HOLDALL_FORMAT_B2ND
+#define HOLDALL_FORMAT_CATERVA 6
+#define HOLDALL_FORMAT_B2ND 7
+#endif
+#ifndef HOLDALL_OPT_SPARSE
+#define HOLDALL_OPT_SPARSE 17
+#endif
 
 /* A superchunk, or the array in it. */
 int schunk_convert(const struct args *args, int64_t as);
@@ -18,6 +27,17 @@ int rows_convert(const struct args *args, struct dataset *dataset, int64_t from,
 /* An array, row by row. */
 int rows_convert_array(const struct args *args, const holdall_array *array, int64_t as);
 
+/* Items of a file, FROM_NPY or FROM_RAW: into an array whose chunks are parts of a grid, or into another file. */
+int grid_convert(const struct args *args, int64_t from, int64_t as);
+int items_convert(const struct args *args, int64_t from, int64_t as);
+/* The items of an array, or the content of a superchunk (`array` is NULL), become a file. */
+int array_to_file(const struct args *args, struct source *source, const holdall_array *array, int64_t as);
+
+/* Prints into OUT, which is there when all is printed, or to stdout where it is "-". */
+bool print_to_out(const struct args *args, bool (*print)(void *ctx), void *ctx);
+
+/* Is it a frame of Blosc2? */
+bool is_frame(holdall_format format);
 /* What convert makes of it as a container; 0: it is a plain file. */
 holdall_format format_of(int64_t as);
 

@@ -31,6 +31,14 @@ int check_chunk_flags(const struct args *args);
 bool set_chunk_options(holdall_options *options, const struct args *args);
 bool set_file_options(holdall_options *options, const struct args *args);
 
+/* The numbers of --chunks, or of another flag, as a shape of ndim dimensions, in `room`; *shape is NULL where there are none.
+ * What does not fit has been said. */
+bool numbers_as_shape(const struct numbers *numbers, const char *flag, const char *path, uint32_t ndim, uint64_t *room,
+                      const uint64_t **shape);
+
+/* convert of items of a file into an array in a file of Bloscpack, in whatever order they are. */
+int array_pack(const struct args *args);
+
 /* Opens the input, then with `open` what is written, and takes the content over; returns the exit code. */
 int packing_run(struct packing *p, bool (*open)(struct packing *p));
 

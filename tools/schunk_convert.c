@@ -31,9 +31,16 @@ static bool copy(struct source *source, const holdall_array *array, const struct
     holdall_mode mode = args->replace ? HOLDALL_REPLACE : HOLDALL_NEW;
     holdall_error error;
     holdall_status status = -1;
+    uint64_t room[2][HOLDALL_MAX_NDIM];
+    const uint64_t *chunks, *blocks;
+    uint32_t ndim = array ? holdall_array_ndim(array) : 0;
+    if (!numbers_as_shape(&args->chunks, "chunks", source->path, ndim, room[0], &chunks) ||
+        !numbers_as_shape(&args->blocks, "blocks", source->path, ndim, room[1], &blocks)) {
+        return false;
+    }
     holdall_options *options = new_options();
     if (options && set_options(options, args)) {
-        status = array ? holdall_array_copy(array, out, mode, format, NULL, NULL, options, &error)
+        status = array ? holdall_array_copy(array, out, mode, format, chunks, blocks, options, &error)
                        : holdall_schunk_copy(source->schunk, out, mode, format, options, &error);
         progress_clear();
         if (status < 0 && !stopped) {
@@ -87,8 +94,11 @@ int schunk_convert(const struct args *args, int64_t as) {
     int code = FAILED;
     if (!source_array(&source, args, &array)) {
         /* it was said */
-    } else if (array ? format && (as == AS_BLPK || in_c_order(array)) : as == AS_BLPK) {
+    } else if (array ? format && (format == HOLDALL_FORMAT_BLOSCPACK || is_frame(format) || in_c_order(array))
+                     : format == HOLDALL_FORMAT_BLOSCPACK || format == HOLDALL_FORMAT_B2FRAME) {
         code = convert(&source, array, args, format);
+    } else if (array ? as == AS_NPY || as == AS_RAW : as == AS_RAW) {
+        code = array_to_file(args, &source, array, as);
     } else if (array) {
         code = rows_convert_array(args, array, as);
     } else {

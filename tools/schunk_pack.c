@@ -65,11 +65,11 @@ static bool create_plain(struct packing *p, holdall_options *options) {
     return set_spare_chunks(options, p, (uint64_t)chunk_size) && create(p, options, typesize) && read_metadata(p);
 }
 
-/* The same for a file of NumPy, of which the header is read. */
+/* The same for items of a type that is known, of which the header is read where there is one. */
 static bool create_array(struct packing *p, holdall_options *options) {
     struct npy npy;
     char *json = NULL;
-    bool good = npy_read_header(&p->in, &npy) && npy_lay_out(&npy, p->out, mode_of(p), options) &&
+    bool good = npy_begin(&p->in, p->args, p->args->dtype ? FROM_RAW : FROM_NPY, &npy) && npy_lay_out(&npy, p->args, p->out, mode_of(p), options) &&
                 set_option(options, HOLDALL_OPT_CHUNK_BYTES, (int64_t)npy.chunk_size) &&
                 set_spare_chunks(options, p, npy.chunk_size) &&
                 create(p, options, npy.itemsize == 0 || npy.itemsize > TYPESIZE_MOST ? 1 : (size_t)npy.itemsize) &&
@@ -87,10 +87,21 @@ static bool is_npy(const struct args *args) {
 
 static bool open_new(struct packing *p) {
     holdall_options *options = new_options();
-    bool good = options && set_chunk_options(options, p->args) && set_file_options(options, p->args) &&
-                (is_npy(p->args) ? create_array : create_plain)(p, options);
+    bool good = options && set_chunk_options(options, p->args) && set_file_options(options, p->args) && create_plain(p, options);
     holdall_options_free(options);
     return good;
+}
+
+static bool open_new_array(struct packing *p) {
+    holdall_options *options = new_options();
+    bool good = options && set_chunk_options(options, p->args) && set_file_options(options, p->args) && create_array(p, options);
+    holdall_options_free(options);
+    return good;
+}
+
+int array_pack(const struct args *args) {
+    struct packing p = {.args = args, .from = args->operands[0], .out = args->operands[1], .done = "converted"};
+    return packing_run(&p, open_new_array);
 }
 
 /* ---- the command ---- */
@@ -123,5 +134,5 @@ int schunk_pack(const struct args *args) {
     int wrong = check_usage(args);
     if (wrong >= 0) return wrong;
     struct packing p = {.args = args, .from = args->operands[0], .out = args->operands[1], .done = "packed"};
-    return packing_run(&p, open_new);
+    return packing_run(&p, is_npy(args) ? open_new_array : open_new);
 }
