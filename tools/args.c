@@ -109,6 +109,7 @@ static const struct {
 } own_help[] = {
     {"append", F_CODEC, "what compresses new chunks (default: that of the last chunk)"},
     {"append", F_LEVEL, LEVEL_HELP},
+    {"attr", F_RAW, "the value as it is stored: get prints these bytes, set takes them from the file VALUE (-: standard input)"},
     {"append", F_SHUFFLE, "what sorts the bytes, or bits, of the items first (default: that of the last chunk)"},
     {"convert", F_CODEC, "what compresses the chunks (default: that of the last chunk of IN)"},
     {"convert", F_LEVEL, LEVEL_HELP},

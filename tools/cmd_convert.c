@@ -21,10 +21,6 @@ holdall_format format_of(int64_t as) {
     return formats[as];
 }
 
-bool is_frame(holdall_format format) {
-    return format == HOLDALL_FORMAT_B2ND || format == HOLDALL_FORMAT_CATERVA || format == HOLDALL_FORMAT_B2FRAME;
-}
-
 /* What OUT becomes; rows of a table are a table where its name says nothing. */
 static int64_t target_of(const struct args *args, bool table) {
     static const struct {
@@ -90,7 +86,7 @@ static int convert_dataset(const struct args *args, struct dataset *dataset, int
     holdall_format format = format_of(as);
     const holdall_array *array = dataset->array;
     struct source source = {.path = dataset->path};
-    if (array && format && (in_c_order(array) || is_frame(format))) return array_convert(args, array, format);
+    if (array && format && (in_c_order(array) || is_frame(format))) return array_convert(args, dataset, format);
     if (array && !has_objects(array) && (as == AS_NPY || as == AS_RAW)) return array_to_file(args, &source, array, as);
     return rows_convert(args, dataset, NOT_GIVEN, as);
 }

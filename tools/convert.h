@@ -9,18 +9,10 @@
 #include "holdall.h"
 #include "schunks.h"
 
-#ifndef HOLDALL_FORMAT_B2ND
-#define HOLDALL_FORMAT_CATERVA 6
-#define HOLDALL_FORMAT_B2ND 7
-#endif
-#ifndef HOLDALL_OPT_SPARSE
-#define HOLDALL_OPT_SPARSE 17
-#endif
-
 /* A superchunk, or the array in it. */
 int schunk_convert(const struct args *args, int64_t as);
-/* An array in C order. */
-int array_convert(const struct args *args, const holdall_array *array, holdall_format format);
+/* An array of a folder or a frame. */
+int array_convert(const struct args *args, const struct dataset *dataset, holdall_format format);
 
 /* A table, or a file that has rows (`from`: FROM_*; or NOT_GIVEN), becomes a container, or a file (`as`). */
 int rows_convert(const struct args *args, struct dataset *dataset, int64_t from, int64_t as);
@@ -36,8 +28,6 @@ int array_to_file(const struct args *args, struct source *source, const holdall_
 /* Prints into OUT, which is there when all is printed, or to stdout where it is "-". */
 bool print_to_out(const struct args *args, bool (*print)(void *ctx), void *ctx);
 
-/* Is it a frame of Blosc2? */
-bool is_frame(holdall_format format);
 /* What convert makes of it as a container; 0: it is a plain file. */
 holdall_format format_of(int64_t as);
 

@@ -80,8 +80,9 @@ static bool each(struct rows *rows, rows_fn take, void *ctx) {
 /* What stands beside the rows. The metadata of a file tell of the rows that are committed, so they come after these. */
 static bool add_attrs(struct rows *rows, bool file) {
     struct target *target = &rows->target;
-    if (!rows->dataset) return !rows->array || file || attrs_from_metadata(rows->array, target->array, target->path);
-    if (!file) return attrs_copy(rows->dataset, target->table, target->array, target->path);
+    const struct dataset to = {.path = target->path, .format = format_of(rows->as), .table = target->table, .array = target->array};
+    if (!rows->dataset) return !rows->array || file || attrs_from_metadata(rows->array, &to);
+    if (!file) return attrs_copy(rows->dataset, &to);
     return attrs_to_metadata(rows->dataset, target->array, target->path) && target_commit(target);
 }
 

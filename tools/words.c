@@ -4,6 +4,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "words.h"
+#include "dataset.h"
 #include "report.h"
 
 #include <limits.h>
@@ -21,8 +22,10 @@ static bool is_inside(const char *folder, const char *name) {
 
 enum container container_of(const char *path) {
     holdall_format format;
+    holdall_kind kind;
     if (is_inside(path, "meta") || is_inside(path, "__rootdirs__")) return DATASET;
-    bool known = holdall_identify(path, &format, NULL, NULL) >= 0;
+    bool known = holdall_identify(path, &format, &kind, NULL) >= 0;
+    if (known && kind == HOLDALL_KIND_ARRAY) return DATASET; /* in a frame */
     return known && format != HOLDALL_FORMAT_BAGZ ? SUPERCHUNK : BAG;
 }
 
@@ -49,6 +52,8 @@ const char *format_name(holdall_format format) {
     case HOLDALL_FORMAT_BLZ: return "blz";
     case HOLDALL_FORMAT_BLZ_PAPER: return "blz-paper";
     case HOLDALL_FORMAT_B2FRAME: return "b2frame";
+    case HOLDALL_FORMAT_CATERVA: return "caterva";
+    case HOLDALL_FORMAT_B2ND: return "b2nd";
     case HOLDALL_FORMAT_BAGZ: return "bagz";
     default: return "unknown";
     }
