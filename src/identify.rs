@@ -1,12 +1,14 @@
 //! What a path is, from the bytes of it. Names help only where bytes cannot tell.
 #![forbid(unsafe_code)]
 
+use crate::array::metalayer::{B2ND, CATERVA};
 use crate::bag::{Bag, spec};
 use crate::dataset::open::is_folder;
 use crate::dataset::place::Place;
 use crate::error::{Error, Result, fail};
 use crate::io::{Access, file};
 use crate::options::{Opt, Options};
+use crate::superchunk::frame;
 use crate::table;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -23,8 +25,12 @@ pub enum Format {
     Blz = 3,
     /// A folder as the papers on BLZ and bcolz have it.
     BlzPaper = 4,
-    /// A Blosc2 frame in one file.
+    /// A Blosc2 frame.
     B2Frame = 5,
+    /// A Blosc2 frame that is an array of Caterva.
+    Caterva = 6,
+    /// A Blosc2 frame that is an array of python-blosc2.
+    B2nd = 7,
     /// Bagz.
     Bagz = 8,
 }
@@ -52,6 +58,14 @@ pub fn is_bloscpack(path: &OsStr) -> bool {
 
 /// Format and kind of a path or spec.
 pub fn identify(path: &OsStr) -> Result<(Format, Kind)> {
+    if let Some(header) = frame::header_at(path, &Options::new())? {
+        let has = |name| header.meta(name).is_some();
+        return Ok(match (has(B2ND), has(CATERVA)) {
+            (true, _) => (Format::B2nd, Kind::Array),
+            (_, true) => (Format::Caterva, Kind::Array),
+            _ => (Format::B2Frame, Kind::Schunk),
+        });
+    }
     if is_folder(path)
         && let Some(found) = table::identify(&Place::local(path)?)?
     {
@@ -64,12 +78,8 @@ pub fn identify(path: &OsStr) -> Result<(Format, Kind)> {
     let mut head = [0; 16];
     let n = file.read_at(0, &mut head)?;
     let head = head.get(..n).unwrap_or_default();
-    // Bloscpack: its header's first bytes; Blosc2 frame: msgpack array, string of 8, the magic
     if head.starts_with(b"blpk") {
         return Ok((Format::Bloscpack, Kind::Schunk));
-    }
-    if head.get(2..10) == Some(b"b2frame\0") {
-        return Ok((Format::B2Frame, Kind::Schunk));
     }
     bag(path, first.as_bytes(), file.size()?)
 }

@@ -46,6 +46,8 @@ pub enum Opt {
     Fill = 15,
     /// Rows that a dataset is going to have, about.
     ExpectedRows = 16,
+    /// Frames: 0 one file, 1 a folder with a file a chunk.
+    Sparse = 17,
     /// The papers' datasets: chunks of a superchunk.
     SuperchunkChunks = 18,
     /// Bloscpack: 1 with an offsets section, 0 without.
@@ -66,6 +68,10 @@ pub enum Opt {
     ArrowBinary = 27,
     /// 0 NaN goes to Arrow as it is, 1 as null.
     ArrowNulls = 28,
+    /// Where a frame begins in a larger file.
+    At = 29,
+    /// Arrays in frames: 1 with both metalayers that make one.
+    BothMetalayers = 30,
 }
 
 const ALL: &[(Opt, &str, i64, i64)] = &[
@@ -85,6 +91,7 @@ const ALL: &[(Opt, &str, i64, i64)] = &[
     (Opt::Dictionary, "HOLDALL_OPT_DICTIONARY", 0, 0),
     (Opt::Fill, "HOLDALL_OPT_FILL", 0, 0),
     (Opt::ExpectedRows, "HOLDALL_OPT_EXPECTED_ROWS", 0, i64::MAX),
+    (Opt::Sparse, "HOLDALL_OPT_SPARSE", 0, 1),
     (Opt::SuperchunkChunks, "HOLDALL_OPT_SUPERCHUNK_CHUNKS", 1, 1 << 20),
     (Opt::Offsets, "HOLDALL_OPT_OFFSETS", 0, 1),
     (Opt::SpareChunks, "HOLDALL_OPT_SPARE_CHUNKS", 0, 1 << 40),
@@ -95,6 +102,8 @@ const ALL: &[(Opt, &str, i64, i64)] = &[
     (Opt::BagShards, "HOLDALL_OPT_BAG_SHARDS", 0, 1),
     (Opt::ArrowBinary, "HOLDALL_OPT_ARROW_BINARY", 0, 1),
     (Opt::ArrowNulls, "HOLDALL_OPT_ARROW_NULLS", 0, 1),
+    (Opt::At, "HOLDALL_OPT_AT", 0, i64::MAX),
+    (Opt::BothMetalayers, "HOLDALL_OPT_BOTH_METALAYERS", 0, 1),
 ];
 
 /// The most that a chunk can hold, a little less than the 2 GiB of its header's fields.
@@ -181,6 +190,11 @@ impl Options {
     /// Takes a value out: for what is below it means nothing.
     pub fn take(&mut self, opt: Opt) -> Option<i64> {
         self.values.remove(&opt)
+    }
+
+    /// The same with bytes.
+    pub fn take_bytes(&mut self, opt: Opt) -> Option<Arc<[u8]>> {
+        self.bytes.remove(&opt)
     }
 
     /// The value, if it was set.

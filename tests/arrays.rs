@@ -3,9 +3,9 @@
 mod common;
 
 use common::Files;
+use holdall::array::Array;
 use holdall::array::dtype::{Dtype, Kind, Type};
 use holdall::array::numpy_meta::{ArrayMeta, Order};
-use holdall::array::rows::Array;
 use holdall::checksum::Sum;
 use holdall::error::Status;
 use holdall::io::Folder;

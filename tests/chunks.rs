@@ -5,6 +5,10 @@ mod common;
 
 use common::fixtures;
 use holdall::blosc::{Codec, Filter, Header, Params, Pipeline, Split, Target, decode, decode_range, encode};
+use holdall::options::{Opt, Options};
+use holdall::superchunk::bloscpack::Mode;
+use holdall::superchunk::chunks::Chunks;
+use holdall::superchunk::frame::Frame;
 use serde_json::Value;
 use std::fmt::Write;
 use std::fs;
@@ -91,6 +95,40 @@ fn check_frame(folder: &Path, about: &Value) {
         assemble(&chunks, about, expected.len().checked_div(items).unwrap_or(1))
     };
     assert!(content == expected, "{}", about["name"]);
+    check_as_frame(&folder.join(about["path"].as_str().unwrap()), &chunks);
+}
+
+/// The same through a handle: all of it, ranges of it, and each block by itself.
+fn check_as_frame(path: &Path, chunks: &[Vec<u8>]) {
+    let content = chunks.concat();
+    for (io, threads) in [(0, 1), (0, 2), (1, 2)] {
+        let options = Options::new().with(Opt::Io, io).unwrap().with(Opt::Threads, threads).unwrap();
+        let frame = Frame::open(path.as_os_str(), Mode::Read, &options).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!((frame.chunks(), frame.nbytes()), (chunks.len() as u64, content.len() as u64), "{}", frame.name());
+        let mut seed = 7usize;
+        let ranges = (0..40).map(|_| {
+            let mut draw = |n: usize| {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                (seed >> 33) % (n + 1)
+            };
+            let from = draw(content.len());
+            from..from + draw([60, content.len()][from % 2]).min(content.len() - from)
+        });
+        for range in std::iter::once(0..content.len()).chain(ranges) {
+            let mut got = vec![0x55; range.len()];
+            assert!(!frame.read(range.start as u64, &mut got).unwrap_or_else(|e| panic!("{e}")));
+            assert!(got == content[range.clone()], "{}: {range:?}", frame.name());
+        }
+        for (i, chunk) in chunks.iter().enumerate().filter(|_| Chunks::chunk_bytes(&frame) > 0) {
+            for (block, want) in chunk.chunks(Chunks::block_bytes(&frame)).enumerate() {
+                let (from, mut got) = (want.len() / 3, vec![0x55; want.len() / 2]);
+                frame.read_part(i as u64, block, from, &mut got).unwrap();
+                assert!(got == want[from..][..got.len()], "{}: block {block} of chunk {i}", frame.name());
+            }
+        }
+        let verified = frame.verify(|e| panic!("{e}")).unwrap();
+        assert_eq!((verified.unchecked, verified.bad), (chunks.len() as u64, 0));
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 mod common;
 
-use holdall::array::rows::Array;
+use holdall::array::Array;
 use holdall::blosc::Header;
 use holdall::dataset::{create, open};
 use holdall::identify::{self, Format};

@@ -3,8 +3,8 @@
 
 mod common;
 
+use holdall::array::Array;
 use holdall::array::dtype::{Dtype, Kind, Type};
-use holdall::array::rows::Array;
 use holdall::checksum::Sum;
 use holdall::dataset::open;
 use holdall::dataset::place::Place;

@@ -2,8 +2,8 @@
 //! and the shape say; and what is changed and committed is there after, or an error. The first bytes choose what is read
 //! and done. Where the first one asks for it, the others are metadata and content of a file that is sound: no fuzzer
 //! would find the checksums of chunks.
+use holdall::array::Array;
 use holdall::array::numpy_meta::Order;
-use holdall::array::rows::Array;
 use holdall::io::Folder;
 use holdall::io::functions::FunctionsFolder;
 use holdall::options::{Opt, Options};

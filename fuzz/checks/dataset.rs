@@ -2,7 +2,7 @@
 //! ways that there are, none of which disagrees with another; and verified. The first bytes choose the options and the
 //! lengths of the files. The header in a chunk's file is made right where that is chosen: no fuzzer would ever
 //! find it.
-use holdall::array::rows::Array;
+use holdall::array::Array;
 use holdall::dataset::{chunk, open, place::Place};
 use holdall::error::Status;
 use holdall::io::Folder;

@@ -2,8 +2,8 @@
 //! headers of a chunk's file; or as a dtype. What opens is read in two ways that agree, verified, repaired and appended to;
 //! what was there is there after. The first byte chooses the file (HOLDALL_FUZZ_ONE does where it is set), the second one
 //! the dataset.
+use holdall::array::Array;
 use holdall::array::dtype::Dtype;
-use holdall::array::rows::Array;
 use holdall::dataset::create::{Kindred, create_in};
 use holdall::dataset::{open, place::Place, seal};
 use holdall::identify::Format;

@@ -14,7 +14,7 @@ use std::cell::RefCell;
 use std::ops::Range;
 
 /// Content over which a selection goes that is worth another thread.
-const WORTH: u64 = 256 << 10;
+pub(super) const WORTH: u64 = 256 << 10;
 /// Scratch that a thread keeps.
 const KEPT: usize = 8 << 20;
 /// Content that is decoded at once where it cannot go straight to its place.

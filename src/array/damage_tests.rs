@@ -1,6 +1,6 @@
 //! Arrays in files of which something is damaged or missing.
 
-use super::rows::Array;
+use super::Array;
 use crate::error::{Result, Status};
 use crate::io::sim::SimDisk;
 use crate::options::{Opt, Options};

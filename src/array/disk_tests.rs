@@ -1,8 +1,8 @@
 //! Every operation that changes an array, on the simulated disk.
 
+use super::Array;
 use super::dtype::Dtype;
 use super::numpy_meta::{ArrayMeta, Order};
-use super::rows::Array;
 use crate::error::{Result, Status};
 use crate::io::Folder;
 use crate::io::sim::{self, Rng, Scene, SimDisk, Tally};

@@ -5,9 +5,14 @@
 //! - [`numpy_meta`]: the metadata by which Bloscpack marks a file as an array.
 //! - [`selection`]: which bytes of the content go where in a buffer.
 //! - [`grid`]: what is asked for of an array, as such a selection.
+//! - [`shapes`]: how long chunks and blocks are where nobody has said it.
 //! - [`store`]: what holds the content.
 //! - [`content`]: the content of an array, and the one engine that moves selections of it.
-//! - [`rows`]: arrays whose items stand in one run, Bloscpack files among them.
+//! - [`metalayer`]: what marks a Blosc2 frame as an array.
+//! - `rows`: arrays whose items stand in one run, Bloscpack files among them.
+//! - `tiled`: those in Blosc2 frames. `frame`: frames as what holds an array.
+//! - [`Array`]: either.
+//! - [`nd`]: arrays that are cut into chunks along each dimension.
 //!
 //! This layer knows items, shapes and types. It does not know how a superchunk is stored, and never
 //! runs or builds what a file describes.
@@ -18,9 +23,18 @@ mod damage_tests;
 #[cfg(test)]
 mod disk_tests;
 pub mod dtype;
+mod either;
+mod frame;
 pub mod grid;
 pub mod literal;
+pub mod metalayer;
+pub mod nd;
 pub mod numpy_meta;
-pub mod rows;
+mod rows;
 pub mod selection;
+pub mod shapes;
 pub mod store;
+mod tiled;
+
+pub use either::Array;
+pub use tiled::NewTiled;

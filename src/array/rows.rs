@@ -9,12 +9,11 @@
 use super::content::Content;
 use super::dtype::Dtype;
 use super::grid::{Grid, Positions, Repeated};
-use super::literal::Literal;
 use super::numpy_meta::{ArrayMeta, Order, nbytes, with_shape};
 use super::selection::{MAX_NDIM, Plan};
 use super::store::Store;
 use crate::error::{Error, Result, fail};
-use crate::io::{Folder, file};
+use crate::io::Folder;
 use crate::memory;
 use crate::options::{Opt, Options};
 use crate::parallel;
@@ -26,7 +25,7 @@ use std::sync::{Arc, OnceLock};
 const DEFAULT_CHUNK: u64 = 1 << 20;
 
 /// An open array. It sees its own changes at once; others see them after the commit.
-pub struct Array {
+pub struct Rows {
     content: Content,
     meta: ArrayMeta,
     chunkshape: Vec<u64>,
@@ -35,24 +34,9 @@ pub struct Array {
     shape_changed: bool,
 }
 
-impl AsMut<Array> for Array {
-    fn as_mut(&mut self) -> &mut Array {
-        self
-    }
-}
-
-impl Array {
-    /// Opens a file that is there, for reading or for changes.
-    pub fn open(path: &OsStr, mode: Mode, options: &Options) -> Result<Array> {
-        Array::of_file(Bloscpack::open(path, mode, options)?, options)
-    }
-
-    /// Opens a name in a folder.
-    pub fn open_in(folder: &Arc<dyn Folder>, name: &OsStr, mode: Mode, options: &Options) -> Result<Array> {
-        Array::of_file(Bloscpack::open_in(folder, name, mode, options)?, options)
-    }
-
-    fn of_file(file: Bloscpack, options: &Options) -> Result<Array> {
+impl Rows {
+    /// The array in a file whose metadata make it one.
+    pub fn of_file(file: Bloscpack, options: &Options) -> Result<Rows> {
         let meta = file.meta()?.map(ArrayMeta::read).transpose().map_err(|e| e.within(file.name()))?.flatten();
         let none = || match file.meta_damage() {
             Some(e) => fail!(Type, "{e}: nothing else says that this is an array"),
@@ -66,33 +50,27 @@ impl Array {
             // the chunks that are missing are zeros
             Err(e) => meta.nbytes().filter(|n| file.stands_for(*n)).ok_or_else(|| e.within(file.name()))?,
         };
-        Ok(Array::with(Box::new(file), meta, None, len, options))
+        Ok(Rows::with(Box::new(file), meta, None, len, options))
     }
 
     /// The array over a store that holds just its items, with this shape of a chunk.
-    pub fn over(store: Box<dyn Store>, meta: ArrayMeta, chunkshape: Vec<u64>, options: &Options) -> Result<Array> {
+    pub fn over(store: Box<dyn Store>, meta: ArrayMeta, chunkshape: Vec<u64>, options: &Options) -> Result<Rows> {
         few_dimensions(meta.shape.len(), store.name())?;
         let len = store.nbytes();
         if !store.has_objects() && meta.nbytes() != Some(len) {
             return Err(fail!(State, "{}: {len} bytes are not those of its items", store.name()));
         }
-        Ok(Array::with(store, meta, Some(chunkshape), len, options))
+        Ok(Rows::with(store, meta, Some(chunkshape), len, options))
     }
 
-    fn with(file: Box<dyn Store>, meta: ArrayMeta, chunkshape: Option<Vec<u64>>, len: u64, options: &Options) -> Array {
+    fn with(file: Box<dyn Store>, meta: ArrayMeta, chunkshape: Option<Vec<u64>>, len: u64, options: &Options) -> Rows {
         let chunkshape = chunkshape.unwrap_or_else(|| rows_of(&meta, file.chunk_bytes()));
         let content = Content::new(file, len, options.memory_limit());
-        Array { content, meta, chunkshape, blockshape: OnceLock::new(), shape_changed: false }
+        Rows { content, meta, chunkshape, blockshape: OnceLock::new(), shape_changed: false }
     }
 
-    /// Creates an array of zeros, in C order. It is there with the first commit. `chunks`: the shape of a chunk, which is
-    /// some rows: all dimensions but the first as in `shape`.
-    pub fn create(path: &OsStr, mode: Mode, dtype: &str, shape: &[u64], chunks: Option<&[u64]>, options: &Options) -> Result<Array> {
-        let place = file::locate_for_change(path)?;
-        Array::create_in(&place.folder, &place.name, mode, dtype, shape, chunks, options)
-    }
-
-    /// Creates an array under a name in a folder.
+    /// Creates an array of zeros in a Bloscpack file, in C order. It is there with the first commit. `chunks`: the shape of a
+    /// chunk, which is some rows: all dimensions but the first as in `shape`.
     pub fn create_in(
         folder: &Arc<dyn Folder>,
         name: &OsStr,
@@ -101,7 +79,7 @@ impl Array {
         shape: &[u64],
         chunks: Option<&[u64]>,
         options: &Options,
-    ) -> Result<Array> {
+    ) -> Result<Rows> {
         let dtype = Dtype::wanted(dtype)?;
         if dtype.item.has_objects() {
             return Err(fail!(Unsupported, "dtype {}: objects of Python's mean nothing in a file", dtype.spelling));
@@ -115,7 +93,7 @@ impl Array {
         let typesize = if meta.dtype.item.size <= 255 { meta.dtype.item.size.max(1) } else { 1 };
         let mut file = Bloscpack::create_in(folder, name, mode, typesize, &options)?;
         file.meta_set(Some(meta.to_json().as_bytes()))?;
-        Ok(Array::with(Box::new(file), meta, None, len, &options))
+        Ok(Rows::with(Box::new(file), meta, None, len, &options))
     }
 
     /// Copies it, as it is here and now, with its metadata. `chunks`: as creating has it, with rows along the slowest
@@ -144,7 +122,7 @@ impl Array {
         &self.chunkshape
     }
 
-    /// As [`Array::chunkshape`], for the blocks that chunks are made of, each of which can be decoded alone: those of
+    /// As [`Rows::chunkshape`], for the blocks that chunks are made of, each of which can be decoded alone: those of
     /// the first chunk, or whole chunks as long as it waits.
     pub fn blockshape(&self) -> &[u64] {
         let made = parallel::made(&self.blockshape, || {
@@ -157,13 +135,6 @@ impl Array {
     /// Its items.
     pub fn dtype(&self) -> &Dtype {
         &self.meta.dtype
-    }
-
-    /// The type of its items as text: as it was spelled, without the quotes of a Python constant that is text.
-    pub fn dtype_text(&self) -> String {
-        let spelling = &self.dtype().spelling;
-        let plain = Literal::parse(spelling).ok().and_then(|l| l.text().map(str::to_owned));
-        plain.unwrap_or_else(|| spelling.clone())
     }
 
     /// How they are stored.
@@ -181,11 +152,6 @@ impl Array {
         self.content.nbytes()
     }
 
-    /// Bytes of the file of the last commit.
-    pub fn cbytes(&self) -> Result<u64> {
-        self.content.file.cbytes()
-    }
-
     /// Bytes that its file may make a call allocate.
     pub fn memory_limit(&self) -> u64 {
         self.content.memory_limit()
@@ -201,11 +167,6 @@ impl Array {
         &mut *self.content.file
     }
 
-    /// The metadata of a Bloscpack file, JSON, as the last commit left them or [`Array::meta_set`] set them.
-    pub fn meta(&self) -> Result<&[u8]> {
-        Ok(self.content.file.meta()?.unwrap_or_default())
-    }
-
     /// Sets the metadata. They must say the same of the array; anything may stand beside that.
     pub fn meta_set(&mut self, json: &[u8]) -> Result<()> {
         let same = |m: &ArrayMeta| m.shape == self.meta.shape && m.order == self.meta.order && m.dtype.item == self.meta.dtype.item;
@@ -215,16 +176,6 @@ impl Array {
         self.content.file.attr_set("", json)?;
         self.shape_changed = false;
         Ok(())
-    }
-
-    /// Sets a named value of what is no Bloscpack file.
-    pub fn attr_set(&mut self, name: &str, json: &[u8]) -> Result<()> {
-        self.content.file.attr_set(name, json)
-    }
-
-    /// Removes a named value, if it is there.
-    pub fn attr_remove(&mut self, name: &str) -> Result<()> {
-        self.content.file.attr_remove(name)
     }
 
     /// Sets what is where nothing was written, from now on: what has come by growing stays what it was.
@@ -245,7 +196,7 @@ impl Array {
         plan.map_or(Ok(false), |plan| self.content.gather(&plan, dst))
     }
 
-    /// Writes a box from a buffer that is laid out as [`Array::read`] says. On failure some of it may be written.
+    /// Writes a box from a buffer that is laid out as [`Rows::read`] says. On failure some of it may be written.
     pub fn write(&mut self, start: &[u64], count: &[u64], step: Option<&[u64]>, src: &[u8], strides: Option<&[i64]>) -> Result<()> {
         let plan = self.grid()?.boxed(start, count, step, strides, src.len())?;
         plan.map_or(Ok(()), |plan| self.content.scatter(&plan, src))
@@ -263,8 +214,7 @@ impl Array {
 
     fn gather(&self, (plan, repeated): (Option<Plan>, Vec<Repeated>), dst: &mut [u8]) -> Result<bool> {
         let bad = plan.map_or(Ok(false), |plan| self.content.gather(&plan, dst))?;
-        // the fastest dimension first, so that what is copied is whole
-        repeated.iter().rev().for_each(|r| r.copy(dst));
+        Repeated::copy_all(&repeated, dst);
         Ok(bad)
     }
 
@@ -319,12 +269,6 @@ impl Array {
         self.content.set_len(nbytes(&shape, self.itemsize()).ok_or_else(|| too_large(&shape))?)?;
         self.reshape(shape);
         Ok(())
-    }
-
-    /// Lets it grow by `count` along a dimension. `src` has the new items, packed, in C order. On failure it is
-    /// as it was.
-    pub fn append(&mut self, axis: usize, count: u64, src: &[u8]) -> Result<()> {
-        self.insert(axis, self.meta.shape.get(axis).copied().unwrap_or(0), count, src)
     }
 
     /// Puts `count` places into a dimension before `at`; what is behind moves. `src` has the new items, packed,
@@ -419,13 +363,6 @@ impl Array {
         Ok(())
     }
 
-    /// Makes all changes durable and visible, content and shape together. On failure the file is as the last commit
-    /// left it.
-    pub fn commit(&mut self) -> Result<()> {
-        self.settle()?;
-        self.content.file.commit()
-    }
-
     /// Hands everything to what holds it, so that a commit of that is one of the array.
     pub fn settle(&mut self) -> Result<()> {
         self.content.refuse_short()?;
@@ -435,12 +372,6 @@ impl Array {
             self.shape_changed = false;
         }
         Ok(())
-    }
-}
-
-impl AsRef<Array> for Array {
-    fn as_ref(&self) -> &Array {
-        self
     }
 }
 

@@ -76,15 +76,25 @@ struct Place {
 }
 
 impl Axis {
-    fn count(&self) -> u64 {
+    /// How many items.
+    pub fn count(&self) -> u64 {
         match self {
             Axis::Steps { count, .. } => *count,
             Axis::List(items) => items.len() as u64,
         }
     }
 
+    /// The same, with everything in the content so many times as far away.
+    pub fn scaled(mut self, by: u64) -> Axis {
+        match &mut self {
+            Axis::Steps { at, .. } => *at *= by,
+            Axis::List(items) => items.iter_mut().for_each(|(at, _)| *at *= by),
+        }
+        self
+    }
+
     /// Where item `i` is, in the content and in the buffer.
-    fn offset(&self, i: u64) -> (u64, i64) {
+    pub fn offset(&self, i: u64) -> (u64, i64) {
         match self {
             Axis::Steps { at, buf, .. } => (at.wrapping_mul(i), buf.wrapping_mul(i as i64)),
             Axis::List(items) => items.get(i as usize).copied().unwrap_or_default(),
@@ -92,7 +102,7 @@ impl Axis {
     }
 
     /// The first item that ends behind `at`, each being this long.
-    fn first_behind(&self, at: u64, len: u64) -> u64 {
+    pub fn first_behind(&self, at: u64, len: u64) -> u64 {
         match self {
             _ if at < len => 0,
             Axis::Steps { at: step, .. } => (at - len) / (*step).max(1) + 1,
@@ -271,6 +281,23 @@ impl Piece {
 
     fn bytes(&self) -> u64 {
         self.n * self.len as u64
+    }
+
+    /// The bytes of the buffer from its first one to its last.
+    pub fn in_buffer(&self) -> (usize, usize) {
+        let last = self.buf.wrapping_add_signed((self.n as isize - 1).wrapping_mul(self.buf_step as isize));
+        (self.buf.min(last), self.buf.max(last) + self.len)
+    }
+
+    /// Each unit on its own.
+    pub fn units(&self) -> impl Iterator<Item = Piece> {
+        let unit = |i| Piece {
+            at: self.at + i * self.at_step,
+            buf: self.buf.wrapping_add_signed((i as isize).wrapping_mul(self.buf_step as isize)),
+            n: 1,
+            ..*self
+        };
+        (0..self.n).map(unit)
     }
 
     /// Copies it to the buffer whose part from `buf` on is given, from the content, of which the part from `at` on is

@@ -46,6 +46,10 @@ pub trait Store: Any + Send + Sync {
     fn copy_as(&self, to: Destination, meta: Option<&[u8]>, len: u64, read: Reader) -> Result<bool>;
     /// The names of what others have put beside the array.
     fn attr_names(&self) -> Vec<&str>;
+    /// Are their values JSON?
+    fn has_json(&self) -> bool {
+        true
+    }
     /// One of them, as it is stored.
     fn attr(&self, name: &str) -> Result<Option<&[u8]>>;
     /// The item, or the row, that is where nothing was written; none: zeros.

@@ -4,7 +4,7 @@
 use super::data::{Buffer, Data};
 use super::export::{At, Rules, Texts, field, listed};
 use super::format::{Ends, Field, Format};
-use crate::array::rows::Array;
+use crate::array::Array;
 use crate::bag::{Bag, Records};
 use crate::error::{Error, Result, Status, fail};
 use crate::table::Table;

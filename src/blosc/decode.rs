@@ -60,7 +60,7 @@ fn range(header: &Header, chunk: &[u8], at: usize, dst: &mut [u8], threads: usiz
 }
 
 /// Fills `dst` with copies of `value` as if the first of them began `at` bytes before.
-fn repeat(value: &[u8], at: usize, dst: &mut [u8]) {
+pub fn repeat(value: &[u8], at: usize, dst: &mut [u8]) {
     let (_, last) = value.split_at_checked(at.checked_rem(value.len()).unwrap_or(0)).unwrap_or_default();
     let n = last.len().min(dst.len());
     let (head, rest) = dst.split_at_mut(n);

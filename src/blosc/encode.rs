@@ -3,8 +3,8 @@
 #![forbid(unsafe_code)]
 
 use super::codec::Encoders;
-use super::header::{COPIED, Header};
-use super::{Filter, Params, Pipeline, Target, filter, room, trim};
+use super::header::{COPIED, Header, VERSION_2};
+use super::{Content, Filter, Params, Pipeline, Target, filter, room, trim};
 use crate::error::{Error, Result};
 use crate::{memory, parallel};
 use std::cell::RefCell;
@@ -24,33 +24,36 @@ pub fn encode(params: &Params, src: &[u8], dst: &mut Vec<u8>, threads: usize) ->
     result
 }
 
+/// The chunk of `n` bytes all of whose items are this one, or zeros. None: it has no place for such an item.
+pub fn filled(params: &Params, item: Option<&[u8]>, n: usize) -> Result<Option<Vec<u8>>> {
+    let mut header = BlockEncoder::make(params, n)?.header;
+    if item.is_some_and(|item| item.len() != header.typesize || !n.is_multiple_of(item.len())) {
+        return Ok(None);
+    }
+    header.flags &= !COPIED;
+    header.more_flags = if item.is_some() { 3 << 4 } else { 1 << 4 };
+    header.cbytes = header.len() + item.map_or(0, <[u8]>::len);
+    let mut chunk = memory::zeroed(header.len())?;
+    put(&mut chunk, 0, &header);
+    chunk.extend_from_slice(item.unwrap_or_default());
+    Ok(Some(chunk))
+}
+
 // ---- the chunk
 
 /// One chunk that is being made.
 struct Encoder<'a> {
-    params: Params,
-    header: Header,
+    one: BlockEncoder,
     src: &'a [u8],
-    /// What delta compares the blocks with: the first of them, as decoding will give it.
-    first: Vec<u8>,
-    /// A longer chunk than this is stored as it is.
-    most: usize,
 }
 
 impl<'a> Encoder<'a> {
     fn new(params: &Params, src: &'a [u8]) -> Result<Self> {
-        params.check(src.len())?;
-        let mut params = params.clone();
-        let typesize = params.stored_typesize();
-        // readers know what 0 means only with the frame around the chunk
-        let spelled = params.filters.iter().map(|f| match (f, u8::try_from(typesize)) {
-            (Filter::ByteDelta { runs: 0 }, Ok(runs)) => Filter::ByteDelta { runs },
-            _ => f,
-        });
-        params.filters = Pipeline::new(&spelled.collect::<Vec<_>>())?;
-        let header = params.header(src.len());
+        let mut one = BlockEncoder::make(params, src.len())?;
+        let (header, params) = (&one.header, &one.params);
         let mut first = Vec::new();
-        if params.filters.iter().any(|f| f == Filter::Delta) {
+        if one.has_delta() {
+            let typesize = header.typesize;
             let block = src.get(..header.block_len(0)).unwrap_or_default();
             first = memory::zeroed(block.len())?;
             match params.filters.iter().find_map(|f| if let Filter::Truncate { bits } = f { Some(bits) } else { None }) {
@@ -58,32 +61,25 @@ impl<'a> Encoder<'a> {
                 None => first.copy_from_slice(block),
             }
         }
-        Ok(Encoder { most: src.len() + header.len(), params, header, src, first })
+        one.first = first;
+        Ok(Encoder { one, src })
     }
 
     fn append(&self, dst: &mut Vec<u8>, threads: usize) -> Result<()> {
-        memory::reserve(dst, self.most)?;
+        let one = &self.one;
+        memory::reserve(dst, one.most)?;
         let begin = dst.len();
-        let head = self.header.len() + 4 * self.header.blocks();
-        let mut header = self.header;
-        if self.header.flags & COPIED == 0 && head <= self.most {
-            dst.resize(begin + head, 0);
+        let mut header = one.header;
+        if one.has_blocks() {
+            dst.resize(begin + one.head(), 0);
             if self.blocks(begin, dst, threads)? {
-                header.cbytes = dst.len() - begin;
-                let streams: usize = (0..header.blocks()).map(|i| header.streams(i)).sum();
-                if header.extended() && header.cbytes == head + 4 * streams {
-                    // only a run of zeros takes four bytes
-                    header.more_flags |= 1 << 4;
-                    header.cbytes = header.len();
-                    dst.truncate(begin + header.len());
-                }
-                put(dst, begin, &header);
+                one.finish(dst, begin);
                 return Ok(());
             }
             dst.truncate(begin);
         }
         header.flags |= COPIED;
-        header.cbytes = self.most;
+        header.cbytes = one.most;
         dst.resize(begin + header.len(), 0);
         put(dst, begin, &header);
         dst.extend_from_slice(self.src);
@@ -92,7 +88,7 @@ impl<'a> Encoder<'a> {
 
     /// Appends the blocks and fills in where they begin; false where they get too long.
     fn blocks(&self, begin: usize, dst: &mut Vec<u8>, threads: usize) -> Result<bool> {
-        let blocksize = self.header.blocksize;
+        let (one, blocksize) = (&self.one, self.one.header.blocksize);
         let share = WORTH.max(self.src.len() / threads.max(1) / 4).next_multiple_of(blocksize);
         if threads > 1 && self.src.len() > share {
             return self.blocks_spread(begin, dst, threads, share);
@@ -100,8 +96,8 @@ impl<'a> Encoder<'a> {
         SCRATCH.with_borrow_mut(|scratch| {
             for (index, block) in self.src.chunks(blocksize).enumerate() {
                 let start = dst.len() - begin;
-                put_start(dst, begin + self.header.len() + 4 * index, start);
-                if !self.block(scratch, index, block, dst, begin + self.most)? {
+                put_start(dst, begin + one.header.len() + 4 * index, start);
+                if !one.append(scratch, index, block, dst, begin + one.most)? {
                     return Ok(false);
                 }
             }
@@ -116,7 +112,7 @@ impl<'a> Encoder<'a> {
             stored: Vec<u8>,
             lengths: Vec<usize>,
         }
-        let blocksize = self.header.blocksize;
+        let (one, blocksize) = (&self.one, self.one.header.blocksize);
         let new = |(i, src)| Part { first: i * (share / blocksize), src, stored: Vec::new(), lengths: Vec::new() };
         let mut parts: Vec<Part> = self.src.chunks(share).enumerate().map(new).collect();
         let total = AtomicUsize::new(dst.len() - begin);
@@ -124,16 +120,16 @@ impl<'a> Encoder<'a> {
         let failed: Mutex<Option<Error>> = Mutex::new(None);
         let work = |part: &mut Part| {
             // nothing compressed, and a length before each stream
-            let streams = part.src.len().div_ceil(blocksize) * self.header.streams(part.first);
-            let most = self.most.min(part.src.len() + 4 * streams);
+            let streams = part.src.len().div_ceil(blocksize) * one.header.streams(part.first);
+            let most = one.most.min(part.src.len() + 4 * streams);
             memory::reserve(&mut part.stored, most)?;
             SCRATCH.with_borrow_mut(|scratch| {
                 for (i, block) in part.src.chunks(blocksize).enumerate() {
                     let start = part.stored.len();
-                    let fits = self.block(scratch, part.first + i, block, &mut part.stored, most)?;
+                    let fits = one.append(scratch, part.first + i, block, &mut part.stored, most)?;
                     let length = part.stored.len() - start;
                     part.lengths.push(length);
-                    if !fits || total.fetch_add(length, Ordering::Relaxed) + length > self.most {
+                    if !fits || total.fetch_add(length, Ordering::Relaxed) + length > one.most {
                         too_long.store(true, Ordering::Relaxed);
                     }
                     if too_long.load(Ordering::Relaxed) {
@@ -157,7 +153,7 @@ impl<'a> Encoder<'a> {
         for part in &parts {
             let mut start = dst.len() - begin;
             for (i, n) in part.lengths.iter().enumerate() {
-                put_start(dst, begin + self.header.len() + 4 * (part.first + i), start);
+                put_start(dst, begin + one.header.len() + 4 * (part.first + i), start);
                 start += n;
             }
             dst.extend_from_slice(&part.stored);
@@ -195,10 +191,107 @@ thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::default();
 }
 
-impl Encoder<'_> {
+/// Encodes the blocks of one chunk, each from its own content.
+pub struct BlockEncoder {
+    params: Params,
+    header: Header,
+    /// What delta compares the blocks with: the first of them, as decoding will give it.
+    first: Vec<u8>,
+    /// A longer chunk than this is stored as it is.
+    most: usize,
+}
+
+impl BlockEncoder {
+    /// For a chunk with so many bytes of content. None: it cannot be made block by block.
+    pub fn new(params: &Params, n: usize) -> Result<Option<BlockEncoder>> {
+        Ok(Some(BlockEncoder::make(params, n)?).filter(|one| one.has_blocks() && !one.has_delta()))
+    }
+
+    /// For other content of blocks of this chunk, the others of which stay as they are stored. None: as before, or where it
+    /// has a dictionary.
+    pub fn like(header: &Header, level: u8) -> Result<Option<BlockEncoder>> {
+        if header.content()? != Content::Blocks || header.has_dictionary() || header.version != VERSION_2 || !header.extended() || level == 0 {
+            return Ok(None);
+        }
+        let (codec, filters) = (header.codec()?, header.pipeline()?);
+        let params = Params { filters, ..Params::new(Target::Blosc2, codec, level, header.typesize) };
+        if params.check(header.nbytes).is_err() {
+            return Ok(None);
+        }
+        let one = BlockEncoder { params, header: *header, first: Vec::new(), most: header.nbytes + header.len() };
+        Ok(Some(one).filter(|one| one.has_blocks() && !one.has_delta()))
+    }
+
+    fn make(params: &Params, n: usize) -> Result<BlockEncoder> {
+        params.check(n)?;
+        let mut params = params.clone();
+        // readers know what 0 means only with the frame around the chunk
+        let spelled = params.filters.iter().map(|f| match (f, u8::try_from(params.stored_typesize())) {
+            (Filter::ByteDelta { runs: 0 }, Ok(runs)) => Filter::ByteDelta { runs },
+            _ => f,
+        });
+        params.filters = Pipeline::new(&spelled.collect::<Vec<_>>())?;
+        let header = params.header(n);
+        Ok(BlockEncoder { params, header, first: Vec::new(), most: n + header.len() })
+    }
+
+    /// What its chunk is going to be, but for its length.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    fn has_delta(&self) -> bool {
+        self.params.filters.iter().any(|f| f == Filter::Delta)
+    }
+
+    fn has_blocks(&self) -> bool {
+        self.header.flags & COPIED == 0 && self.head() <= self.most
+    }
+
+    fn head(&self) -> usize {
+        self.header.len() + 4 * self.header.blocks()
+    }
+
+    /// Appends block `index`, with this content, as it is stored.
+    pub fn block(&self, index: usize, content: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        memory::reserve(out, content.len() + 4 * self.header.streams(index))?;
+        SCRATCH.with_borrow_mut(|scratch| self.append(scratch, index, content, out, usize::MAX)).map(|_| ())
+    }
+
+    /// The chunk of these blocks, all of them in their order; none where it would be longer than its content.
+    pub fn chunk<'b>(&self, blocks: impl Iterator<Item = &'b [u8]> + Clone) -> Result<Option<Vec<u8>>> {
+        let n = blocks.clone().fold(self.head(), |n, b| n.saturating_add(b.len()));
+        if n > self.most {
+            return Ok(None);
+        }
+        let mut chunk = memory::with_room(n)?;
+        chunk.resize(self.head(), 0);
+        for (i, block) in blocks.enumerate() {
+            let start = chunk.len();
+            put_start(&mut chunk, self.header.len() + 4 * i, start);
+            chunk.extend_from_slice(block);
+        }
+        self.finish(&mut chunk, 0);
+        Ok(Some(chunk))
+    }
+
+    /// Writes the header of a chunk whose blocks are all there.
+    fn finish(&self, dst: &mut Vec<u8>, begin: usize) {
+        let mut header = self.header;
+        header.cbytes = dst.len() - begin;
+        let streams: usize = (0..header.blocks()).map(|i| header.streams(i)).sum();
+        if header.extended() && header.cbytes == self.head() + 4 * streams {
+            // only a run of zeros takes four bytes
+            header.more_flags |= 1 << 4;
+            header.cbytes = header.len();
+            dst.truncate(begin + header.len());
+        }
+        put(dst, begin, &header);
+    }
+
     /// Appends a block as it is stored: its streams, each behind its length. False where `out` would
     /// get longer than `most`, to which it has room.
-    fn block(&self, scratch: &mut Scratch, index: usize, src: &[u8], out: &mut Vec<u8>, most: usize) -> Result<bool> {
+    fn append(&self, scratch: &mut Scratch, index: usize, src: &[u8], out: &mut Vec<u8>, most: usize) -> Result<bool> {
         let [a, b] = &mut scratch.filtered;
         let filtered = self.filter(a, b, index, src)?;
         let mut fits = true;

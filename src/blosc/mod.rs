@@ -18,9 +18,9 @@ mod params;
 mod part;
 mod pipeline;
 
-pub use decode::{BlockDecoder, decode, decode_range};
-pub use encode::encode;
-pub use header::{Content, Header, sections};
+pub use decode::{BlockDecoder, decode, decode_range, repeat};
+pub use encode::{BlockEncoder, encode, filled};
+pub use header::{Content, Header, LONG, sections};
 pub use params::{Params, Split, Target};
 pub use part::Stored;
 pub use pipeline::{Filter, Pipeline};

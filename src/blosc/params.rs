@@ -182,6 +182,11 @@ impl Params {
         if self.typesize > 255 { 1 } else { self.typesize }
     }
 
+    /// Bytes of content in a block of a chunk of `n` bytes.
+    pub fn block_len(&self, n: usize) -> usize {
+        self.header(n).blocksize
+    }
+
     pub(super) fn header(&self, n: usize) -> Header {
         let typesize = self.stored_typesize();
         let (version, known, least) = match self.target {

@@ -75,7 +75,7 @@ impl BlockDecoder {
 
     /// Where bytes of the content are.
     fn runs(&self, index: usize, from: usize, n: usize) -> Option<Runs> {
-        if self.header.extended() || self.dictionary.is_some() || n == 0 {
+        if self.dictionary.is_some() || n == 0 {
             return None;
         }
         let len = self.header.block_len(index);
@@ -104,11 +104,15 @@ impl BlockDecoder {
                 head.copy_from_slice(bytes);
                 Ok(())
             })?;
+            let own = runs.within(i * each..(i + 1) * each);
             let length = i32::from_le_bytes(head);
+            if self.header.extended() && length <= 0 {
+                at += 4 + some_of_run(length, at + 4, own, dst, stored).map_err(|e| e.within(format_args!("block {index}, stream {i}")))?;
+                continue;
+            }
             let length = usize::try_from(length).ok().filter(|n| (1..=longest_stream(each)).contains(n));
             let length = length.ok_or_else(|| fail!(Format, "block {index}, stream {i}: it claims {} bytes", i32::from_le_bytes(head)))?;
-            let own = i * each..(i + 1) * each;
-            self.some_of_stream(scratch, at + 4..at + 4 + length, runs.within(own).collect(), each, dst, stored)
+            self.some_of_stream(scratch, at + 4..at + 4 + length, own.collect(), each, dst, stored)
                 .map_err(|e| e.within(format_args!("block {index}, stream {i}")))?;
             at += 4 + length;
         }
@@ -150,6 +154,23 @@ impl BlockDecoder {
         trim(whole);
         done
     }
+}
+
+/// Puts parts of a stream that is a run of one byte to their places; gives how many bytes it has behind its length.
+fn some_of_run(length: i32, at: usize, parts: impl Iterator<Item = (usize, usize, usize)>, dst: &mut [u8], stored: Stored) -> Result<usize> {
+    let (mut token, n) = ([1], usize::from(length < 0));
+    if n > 0 {
+        stored(at..at + 1, &mut |bytes| {
+            token.copy_from_slice(bytes);
+            Ok(())
+        })?;
+    }
+    let byte = u8::try_from(length.unsigned_abs()).ok().filter(|_| token[0] & 1 == 1);
+    let byte = byte.ok_or_else(|| fail!(Format, "it claims {length} bytes and is no run"))?;
+    for (_, to, n) in parts {
+        dst.get_mut(to..).and_then(|d| d.get_mut(..n)).ok_or_else(|| fail!(State, "a part outside of its block"))?.fill(byte);
+    }
+    Ok(n)
 }
 
 #[cfg(test)]
@@ -221,13 +242,14 @@ mod tests {
             (16_376, 8),
             (65_000, 500),
         ];
-        for codec in Codec::ALL {
+        let all = Codec::ALL.iter().flat_map(|c| [(*c, Target::Blosc1), (*c, Target::Blosc2)]).filter(|a| *a != (Codec::Snappy, Target::Blosc2));
+        for (codec, target) in all {
             for (k, typesize) in [1, 2, 3, 8, 16, 24].into_iter().enumerate() {
                 for blocksize in [16_384, 65_520] {
                     for split in [Split::Always, Split::Never] {
                         for kind in 0..6 {
                             let filters = if k % 2 == kind % 2 || typesize == 8 { shuffle() } else { Pipeline::default() };
-                            let p = Params { filters, split, blocksize: Some(blocksize), ..Params::new(Target::Blosc1, codec, 5, typesize) };
+                            let p = Params { filters, split, blocksize: Some(blocksize), ..Params::new(target, codec, 5, typesize) };
                             check(&p, &content(140_001, kind), &at);
                         }
                     }
@@ -264,5 +286,19 @@ mod tests {
         let one_byte = [&i32::to_le_bytes(1)[..], &[0xf0], &block[5..]].concat();
         assert!(part(&one_byte).is_err());
         assert!(one.decode_part(0, 1 << 14, &mut [0], &|_, _| Ok(())).is_err());
+        // a run in a chunk of c-blosc2, and what is none
+        let p = Params { target: Target::Blosc2, ..p };
+        chunk.clear();
+        encode(&p, &all, &mut chunk, 1).unwrap();
+        let h = Header::parse(&chunk).unwrap();
+        let one = BlockDecoder::new(&h, None).unwrap();
+        let run = |length: i32, token: u8| {
+            let streams = [&length.to_le_bytes()[..], &[token]].concat().repeat(8);
+            let stored = |r: Range<usize>, f: &mut dyn FnMut(&[u8]) -> Result<()>| f(streams.get(r).ok_or_else(|| fail!(Format, "outside"))?);
+            let mut part = [0; 80];
+            one.decode_part(0, 8, &mut part, &stored).map(|done| (done, part))
+        };
+        assert_eq!(run(-7, 1), Ok((true, [7; 80])));
+        assert!([(-7, 0), (-256, 1), (i32::MIN, 1)].into_iter().all(|(n, token)| run(n, token).is_err()));
     }
 }

@@ -94,12 +94,12 @@ impl Pipeline {
     }
 
     /// The ids and their settings, as in a header.
-    pub(super) fn slots(&self) -> ([u8; MOST], [u8; MOST]) {
+    pub fn slots(&self) -> ([u8; MOST], [u8; MOST]) {
         (self.0.map(|f| f.map_or(0, Filter::id)), self.0.map(|f| f.map_or(0, Filter::meta)))
     }
 
     /// What a header holds.
-    pub(super) fn from_slots(ids: [u8; MOST], metas: [u8; MOST]) -> Result<Pipeline> {
+    pub fn from_slots(ids: [u8; MOST], metas: [u8; MOST]) -> Result<Pipeline> {
         let mut p = Pipeline::default();
         for (slot, (id, meta)) in p.0.iter_mut().zip(ids.into_iter().zip(metas)) {
             *slot = Filter::from_id(id, meta)?;

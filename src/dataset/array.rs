@@ -1,4 +1,4 @@
-//! The array of one dataset, as what holds the content of an [`Array`](crate::array::rows::Array).
+//! The array of one dataset, as what holds the content of an [`Array`](crate::array::Array).
 #![forbid(unsafe_code)]
 
 use super::attrs::{self, Attrs};
@@ -11,8 +11,8 @@ use super::fill;
 use super::meta::{self, Meta, SIZES, STORAGE};
 use super::place::Place;
 use super::seal::sealed;
+use crate::array::Array;
 use crate::array::dtype::{self, Dtype, Kind, Type};
-use crate::array::rows::Array;
 use crate::array::store::{Reader, Store};
 use crate::checksum::Sum;
 use crate::error::{Error, Result, Status, fail};

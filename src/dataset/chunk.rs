@@ -13,11 +13,10 @@
 use crate::blosc;
 use crate::checksum::Sum;
 use crate::error::{Error, Result, fail};
-use crate::io::File;
+use crate::io::{File, lend};
 use crate::lately::{Budget, Lately};
 use crate::memory;
 use crate::parallel::unless_taken;
-use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -26,8 +25,6 @@ use std::sync::{Arc, Mutex};
 pub const HEADER: [u8; 16] = *b"blpk\x01\0\0\0\x01\0\0\0\0\0\0\0";
 /// The longest header of a chunk.
 const CHUNK_HEADER: usize = 32;
-/// Scratch that a thread keeps.
-const KEPT: usize = 8 << 20;
 /// A chunk of which less than one in so many bytes is wanted is not read whole.
 const FEW: usize = 4;
 
@@ -144,22 +141,7 @@ impl ChunkFile {
 
     /// Calls `f` with a range of the bytes behind the first header.
     fn with_bytes<R>(&self, range: Range<usize>, f: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
-        thread_local!(static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) });
-        let (at, n) = (HEADER.len() + range.start, range.len());
-        if let Some(bytes) = self.file.bytes().and_then(|b| b.get(at..)?.get(..n)) {
-            return f(bytes);
-        }
-        memory::allow(n as u64, self.limit, "a stored chunk")?;
-        let mut scratch = SCRATCH.with(|s| s.try_borrow_mut().map(|mut s| std::mem::take(&mut *s)).unwrap_or_default());
-        if scratch.len() < n {
-            scratch = memory::zeroed(n.next_power_of_two())?;
-        }
-        let bytes = scratch.get_mut(..n).unwrap_or_default();
-        let result = self.file.read_exact_at(at as u64, bytes).and_then(|()| f(bytes));
-        if scratch.len() <= KEPT {
-            SCRATCH.with(|s| _ = s.try_borrow_mut().map(|mut s| *s = scratch));
-        }
-        result
+        lend::with_range(&*self.file, (HEADER.len() + range.start) as u64, range.len(), self.limit, f)
     }
 
     /// Decodes a range from its own blocks: no other is read.

@@ -13,9 +13,9 @@ use super::fill;
 use super::meta::{Meta, SIZES, STORAGE, sum_name};
 use super::open::ROOTDIRS;
 use super::place::Place;
+use crate::array::Array;
 use crate::array::dtype::{Dtype, Kind, Type};
 use crate::array::numpy_meta::Order;
-use crate::array::rows::Array;
 use crate::array::selection::MAX_NDIM;
 use crate::blosc::{Codec, Params};
 use crate::checksum::Sum;
@@ -147,7 +147,7 @@ pub fn copy(from: &Array, path: &OsStr, mode: Mode, format: Format, chunks: Opti
     }
     let (dtype, none) = (from.dtype_text(), [&[0], row].concat());
     let mut new = create(path, mode, &Kindred { dtype: &dtype, shape: &none, chunks, format }, &options)?;
-    for name in from.store().attr_names().into_iter().filter(|n| !n.is_empty()) {
+    for name in from.store().attr_names().into_iter().filter(|n| !n.is_empty() && from.store().has_json()) {
         new.attr_set(name, from.store().attr(name)?.unwrap_or_default())?;
     }
     let bytes = from.nbytes() / rows.max(&1);

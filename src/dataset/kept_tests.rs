@@ -3,7 +3,7 @@
 use super::chunks::file_name;
 use super::create::{self, Kindred};
 use super::open;
-use crate::array::rows::Array;
+use crate::array::Array;
 use crate::error::Status;
 use crate::identify::Format;
 use crate::io::sim::{Rng, SimDisk};

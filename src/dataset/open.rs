@@ -7,21 +7,22 @@ use super::commit::{Site, Writer, snapshot};
 use super::create::{WRITE_OPTIONS, for_reading};
 use super::meta::{Meta, STORAGE};
 use super::place::Place;
-use crate::array::rows::Array;
+use crate::array::Array;
 use crate::error::{Error, Result, Status, fail};
 use crate::identify::Format;
 use crate::io::Folder;
 use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::{Mode, OPEN_OPTIONS};
+use crate::superchunk::frame;
 use std::ffi::OsStr;
 use std::sync::Arc;
 
 /// The columns of a table.
 pub const ROOTDIRS: &str = "__rootdirs__";
 
-/// Opens an array: a folder that is a dataset, or a file.
+/// Opens an array: a folder that is a dataset, or a file or folder of another kind.
 pub fn open(path: &OsStr, mode: Mode, options: &Options) -> Result<Array> {
-    if is_folder(path) { open_at(&Place::local(path)?, mode, options) } else { Array::open(path, mode, options) }
+    if is_folder(path) && !frame::is_at(path, options) { open_at(&Place::local(path)?, mode, options) } else { Array::open(path, mode, options) }
 }
 
 /// Opens the array that is in this storage: as the file "", or as the files of a dataset.

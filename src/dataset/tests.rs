@@ -2,7 +2,7 @@
 
 use super::create::{self, Kindred};
 use super::open;
-use crate::array::rows::Array;
+use crate::array::Array;
 use crate::error::{Result, Status};
 use crate::identify::Format;
 use crate::io::sim::{self, Rng, Scene, SimDisk, Tally};

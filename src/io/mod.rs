@@ -11,6 +11,7 @@
 pub mod file;
 pub mod functions;
 pub mod journal;
+pub mod lend;
 pub mod lock;
 #[allow(unsafe_code)]
 pub mod map;

@@ -1,9 +1,13 @@
 //! Superchunks: a run of Blosc chunks in one file, or in a folder.
 //!
+//! - [`any`]: one of either kind.
 //! - [`bloscpack`]: the files of the tool of that name.
 //! - [`chunks`]: chunks of one length, as arrays want them.
+//! - [`frame`]: the frames of c-blosc2, in one file or in a folder.
 //!
 //! This layer knows no shapes and no types.
 
+pub mod any;
 pub mod bloscpack;
 pub mod chunks;
+pub mod frame;

@@ -15,7 +15,7 @@ mod write;
 pub use repair::{Repaired, repair, repair_at};
 
 use self::write::Changing;
-use crate::array::rows::Array;
+use crate::array::Array;
 use crate::dataset::array::{ArrayFile, Verified};
 use crate::dataset::attrs::Attrs;
 use crate::dataset::chunks::How;

@@ -1,8 +1,8 @@
 //! Datasets that are damaged in every way that is known, and repaired; on the simulated disk, and whole again after.
 
 use super::{Repaired, Table, repair_at};
+use crate::array::Array;
 use crate::array::dtype::Dtype;
-use crate::array::rows::Array;
 use crate::dataset::create::{Kindred, create_in};
 use crate::dataset::open;
 use crate::dataset::place::Place;

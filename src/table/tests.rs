@@ -1,8 +1,8 @@
 //! Every operation that changes a table, on the simulated disk, and random ones against vectors.
 
 use super::Table;
+use crate::array::Array;
 use crate::array::dtype::Dtype;
-use crate::array::rows::Array;
 use crate::dataset::create::{self, Kindred};
 use crate::dataset::open;
 use crate::error::{Error, Result, Status};

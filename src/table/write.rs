@@ -6,8 +6,8 @@
 #![forbid(unsafe_code)]
 
 use super::{Column, Table, names};
+use crate::array::Array;
 use crate::array::dtype::{Dtype, Kind};
-use crate::array::rows::Array;
 use crate::dataset::array::ArrayFile;
 use crate::dataset::attrs::{Attrs, FILES};
 use crate::dataset::commit::{Beside, MAIN, Site, Writer, commit_all, remove_array, snapshot, still_ours, tidy};

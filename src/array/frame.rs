@@ -1,0 +1,103 @@
+//! Blosc2 frames as what holds an array. One without a shape is a run of items: content comes and goes at its end.
+#![forbid(unsafe_code)]
+
+use super::dtype::Dtype;
+use super::metalayer::void;
+use super::numpy_meta::{ArrayMeta, Order};
+use super::store::{Reader, Store};
+use super::tiled::is_mark;
+use crate::error::{Result, fail};
+use crate::superchunk::bloscpack::{Destination, Splice};
+use crate::superchunk::frame::Frame;
+use std::ops::Range;
+
+/// A frame without a shape as one dimension: of items, or of bytes where it does not hold whole ones; and how many of them a
+/// chunk has.
+pub fn plain(frame: &Frame) -> Result<(ArrayMeta, u64)> {
+    let (size, nbytes) = (frame.typesize().max(1), frame.nbytes());
+    let item = if nbytes.is_multiple_of(size as u64) { size } else { 1 };
+    let dtype = if item == 1 { Dtype::parse("|u1")? } else { void(item)? };
+    let chunk = (frame.chunk_bytes() / item).max(1) as u64;
+    Ok((ArrayMeta { dtype, shape: vec![nbytes / item as u64], order: Order::C }, chunk))
+}
+
+impl Store for Frame {
+    fn name(&self) -> &str {
+        self.name()
+    }
+    fn nbytes(&self) -> u64 {
+        self.nbytes()
+    }
+    fn cbytes(&self) -> Result<u64> {
+        self.cbytes()
+    }
+    fn chunk_span(&self, at: u64) -> Range<u64> {
+        let chunk = self.chunk_bytes() as u64;
+        if chunk > 0 {
+            let start = at / chunk * chunk;
+            return start..start.saturating_add(chunk);
+        }
+        // the chunk that ends behind it
+        let (mut low, mut high) = (0, self.chunks());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.span(middle).is_ok_and(|span| span.end <= at) { low = middle + 1 } else { high = middle }
+        }
+        self.span(low).unwrap_or(at..u64::MAX)
+    }
+    fn chunk_bytes(&self) -> u64 {
+        self.chunk_bytes() as u64
+    }
+    fn block_bytes(&self) -> Option<u64> {
+        Some(self.block_bytes() as u64).filter(|n| *n > 0)
+    }
+    fn file_threads(&self) -> usize {
+        self.file_threads()
+    }
+    fn read(&self, at: u64, dst: &mut [u8]) -> Result<bool> {
+        self.read(at, dst)
+    }
+    fn copy_as(&self, to: Destination, meta: Option<&[u8]>, len: u64, read: Reader) -> Result<bool> {
+        self.copy_as(to, meta, len, read)
+    }
+    fn attr_names(&self) -> Vec<&str> {
+        self.meta_names().filter(|name| !is_mark(name)).collect()
+    }
+    fn attr(&self, name: &str) -> Result<Option<&[u8]>> {
+        self.meta(name)
+    }
+    fn has_json(&self) -> bool {
+        false
+    }
+    fn write(&mut self, at: u64, src: &[u8]) -> Result<()> {
+        self.write(at, src)
+    }
+    fn splice(&mut self, _: &Splice) -> Result<()> {
+        Err(fail!(Unsupported, "{}: a frame without a shape: content comes and goes at its end", self.name()))
+    }
+    fn append(&mut self, src: &[u8]) -> Result<()> {
+        self.append(src)
+    }
+    fn truncate(&mut self, nbytes: u64) -> Result<()> {
+        self.truncate(nbytes)
+    }
+    fn set_shape(&mut self, _: &[u64]) -> Result<()> {
+        Ok(())
+    }
+    fn attr_set(&mut self, name: &str, value: &[u8]) -> Result<()> {
+        match name {
+            _ if is_mark(name) => Err(fail!(Argument, "{}: the metalayer {name:?} says what the array is", self.name())),
+            _ if self.is_fixed(name) => self.meta_set(name, value),
+            _ => self.vlmeta_set(name, value),
+        }
+    }
+    fn attr_remove(&mut self, name: &str) -> Result<()> {
+        match self.meta(name)? {
+            None => Ok(()),
+            Some(_) => self.meta_remove(name),
+        }
+    }
+    fn commit(&mut self) -> Result<()> {
+        self.commit()
+    }
+}

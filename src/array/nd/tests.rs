@@ -1,0 +1,345 @@
+//! The engine against a naive array in plain Rust, over chunks in memory that count what is asked of them.
+
+use super::Tiles;
+use crate::error::{Result, fail};
+use crate::io::sim::Rng;
+use crate::superchunk::chunks::{Chunks, Encoded, Fill, Sink, Source, Touch};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+mod changes;
+mod reads;
+mod writes;
+
+/// What was asked for since it was looked at last: how often each block was decoded, and how many were made anew.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Asked {
+    decoded: BTreeMap<(u64, usize), usize>,
+    parts: usize,
+    calls: usize,
+    made: BTreeMap<(u64, usize), Touch>,
+}
+
+/// Chunks in memory, as they are.
+struct Mem {
+    chunk_bytes: usize,
+    block_bytes: usize,
+    threads: usize,
+    chunks: Vec<Encoded>,
+    asked: Mutex<Asked>,
+    /// Changes that succeed until one fails, or all that follow.
+    luck: AtomicU64,
+    forever: bool,
+}
+
+impl Mem {
+    fn asked(&self) -> Asked {
+        std::mem::take(&mut *self.asked.lock().unwrap())
+    }
+
+    fn content(&self, chunk: u64) -> Vec<u8> {
+        match self.chunks.get(chunk as usize) {
+            Some(Encoded::Stored(bytes)) => bytes.clone(),
+            Some(Encoded::Fill(Fill::Item(item))) => item.iter().copied().cycle().take(self.chunk_bytes).collect(),
+            _ => vec![0; self.chunk_bytes],
+        }
+    }
+
+    fn luck(&self) -> Result<()> {
+        match self.luck.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1)) {
+            Ok(_) => Ok(()),
+            Err(_) => {
+                self.luck.store(if self.forever { 0 } else { u64::MAX }, Ordering::Relaxed);
+                Err(fail!(Io, "out of luck"))
+            }
+        }
+    }
+}
+
+impl Chunks for Mem {
+    fn name(&self) -> &str {
+        "mem"
+    }
+    fn len(&self) -> u64 {
+        self.chunks.len() as u64
+    }
+    fn chunk_bytes(&self) -> usize {
+        self.chunk_bytes
+    }
+    fn block_bytes(&self) -> usize {
+        self.block_bytes
+    }
+    fn threads(&self) -> usize {
+        self.threads
+    }
+
+    fn fill(&self, chunk: u64) -> Result<Option<Fill>> {
+        match self.chunks.get(chunk as usize) {
+            Some(Encoded::Fill(fill)) => Ok(Some(fill.clone())),
+            Some(_) => Ok(None),
+            None => Err(fail!(Range, "chunk {chunk} of {}", self.len())),
+        }
+    }
+
+    fn read_blocks(&self, chunk: u64, wanted: &[usize], sink: &mut dyn Sink) -> Result<bool> {
+        assert!(wanted.is_sorted_by(|a, b| a < b) && !wanted.is_empty());
+        let content = self.content(chunk);
+        self.asked.lock().unwrap().calls += 1;
+        for block in wanted {
+            *self.asked.lock().unwrap().decoded.entry((chunk, *block)).or_default() += 1;
+            let bytes = &content[block * self.block_bytes..][..self.block_bytes];
+            match sink.place(*block) {
+                Some(place) => place.copy_from_slice(bytes),
+                None => sink.put(*block, bytes)?,
+            }
+        }
+        Ok(false)
+    }
+
+    fn read_part(&self, chunk: u64, block: usize, from: usize, dst: &mut [u8]) -> Result<bool> {
+        assert!(from + dst.len() <= self.block_bytes);
+        self.asked.lock().unwrap().parts += 1;
+        dst.copy_from_slice(&self.content(chunk)[block * self.block_bytes + from..][..dst.len()]);
+        Ok(false)
+    }
+
+    fn encode(&self, chunk: u64, source: &dyn Source, _: usize) -> Result<Encoded> {
+        self.luck()?;
+        assert!(chunk <= self.len());
+        let mut content = self.content(chunk);
+        for (i, block) in content.chunks_exact_mut(self.block_bytes).enumerate() {
+            let touch = source.touch(i);
+            if touch == Touch::Kept {
+                assert!(chunk < self.len());
+                continue;
+            }
+            if touch == Touch::Whole {
+                block.fill(0);
+            }
+            self.asked.lock().unwrap().made.insert((chunk, i), touch);
+            source.fill(i, block)?;
+        }
+        if content.iter().all(|b| *b == 0) { Ok(Encoded::Fill(Fill::Zeros)) } else { Ok(Encoded::Stored(content)) }
+    }
+
+    fn put(&mut self, chunk: u64, new: Encoded) -> Result<()> {
+        self.luck()?;
+        match self.chunks.get_mut(chunk as usize) {
+            Some(old) => *old = new,
+            None => {
+                assert_eq!(chunk, self.len());
+                self.chunks.push(new);
+            }
+        }
+        Ok(())
+    }
+
+    fn rearrange(&mut self, len: u64, from: &dyn Fn(u64) -> Option<u64>) -> Result<()> {
+        self.luck()?;
+        let old = |i| from(i).map_or(Encoded::Fill(Fill::Zeros), |old| self.chunks[old as usize].clone());
+        self.chunks = (0..len).map(old).collect();
+        Ok(())
+    }
+}
+
+/// An array, item by item.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Model {
+    shape: Vec<u64>,
+    item: usize,
+    data: Vec<u8>,
+}
+
+/// All indices of a shape, in C order.
+fn indices(shape: &[u64]) -> Vec<Vec<u64>> {
+    let mut all = vec![vec![]];
+    for n in shape {
+        all = all.into_iter().flat_map(|i: Vec<u64>| (0..*n).map(move |k| [&i[..], &[k]].concat())).collect();
+    }
+    all
+}
+
+impl Model {
+    fn at(&self, index: &[u64]) -> usize {
+        assert!(index.iter().zip(&self.shape).all(|(i, n)| i < n));
+        index.iter().zip(&self.shape).fold(0, |at, (i, n)| at * n + i) as usize * self.item
+    }
+
+    fn get(&self, index: &[u64]) -> &[u8] {
+        &self.data[self.at(index)..][..self.item]
+    }
+
+    fn set(&mut self, index: &[u64], item: &[u8]) {
+        let at = self.at(index);
+        self.data[at..][..self.item].copy_from_slice(item);
+    }
+
+    /// Of another shape: where each item comes from, or zeros.
+    fn made(&self, shape: &[u64], from: impl Fn(&[u64]) -> Option<Vec<u8>>) -> Model {
+        let zeros = vec![0; self.item];
+        let data = indices(shape).iter().flat_map(|i| from(i).unwrap_or_else(|| zeros.clone())).collect();
+        Model { shape: shape.to_vec(), item: self.item, data }
+    }
+}
+
+fn noise(rng: &mut Rng, n: usize) -> Vec<u8> {
+    (0..n).map(|_| (rng.draw() >> 24) as u8).collect()
+}
+
+/// A random array, and what it should be.
+struct Case {
+    rng: Rng,
+    tiles: Tiles,
+    mem: Mem,
+    model: Model,
+}
+
+impl Case {
+    fn new(seed: u64) -> Case {
+        let mut rng = Rng(seed.wrapping_mul(0x2545_f491_4f6c_dd1d) | 1);
+        (0..9).for_each(|_| _ = rng.draw());
+        let ndim = [0, 1, 1, 2, 2, 3, 3, 3, 4, 5, 6, 7, 8][rng.below(13)];
+        let most = [1, 200, 24, 12, 7, 5, 4, 3, 3][ndim];
+        let mut shape: Vec<u64> = (0..ndim).map(|_| 1 + rng.below(most) as u64).collect();
+        if ndim > 0 && rng.below(30) == 0 {
+            shape[rng.below(ndim)] = 0;
+        }
+        let chunk: Vec<u64> = shape.iter().map(|n| 1 + rng.below(*n as usize + 1) as u64).collect();
+        let block: Vec<u64> = chunk.iter().map(|n| if rng.below(4) == 0 { *n } else { 1 + rng.below(*n as usize) as u64 }).collect();
+        let item = [1, 2, 3, 4, 8, 8, 16, 17, 300][rng.below(if ndim < 4 { 9 } else { 8 })];
+        Case::of(rng, &shape, &chunk, &block, item)
+    }
+
+    fn of(mut rng: Rng, shape: &[u64], chunk: &[u64], block: &[u64], item: usize) -> Case {
+        let tiles = Tiles::new(shape, chunk, block, item, 1 << 30).unwrap();
+        let mut mem = Mem {
+            chunk_bytes: tiles.chunk_bytes(),
+            block_bytes: tiles.block_bytes(),
+            threads: 1 + rng.below(2),
+            chunks: Vec::new(),
+            asked: Mutex::default(),
+            luck: AtomicU64::new(u64::MAX),
+            forever: false,
+        };
+        let value = noise(&mut rng, item);
+        for _ in 0..tiles.chunks() {
+            mem.chunks.push(match rng.below(8) {
+                0 => Encoded::Fill(Fill::Zeros),
+                1 => Encoded::Fill(Fill::Item(Arc::from(&value[..]))),
+                // the padding, too: others leave there what there was
+                _ => Encoded::Stored(noise(&mut rng, mem.chunk_bytes)),
+            });
+        }
+        let mut case = Case { rng, model: Model { shape: shape.to_vec(), item, data: Vec::new() }, tiles, mem };
+        case.model.data = indices(shape).iter().flat_map(|i| case.stored(i)).collect();
+        case
+    }
+
+    /// The chunk and block of an item, and its place there, by the definition.
+    fn place(&self, index: &[u64]) -> (u64, usize, usize) {
+        let (mut chunk, mut block, mut at) = (0, 0, 0);
+        for (dim, i) in self.tiles.dims().iter().zip(index) {
+            chunk = chunk * dim.len.div_ceil(dim.chunk) + i / dim.chunk;
+            block = block * dim.chunk.div_ceil(dim.block) + (i % dim.chunk) / dim.block;
+            at = at * dim.block + i % dim.chunk % dim.block;
+        }
+        (chunk, block as usize, at as usize * self.tiles.item())
+    }
+
+    fn stored(&self, index: &[u64]) -> Vec<u8> {
+        let (chunk, block, at) = self.place(index);
+        self.mem.content(chunk)[block * self.mem.block_bytes + at..][..self.tiles.item()].to_vec()
+    }
+
+    /// Is everything as it should be?
+    fn check(&self, what: &str) {
+        assert_eq!(self.tiles.shape(), self.model.shape, "{what}");
+        assert_eq!(self.tiles.chunks(), self.mem.len(), "{what}");
+        let all: Vec<u8> = indices(&self.model.shape).iter().flat_map(|i| self.stored(i)).collect();
+        assert!(all == self.model.data, "{what}: {:?}", self.tiles);
+    }
+
+    /// A box within the array: start, count, step.
+    fn any_box(&mut self) -> [Vec<u64>; 3] {
+        let mut all = [vec![], vec![], vec![]];
+        let plain = self.rng.below(2) == 0;
+        for n in self.model.shape.clone() {
+            let kind = self.rng.below(6);
+            let step = if plain { 1 } else { 1 + self.rng.below(4) as u64 };
+            let start = if kind == 0 { 0 } else { self.rng.below(n as usize + usize::from(kind == 1)) as u64 };
+            let room = (n - start).div_ceil(step);
+            let count = match kind {
+                0 => room,
+                2 => room.min(1),
+                _ => self.rng.below(room as usize + 1) as u64,
+            };
+            all[0].push(start);
+            all[1].push(count);
+            all[2].push(if count < 2 && self.rng.below(9) == 0 { u64::MAX } else { step });
+        }
+        all
+    }
+
+    /// Distances in a buffer: packed in any order, some backwards, with gaps; or overlapping, where that may be.
+    fn any_strides(&mut self, count: &[u64], overlaps: bool) -> Option<Vec<i64>> {
+        if self.rng.below(3) == 0 {
+            return None;
+        }
+        let mut order: Vec<usize> = (0..count.len()).collect();
+        if self.rng.below(2) == 0 {
+            (1..count.len()).for_each(|i| order.swap(i, self.rng.below(i + 1)));
+        }
+        let (mut strides, mut stride) = (vec![0; count.len()], self.model.item as i64);
+        for d in order.into_iter().rev() {
+            let gap = if self.rng.below(4) == 0 { self.rng.below(9) as i64 } else { 0 };
+            let sign = if self.rng.below(4) == 0 { -1 } else { 1 };
+            strides[d] = sign * (stride + gap);
+            stride = (stride + gap) * count[d].max(1) as i64;
+        }
+        if overlaps && !count.is_empty() && self.rng.below(8) == 0 {
+            strides[self.rng.below(count.len())] = 0;
+        }
+        Some(strides)
+    }
+}
+
+/// The bytes that a box takes, and where its first item is.
+fn extent(count: &[u64], strides: &[i64], item: usize) -> (usize, i64) {
+    if count.contains(&0) {
+        return (0, 0);
+    }
+    let reach = |below: bool| count.iter().zip(strides).map(|(n, s)| (*n as i64 - 1) * s).filter(|r| (*r < 0) == below).sum::<i64>();
+    ((reach(false) - reach(true)) as usize + item, -reach(true))
+}
+
+fn packed(count: &[u64], item: usize) -> Vec<i64> {
+    let mut strides: Vec<i64> = count.iter().rev().scan(item as i64, |s, n| Some(std::mem::replace(s, *s * *n as i64))).collect();
+    strides.reverse();
+    strides
+}
+
+/// Each index of a box with its place in the buffer.
+fn pairs<'a>([start, count, step]: &'a [Vec<u64>; 3], first: i64, strides: &'a [i64]) -> impl Iterator<Item = (Vec<u64>, usize)> + 'a {
+    indices(count).into_iter().map(move |i| {
+        let at = i.iter().zip(strides).fold(first, |at, (i, s)| at + *i as i64 * s);
+        let index = i.iter().zip(start).zip(step).map(|((i, from), by)| from + i.wrapping_mul(*by)).collect();
+        (index, at as usize)
+    })
+}
+
+/// Some positions of each dimension, or all: in any order, some again.
+fn any_positions(rng: &mut Rng, shape: &[u64]) -> Vec<Option<Vec<u64>>> {
+    let mut lists = Vec::new();
+    for n in shape {
+        let most = if *n == 0 { 1 } else { (*n as usize).min(12) + 2 };
+        let mut list: Vec<u64> = (0..rng.below(most)).map(|_| rng.below(*n as usize) as u64).collect();
+        if rng.below(3) == 0 {
+            list.sort();
+            list.dedup();
+        }
+        lists.push(if rng.below(3) == 0 { None } else { Some(list) });
+    }
+    lists
+}

@@ -1,0 +1,92 @@
+//! Reading.
+
+use super::*;
+use std::collections::BTreeSet;
+
+/// Each block that holds something wanted was decoded once, and no other.
+fn check_asked(case: &Case, wanted: impl Iterator<Item = Vec<u64>>, what: &str) {
+    let asked = case.mem.asked();
+    let blocks: BTreeSet<(u64, usize)> = wanted.map(|i| case.place(&i)).map(|(chunk, block, _)| (chunk, block)).collect();
+    let stored = |(chunk, _): &&(u64, usize)| matches!(case.mem.chunks[*chunk as usize], Encoded::Stored(_));
+    assert!(asked.decoded.values().all(|n| *n == 1), "{what}: {asked:?}");
+    let left: Vec<_> = blocks.iter().filter(stored).filter(|b| !asked.decoded.contains_key(b)).collect();
+    assert!(left.len() <= asked.parts, "{what}: {left:?}, {asked:?}");
+    assert!(asked.decoded.keys().all(|b| blocks.contains(b)), "{what}");
+    assert!(asked.parts <= 1, "{what}: {} parts", asked.parts);
+}
+
+fn read_a_box(case: &mut Case, what: &str) {
+    let wanted = case.any_box();
+    let strides = case.any_strides(&wanted[1], true);
+    let what = format!("{what}: {wanted:?} {strides:?} of {:?}, {} threads", case.tiles, case.mem.threads);
+    let used = strides.clone().unwrap_or_else(|| packed(&wanted[1], case.model.item));
+    let (len, first) = extent(&wanted[1], &used, case.model.item);
+    let mut dst = vec![0xa5; len + case.rng.below(2) * 5];
+    let mut want = dst.clone();
+    for (index, at) in pairs(&wanted, first, &used) {
+        want[at..][..case.model.item].copy_from_slice(case.model.get(&index));
+    }
+    let [start, count, step] = &wanted;
+    let step = if step.iter().all(|s| *s == 1) { None } else { Some(&step[..]) };
+    assert!(!case.tiles.read(&case.mem, (start, count, step), &mut dst, strides.as_deref()).unwrap(), "{what}");
+    assert!(dst == want, "{what}");
+    check_asked(case, pairs(&wanted, first, &used).map(|(i, _)| i), &what);
+    if len > 0 {
+        let short = case.tiles.read(&case.mem, (start, count, step), &mut dst[..len - 1], strides.as_deref());
+        assert_eq!(short.unwrap_err().status, crate::Status::Buffer, "{what}");
+    }
+}
+
+#[test]
+fn boxes_are_what_they_are_item_by_item() {
+    for seed in 0..1200 {
+        let mut case = Case::new(seed);
+        for i in 0..8 {
+            read_a_box(&mut case, &format!("seed {seed}, box {i}"));
+        }
+    }
+}
+
+#[test]
+fn lists_are_what_they_are_item_by_item() {
+    for seed in 0..1200 {
+        let mut case = Case::new(seed);
+        for i in 0..4 {
+            let lists = any_positions(&mut case.rng, &case.model.shape);
+            let what = format!("seed {seed}, lists {i}: {lists:?} of {:?}, {} threads", case.tiles, case.mem.threads);
+            let lists: Vec<Option<&[u64]>> = lists.iter().map(Option::as_deref).collect();
+            let count: Vec<u64> = lists.iter().zip(&case.model.shape).map(|(l, n)| l.map_or(*n, |l| l.len() as u64)).collect();
+            let wanted = |i: &Vec<u64>| i.iter().zip(&lists).map(|(i, l)| l.map_or(*i, |l| l[*i as usize])).collect::<Vec<u64>>();
+            let all: Vec<Vec<u64>> = indices(&count).iter().map(wanted).collect();
+            let want: Vec<u8> = all.iter().flat_map(|i| case.model.get(i)).copied().collect();
+            let mut dst = vec![0xa5; want.len()];
+            assert!(!case.tiles.read_orthogonal(&case.mem, &lists, &mut dst).unwrap(), "{what}");
+            assert!(dst == want, "{what}");
+            check_asked(&case, all.into_iter(), &what);
+        }
+    }
+}
+
+#[test]
+fn points_are_what_they_are_one_by_one() {
+    for seed in 0..1200 {
+        let mut case = Case::new(seed);
+        if case.model.shape.contains(&0) {
+            continue;
+        }
+        for i in 0..4 {
+            let n = [1, 3, 40][case.rng.below(3)];
+            let shape = case.model.shape.clone();
+            let points: Vec<Vec<u64>> = (0..n).map(|_| shape.iter().map(|n| case.rng.below(*n as usize) as u64).collect()).collect();
+            let want: Vec<u8> = points.iter().flat_map(|p| case.model.get(p)).copied().collect();
+            let mut dst = vec![0xa5; want.len()];
+            let what = format!("seed {seed}, points {i}: {points:?} of {:?}", case.tiles);
+            assert!(!case.tiles.read_points(&case.mem, &points.concat(), n, &mut dst).unwrap(), "{what}");
+            assert!(dst == want, "{what}");
+            let asked = case.mem.asked();
+            assert!(asked.decoded.values().all(|n| *n == 1), "{what}: {asked:?}");
+            let blocks: BTreeSet<(u64, usize)> = points.iter().map(|i| case.place(i)).map(|(chunk, block, _)| (chunk, block)).collect();
+            assert!(asked.decoded.len() + asked.parts <= blocks.len(), "{what}");
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Writing: of a chunk only the blocks that change are made anew, and what is covered whole is never read.
+#![forbid(unsafe_code)]
+
+use super::super::grid::{Positions, Wanted};
+use super::cells::{Lattice, Spans};
+use super::tiles::{Dim, Tiles};
+use super::units::outside;
+use crate::error::Result;
+use crate::parallel;
+use crate::superchunk::chunks::{Chunks, Encoded, Source, Touch};
+
+impl Tiles {
+    /// Writes a box from a buffer that is laid out as [`Tiles::read`] says. On failure some of it may be written.
+    pub fn write(
+        &self,
+        chunks: &mut dyn Chunks,
+        (start, count, step): (&[u64], &[u64], Option<&[u64]>),
+        src: &[u8],
+        strides: Option<&[i64]>,
+    ) -> Result<()> {
+        self.check()?;
+        let wanted = Wanted::boxed(self.shape(), self.item(), (start, count, step), strides, src.len())?;
+        wanted.map_or(Ok(()), |wanted| self.scatter(chunks, &wanted, src))
+    }
+
+    /// Writes all combinations of the positions of each dimension; of a position that is there twice, the last counts.
+    pub fn write_orthogonal(&self, chunks: &mut dyn Chunks, positions: &Positions, src: &[u8]) -> Result<()> {
+        self.check()?;
+        let (wanted, _) = Wanted::product(self.shape(), self.item(), positions, src.len(), true)?;
+        wanted.map_or(Ok(()), |wanted| self.scatter(chunks, &wanted, src))
+    }
+
+    fn scatter(&self, chunks: &mut dyn Chunks, wanted: &Wanted, src: &[u8]) -> Result<()> {
+        let lattice = Lattice { tiles: self, wanted };
+        let all = lattice.all();
+        let threads = self.threads_for(chunks, lattice.weight(&all));
+        let job = |spans: Spans| -> (Option<u64>, Job) {
+            let chunk = lattice.chunk(&spans);
+            let job = move |chunks: &dyn Chunks, threads| chunks.encode(chunk, &BoxSource::new(lattice, spans, src), threads).map(Some);
+            (Some(chunk), Box::new(job))
+        };
+        make(chunks, threads, &mut lattice.cells(all, Dim::chunk_end).map(job))
+    }
+}
+
+/// What makes a chunk anew, on so many threads, or leaves it as it is.
+pub type Job<'a> = Box<dyn Fn(&dyn Chunks, usize) -> Result<Option<Encoded>> + Send + 'a>;
+
+/// Makes chunks, some at a time on several threads, and puts each in its place, or behind the last.
+pub fn make<'a>(chunks: &mut dyn Chunks, threads: usize, jobs: &mut dyn Iterator<Item = (Option<u64>, Job<'a>)>) -> Result<()> {
+    loop {
+        let mut batch: Vec<_> = jobs.take(2 * threads.max(1)).map(|(chunk, job)| (chunk, job, None)).collect();
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let (inside, shared) = (if batch.len() == 1 { threads } else { 1 }, &*chunks);
+        parallel::for_each_alone(threads, batch.iter_mut().collect(), |(_, job, done): &mut (_, Job, _)| *done = Some(job(shared, inside)));
+        for (chunk, _, done) in batch {
+            if let Some(new) = done.unwrap_or(Ok(None))? {
+                chunks.put(chunk.unwrap_or(chunks.len()), new)?;
+            }
+        }
+    }
+}
+
+/// A part of a selection that is in one chunk, on its way there.
+pub struct BoxSource<'a> {
+    lattice: Lattice<'a>,
+    spans: Spans,
+    src: &'a [u8],
+    /// Is that all that the array has of the chunk?
+    whole: bool,
+}
+
+impl<'a> BoxSource<'a> {
+    /// What of the buffer is in this chunk.
+    pub fn new(lattice: Lattice<'a>, spans: Spans, src: &'a [u8]) -> BoxSource<'a> {
+        BoxSource { lattice, spans, src, whole: lattice.is_chunk(&spans) }
+    }
+}
+
+impl Source for BoxSource<'_> {
+    fn touch(&self, block: usize) -> Touch {
+        let (spans, all) = self.lattice.of_block(&self.spans, block);
+        match self.lattice.is_empty(&spans) {
+            // a block of nothing but padding must not be read for a chunk that is all new
+            true if self.whole => Touch::Whole,
+            true => Touch::Kept,
+            false if all => Touch::Whole,
+            false => Touch::Part,
+        }
+    }
+
+    fn fill(&self, block: usize, content: &mut [u8]) -> Result<()> {
+        let (spans, _) = self.lattice.of_block(&self.spans, block);
+        if self.lattice.is_empty(&spans) {
+            return Ok(());
+        }
+        let plan = self.lattice.plan(&spans);
+        if plan.pieces(plan.range()).all(|piece| piece.to_content(self.src, (content, 0))) { Ok(()) } else { Err(outside()) }
+    }
+}

@@ -1,0 +1,213 @@
+//! Shapes of chunks and blocks, where nobody has chosen them.
+//!
+//! A block is what is decoded for one item, so it should stay in the caches that a core has alone; a chunk is what is written and
+//! found at once. Both are about as long along every dimension, so that planes across any of them cost the same, and none is
+//! longer than the array. They depend on the array alone, not on the machine: the same calls make the same files.
+#![forbid(unsafe_code)]
+
+use super::numpy_meta::nbytes;
+use crate::error::{Result, fail};
+
+/// Bytes of a block for each byte of an item, of which so many count: shuffled, each of them becomes a stream of this length.
+const STREAM: u64 = 32 << 10;
+const MOST_STREAMS: u64 = 8;
+/// Bytes of a chunk.
+const CHUNK: u64 = 4 << 20;
+/// The most bytes of a chunk, all blocks being whole: a little less than its header's fields can tell.
+pub const MOST_CHUNK: u64 = i32::MAX as u64 - 32;
+/// The most bytes of a block that c-blosc2 takes.
+const MOST_BLOCK: u64 = 536_866_816;
+/// Lengths are multiples of this where they are longer: so many items make whole bytes when their bits are shuffled.
+const ROUND: u64 = 8;
+/// So many parts that it does not matter how much is missing in the last.
+const MANY: u64 = 16;
+
+/// What was asked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wish<'a> {
+    /// The shape of a chunk.
+    pub chunks: Option<&'a [u64]>,
+    /// That of a block.
+    pub blocks: Option<&'a [u64]>,
+    /// Bytes of a chunk, about.
+    pub chunk_bytes: Option<u64>,
+    /// Bytes of a block, about.
+    pub block_bytes: Option<u64>,
+}
+
+/// The shapes of a chunk and of a block for an array of this shape, with items of `item` bytes. A dimension of 0 is one
+/// that is going to grow.
+pub fn choose(shape: &[u64], item: usize, wish: &Wish) -> Result<(Vec<u64>, Vec<u64>)> {
+    for (given, what) in [(wish.chunks, "chunks"), (wish.blocks, "blocks")] {
+        check_given(given, shape.len(), what)?;
+    }
+    let item = item.max(1) as u64;
+    let block_items = wish.block_bytes.unwrap_or(STREAM * item.min(MOST_STREAMS)) / item;
+    let chunk_items = wish.chunk_bytes.unwrap_or_else(|| CHUNK.max(wish.block_bytes.unwrap_or(0))) / item;
+    let open: Vec<u64> = shape.iter().map(|n| if *n == 0 { u64::MAX } else { *n }).collect();
+    let (chunks, blocks) = match (wish.chunks, wish.blocks) {
+        (Some(chunks), Some(blocks)) => (chunks.to_vec(), blocks.to_vec()),
+        (Some(chunks), None) => (chunks.to_vec(), parts(chunks, block_items)),
+        (None, blocks) => {
+            let blocks = blocks.map_or_else(|| parts(&open, block_items.min(chunk_items)), <[u64]>::to_vec);
+            (multiples(&open, &blocks, chunk_items), blocks)
+        }
+    };
+    check(&chunks, &blocks, item)?;
+    Ok((chunks, blocks))
+}
+
+fn check_given(given: Option<&[u64]>, ndim: usize, what: &str) -> Result<()> {
+    match given {
+        Some(lengths) if lengths.len() != ndim => Err(fail!(Argument, "{what} of {} dimensions: the array has {ndim}", lengths.len())),
+        Some(lengths) if lengths.contains(&0) => Err(fail!(Argument, "{what} of {lengths:?}: each is one item long at least")),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses what cannot be stored.
+fn check(chunks: &[u64], blocks: &[u64], item: u64) -> Result<()> {
+    if let Some((chunk, block)) = chunks.iter().zip(blocks).find(|(chunk, block)| block > chunk) {
+        return Err(fail!(Argument, "blocks of {blocks:?} in chunks of {chunks:?}: {block} are more than {chunk}"));
+    }
+    let fits = |lengths: &[u64], most: u64| nbytes(lengths, item as usize).is_some_and(|n| n <= most);
+    if !fits(blocks, MOST_BLOCK) {
+        return Err(fail!(Argument, "blocks of {blocks:?} items of {item} bytes: at most {MOST_BLOCK} bytes are possible"));
+    }
+    let whole: Vec<u64> = chunks.iter().zip(blocks).map(|(chunk, block)| chunk.div_ceil(*block).saturating_mul(*block)).collect();
+    if !fits(&whole, MOST_CHUNK) {
+        return Err(fail!(
+            Argument,
+            "chunks of {chunks:?} items of {item} bytes, in whole blocks of {blocks:?}: at most {MOST_CHUNK} bytes are possible"
+        ));
+    }
+    Ok(())
+}
+
+/// Cuts these lengths into parts of about so many items, all about as long: dimensions that are shorter than that leave
+/// the others more.
+fn parts(lengths: &[u64], items: u64) -> Vec<u64> {
+    let mut left = items;
+    let mut cut = |d: usize, n: &u64| {
+        let most = even(lengths.get(d..).unwrap_or_default(), left);
+        let part = if *n <= most { *n } else { part(*n, most) };
+        left /= part;
+        part
+    };
+    lengths.iter().enumerate().map(|(d, n)| cut(d, n)).collect()
+}
+
+/// The greatest length of which no product, with shorter lengths where dimensions are shorter, has more than so many items.
+fn even(lengths: &[u64], items: u64) -> u64 {
+    let fits = |most: u64| lengths.iter().try_fold(1, |n: u64, len| n.checked_mul(*len.min(&most))).is_some_and(|n| n <= items);
+    // 1 always fits, being the least there is
+    let (mut low, mut high) = (1, items.max(1));
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        if fits(middle) { low = middle } else { high = middle - 1 }
+    }
+    low
+}
+
+/// About `most` items, such that little is missing in the last part.
+fn part(n: u64, most: u64) -> u64 {
+    let down = if most < ROUND { most } else { most / ROUND * ROUND };
+    let count = n.div_ceil(most);
+    if count > MANY {
+        return down;
+    }
+    let even = n.div_ceil(count);
+    let round = if even < ROUND { even } else { even.next_multiple_of(ROUND).min(down) };
+    let little = |part: &u64| n.next_multiple_of(*part) - n <= n / ROUND;
+    Some(round).filter(little).or_else(|| (1..=even).rev().find(little)).unwrap_or(even)
+}
+
+/// Chunks of whole blocks, but for what is beyond the array.
+fn multiples(lengths: &[u64], blocks: &[u64], items: u64) -> Vec<u64> {
+    let in_block = blocks.iter().fold(1, |n: u64, b| n.saturating_mul(*b));
+    let counts: Vec<u64> = lengths.iter().zip(blocks).map(|(n, b)| n.div_ceil(*b)).collect();
+    let chunk = |((n, block), count): ((&u64, &u64), u64)| block.saturating_mul(count).min(*n.max(block));
+    lengths.iter().zip(blocks).zip(parts(&counts, items / in_block.max(1))).map(chunk).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Status;
+
+    fn bytes(lengths: &[u64], item: usize) -> u64 {
+        lengths.iter().product::<u64>() * item as u64
+    }
+
+    #[test]
+    fn shapes_fit_the_array_and_the_caches() {
+        let lengths: &[u64] = &[1, 2, 3, 7, 8, 10, 31, 64, 100, 333, 1000, 4097, 65536, 1_000_003];
+        let mut shapes: Vec<Vec<u64>> = lengths.iter().map(|n| vec![*n]).collect();
+        shapes.extend(lengths.iter().flat_map(|a| lengths.iter().map(move |b| vec![*a, *b])));
+        shapes.extend(lengths.iter().flat_map(|a| lengths.iter().flat_map(move |b| [vec![*a, *b, 100], vec![64, *b, *a, 3], vec![*a; 8]])));
+        for shape in &shapes {
+            for item in [1, 2, 3, 4, 8, 16, 300, 100_000] {
+                let (chunks, blocks) = choose(shape, item, &Wish::default()).unwrap();
+                let told = format!("{shape:?} of {item}: {chunks:?} {blocks:?}");
+                assert!(chunks.iter().zip(shape).all(|(c, n)| *c >= 1 && c <= n), "{told}");
+                assert!(blocks.iter().zip(&chunks).all(|(b, c)| *b >= 1 && b <= c), "{told}");
+                let (all, chunk, block) = (shape.iter().fold(item as u64, |n, d| n.saturating_mul(*d)), bytes(&chunks, item), bytes(&blocks, item));
+                assert!(chunk <= CHUNK.max(item as u64) && block <= (STREAM * 8).max(item as u64), "{told}");
+                // nor are they too small, where there is that much, and few dimensions can share it
+                if shape.len() < 4 {
+                    assert!(chunk >= all.min(CHUNK / 8) || item as u64 > CHUNK / 64, "{told}: {chunk}");
+                    assert!(block >= chunk.min(STREAM / 8), "{told}: {block}");
+                }
+                // little is filled up
+                let padded: u64 = chunks.iter().zip(&blocks).map(|(c, b)| c.next_multiple_of(*b)).product::<u64>() * item as u64;
+                assert!(padded <= chunk * 4, "{told}: {padded}");
+            }
+        }
+    }
+
+    #[test]
+    fn shapes_are_what_one_would_choose() {
+        let of = |shape: &[u64], item| choose(shape, item, &Wish::default()).unwrap();
+        assert_eq!(of(&[], 8), (vec![], vec![]));
+        assert_eq!(of(&[10], 8), (vec![10], vec![10]));
+        assert_eq!(of(&[100, 100], 8), (vec![100, 100], vec![100, 100]));
+        assert_eq!(of(&[1_000_000_000], 8), (vec![524_288], vec![32_768]));
+        assert_eq!(of(&[10_000, 10_000], 4), (vec![880, 1104], vec![176, 184]));
+        assert_eq!(of(&[640, 400, 400], 4), (vec![96, 64, 64], vec![32, 32, 32]));
+        // what is going to grow counts as long
+        assert_eq!(of(&[0], 8), (vec![524_288], vec![32_768]));
+        assert_eq!(of(&[0, 3, 4], 4), (vec![87_296, 3, 4], vec![2728, 3, 4]));
+    }
+
+    #[test]
+    fn wishes_count() {
+        let of = |wish: &Wish| choose(&[640, 400, 400], 4, wish);
+        let (chunks, blocks) = ([80, 100, 100], [5, 100, 100]);
+        assert_eq!(of(&Wish { chunks: Some(&chunks), blocks: Some(&blocks), ..Wish::default() }).unwrap(), (chunks.to_vec(), blocks.to_vec()));
+        let given = of(&Wish { chunks: Some(&chunks), ..Wish::default() }).unwrap();
+        assert_eq!(given, (chunks.to_vec(), vec![27, 34, 34]));
+        let given = of(&Wish { blocks: Some(&blocks), ..Wish::default() }).unwrap();
+        assert_eq!(given, (vec![10, 200, 400], blocks.to_vec()));
+        let small = of(&Wish { chunk_bytes: Some(64 << 10), block_bytes: Some(4 << 10), ..Wish::default() }).unwrap();
+        assert!(bytes(&small.0, 4) <= 64 << 10 && bytes(&small.1, 4) <= 4 << 10, "{small:?}");
+        let one = of(&Wish { chunk_bytes: Some(1), ..Wish::default() }).unwrap();
+        assert_eq!(one, (vec![1, 1, 1], vec![1, 1, 1]));
+    }
+
+    #[test]
+    fn what_cannot_be_stored_is_refused() {
+        let of = |shape: &[u64], chunks: Option<&[u64]>, blocks: Option<&[u64]>, item| {
+            choose(shape, item, &Wish { chunks, blocks, ..Wish::default() }).unwrap_err().status
+        };
+        assert_eq!(of(&[5], Some(&[0]), None, 1), Status::Argument);
+        assert_eq!(of(&[5], None, Some(&[0]), 1), Status::Argument);
+        assert_eq!(of(&[5], Some(&[5, 5]), None, 1), Status::Argument);
+        assert_eq!(of(&[5], None, Some(&[]), 1), Status::Argument);
+        assert_eq!(of(&[5], Some(&[4]), Some(&[5]), 1), Status::Argument);
+        assert_eq!(of(&[5], Some(&[1 << 31]), None, 1), Status::Argument);
+        assert_eq!(of(&[5, 5], Some(&[u64::MAX; 2]), Some(&[u64::MAX; 2]), 8), Status::Argument);
+        assert_eq!(of(&[5], Some(&[(1 << 31) - 40]), Some(&[1000]), 1), Status::Argument);
+        assert_eq!(of(&[5], Some(&[1 << 30]), Some(&[1 << 30]), 1), Status::Argument);
+        assert_eq!(of(&[5], None, None, 1 << 31), Status::Argument);
+    }
+}

@@ -1,0 +1,305 @@
+//! Arrays in Blosc2 frames: chunks along every dimension, and metalayers that say how they lie.
+//!
+//! Python-blosc2 sees an array by the metalayer `b2nd`, Caterva by `caterva`; a frame may have both. Who changes it with a tool that
+//! knows only one of them leaves the other as it was: then the one that fits the chunks counts, `b2nd` first. The next
+//! commit of a changed shape makes both say the same.
+#![forbid(unsafe_code)]
+
+use super::dtype::Dtype;
+use super::grid::Positions;
+use super::metalayer::{B2ND, CATERVA, Layer, spelling};
+use super::nd::Tiles;
+use super::selection::MAX_NDIM;
+use super::shapes::{self, Wish};
+use super::store::Store;
+use crate::blosc::{Codec, Params, Target};
+use crate::error::{Result, fail};
+use crate::io::{Folder, file};
+use crate::options::{Opt, Options};
+use crate::superchunk::bloscpack::Mode;
+use crate::superchunk::chunks::{Chunks, Encoded, Fill};
+use crate::superchunk::frame::{self, Frame, NewFrame};
+use std::ffi::OsStr;
+use std::sync::Arc;
+
+/// An open array in a frame.
+pub struct Tiled {
+    frame: Frame,
+    tiles: Tiles,
+    dtype: Dtype,
+    chunkshape: Vec<u64>,
+    blockshape: Vec<u64>,
+    /// The metalayers that it has, by which name, and the type as each spells it.
+    marks: Vec<(&'static str, Option<String>)>,
+    /// The shape that they say.
+    said: Vec<u64>,
+}
+
+/// What a new one is.
+pub struct NewTiled<'a> {
+    /// Its items, as NumPy spells them.
+    pub dtype: &'a str,
+    /// Its length along each dimension.
+    pub shape: &'a [u64],
+    /// The shape of a chunk, if it is given.
+    pub chunks: Option<&'a [u64]>,
+    /// That of a block.
+    pub blocks: Option<&'a [u64]>,
+    /// Has it the metalayer `caterva`, and not `b2nd`?
+    pub caterva: bool,
+}
+
+impl Tiled {
+    /// Does a metalayer make this frame an array?
+    pub fn is_in(frame: &Frame) -> Result<bool> {
+        Ok(frame.is_fixed(B2ND) || frame.is_fixed(CATERVA))
+    }
+
+    /// The array in a frame that is one.
+    pub fn of_frame(frame: Frame, options: &Options) -> Result<Tiled> {
+        let (mut found, mut marks, mut wrong) = (None, Vec::new(), None);
+        for name in [B2ND, CATERVA].into_iter().filter(|name| frame.is_fixed(name)) {
+            let within = |e: crate::error::Error| e.within(format_args!("{}: metalayer {name:?}", frame.name()));
+            let layer = frame.meta(name)?.map(Layer::parse).transpose().map_err(within)?;
+            let Some(layer) = layer else { continue };
+            marks.push((name, layer.dtype.clone()));
+            match tiles_of(&layer, &frame, options.memory_limit()).map_err(within) {
+                Ok(tiles) => found = found.or(Some((layer, tiles))),
+                Err(e) => wrong = wrong.or(Some(e)),
+            }
+        }
+        let (layer, tiles) = match (found, wrong) {
+            (Some(found), _) => found,
+            (None, Some(e)) => return Err(e),
+            (None, None) => return Err(fail!(Type, "{}: no metalayer makes it an array", frame.name())),
+        };
+        // an old layer that fits better has no type
+        let typed = marks.iter().find_map(|(_, dtype)| dtype.clone());
+        let dtype = Layer { dtype: typed, ..layer.clone() }.items(frame.typesize()).map_err(|e| e.within(frame.name()))?;
+        let Layer { shape: said, chunkshape, blockshape, .. } = layer;
+        Ok(Tiled { frame, tiles, dtype, chunkshape, blockshape, marks, said })
+    }
+
+    /// Creates an array of zeros, or of a fill value, which cost nothing. It is there with the first commit.
+    /// `like`: how chunks are made where the options do not say it.
+    pub fn create(path: &OsStr, mode: Mode, new: &NewTiled, like: Option<&Params>, options: &Options) -> Result<Tiled> {
+        Tiled::create_with(new, like, options, |frame, options| Frame::create(path, mode, frame, options))
+    }
+
+    /// The same under a name in a folder.
+    pub fn create_in(folder: &Arc<dyn Folder>, name: &OsStr, mode: Mode, new: &NewTiled, options: &Options) -> Result<Tiled> {
+        Tiled::create_with(new, None, options, |frame, options| Frame::create_in(folder, name, mode, frame, options))
+    }
+
+    fn create_with(
+        new: &NewTiled,
+        like: Option<&Params>,
+        options: &Options,
+        create: impl FnOnce(&NewFrame, &Options) -> Result<Frame>,
+    ) -> Result<Tiled> {
+        let dtype = dtype_of(new)?;
+        let item = dtype.item.size;
+        if let (Some(_), Some(n)) = (new.chunks, options.given(Opt::ChunkBytes)) {
+            return Err(fail!(Argument, "a shape of chunks, and {}: {n}: only one of them can be given", Opt::ChunkBytes.name()));
+        }
+        if let (Some(_), Some(n)) = (new.blocks, options.given(Opt::BlockBytes)) {
+            return Err(fail!(Argument, "a shape of blocks, and {}: {n}: only one of them can be given", Opt::BlockBytes.name()));
+        }
+        let mut options = options.clone();
+        let mut taken = |opt| options.take(opt).map(|n| n as u64);
+        let wish = Wish { chunks: new.chunks, blocks: new.blocks, chunk_bytes: taken(Opt::ChunkBytes), block_bytes: taken(Opt::BlockBytes) };
+        let (sparse, both) = (taken(Opt::Sparse) == Some(1), taken(Opt::BothMetalayers) == Some(1));
+        let fill = options.take_bytes(Opt::Fill).map_or_else(|| Ok(Fill::Zeros), |bytes| fill_of(&bytes, item))?;
+        let (chunkshape, blockshape) = shapes::choose(new.shape, item, &wish)?;
+        let tiles = Tiles::new(new.shape, &chunkshape, &blockshape, item, options.memory_limit()).map_err(as_argument)?;
+        let marks: Vec<_> = [(B2ND, !new.caterva || both), (CATERVA, new.caterva || both)]
+            .into_iter()
+            .filter(|(_, wanted)| *wanted)
+            .map(|(name, _)| (name, (name == B2ND).then(|| spelling(&dtype))))
+            .collect();
+        let said = new.shape.to_vec();
+        let layers = layers(&marks, &said, &chunkshape, &blockshape)?;
+        let mut params = like.cloned().unwrap_or_else(|| Params::new(Target::Blosc2, Codec::Lz4, 5, item));
+        (params.typesize, params.blocksize) = (item, Some(tiles.block_bytes()));
+        let params = frame::take_wished(&mut options, &params)?;
+        let new = NewFrame { typesize: item, chunk_bytes: tiles.chunk_bytes(), params, metalayers: &layers, sparse };
+        let mut frame = create(&new, &options)?;
+        frame.rearrange(tiles.chunks(), &|_| None)?;
+        if fill != Fill::Zeros {
+            for chunk in 0..tiles.chunks() {
+                Chunks::put(&mut frame, chunk, Encoded::Fill(fill.clone()))?;
+            }
+        }
+        Ok(Tiled { frame, tiles, dtype, chunkshape, blockshape, marks, said })
+    }
+
+    /// Refuses a copy that would take the place of what it is made from.
+    pub fn refuse_itself(&self, path: &OsStr) -> Result<()> {
+        let place = file::locate_for_change(path)?;
+        if self.frame.is_named(&place.folder, &place.name)? {
+            return Err(fail!(Argument, "{}: a copy cannot take the place of what it is made from", self.frame.name()));
+        }
+        Ok(())
+    }
+
+    /// Takes over the named values of another frame.
+    pub fn take_attrs(&mut self, from: &dyn Store) -> Result<()> {
+        let any: &dyn std::any::Any = from;
+        let Some(from) = any.downcast_ref::<Frame>() else { return Ok(()) };
+        for name in from.meta_names().filter(|name| !is_mark(name)) {
+            let value = from.meta(name)?.unwrap_or_default();
+            if from.is_fixed(name) { self.frame.meta_set(name, value)? } else { self.frame.vlmeta_set(name, value)? }
+        }
+        Ok(())
+    }
+
+    // ---- what it is
+
+    /// See [`Array::shape`](super::Array::shape), and so on.
+    pub fn shape(&self) -> &[u64] {
+        self.tiles.shape()
+    }
+
+    pub fn chunkshape(&self) -> &[u64] {
+        &self.chunkshape
+    }
+
+    pub fn blockshape(&self) -> &[u64] {
+        &self.blockshape
+    }
+
+    pub fn dtype(&self) -> &Dtype {
+        &self.dtype
+    }
+
+    pub fn nbytes(&self) -> u64 {
+        self.tiles.nbytes()
+    }
+
+    pub fn memory_limit(&self) -> u64 {
+        self.tiles.memory_limit()
+    }
+
+    pub fn store(&self) -> &dyn Store {
+        &self.frame
+    }
+
+    pub fn store_mut(&mut self) -> &mut dyn Store {
+        &mut self.frame
+    }
+
+    // ---- its items
+
+    pub fn read(&self, start: &[u64], count: &[u64], step: Option<&[u64]>, dst: &mut [u8], strides: Option<&[i64]>) -> Result<bool> {
+        self.tiles.read(&self.frame, (start, count, step), dst, strides)
+    }
+
+    pub fn write(&mut self, start: &[u64], count: &[u64], step: Option<&[u64]>, src: &[u8], strides: Option<&[i64]>) -> Result<()> {
+        self.tiles.write(&mut self.frame, (start, count, step), src, strides)
+    }
+
+    pub fn read_points(&self, coordinates: &[u64], n: usize, dst: &mut [u8]) -> Result<bool> {
+        self.tiles.read_points(&self.frame, coordinates, n, dst)
+    }
+
+    pub fn read_orthogonal(&self, positions: &Positions, dst: &mut [u8]) -> Result<bool> {
+        self.tiles.read_orthogonal(&self.frame, positions, dst)
+    }
+
+    pub fn write_orthogonal(&mut self, positions: &Positions, src: &[u8]) -> Result<()> {
+        self.tiles.write_orthogonal(&mut self.frame, positions, src)
+    }
+
+    pub fn resize(&mut self, shape: &[u64]) -> Result<()> {
+        self.tiles.resize(&mut self.frame, shape)
+    }
+
+    pub fn insert(&mut self, axis: usize, at: u64, count: u64, src: &[u8]) -> Result<()> {
+        self.tiles.insert(&mut self.frame, axis, at, count, src)
+    }
+
+    pub fn remove(&mut self, axis: usize, at: u64, count: u64) -> Result<()> {
+        self.tiles.remove(&mut self.frame, axis, at, count)
+    }
+
+    /// Makes the metalayers say the shape that it has: they and the chunks count with one commit of the frame.
+    pub fn settle(&mut self) -> Result<()> {
+        self.tiles.check()?;
+        if self.said == self.tiles.shape() {
+            return Ok(());
+        }
+        for (name, layer) in layers(&self.marks, self.tiles.shape(), &self.chunkshape, &self.blockshape)? {
+            self.frame.meta_set(name, &layer)?;
+        }
+        self.said = self.tiles.shape().to_vec();
+        Ok(())
+    }
+}
+
+/// Is this the name of a metalayer that makes an array?
+pub fn is_mark(name: &str) -> bool {
+    name == B2ND || name == CATERVA
+}
+
+/// The metalayers of an array of this shape.
+fn layers(marks: &[(&'static str, Option<String>)], shape: &[u64], chunkshape: &[u64], blockshape: &[u64]) -> Result<Vec<(&'static str, Vec<u8>)>> {
+    let layer = |(name, dtype): &(&'static str, Option<String>)| {
+        let layer = Layer { shape: shape.to_vec(), chunkshape: chunkshape.to_vec(), blockshape: blockshape.to_vec(), dtype: dtype.clone() };
+        Ok((*name, layer.encode()?))
+    };
+    marks.iter().map(layer).collect()
+}
+
+/// The grid that a metalayer tells of, if it is that of the chunks of this frame.
+fn tiles_of(layer: &Layer, frame: &Frame, memory_limit: u64) -> Result<Tiles> {
+    let tiles = Tiles::new(&layer.shape, &layer.chunkshape, &layer.blockshape, frame.typesize(), memory_limit)?;
+    let (chunks, have) = (tiles.chunks(), frame.chunks());
+    if chunks != have {
+        return Err(fail!(Format, "the shape {:?} in chunks of {:?} has {chunks} chunks, the frame has {have}", layer.shape, layer.chunkshape));
+    }
+    if have == 0 {
+        return Ok(tiles);
+    }
+    let (chunk, block) = (tiles.chunk_bytes(), tiles.block_bytes());
+    if frame.chunk_bytes() != chunk || frame.block_bytes() != block {
+        let (chunk_there, block_there) = (frame.chunk_bytes(), frame.block_bytes());
+        return Err(fail!(
+            Format,
+            "chunks of {chunk} bytes with blocks of {block} were expected, those of the frame have {chunk_there} with blocks of {block_there}"
+        ));
+    }
+    Ok(tiles)
+}
+
+/// The type that was asked for, if a frame can have it.
+fn dtype_of(new: &NewTiled) -> Result<Dtype> {
+    let dtype = Dtype::wanted(new.dtype)?;
+    if dtype.item.has_objects() {
+        return Err(fail!(Unsupported, "dtype {}: objects of Python's mean nothing in a file", dtype.spelling));
+    }
+    if dtype.item.size == 0 {
+        return Err(fail!(Unsupported, "dtype {}: items of a frame have one byte at least", dtype.spelling));
+    }
+    if new.shape.len() > MAX_NDIM {
+        return Err(fail!(Argument, "an array of {} dimensions: at most {MAX_NDIM} are supported", new.shape.len()));
+    }
+    Ok(dtype)
+}
+
+/// What is everywhere in a new array.
+fn fill_of(bytes: &Arc<[u8]>, item: usize) -> Result<Fill> {
+    match bytes.len() {
+        n if n == item && bytes.iter().any(|b| *b != 0) => Ok(Fill::Item(bytes.clone())),
+        0 => Ok(Fill::Zeros),
+        n if n == item => Ok(Fill::Zeros),
+        n => Err(fail!(Argument, "{}: {n} bytes, an item has {item}", Opt::Fill.name())),
+    }
+}
+
+/// What is wrong is what the caller wished for.
+fn as_argument(mut e: crate::error::Error) -> crate::error::Error {
+    if e.status == crate::error::Status::Format {
+        e.status = crate::error::Status::Argument;
+    }
+    e
+}

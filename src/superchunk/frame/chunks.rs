@@ -1,0 +1,129 @@
+//! A frame as chunks of one length, as arrays want it.
+#![forbid(unsafe_code)]
+
+use super::Frame;
+use crate::error::{Result, fail};
+use crate::superchunk::chunks::{Chunks, Encoded, Fill, Sink, Source};
+
+impl Chunks for Frame {
+    fn name(&self) -> &str {
+        Frame::name(self)
+    }
+
+    fn len(&self) -> u64 {
+        self.chunks()
+    }
+
+    fn chunk_bytes(&self) -> usize {
+        Frame::chunk_bytes(self)
+    }
+
+    fn block_bytes(&self) -> usize {
+        match Frame::block_bytes(self) {
+            0 => Frame::chunk_bytes(self),
+            n => n,
+        }
+    }
+
+    fn threads(&self) -> usize {
+        self.file_threads()
+    }
+
+    fn fill(&self, chunk: u64) -> Result<Option<Fill>> {
+        match self.fill_of(chunk) {
+            // who reads its blocks is told
+            Err(e) if self.skip_damaged && super::open::is_damage(&e) => Ok(None),
+            fill => fill,
+        }
+    }
+
+    fn read_blocks(&self, chunk: u64, wanted: &[usize], sink: &mut dyn Sink) -> Result<bool> {
+        if let Some(content) = self.waiting(chunk) {
+            return deliver(wanted, self.block_bytes(), |i, n| content.get(i..i + n), sink).map(|()| false);
+        }
+        let read = match self.fill_of(chunk) {
+            Ok(None) => self.with_chunk(chunk, |c, have| {
+                self.blocks_fit(c.header().blocksize)?;
+                c.read_blocks(have, wanted, sink)
+            }),
+            Ok(Some(fill)) => self.deliver_fill(chunk, &fill, wanted, sink),
+            Err(e) => Err(e),
+        };
+        let mut zeroed = Ok(());
+        let bad = self.or_zeros(read, |()| zeroed = self.deliver_fill(chunk, &Fill::Zeros, wanted, sink))?;
+        zeroed.map(|()| bad)
+    }
+
+    fn read_part(&self, chunk: u64, block: usize, from: usize, dst: &mut [u8]) -> Result<bool> {
+        let at = block.saturating_mul(self.block_bytes()).saturating_add(from);
+        if let Some(content) = self.waiting(chunk) {
+            let own = content.get(at..).and_then(|c| c.get(..dst.len()));
+            dst.copy_from_slice(own.ok_or_else(|| fail!(Range, "bytes beyond the end"))?);
+            return Ok(false);
+        }
+        let read = match self.entry(chunk)?.place() {
+            Some(_) => self.block_part(chunk, block, from, dst),
+            None => self.fill_of(chunk).map(|fill| match fill {
+                Some(Fill::Item(item)) => crate::blosc::repeat(&item, at, dst),
+                _ => dst.fill(0),
+            }),
+        };
+        self.or_zeros(read, |()| dst.fill(0))
+    }
+
+    fn encode(&self, chunk: u64, source: &dyn Source, threads: usize) -> Result<Encoded> {
+        self.encode_chunk(chunk, self.chunk_bytes(), source, threads).map_err(|e| self.named(chunk, e))
+    }
+
+    fn put(&mut self, chunk: u64, new: Encoded) -> Result<()> {
+        self.flush()?;
+        self.put_chunk(chunk, self.chunk_bytes(), new)
+    }
+
+    fn rearrange(&mut self, len: u64, from: &dyn Fn(u64) -> Option<u64>) -> Result<()> {
+        self.rearrange_chunks(len, from)
+    }
+}
+
+impl Frame {
+    fn blocks_fit(&self, size: usize) -> Result<()> {
+        let wanted = Frame::block_bytes(self);
+        if wanted == 0 || size == wanted || wanted >= self.chunk_bytes() {
+            return Ok(());
+        }
+        Err(fail!(Format, "its blocks have {size} bytes, those of the frame {wanted}"))
+    }
+
+    fn deliver_fill(&self, chunk: u64, fill: &Fill, wanted: &[usize], sink: &mut dyn Sink) -> Result<()> {
+        let (size, span) = (self.block_bytes().max(1), self.span(chunk)?);
+        let all = (span.end - span.start) as usize;
+        for block in wanted {
+            let at = block * size;
+            let n = all.saturating_sub(at).min(size);
+            let put = |dst: &mut [u8]| match fill {
+                Fill::Zeros => dst.fill(0),
+                Fill::Item(item) => crate::blosc::repeat(item, at, dst),
+            };
+            match sink.place(*block).filter(|dst| dst.len() == n) {
+                Some(dst) => put(dst),
+                None => super::chunk::with_scratch(n, |content| {
+                    put(content);
+                    sink.put(*block, content)
+                })?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn deliver<'a>(wanted: &[usize], size: usize, content: impl Fn(usize, usize) -> Option<&'a [u8]>, sink: &mut dyn Sink) -> Result<()> {
+    for block in wanted {
+        let at = block.saturating_mul(size);
+        let block_content = content(at, size).ok_or_else(|| fail!(Range, "block {block} is not there"))?;
+        match sink.place(*block).filter(|dst| dst.len() == block_content.len()) {
+            Some(dst) => dst.copy_from_slice(block_content),
+            None => sink.put(*block, block_content)?,
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,503 @@
+//! Changing: new chunks are written at once, behind everything that counts, and count with the commit.
+//!
+//! Content that is appended waits until there is a chunk of it. Of a chunk that is made anew again before the commit, the
+//! room is used again.
+#![forbid(unsafe_code)]
+
+use super::Frame;
+use super::entry::Entry;
+use super::index::Slot;
+use crate::blosc;
+use crate::checksum::crc32;
+use crate::error::{Result, fail};
+use crate::io::Access;
+use crate::superchunk::chunks::{Encoded, Fill, Source, Touch};
+use crate::{memory, parallel};
+use std::ops::Range;
+
+/// Content that waits to be encoded.
+const GATHERED: usize = 64 << 20;
+
+impl Frame {
+    pub(super) fn check_writer(&self) -> Result<()> {
+        if self.owner == 0 {
+            return Err(fail!(State, "{}: it was opened for reading", self.name));
+        }
+        if self.owner != std::process::id() {
+            return Err(fail!(State, "{}: this handle belongs to the process that opened it for writing", self.name));
+        }
+        if self.writing.broken {
+            return Err(fail!(State, "{}: a commit failed half-way; open it again, what was committed before is whole", self.name));
+        }
+        Ok(())
+    }
+
+    // ---- chunks that are made
+
+    /// Puts a chunk of `n` bytes in its place, or behind the last.
+    pub(super) fn put_chunk(&mut self, i: u64, n: usize, new: Encoded) -> Result<()> {
+        self.check_writer()?;
+        let count = self.entries.len() as u64;
+        if i > count || (i == count && !self.is_full()) {
+            return Err(fail!(Range, "{}: chunk {i}: there are {count}", self.name).at(i));
+        }
+        if i < count && self.span(i)?.end - self.span(i)?.start != n as u64 {
+            return Err(fail!(State, "{}: chunk {i} does not have {n} bytes", self.name).at(i));
+        }
+        if i == count {
+            memory::reserve(&mut self.entries, 1)?;
+            self.room_for(n as u64)?;
+        }
+        let taken = i < count && self.take_back(i)?;
+        let entry = self.store(n, new).inspect_err(|_| self.writing.broken |= taken)?;
+        if i == count {
+            return self.push(entry, n);
+        }
+        self.drop_fresh(i)?;
+        if let Some(place) = self.entries.get_mut(i as usize) {
+            *place = entry;
+        }
+        Ok(())
+    }
+
+    /// Puts an entry behind the last.
+    fn push(&mut self, entry: Entry, n: usize) -> Result<()> {
+        memory::reserve(&mut self.entries, 1)?;
+        self.entries.push(entry);
+        self.header.nbytes += n as u64;
+        let end = self.header.nbytes;
+        if let Some(starts) = &mut self.starts {
+            memory::reserve(starts, 1)?;
+            starts.push(end);
+        }
+        Ok(())
+    }
+
+    fn room_for(&self, n: u64) -> Result<()> {
+        let fits = self.header.nbytes.checked_add(n).is_some_and(|n| i64::try_from(n).is_ok());
+        if fits && (self.entries.len() as u64) < super::index::MOST {
+            return Ok(());
+        }
+        Err(fail!(Limit, "{}: {} chunks with {} bytes: there is no room for more", self.name, self.entries.len(), self.header.nbytes))
+    }
+
+    /// Is the last chunk as long as the others?
+    fn is_full(&self) -> bool {
+        self.starts.is_some() || self.header.nbytes.is_multiple_of(u64::from(self.header.chunksize.max(1)))
+    }
+
+    /// Stores a chunk of `n` bytes.
+    fn store(&mut self, n: usize, new: Encoded) -> Result<Entry> {
+        self.writing.changed = true;
+        let bytes = match new {
+            Encoded::Stored(bytes) => bytes,
+            // nothing but the chunk itself says how long it is
+            Encoded::Fill(fill) if self.starts.is_some() => self.filled(&fill, n)?,
+            Encoded::Fill(Fill::Zeros) => return Ok(Entry::bare(Slot::Zeros)),
+            Encoded::Fill(Fill::Item(item)) if self.is_nan(&item) => return Ok(Entry::bare(Slot::Nan)),
+            Encoded::Fill(fill) => self.filled(&fill, n)?,
+        };
+        let cbytes = u32::try_from(bytes.len()).map_err(|_| fail!(Limit, "a chunk of {} bytes", bytes.len()))?;
+        let crc = self.sums.then(|| crc32(&bytes));
+        let place = if self.site.sparse {
+            let number = self.writing.number;
+            self.writing.number += 1;
+            self.writing.fresh.push(number);
+            self.site.folder.open(&self.site.chunk(number), Access::Create)?.write_at(0, &bytes)?;
+            self.header.cbytes = self.header.cbytes.saturating_add(cbytes.into());
+            number
+        } else {
+            let file = self.file.as_ref().ok_or_else(|| fail!(State, "{}: there is no file", self.name))?;
+            let place = self.next;
+            file.write_at(self.base.saturating_add(place), &bytes)?;
+            self.next = place.saturating_add(cbytes.into());
+            self.header.cbytes = self.next;
+            place
+        };
+        Ok(Entry::sound(Slot::At(place), cbytes, crc))
+    }
+
+    fn is_nan(&self, item: &[u8]) -> bool {
+        let nan = item == f32::NAN.to_le_bytes() || item == f64::NAN.to_le_bytes();
+        nan && item.len() == self.header.typesize as usize
+    }
+
+    /// The room of a chunk that was never committed, and is the last in the file, is used for what takes its place.
+    fn take_back(&mut self, i: u64) -> Result<bool> {
+        let entry = self.entry(i)?;
+        let (Some(place), n) = (entry.place(), u64::from(entry.cbytes)) else { return Ok(false) };
+        if self.site.sparse || n == 0 || place < self.writing.committed || place + n != self.next {
+            return Ok(false);
+        }
+        self.next = place;
+        self.forget();
+        // until another one is stored, it is not there
+        if let Some(entry) = self.entries.get_mut(i as usize) {
+            *entry = Entry::bare(Slot::Zeros);
+        }
+        Ok(true)
+    }
+
+    /// The file of a chunk that was never committed goes.
+    fn drop_fresh(&mut self, i: u64) -> Result<()> {
+        let Some(place) = self.entry(i)?.place().filter(|_| self.site.sparse) else { return Ok(()) };
+        if let Some(k) = self.writing.fresh.iter().rposition(|n| *n == place) {
+            let shared = self.entries.iter().filter(|e| e.place() == Some(place)).count() > 1;
+            if !shared {
+                self.writing.fresh.swap_remove(k);
+                self.site.folder.remove_if_there(&self.site.chunk(place))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Nothing that was read before is of use any more.
+    pub(super) fn forget(&mut self) {
+        self.open_chunks.clear();
+        self.blocks.clear();
+    }
+
+    /// Makes it `len` chunks: which one stands where now, or one of zeros.
+    pub(super) fn rearrange_chunks(&mut self, len: u64, from: &dyn Fn(u64) -> Option<u64>) -> Result<()> {
+        self.check_writer()?;
+        self.flush()?;
+        if self.starts.is_some() || !self.is_full() || self.header.chunksize == 0 {
+            return Err(fail!(State, "{}: its chunks do not have one length", self.name));
+        }
+        let nbytes = len.checked_mul(self.header.chunksize.into()).filter(|n| i64::try_from(*n).is_ok() && len <= super::index::MOST);
+        let nbytes = nbytes.ok_or_else(|| fail!(Limit, "{}: {len} chunks are more than a frame can have", self.name))?;
+        let room = len.saturating_mul(size_of::<Entry>() as u64);
+        let mut entries = memory::with_room(memory::allow(room, self.memory_limit, "an index")? / size_of::<Entry>())?;
+        for i in 0..len {
+            entries.push(match from(i) {
+                Some(k) => self.entry(k)?.clone(),
+                None => Entry::bare(Slot::Zeros),
+            });
+        }
+        (self.entries, self.header.nbytes, self.writing.changed) = (entries, nbytes, true);
+        // two of them may be one chunk, the room of which stays
+        self.writing.committed = self.next;
+        Ok(())
+    }
+
+    // ---- content
+
+    /// Makes a chunk of this content.
+    fn encode_content(&self, content: &[u8], threads: usize) -> Result<Encoded> {
+        struct Content<'a>(&'a [u8], usize);
+        impl Source for Content<'_> {
+            fn touch(&self, _: usize) -> Touch {
+                Touch::Whole
+            }
+            fn fill(&self, block: usize, dst: &mut [u8]) -> Result<()> {
+                let own = self.0.get(block * self.1..).and_then(|c| c.get(..dst.len()));
+                dst.copy_from_slice(own.ok_or_else(|| fail!(State, "a block outside of its chunk"))?);
+                Ok(())
+            }
+        }
+        let size = self.block_size(content.len())?;
+        self.encode_chunk(u64::MAX, content.len(), &Content(content, size), threads)
+    }
+
+    /// Encodes content and puts its chunks behind the last. On failure those before it stay.
+    fn push_content(&mut self, content: &[u8]) -> Result<()> {
+        let size = self.chunk_bytes().max(1);
+        for group in content.chunks(size.saturating_mul(self.threads.max(1) * 2)) {
+            let mut made: Vec<(&[u8], Result<Encoded>)> = group.chunks(size).map(|piece| (piece, Ok(Encoded::Fill(Fill::Zeros)))).collect();
+            let each = if made.len() > 1 { 1 } else { self.threads };
+            parallel::for_each(self.threads, made.iter_mut().collect(), |(piece, new): &mut (&[u8], _)| *new = self.encode_content(piece, each));
+            for (piece, new) in made {
+                self.room_for(piece.len() as u64)?;
+                let entry = self.store(piece.len(), new?)?;
+                self.push(entry, piece.len())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends content. On failure [`Frame::nbytes`] tells how much of it went in.
+    pub fn append(&mut self, src: &[u8]) -> Result<()> {
+        self.check_writer()?;
+        if src.is_empty() {
+            return Ok(());
+        }
+        if self.starts.is_some() {
+            return self.insert(self.chunks(), src);
+        }
+        self.take_last()?;
+        self.writing.changed = true;
+        let chunk = self.chunk_bytes();
+        if chunk == 0 {
+            return Err(fail!(State, "{}: its chunks have 0 bytes: no content goes in", self.name));
+        }
+        let most = (GATHERED / chunk).clamp(1, self.threads.max(1) * 4) * chunk;
+        let mut src = src;
+        while !src.is_empty() {
+            if self.pending.is_empty() && src.len() >= most {
+                let (now, rest) = src.split_at_checked(most).unwrap_or((src, &[]));
+                self.push_content(now)?;
+                src = rest;
+                continue;
+            }
+            let n = src.len().min(most.saturating_sub(self.pending.len()));
+            let (now, rest) = src.split_at_checked(n).unwrap_or((src, &[]));
+            memory::reserve(&mut self.pending, n)?;
+            self.pending.extend_from_slice(now);
+            src = rest;
+            if self.pending.len() >= most {
+                self.encode_pending(self.pending.len() / chunk * chunk)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The last chunk, if it has room, becomes content that waits.
+    fn take_last(&mut self) -> Result<()> {
+        let Some(last) = self.chunks().checked_sub(1).filter(|_| self.pending.is_empty() && !self.is_full()) else { return Ok(()) };
+        self.pending = self.content(last)?;
+        self.pop(last)
+    }
+
+    /// Takes the last chunk away.
+    fn pop(&mut self, last: u64) -> Result<()> {
+        let begin = self.span(last)?.start;
+        self.take_back(last)?;
+        self.drop_fresh(last)?;
+        self.entries.truncate(last as usize);
+        self.starts.iter_mut().for_each(|s| s.truncate(last as usize + 1));
+        (self.header.nbytes, self.writing.changed) = (begin, true);
+        Ok(())
+    }
+
+    /// The content of a chunk.
+    fn content(&self, i: u64) -> Result<Vec<u8>> {
+        let span = self.span(i)?;
+        let mut content = memory::zeroed(memory::allow(span.end - span.start, self.memory_limit, "a chunk")?)?;
+        if self.read(span.start, &mut content)? {
+            return Err(fail!(Checksum, "{}: chunk {i} is damaged; repair it first", self.name).at(i));
+        }
+        Ok(content)
+    }
+
+    /// Encodes all that waits, the last of it as a chunk that is not full.
+    pub(super) fn flush(&mut self) -> Result<()> {
+        self.encode_pending(self.pending.len())
+    }
+
+    /// Encodes the first `n` bytes of what waits.
+    fn encode_pending(&mut self, n: usize) -> Result<()> {
+        if n == 0 {
+            return Ok(());
+        }
+        let mut content = std::mem::take(&mut self.pending);
+        let before = self.header.nbytes;
+        let done = self.push_content(content.get(..n).unwrap_or(&content));
+        let gone = (self.header.nbytes - before) as usize;
+        content.drain(..gone.min(content.len()));
+        self.pending = content;
+        done
+    }
+
+    /// Writes over content that is there. On failure some of it may be written.
+    pub fn write(&mut self, at: u64, src: &[u8]) -> Result<()> {
+        self.check_writer()?;
+        let end = at.checked_add(src.len() as u64).filter(|&e| e <= self.nbytes());
+        let end =
+            end.ok_or_else(|| fail!(Range, "{}: bytes {at} to {}: there are {}", self.name, at.saturating_add(src.len() as u64), self.nbytes()))?;
+        let stored = self.header.nbytes.clamp(at, end);
+        let (now, waits) = src.split_at_checked((stored - at) as usize).unwrap_or((src, &[]));
+        let from = at.max(self.header.nbytes) - self.header.nbytes;
+        if let Some(part) = self.pending.get_mut(from as usize..).and_then(|p| p.get_mut(..waits.len())) {
+            part.copy_from_slice(waits);
+            self.writing.changed |= !waits.is_empty();
+        }
+        self.write_chunks(at..stored, now)
+    }
+
+    fn write_chunks(&mut self, bytes: Range<u64>, mut src: &[u8]) -> Result<()> {
+        let mut pieces: Vec<(u64, usize, &[u8])> = Vec::new();
+        for i in self.holding(&bytes) {
+            let span = self.span(i)?;
+            let (from, to) = (span.start.max(bytes.start), span.end.min(bytes.end));
+            let (part, rest) = src.split_at_checked((to - from) as usize).unwrap_or((src, &[]));
+            src = rest;
+            if !part.is_empty() {
+                pieces.push((i, (from - span.start) as usize, part));
+            }
+        }
+        for group in pieces.chunks(self.threads.max(1) * 2) {
+            let mut made: Vec<((u64, usize, &[u8]), Result<Encoded>)> = group.iter().map(|p| (*p, Ok(Encoded::Fill(Fill::Zeros)))).collect();
+            let each = if made.len() > 1 { 1 } else { self.threads };
+            parallel::for_each(self.file_threads(), made.iter_mut().collect(), |((i, from, part), new): &mut ((u64, usize, &[u8]), _)| {
+                *new = self.encode_part(*i, *from, part, each);
+            });
+            for ((i, ..), new) in made {
+                let n = self.span(i).map(|s| (s.end - s.start) as usize)?;
+                self.put_chunk(i, n, new?)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a chunk of which a part is new.
+    fn encode_part(&self, i: u64, from: usize, part: &[u8], threads: usize) -> Result<Encoded> {
+        let span = self.span(i)?;
+        let n = (span.end - span.start) as usize;
+        let source = Over { from, part, size: self.block_size(n)?, all: n };
+        self.encode_chunk(i, n, &source, threads).map_err(|e| self.named(i, e))
+    }
+
+    /// Appends a chunk as it is, behind all content.
+    pub fn append_raw(&mut self, bytes: &[u8]) -> Result<()> {
+        self.check_writer()?;
+        let h = blosc::Header::parse(bytes)?;
+        if h.cbytes != bytes.len() {
+            return Err(fail!(Format, "the chunk says that it has {} bytes, {} are given", h.cbytes, bytes.len()));
+        }
+        if !h.extended() {
+            return Err(fail!(Unsupported, "a chunk of Blosc 1: frames have those of Blosc 2"));
+        }
+        let mut content = memory::zeroed(memory::allow(h.nbytes as u64, self.memory_limit, "a chunk")?)?;
+        blosc::decode(bytes, &mut content, self.threads)?;
+        drop(content);
+        self.flush()?;
+        let mut copy = memory::with_room(bytes.len())?;
+        copy.extend_from_slice(bytes);
+        self.insert_made(self.entries.len() as u64, h.nbytes, Encoded::Stored(copy))
+    }
+
+    /// Puts content, as one chunk, before chunk `at`, or behind the last.
+    pub fn insert(&mut self, at: u64, src: &[u8]) -> Result<()> {
+        self.check_writer()?;
+        self.flush()?;
+        let new = self.encode_content(src, self.threads)?;
+        self.insert_made(at, src.len(), new)
+    }
+
+    fn insert_made(&mut self, at: u64, n: usize, new: Encoded) -> Result<()> {
+        let count = self.entries.len() as u64;
+        if at > count {
+            return Err(fail!(Range, "{}: a chunk {at}: there are {count}", self.name).at(at));
+        }
+        self.room_for(n as u64)?;
+        let size = self.header.chunksize as usize;
+        let fits = n == size && (at < count || self.is_full());
+        let is_last = at == count && n < size && n > 0 && self.is_full();
+        if self.starts.is_none() && !fits && !is_last {
+            self.take_any_length()?;
+        }
+        let entry = self.store(n, new)?;
+        memory::reserve(&mut self.entries, 1)?;
+        self.entries.insert(at as usize, entry);
+        self.header.nbytes += n as u64;
+        if let Some(starts) = &mut self.starts {
+            memory::reserve(starts, 1)?;
+            let begin = starts.get(at as usize).copied().unwrap_or(0);
+            starts.insert(at as usize, begin);
+            starts.iter_mut().skip(at as usize + 1).for_each(|s| *s += n as u64);
+        }
+        Ok(())
+    }
+
+    /// Chunks may have any length from here on. Each of them says how long it is.
+    fn take_any_length(&mut self) -> Result<()> {
+        let mut starts = memory::with_room(self.entries.len() + 1)?;
+        starts.push(0);
+        for i in 0..self.entries.len() as u64 {
+            let span = self.span(i)?;
+            starts.push(span.end);
+            if let Some(fill) = self.fill_of(i)?.filter(|_| self.entries.get(i as usize).is_some_and(|e| e.place().is_none())) {
+                let bytes = self.filled(&fill, (span.end - span.start) as usize)?;
+                let entry = self.store(0, Encoded::Stored(bytes))?;
+                if let Some(place) = self.entries.get_mut(i as usize) {
+                    *place = entry;
+                }
+            }
+        }
+        self.starts = Some(starts);
+        (self.header.variable_chunks, self.header.version, self.header.chunksize) = (true, 3, 0);
+        self.writing.changed = true;
+        Ok(())
+    }
+
+    /// Takes a chunk away, with its content.
+    pub fn remove(&mut self, at: u64) -> Result<()> {
+        self.check_writer()?;
+        self.flush()?;
+        let span = self.span(at)?;
+        let n = span.end - span.start;
+        if at + 1 == self.entries.len() as u64 {
+            return self.pop(at);
+        }
+        self.drop_fresh(at)?;
+        self.entries.remove(at as usize);
+        if let Some(starts) = &mut self.starts {
+            starts.remove(at as usize);
+            starts.iter_mut().skip(at as usize).for_each(|s| *s -= n);
+        }
+        (self.header.nbytes, self.writing.changed) = (self.header.nbytes - n, true);
+        Ok(())
+    }
+
+    /// Keeps the first `nbytes` bytes of content.
+    pub fn truncate(&mut self, nbytes: u64) -> Result<()> {
+        self.check_writer()?;
+        if nbytes > self.nbytes() {
+            return Err(fail!(Range, "{}: {nbytes} bytes are to stay: there are {}", self.name, self.nbytes()));
+        }
+        self.writing.changed |= nbytes < self.nbytes();
+        if let Some(waits) = nbytes.checked_sub(self.header.nbytes) {
+            self.pending.truncate(waits as usize);
+            return Ok(());
+        }
+        let i = self.holding(&(nbytes..nbytes + 1)).start;
+        let kept = (nbytes - self.span(i)?.start) as usize;
+        let mut content = if kept == 0 { Vec::new() } else { self.content(i)? };
+        content.truncate(kept);
+        self.pending = Vec::new();
+        while self.entries.len() as u64 > i {
+            self.pop(self.entries.len() as u64 - 1)?;
+        }
+        if self.starts.is_some() && kept > 0 {
+            return self.insert(i, &content);
+        }
+        self.pending = content;
+        Ok(())
+    }
+}
+
+/// Content that goes over a part of a chunk.
+struct Over<'a> {
+    from: usize,
+    part: &'a [u8],
+    /// Bytes in a block, and in the chunk.
+    size: usize,
+    all: usize,
+}
+
+impl Over<'_> {
+    /// What of a block is new.
+    fn within(&self, block: usize) -> (Range<usize>, Range<usize>) {
+        let own = block * self.size..((block + 1) * self.size).min(self.all);
+        let new = self.from.max(own.start)..(self.from + self.part.len()).min(own.end);
+        (own, new)
+    }
+}
+
+impl Source for Over<'_> {
+    fn touch(&self, block: usize) -> Touch {
+        match self.within(block) {
+            (_, new) if new.is_empty() => Touch::Kept,
+            (own, new) if own == new => Touch::Whole,
+            _ => Touch::Part,
+        }
+    }
+
+    fn fill(&self, block: usize, content: &mut [u8]) -> Result<()> {
+        let (own, new) = self.within(block);
+        let src = self.part.get(new.start.wrapping_sub(self.from)..).and_then(|p| p.get(..new.len()));
+        let dst = content.get_mut(new.start - own.start..).and_then(|c| c.get_mut(..new.len()));
+        dst.zip(src).ok_or_else(|| fail!(State, "a part outside of its block"))?.0.copy_from_slice(src.unwrap_or_default());
+        Ok(())
+    }
+}

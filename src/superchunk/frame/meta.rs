@@ -1,0 +1,140 @@
+//! Metalayers: named values of the header, whose length is fixed, and of the trailer, which are stored as Blosc chunks.
+#![forbid(unsafe_code)]
+
+use super::metalayers::Kind;
+use super::{Frame, SUMS};
+use crate::blosc::{self, Codec, Params, Target};
+use crate::error::{Error, Result, fail};
+use crate::memory;
+use crate::parallel::made;
+use std::sync::OnceLock;
+
+/// One of the trailer.
+pub(super) struct Variable {
+    pub(super) name: String,
+    /// As it is stored.
+    pub(super) chunk: Vec<u8>,
+    value: OnceLock<Result<Vec<u8>>>,
+}
+
+impl Variable {
+    pub(super) fn new(name: String, chunk: Vec<u8>) -> Variable {
+        Variable { name, chunk, value: OnceLock::new() }
+    }
+
+    /// Its value; decoded when it is asked for.
+    pub(super) fn value(&self, limit: u64) -> Result<&[u8]> {
+        made(&self.value, || decode(&self.chunk, limit)).as_deref().map_err(Error::clone)
+    }
+}
+
+/// The value of a metalayer that is a Blosc chunk.
+pub(super) fn decode(chunk: &[u8], limit: u64) -> Result<Vec<u8>> {
+    let header = blosc::Header::parse(chunk)?;
+    if header.cbytes > chunk.len() {
+        return Err(fail!(Format, "its chunk has {} bytes, {} are there", header.cbytes, chunk.len()));
+    }
+    let mut value = memory::zeroed(memory::allow(header.nbytes as u64, limit, "a metalayer")?)?;
+    blosc::decode(chunk, &mut value, 1)?;
+    Ok(value)
+}
+
+impl Frame {
+    /// The names of the metalayers: those of fixed length, then the others.
+    pub fn meta_names(&self) -> impl Iterator<Item = &str> {
+        self.header.metalayers.iter().map(|(n, _)| n.as_str()).chain(self.vlmeta.iter().map(|v| v.name.as_str()))
+    }
+
+    /// Is there a metalayer of fixed length with this name?
+    pub fn is_fixed(&self, name: &str) -> bool {
+        self.header.meta(name).is_some()
+    }
+
+    /// The value of a metalayer.
+    pub fn meta(&self, name: &str) -> Result<Option<&[u8]>> {
+        if name == SUMS {
+            return Ok(None);
+        }
+        if let Some(value) = self.header.meta(name) {
+            return Ok(Some(value));
+        }
+        self.vlmeta(name)
+    }
+
+    /// The value of a metalayer of the trailer.
+    pub fn vlmeta(&self, name: &str) -> Result<Option<&[u8]>> {
+        let found = self.vlmeta.iter().find(|v| v.name == name);
+        let value = found.map(|v| v.value(self.memory_limit)).transpose();
+        value.map_err(|e| e.within(format_args!("{}: metalayer {name:?}", self.name)))
+    }
+
+    /// Sets a metalayer: in the header where there is one of this name, or none of any and `fixed` is wished, else in
+    /// the trailer. In the header the same length costs nothing; another one lets all chunks move at the commit.
+    pub fn meta_set(&mut self, name: &str, value: &[u8]) -> Result<()> {
+        self.check_writer()?;
+        self.refuse_ours(name)?;
+        if self.vlmeta.iter().any(|v| v.name == name) {
+            return self.vlmeta_set(name, value);
+        }
+        let mut header = self.header.clone();
+        let value = copied(value)?;
+        match header.metalayers.iter_mut().find(|(n, _)| n == name) {
+            Some((_, old)) => *old = value,
+            None => header.metalayers.push((name.to_owned(), value)),
+        }
+        header.encode().map_err(|e| e.within(&self.name))?;
+        (self.header, self.writing.changed) = (header, true);
+        Ok(())
+    }
+
+    /// Sets a metalayer of the trailer.
+    pub fn vlmeta_set(&mut self, name: &str, value: &[u8]) -> Result<()> {
+        self.check_writer()?;
+        self.refuse_ours(name)?;
+        Kind::Variable.check_name(name)?;
+        if self.is_fixed(name) {
+            return Err(fail!(Argument, "{}: {name:?} is a metalayer of fixed length", self.name));
+        }
+        let mut chunk = Vec::new();
+        blosc::encode(&Params::new(Target::Blosc2, Codec::Zstd, 5, 1), value, &mut chunk, 1)?;
+        let new = Variable::new(name.to_owned(), chunk);
+        let count = self.vlmeta.len();
+        match self.vlmeta.iter_mut().find(|v| v.name == name) {
+            Some(old) => *old = new,
+            // our own is one of them
+            None if count + 1 >= Kind::Variable.most() => return Err(fail!(Limit, "{}: there are {count} metalayers already", self.name)),
+            None => self.vlmeta.push(new),
+        }
+        self.writing.changed = true;
+        Ok(())
+    }
+
+    /// Removes a metalayer of the trailer.
+    pub fn meta_remove(&mut self, name: &str) -> Result<()> {
+        self.check_writer()?;
+        self.refuse_ours(name)?;
+        if self.is_fixed(name) {
+            return Err(fail!(Unsupported, "{}: {name:?} is a metalayer of fixed length: it stays", self.name));
+        }
+        let before = self.vlmeta.len();
+        self.vlmeta.retain(|v| v.name != name);
+        if self.vlmeta.len() == before {
+            return Err(fail!(Missing, "{}: there is no metalayer {name:?}", self.name));
+        }
+        self.writing.changed = true;
+        Ok(())
+    }
+
+    fn refuse_ours(&self, name: &str) -> Result<()> {
+        if name != SUMS {
+            return Ok(());
+        }
+        Err(fail!(Argument, "{}: {SUMS:?} holds the checksums of the chunks", self.name))
+    }
+}
+
+fn copied(value: &[u8]) -> Result<Vec<u8>> {
+    let mut copy = memory::with_room(value.len())?;
+    copy.extend_from_slice(value);
+    Ok(copy)
+}

@@ -1,0 +1,73 @@
+//! Where a frame lives: one file, or a folder with an index and a file a chunk.
+#![forbid(unsafe_code)]
+
+use crate::error::Result;
+use crate::io::journal::Container;
+use crate::io::{Folder, beside};
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::sync::Arc;
+
+/// The file in a folder that holds all but the chunks.
+const INDEX: &str = "chunks.b2frame";
+const CHUNK: &str = ".chunk";
+
+/// See the top of the file.
+#[derive(Clone)]
+pub struct Site {
+    /// Its folder, or where that is.
+    pub folder: Arc<dyn Folder>,
+    /// The name of its file, or of its own folder; "" where the folder above is its own.
+    pub name: OsString,
+    /// Is it a folder?
+    pub sparse: bool,
+}
+
+impl Site {
+    /// What has this name.
+    pub fn find(folder: &Arc<dyn Folder>, name: &OsStr) -> Site {
+        let mut site = Site { folder: folder.clone(), name: name.into(), sparse: true };
+        // a file is no folder to look into, whatever the storage says to that
+        site.sparse = folder.exists(&site.main()).is_ok_and(|there| there);
+        site
+    }
+
+    fn within(&self, name: &str) -> OsString {
+        Path::new(&self.name).join(name).into()
+    }
+
+    /// The file with header, index and trailer.
+    pub fn main(&self) -> OsString {
+        if self.sparse { self.within(INDEX) } else { self.name.clone() }
+    }
+
+    /// The file of a chunk.
+    pub fn chunk(&self, number: u64) -> OsString {
+        self.within(&format!("{number:08X}{CHUNK}"))
+    }
+
+    /// The chunks that are there as files, whoever needs them.
+    pub fn chunks(&self) -> Result<Vec<u64>> {
+        let number = |name: &OsString| {
+            let digits = name.to_str()?.strip_suffix(CHUNK)?;
+            let number = u64::from_str_radix(digits, 16).ok()?;
+            (self.chunk(number) == self.within(name.to_str()?)).then_some(number)
+        };
+        Ok(self.folder.list(&self.name)?.iter().filter_map(number).collect())
+    }
+
+    /// What is committed together.
+    pub fn container(&self) -> Container {
+        Container { folder: self.folder.clone(), main: self.main(), prefixes: &[""], in_folder: None }
+    }
+
+    /// Where the chunks of a new file wait for the first commit.
+    pub fn part(&self) -> OsString {
+        beside("", &self.main(), ".holdall-part")
+    }
+
+    /// Name for messages.
+    pub fn show(&self) -> String {
+        self.folder.show(&self.name)
+    }
+}

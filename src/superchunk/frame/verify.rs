@@ -1,0 +1,70 @@
+//! The search for faults: every chunk is decoded, and every checksum there is looked at.
+#![forbid(unsafe_code)]
+
+use super::Frame;
+use super::index::Slot;
+use crate::blosc;
+use crate::error::{Error, Result};
+use crate::options::{Opt, Options};
+use crate::superchunk::bloscpack::{Mode, Verified};
+use crate::{memory, parallel};
+use std::ffi::OsStr;
+
+/// Verifies a frame; every fault goes to `fault`, which says whether to go on.
+pub fn verify(path: &OsStr, options: &Options, fault: impl FnMut(&Error) -> bool) -> Result<Verified> {
+    options.only("verifying a frame", &[Opt::Threads, Opt::MemoryLimit, Opt::Io, Opt::At])?;
+    let all = options.clone().with(Opt::SkipDamaged, 1)?;
+    Frame::open(path, Mode::Read, &all)?.verify(fault)
+}
+
+impl Frame {
+    /// Reads every chunk and checks all that can be; tells each fault to `fault`, until it returns false.
+    pub fn verify(&self, mut fault: impl FnMut(&Error) -> bool) -> Result<Verified> {
+        self.verify_all(&mut fault)
+    }
+
+    fn verify_all(&self, fault: &mut dyn FnMut(&Error) -> bool) -> Result<Verified> {
+        let mut v = Verified::default();
+        let (group, n) = (self.threads.max(1) as u64 * 4, self.entries.len() as u64);
+        for first in (0..n).step_by(group as usize) {
+            let mut found: Vec<(u64, Result<bool>)> = (first..n.min(first + group)).map(|i| (i, Ok(false))).collect();
+            parallel::for_each(self.file_threads(), found.iter_mut().collect(), |(i, sound): &mut (u64, _)| *sound = self.sound(*i));
+            for (i, sound) in found {
+                match sound {
+                    Ok(true) => v.sound += 1,
+                    Ok(false) => v.unchecked += 1,
+                    Err(e) => {
+                        v.bad += 1;
+                        if !fault(&self.named(i, e)) {
+                            return Ok(v);
+                        }
+                    }
+                }
+            }
+            self.options.progress(n.min(first + group), n)?;
+        }
+        let metas = self.vlmeta.iter().filter_map(|m| self.vlmeta(&m.name).err());
+        for e in self.doubt.iter().cloned().chain(metas) {
+            if !fault(&e) {
+                break;
+            }
+        }
+        Ok(v)
+    }
+
+    /// Decodes a chunk; true where its checksum was found to fit, or it takes no room and the index has one.
+    pub(super) fn sound(&self, i: u64) -> Result<bool> {
+        let entry = self.entry(i)?;
+        if !matches!(entry.slot, Slot::At(_) | Slot::Unknown(_)) {
+            return self.fill_of(i).map(|_| self.sums && self.binding);
+        }
+        // whatever was found before
+        let again = super::entry::Entry::stored(entry.slot, if entry.has_sum() { [entry.cbytes, entry.crc] } else { [0, 0] });
+        self.with_entry(i, &again, &mut |chunk, have| {
+            let n = memory::allow(chunk.header().nbytes as u64, self.memory_limit, "a chunk")?;
+            chunk.with_bytes(have, 0..chunk.header().cbytes, |bytes| blosc::decode(bytes, &mut memory::zeroed(n)?, 1))
+        })?;
+        self.still()?;
+        Ok(again.has_sum())
+    }
+}
