@@ -33,9 +33,8 @@ impl Store for Frame {
     }
     fn chunk_span(&self, at: u64) -> Range<u64> {
         let chunk = self.chunk_bytes() as u64;
-        if chunk > 0 {
-            let start = at / chunk * chunk;
-            return start..start.saturating_add(chunk);
+        if let Some(number) = at.checked_div(chunk) {
+            return number * chunk..(number * chunk).saturating_add(chunk);
         }
         // the chunk that ends behind it
         let (mut low, mut high) = (0, self.chunks());

@@ -11,7 +11,7 @@
 //! - [`metalayer`]: what marks a Blosc2 frame as an array.
 //! - `rows`: arrays whose items stand in one run, Bloscpack files among them.
 //! - `tiled`: those in Blosc2 frames. `frame`: frames as what holds an array.
-//! - [`Array`]: either.
+//! - `either`: the [`Array`] of both kinds.
 //! - [`nd`]: arrays that are cut into chunks along each dimension.
 //!
 //! This layer knows items, shapes and types. It does not know how a superchunk is stored, and never

@@ -113,7 +113,8 @@ impl Axis {
 
 impl Plan {
     /// Items of `item` bytes; the first, where all axes begin, `at` in the content and `buf` in the buffer. No axis is
-    /// empty, and an item of an axis ends before the next one begins: what several axes select goes by rising positions.
+    /// empty, and an item of an axis ends before the next one begins: what several axes select goes by rising positions. Who
+    /// asks for nothing but all pieces may have the axes in any order.
     pub fn new(at: u64, buf: i64, item: usize, axes: Vec<Axis>) -> Plan {
         let mut plan = Plan { at, buf, unit: item, axes: Vec::with_capacity(axes.len()), reach: Vec::new() };
         for axis in axes.into_iter().rev() {

@@ -4,15 +4,15 @@ use super::common::*;
 use super::guard::*;
 use super::io::{holdall_io, storage};
 use super::options::{chosen, holdall_options};
-use super::schunk::{copy_to, mode_of, or_skipped};
+use super::schunk::{mode_of, or_skipped};
 use crate::array::Array;
 use crate::array::numpy_meta::Order;
 use crate::array::selection::MAX_NDIM;
-use crate::dataset::create::{self, Kindred};
-use crate::dataset::open;
+use crate::dataset::create::Kindred;
+use crate::dataset::{any, open};
 use crate::error::{Result, fail};
 use crate::identify::Format;
-use std::ffi::{CString, OsStr, c_char, c_void};
+use std::ffi::{CString, c_char, c_void};
 use std::sync::atomic::AtomicBool;
 
 /// The most dimensions of an array.
@@ -133,28 +133,34 @@ pub unsafe extern "C" fn holdall_array_open_io(
 }
 
 /// What is to be created.
-fn format_of(format: holdall_format, blocks: *const u64) -> Result<Format> {
-    let found = match format {
+fn format_of(format: holdall_format) -> Result<Format> {
+    Ok(match format {
         HOLDALL_FORMAT_BLOSCPACK => Format::Bloscpack,
         HOLDALL_FORMAT_BCOLZ => Format::Bcolz,
         HOLDALL_FORMAT_BLZ => Format::Blz,
         HOLDALL_FORMAT_BLZ_PAPER => Format::BlzPaper,
-        _ => return Err(fail!(Unsupported, "format {format}: this version creates arrays as HOLDALL_FORMAT_BLOSCPACK, _BCOLZ, _BLZ and _BLZ_PAPER")),
-    };
-    if !blocks.is_null() {
-        return Err(fail!(Unsupported, "blocks: HOLDALL_OPT_BLOCK_BYTES is in their place"));
-    }
-    Ok(found)
+        HOLDALL_FORMAT_CATERVA => Format::Caterva,
+        HOLDALL_FORMAT_B2ND => Format::B2nd,
+        _ => {
+            let known = "HOLDALL_FORMAT_BLOSCPACK, _BCOLZ, _BLZ, _BLZ_PAPER, _CATERVA and _B2ND";
+            return Err(fail!(Unsupported, "format {format}: this version creates arrays as {known}"));
+        }
+    })
 }
 
-/// What holdall_array_create() is told of the grid.
+/// What holdall_array_create() is told of the grid, but for the blocks.
 fn grid<'a>(dtype: *const c_char, ndim: u32, [shape, chunks]: [*const u64; 2], format: Format) -> Result<Kindred<'a>> {
     if ndim > HOLDALL_MAX_NDIM {
         return Err(fail!(Argument, "{ndim} dimensions: at most HOLDALL_MAX_NDIM, {HOLDALL_MAX_NDIM}"));
     }
     let dtype = string(dtype, "dtype")?.to_str().ok_or_else(|| fail!(Argument, "dtype is no UTF-8"))?;
-    let chunks = if chunks.is_null() { None } else { Some(slice(chunks, ndim as usize, "chunks")?) };
+    let chunks = lengths(chunks, ndim, "chunks")?;
     Ok(Kindred { dtype, shape: slice(shape, ndim as usize, "shape")?, chunks, format })
+}
+
+/// One number for each dimension, if any are given.
+fn lengths<'a>(p: *const u64, ndim: u32, what: &str) -> Result<Option<&'a [u64]>> {
+    if p.is_null() { Ok(None) } else { slice(p, ndim as usize, what).map(Some) }
 }
 
 /// Creates an array of zeros, in C order, which cost nothing before the commit. With HOLDALL_NEW nothing may be
@@ -194,14 +200,9 @@ pub unsafe extern "C" fn holdall_array_create(
 ) -> holdall_status {
     guard(err, || {
         give(out, || {
-            let new = grid(dtype, ndim, [shape, chunks], format_of(format, blocks)?)?;
-            let (path, mode, options) = (string(path, "path")?, mode_of(mode)?, chosen(options));
-            let array = if new.format != Format::Bloscpack {
-                create::create(path, mode, &new, &options)
-            } else {
-                Array::create(path, mode, new.dtype, new.shape, new.chunks, &options)
-            };
-            array.map(array_handle)
+            let new = grid(dtype, ndim, [shape, chunks], format_of(format)?)?;
+            let blocks = lengths(blocks, ndim, "blocks")?;
+            any::create(string(path, "path")?, mode_of(mode)?, &new, blocks, &chosen(options)).map(array_handle)
         })
     })
 }
@@ -224,13 +225,9 @@ pub unsafe extern "C" fn holdall_array_create_io(
 ) -> holdall_status {
     guard(err, || {
         give(out, || {
-            let new = grid(dtype, ndim, [shape, chunks], format_of(format, blocks)?)?;
-            let io = storage(io)?;
-            let (mode, options) = (mode_of(mode)?, chosen(options));
-            if new.format != Format::Bloscpack {
-                return create::create_in(io, mode, &new, &options).map(array_handle);
-            }
-            Array::create_in(io, OsStr::new(""), mode, new.dtype, new.shape, new.chunks, &options).map(array_handle)
+            let new = grid(dtype, ndim, [shape, chunks], format_of(format)?)?;
+            let blocks = lengths(blocks, ndim, "blocks")?;
+            any::create_in(storage(io)?, mode_of(mode)?, &new, blocks, &chosen(options)).map(array_handle)
         })
     })
 }
@@ -491,12 +488,8 @@ pub unsafe extern "C" fn holdall_array_copy(
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_handle(borrow(array), err, |a| {
-        let chosen_chunks = numbers(chunks, &a.inner, "chunks")?;
-        let to = format_of(format, blocks)?;
-        if to != Format::Bloscpack {
-            return create::copy(&a.inner, string(path, "path")?, mode_of(mode)?, to, chosen_chunks, &chosen(options)).map(or_skipped);
-        }
-        a.inner.copy(copy_to(path, mode, options)?, chosen_chunks).map(or_skipped)
+        let shapes = [numbers(chunks, &a.inner, "chunks")?, numbers(blocks, &a.inner, "blocks")?];
+        any::copy(&a.inner, string(path, "path")?, mode_of(mode)?, format_of(format)?, shapes, &chosen(options)).map(or_skipped)
     })
 }
 

@@ -23,8 +23,12 @@ pub const HOLDALL_FORMAT_BCOLZ: i32 = 2;
 pub const HOLDALL_FORMAT_BLZ: i32 = 3;
 /// A folder as the papers on BLZ and bcolz have it: files of many chunks, `__1__.bin`.
 pub const HOLDALL_FORMAT_BLZ_PAPER: i32 = 4;
-/// A Blosc2 frame (told apart; this version does not open it).
+/// A Blosc2 frame: a file, or with HOLDALL_OPT_SPARSE a folder with a file for each chunk.
 pub const HOLDALL_FORMAT_B2FRAME: i32 = 5;
+/// A frame that is an array, by the metalayer `caterva`: without a dtype.
+pub const HOLDALL_FORMAT_CATERVA: i32 = 6;
+/// A frame that is an array, by the metalayer `b2nd`.
+pub const HOLDALL_FORMAT_B2ND: i32 = 7;
 /// A Bagz file.
 pub const HOLDALL_FORMAT_BAGZ: i32 = 8;
 

@@ -92,6 +92,8 @@ pub const HOLDALL_OPT_BAG_SHARDS: i32 = 25;
 pub const HOLDALL_OPT_ARROW_BINARY: i32 = 27;
 /// Tables: 0 (default) NaN goes to Arrow as it is, and spoils a sum as it does elsewhere; 1 as null, which queries leave out.
 pub const HOLDALL_OPT_ARROW_NULLS: i32 = 28;
+/// Blosc2 frames that are read: where the frame begins in a larger file, in bytes; default 0.
+pub const HOLDALL_OPT_AT: i32 = 29;
 
 /// Files are read: one that is cut short under us is an error.
 pub const HOLDALL_IO_READ: i32 = 0;

@@ -1,5 +1,6 @@
 //! The C functions for superchunks.
 
+use super::array::{c_names, give_bytes, text};
 use super::common::*;
 use super::guard::*;
 use super::io::{holdall_io, storage};
@@ -7,9 +8,9 @@ use super::options::{chosen, holdall_options};
 use crate::blosc::Codec;
 use crate::checksum::Hasher;
 use crate::error::{Result, fail};
-use crate::superchunk::bloscpack::header::Dialect;
-use crate::superchunk::bloscpack::{Bloscpack, Destination, Mode};
-use std::ffi::{OsStr, c_char, c_void};
+use crate::superchunk::any::{Form, Superchunk};
+use crate::superchunk::bloscpack::Mode;
+use std::ffi::{CString, OsStr, c_char, c_void};
 use std::sync::atomic::AtomicBool;
 
 /// An open superchunk: a run of bytes, its content, in compressed chunks, numbered from 0 on. May be read from many
@@ -17,18 +18,21 @@ use std::sync::atomic::AtomicBool;
 /// after the commit. What changes it is HOLDALL_E_STATE where it was opened with HOLDALL_READ.
 pub struct holdall_schunk {
     broken: AtomicBool,
-    inner: Bloscpack,
+    inner: Superchunk,
+    /// Of the named values, those that C can spell.
+    names: Vec<CString>,
 }
 handle!(holdall_schunk);
 
 const fn shared<T: Send + Sync>() {}
 const _: () = shared::<holdall_schunk>();
 
-fn schunk_handle(inner: Bloscpack) -> holdall_schunk {
-    holdall_schunk { broken: AtomicBool::new(false), inner }
+fn schunk_handle(inner: Superchunk) -> holdall_schunk {
+    let names = c_names(inner.meta_names());
+    holdall_schunk { broken: AtomicBool::new(false), inner, names }
 }
 
-fn value<T: Copy>(s: *const holdall_schunk, otherwise: T, f: impl FnOnce(&Bloscpack) -> T) -> T {
+fn value<T: Copy>(s: *const holdall_schunk, otherwise: T, f: impl FnOnce(&Superchunk) -> T) -> T {
     guard_value(otherwise, || borrow(s).map_or(otherwise, |s| f(&s.inner)))
 }
 
@@ -42,17 +46,14 @@ pub(super) fn mode_of(mode: holdall_mode) -> Result<Mode> {
     })
 }
 
-/// Where a copy goes.
-#[inline(never)]
-pub(super) fn copy_to(path: *const c_char, mode: holdall_mode, options: *const holdall_options) -> Result<Destination> {
-    Destination::at(string(path, "path")?, mode_of(mode)?, chosen(options))
-}
-
-fn only_bloscpack(format: holdall_format) -> Result<()> {
+fn form_of(format: holdall_format) -> Result<Form> {
     match format {
-        HOLDALL_FORMAT_BLOSCPACK => Ok(()),
-        HOLDALL_FORMAT_B2FRAME => Err(fail!(Unsupported, "HOLDALL_FORMAT_B2FRAME: this version creates superchunks as HOLDALL_FORMAT_BLOSCPACK")),
-        n => Err(fail!(Argument, "format {n}: HOLDALL_FORMAT_BLOSCPACK ({HOLDALL_FORMAT_BLOSCPACK}) is one of superchunks")),
+        HOLDALL_FORMAT_BLOSCPACK => Ok(Form::Bloscpack),
+        HOLDALL_FORMAT_B2FRAME => Ok(Form::Frame),
+        n => Err(fail!(
+            Argument,
+            "format {n}: HOLDALL_FORMAT_BLOSCPACK ({HOLDALL_FORMAT_BLOSCPACK}) and _B2FRAME ({HOLDALL_FORMAT_B2FRAME}) are those of superchunks"
+        )),
     }
 }
 
@@ -75,7 +76,7 @@ pub unsafe extern "C" fn holdall_schunk_open(
     out: *mut *mut holdall_schunk,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard(err, || give(out, || Bloscpack::open(string(path, "path")?, mode_of(mode)?, &chosen(options)).map(schunk_handle)))
+    guard(err, || give(out, || Superchunk::open(string(path, "path")?, mode_of(mode)?, &chosen(options)).map(schunk_handle)))
 }
 
 /// As holdall_schunk_open(), in storage of the caller's, under the name "". It may be closed at once.
@@ -90,7 +91,7 @@ pub unsafe extern "C" fn holdall_schunk_open_io(
     out: *mut *mut holdall_schunk,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard(err, || give(out, || Bloscpack::open_in(storage(io)?, OsStr::new(""), mode_of(mode)?, &chosen(options)).map(schunk_handle)))
+    guard(err, || give(out, || Superchunk::open_in(storage(io)?, OsStr::new(""), mode_of(mode)?, &chosen(options)).map(schunk_handle)))
 }
 
 /// Creates a superchunk of items of `typesize` bytes each (1 or more; it is what filters work with, content need not
@@ -114,8 +115,7 @@ pub unsafe extern "C" fn holdall_schunk_create(
 ) -> holdall_status {
     guard(err, || {
         give(out, || {
-            only_bloscpack(format)?;
-            Bloscpack::create(string(path, "path")?, mode_of(mode)?, typesize, &chosen(options)).map(schunk_handle)
+            Superchunk::create(string(path, "path")?, mode_of(mode)?, form_of(format)?, typesize, &chosen(options)).map(schunk_handle)
         })
     })
 }
@@ -134,8 +134,8 @@ pub unsafe extern "C" fn holdall_schunk_create_io(
 ) -> holdall_status {
     guard(err, || {
         give(out, || {
-            only_bloscpack(format)?;
-            Bloscpack::create_in(storage(io)?, OsStr::new(""), mode_of(mode)?, typesize, &chosen(options)).map(schunk_handle)
+            let (mode, form) = (mode_of(mode)?, form_of(format)?);
+            Superchunk::create_in(storage(io)?, OsStr::new(""), mode, form, typesize, &chosen(options)).map(schunk_handle)
         })
     })
 }
@@ -149,13 +149,13 @@ pub unsafe extern "C" fn holdall_schunk_close(schunk: *mut holdall_schunk) {
 /// How many chunks. A commit without any content makes one, which is empty: the format knows no file without a chunk.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_schunk_chunks(schunk: *const holdall_schunk) -> u64 {
-    value(schunk, 0, |s| s.chunks() as u64)
+    value(schunk, 0, Superchunk::chunks)
 }
 
 /// Bytes of content.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_schunk_nbytes(schunk: *const holdall_schunk) -> u64 {
-    value(schunk, 0, Bloscpack::nbytes)
+    value(schunk, 0, Superchunk::nbytes)
 }
 
 /// Bytes on disk at the last commit; before the first one, of the chunks so far.
@@ -167,32 +167,26 @@ pub unsafe extern "C" fn holdall_schunk_cbytes(schunk: *const holdall_schunk) ->
 /// Bytes of an item, as the header says (version 1: as the first chunk says); 1 for those of more than 255.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_schunk_typesize(schunk: *const holdall_schunk) -> usize {
-    value(schunk, 0, Bloscpack::typesize)
+    value(schunk, 0, Superchunk::typesize)
 }
 
 /// Bytes of content of each chunk but the last, unless others were put in between.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_schunk_chunk_size(schunk: *const holdall_schunk) -> usize {
-    value(schunk, 0, Bloscpack::chunk_size)
+    value(schunk, 0, Superchunk::chunk_size)
 }
 
 /// The checksum of its chunks, one of HOLDALL_SUM_*.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_schunk_sum(schunk: *const holdall_schunk) -> i32 {
-    value(schunk, 0, |s| s.header().checksum as i32)
+    value(schunk, 0, |s| s.sum() as i32)
 }
 
 /// How its header is laid out: 0 (before there were versions), 1, 2, 3, or 103, the layout of the papers, which only
 /// metadata tell from 3. -1: NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_schunk_version(schunk: *const holdall_schunk) -> i32 {
-    value(schunk, -1, |s| match s.header().dialect {
-        Dialect::V0 => 0,
-        Dialect::V1 => 1,
-        Dialect::V2 => 2,
-        Dialect::V3 => 3,
-        Dialect::Rfc => 103,
-    })
+    value(schunk, -1, Superchunk::version)
 }
 
 /// One chunk: its bytes of content, its bytes as stored (0 as long as it, or what was written into it, waits to be
@@ -212,7 +206,7 @@ pub unsafe extern "C" fn holdall_schunk_chunk_info(
         let (n, c, flags) = s.inner.chunk_info(chunk)?;
         put(nbytes, n);
         put(cbytes, c);
-        put(codec, if c == 0 { codec_number(s.inner.codec()) } else { codec_of(flags) });
+        put(codec, if c == 0 { s.inner.codec().map_or(0, codec_number) } else { codec_of(flags) });
         Ok(HOLDALL_OK)
     })
 }
@@ -307,7 +301,10 @@ pub unsafe extern "C" fn holdall_schunk_read_raw(
     n: *mut usize,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard_handle(borrow(schunk), err, |s| s.inner.with_raw(chunk, |bytes| copy_out(bytes, dst.cast(), dst_size, n)))
+    guard_handle(borrow(schunk), err, |s| {
+        s.inner.with_raw(chunk, &mut |bytes| copy_out(bytes, dst.cast(), dst_size, n).map(|_| ()))?;
+        Ok(HOLDALL_OK)
+    })
 }
 
 /// The checksum (HOLDALL_SUM_*, 0 to 8) of all content, as holdall_checksum() of it in one piece; of an array's file, of its
@@ -324,7 +321,7 @@ pub unsafe extern "C" fn holdall_schunk_checksum(
 ) -> holdall_status {
     guard_handle(borrow(schunk), err, |s| {
         let mut h = Hasher::new(sum_number(sum)?);
-        let bad = s.inner.each_piece(|piece| {
+        let bad = s.inner.each_piece(&mut |piece| {
             h.update(piece);
             Ok(())
         })?;
@@ -403,14 +400,13 @@ pub unsafe extern "C" fn holdall_schunk_truncate(schunk: *mut holdall_schunk, nb
 /// any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_schunk_metas(schunk: *const holdall_schunk) -> u32 {
-    value(schunk, 0, |s| u32::from(s.meta().map_or(true, |m| m.is_some())))
+    guard_value(0, || borrow(schunk).map_or(0, |s| s.names.len() as u32))
 }
 
 /// The name of one of them; NULL beyond the last.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_schunk_meta_name(schunk: *const holdall_schunk, i: u32) -> *const c_char {
-    let there = value(schunk, false, |s| s.meta().map_or(true, |m| m.is_some()));
-    if there && i == 0 { c"".as_ptr() } else { std::ptr::null() }
+    guard_value(std::ptr::null(), || borrow(schunk).and_then(|s| s.names.get(i as usize)).map_or(std::ptr::null(), |n| n.as_ptr()))
 }
 
 /// A named value: *n bytes, without a NUL behind them, borrowed until the handle is closed or changed.
@@ -426,10 +422,8 @@ pub unsafe extern "C" fn holdall_schunk_meta_get(
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_handle(borrow(schunk), err, |s| {
-        let (value, n) = (place(value, "value")?, place(n, "n")?);
-        let found = if string(name, "name")?.is_empty() { s.inner.meta()? } else { None };
-        (*value, *n) = found.map_or((std::ptr::null(), 0), |m| (m.as_ptr().cast(), m.len()));
-        Ok(if found.is_some() { HOLDALL_OK } else { HOLDALL_NOT_FOUND })
+        let found = text(name)?.map_or(Ok(None), |name| s.inner.meta(name))?;
+        give_bytes(found, value, n)
     })
 }
 
@@ -446,11 +440,11 @@ pub unsafe extern "C" fn holdall_schunk_meta_set(
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_change(borrow_mut(schunk), err, |s| {
-        if !string(name, "name")?.is_empty() {
-            return Err(fail!(Unsupported, "Bloscpack files have one value, named \"\""));
-        }
-        let json = if value.is_null() { None } else { Some(slice(value.cast(), n, "value")?) };
-        s.inner.meta_set(json)
+        let name = text(name)?.ok_or_else(|| fail!(Argument, "name is no UTF-8"))?;
+        let value = if value.is_null() { None } else { Some(slice(value.cast(), n, "value")?) };
+        s.inner.meta_set(name, value)?;
+        s.names = c_names(s.inner.meta_names());
+        Ok(())
     })
 }
 
@@ -483,7 +477,6 @@ pub unsafe extern "C" fn holdall_schunk_copy(
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_handle(borrow(schunk), err, |s| {
-        only_bloscpack(format)?;
-        s.inner.copy(copy_to(path, mode, options)?).map(or_skipped)
+        s.inner.copy(string(path, "path")?, mode_of(mode)?, form_of(format)?, &chosen(options)).map(or_skipped)
     })
 }

@@ -1,6 +1,7 @@
 //! A superchunk in either format, and copies from one to the other.
 #![forbid(unsafe_code)]
 
+use super::bloscpack::header::Dialect;
 use super::bloscpack::{self, Bloscpack, Destination, Mode, keep_room};
 use super::frame::{self, Frame, NewFrame};
 use crate::blosc::{Codec, Params, Target};
@@ -140,7 +141,10 @@ impl Superchunk {
 
     /// How many chunks.
     pub fn chunks(&self) -> u64 {
-        either!(self, s => s.chunks() as u64)
+        match self {
+            Superchunk::Bloscpack(s) => s.chunks() as u64,
+            Superchunk::Frame(s) => s.chunks(),
+        }
     }
 
     /// Bytes of content.
@@ -163,6 +167,20 @@ impl Superchunk {
         match self {
             Superchunk::Bloscpack(s) => s.chunk_size(),
             Superchunk::Frame(s) => s.chunk_bytes(),
+        }
+    }
+
+    /// How its header is laid out: as the formats count, the papers' layout of Bloscpack being 103.
+    pub fn version(&self) -> i32 {
+        match self {
+            Superchunk::Bloscpack(s) => match s.header().dialect {
+                Dialect::V0 => 0,
+                Dialect::V1 => 1,
+                Dialect::V2 => 2,
+                Dialect::V3 => 3,
+                Dialect::Rfc => 103,
+            },
+            Superchunk::Frame(s) => s.header().version.into(),
         }
     }
 
@@ -277,11 +295,12 @@ impl Superchunk {
         }
     }
 
-    /// What new chunks of a Bloscpack file are made with.
-    pub fn codec(&self) -> Result<Codec> {
+    /// What content is going to be encoded with that waits for it.
+    pub fn codec(&self) -> Option<Codec> {
         match self {
-            Superchunk::Bloscpack(s) => Ok(s.codec()),
-            Superchunk::Frame(s) => Ok(s.params()?.codec),
+            Superchunk::Bloscpack(s) => Some(s.codec()),
+            // a chunk that is not stored takes no room, in most cases
+            Superchunk::Frame(_) => None,
         }
     }
 }

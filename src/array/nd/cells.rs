@@ -7,6 +7,7 @@
 use super::super::grid::Wanted;
 use super::super::selection::{Axis, MAX_NDIM, Plan};
 use super::tiles::{Dim, Tiles};
+use std::cmp::Reverse;
 
 /// For each dimension, from which of the items that are wanted to which.
 pub type Spans = [(u64, u64); MAX_NDIM];
@@ -136,6 +137,11 @@ impl<'a> Lattice<'a> {
             stride *= if packed { to - from } else { len };
         }
         axes.reverse();
+        // in the order of the buffer: a block is in the cache, the buffer is not
+        let distance = |axis: &Axis| if let Axis::Steps { buf, .. } = axis { Some(buf.unsigned_abs()) } else { None };
+        if axes.iter().all(|axis| distance(axis).is_some()) {
+            axes.sort_by_key(|axis| Reverse(distance(axis)));
+        }
         Plan::new(at, buf, item, axes)
     }
 }

@@ -8,6 +8,7 @@
 use super::super::grid::{Grid, Wanted, packed_strides};
 use super::super::selection::MAX_NDIM;
 use super::cells::Lattice;
+use super::read::read_blocks;
 use super::tiles::{Dim, Tiles};
 use super::units::outside;
 use super::write::{BoxSource, Job, make};
@@ -63,39 +64,48 @@ impl Tiles {
         if at < dim.len && !(at.is_multiple_of(dim.chunk) && count.is_multiple_of(dim.chunk)) {
             return self.rebuild(chunks, new, &Move { axis, at, more: count, less: 0, src });
         }
-        let (old, from, more) = (self.clone(), at / dim.chunk, count / dim.chunk);
-        let moved = |d, place: u64| match place {
-            _ if d != axis || at == dim.len || place < from => Some(place),
-            _ => place.checked_sub(more).filter(|place| *place >= from),
-        };
-        self.regrid(chunks, new, &moved)?;
+        self.open(chunks, axis, at, count, new)?;
         let start = with(&vec![0; self.dims().len()], axis, at);
         let written = self.write(chunks, (&start, slab.shape(), None), src, None);
-        written.or_else(|e| {
-            let back = |d, place: u64| Some(if d != axis || at == dim.len || place < from { place } else { place + more });
-            let taken = self.clone();
-            let undone = self.regrid(chunks, old, &back).and_then(|()| self.clean(chunks, &taken, false));
-            self.broken = undone.is_err();
-            Err(e)
+        written.inspect_err(|_| self.broken = self.close(chunks, axis, at, count).is_err())
+    }
+
+    /// Makes room for `count` places before `at`: at the end of the dimension, or whole chunks.
+    fn open(&mut self, chunks: &mut dyn Chunks, axis: usize, at: u64, count: u64, new: Tiles) -> Result<()> {
+        let Some(dim) = self.dims().get(axis).copied() else { return Err(self.no_axis(axis)) };
+        let (from, more) = (at / dim.chunk, count / dim.chunk);
+        self.regrid(chunks, new, &|d, place| match place {
+            _ if d != axis || at == dim.len || place < from => Some(place),
+            _ => place.checked_sub(more).filter(|place| *place >= from),
         })
     }
 
-    /// Takes away `count` places of a dimension from `at` on; what is behind moves. On failure it is as it was.
+    /// Takes away `count` places from `at` on: at the end of the dimension, or whole chunks.
+    fn close(&mut self, chunks: &mut dyn Chunks, axis: usize, at: u64, count: u64) -> Result<()> {
+        let Some(dim) = self.dims().get(axis).copied() else { return Err(self.no_axis(axis)) };
+        let (from, less) = (at / dim.chunk, count / dim.chunk);
+        let new = self.with_shape(&with(self.shape(), axis, dim.len - count))?;
+        if at + count == dim.len {
+            return self.resize(chunks, new.shape());
+        }
+        self.regrid(chunks, new, &|d, place| Some(if d != axis || place < from { place } else { place + less }))
+    }
+
+    /// Takes away `count` places of a dimension from `at` on; what is behind moves. On failure it is as it was, or, where they
+    /// were its last ones, without them.
     pub fn remove(&mut self, chunks: &mut dyn Chunks, axis: usize, at: u64, count: u64) -> Result<()> {
         self.check()?;
         let dim = *self.dims().get(axis).ok_or_else(|| self.no_axis(axis))?;
         let end = at.checked_add(count).filter(|end| *end <= dim.len);
         let end = end.ok_or_else(|| fail!(Range, "axis {axis}: {count} from {at} on: there are {}", dim.len))?;
-        let shape = with(self.shape(), axis, dim.len - count);
-        if end == dim.len || count == 0 {
-            return self.resize(chunks, &shape);
+        if count == 0 {
+            return Ok(());
         }
-        let new = self.with_shape(&shape)?;
-        if !(at.is_multiple_of(dim.chunk) && count.is_multiple_of(dim.chunk)) {
-            return self.rebuild(chunks, new, &Move { axis, at, more: 0, less: count, src: &[] });
+        if end == dim.len || at.is_multiple_of(dim.chunk) && count.is_multiple_of(dim.chunk) {
+            return self.close(chunks, axis, at, count);
         }
-        let (from, less) = (at / dim.chunk, count / dim.chunk);
-        self.regrid(chunks, new, &|d, place| Some(if d != axis || place < from { place } else { place + less }))
+        let new = self.with_shape(&with(self.shape(), axis, dim.len - count))?;
+        self.rebuild(chunks, new, &Move { axis, at, more: 0, less: count, src: &[] })
     }
 
     fn no_axis(&self, axis: usize) -> Error {
@@ -105,12 +115,24 @@ impl Tiles {
     /// Gives it another grid: which place of chunks along a dimension was which, or is one of zeros.
     fn regrid(&mut self, chunks: &mut dyn Chunks, new: Tiles, moved: &dyn Fn(usize, u64) -> Option<u64>) -> Result<()> {
         let counts = |tiles: &Tiles| tiles.dims().iter().map(Dim::chunks).collect::<Vec<_>>();
-        if counts(&new) != counts(self) {
-            chunks.rearrange(new.chunks(), &|chunk| {
+        let (before, after) = (counts(self), counts(&new));
+        if before != after {
+            let old = |chunk| {
                 let places = new.places(chunk, Dim::chunks);
-                let old = self.dims().iter().zip(places).enumerate().map(|(d, (dim, place))| moved(d, place).filter(|p| *p < dim.chunks()));
-                Some(self.chunk_number(old.collect::<Option<Vec<u64>>>()?.into_iter()))
-            })?;
+                before.iter().zip(places).enumerate().try_fold(0, |number, (d, (count, place))| {
+                    let place = moved(d, place).filter(|place| place < count)?;
+                    Some(number * count + place)
+                })
+            };
+            let (have, len) = (self.chunks(), new.chunks());
+            // a few more behind the others, as when it grows again and again: those are not looked at
+            let behind = before.get(1..) == after.get(1..) && (have..have.saturating_mul(2)).contains(&len);
+            if behind && have.checked_sub(1).is_some_and(|last| old(last) == Some(last)) {
+                let zeros = (have..len).try_for_each(|chunk| chunks.put(chunk, Encoded::Fill(Fill::Zeros)));
+                zeros.inspect_err(|_| self.broken = chunks.rearrange(have, &Some).is_err())?;
+            } else {
+                chunks.rearrange(len, &old)?;
+            }
         }
         *self = new;
         Ok(())
@@ -312,9 +334,8 @@ impl<'a> Edge<'a> {
 
     fn is_clean(&self, chunks: &dyn Chunks) -> Result<bool> {
         let blocks = (0..self.tiles.chunk_bytes() / self.tiles.block_bytes()).filter(|block| self.touch(*block) != Touch::Kept);
-        let blocks: Vec<usize> = blocks.collect();
         let mut look = Look { edge: self, clean: true };
-        let bad = !blocks.is_empty() && chunks.read_blocks(self.chunk, &blocks, &mut look)?;
+        let bad = read_blocks(chunks, self.chunk, blocks, &mut look)?;
         Ok(look.clean && !bad)
     }
 }

@@ -13,6 +13,8 @@ use crate::{memory, parallel};
 
 /// Content that is worth another thread; the tests want several for little.
 const WORTH: u64 = if cfg!(test) { 64 } else { content::WORTH };
+/// Blocks that are asked for at once.
+const BLOCKS: usize = 4096;
 /// Parts of the work for each thread, so that all of them end at about the same time.
 const UNITS: u64 = 4;
 
@@ -72,13 +74,15 @@ impl Tiles {
     /// Reads single items: `coordinates` has one number for each dimension, item after item.
     pub fn read_points(&self, chunks: &dyn Chunks, coordinates: &[u64], n: usize, dst: &mut [u8]) -> Result<bool> {
         self.check()?;
-        let mut places = memory::with_room(n)?;
-        each_point(self.shape(), self.item(), coordinates, (n, dst.len()), |point| places.extend(self.place(point.iter().copied())))?;
+        let mut points = Vec::new();
+        memory::reserve(&mut points, n.min(dst.len()))?;
+        let (len, mut items) = (dst.len(), dst.chunks_exact_mut(self.item().max(1)));
+        each_point(self.shape(), self.item(), coordinates, (n, len), |point| {
+            points.extend(self.place(point.iter().copied()).zip(items.next()).map(|(place, item)| Point { place, item }));
+        })?;
         if self.item() == 0 {
             return Ok(false);
         }
-        let mut points: Vec<Point> = memory::with_room(n)?;
-        points.extend(places.into_iter().zip(dst.chunks_exact_mut(self.item())).map(|(place, item)| Point { place, item }));
         points.sort_unstable_by_key(|p| (p.place.chunk, p.place.block, p.place.at));
         let threads = self.threads_for(chunks, (n as u64).saturating_mul(self.block_bytes() as u64));
         let most = if threads < 2 { n } else { n.div_ceil(threads * UNITS as usize) };
@@ -112,21 +116,30 @@ impl Lattice<'_> {
 
     /// Decodes what is in a unit to its places.
     fn decode(&self, chunks: &dyn Chunks, unit: &mut Unit) -> Result<bool> {
-        let (mut blocks, mut bad) = (Vec::new(), false);
+        let mut bad = false;
         for spans in self.cells(unit.spans, Dim::chunk_end) {
             let chunk = self.chunk(&spans);
             if let Some(fill) = chunks.fill(chunk)? {
                 unit.parts.fill(&self.packed(&spans), &Filling::new(&fill, self.tiles.item())?)?;
                 continue;
             }
-            blocks.clear();
-            for block in self.cells(spans, Dim::block_end) {
-                memory::reserve(&mut blocks, 1)?;
-                blocks.push(self.block(&block));
-            }
-            bad |= chunks.read_blocks(chunk, &blocks, &mut BoxSink { lattice: self, spans, parts: &mut unit.parts, last: None })?;
+            let blocks = self.cells(spans, Dim::block_end).map(|block| self.block(&block));
+            bad |= read_blocks(chunks, chunk, blocks, &mut BoxSink { lattice: self, spans, parts: &mut unit.parts, last: None })?;
         }
         Ok(bad)
+    }
+}
+
+/// Reads blocks of one chunk, as many at once as there may be in a chunk of reasonable blocks.
+pub(super) fn read_blocks(chunks: &dyn Chunks, chunk: u64, mut blocks: impl Iterator<Item = usize>, sink: &mut dyn Sink) -> Result<bool> {
+    let (mut wanted, mut bad) = (Vec::new(), false);
+    loop {
+        wanted.clear();
+        wanted.extend(blocks.by_ref().take(BLOCKS));
+        if wanted.is_empty() {
+            return Ok(bad);
+        }
+        bad |= chunks.read_blocks(chunk, &wanted, sink)?;
     }
 }
 
@@ -198,18 +211,19 @@ fn read_points(chunks: &dyn Chunks, points: &mut [Point]) -> Result<bool> {
         points.iter_mut().for_each(|p| filling.put(p.item));
         return Ok(false);
     }
-    let (mut blocks, mut bad) = (Vec::new(), false);
+    let mut bad = false;
     for of_block in points.chunk_by_mut(|a, b| a.place.block == b.place.block) {
-        match of_block {
-            [point] => bad |= chunks.read_part(chunk, point.place.block, point.place.at, point.item)?,
-            [point, ..] => {
-                memory::reserve(&mut blocks, 1)?;
-                blocks.push(point.place.block);
-            }
-            [] => {}
+        if let [point] = of_block {
+            bad |= chunks.read_part(chunk, point.place.block, point.place.at, point.item)?;
         }
     }
-    if blocks.is_empty() { Ok(bad) } else { Ok(bad | chunks.read_blocks(chunk, &blocks, &mut PointSink { points })?) }
+    let several = points.chunk_by(|a, b| a.place.block == b.place.block).filter(|p| p.len() > 1);
+    let mut blocks = Vec::new();
+    for block in several.filter_map(|p| p.first()).map(|p| p.place.block) {
+        memory::reserve(&mut blocks, 1)?;
+        blocks.push(block);
+    }
+    Ok(bad | read_blocks(chunks, chunk, blocks.into_iter(), &mut PointSink { points })?)
 }
 
 /// Where the points of one chunk go.

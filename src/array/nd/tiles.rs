@@ -6,6 +6,7 @@
 
 use super::super::selection::MAX_NDIM;
 use crate::error::{Result, fail};
+use crate::superchunk::chunks::Chunks;
 
 /// The longest chunk, in bytes.
 const LONGEST_CHUNK: usize = i32::MAX as usize;
@@ -168,6 +169,18 @@ impl Tiles {
             true => Err(fail!(State, "a change of the shape has failed; what is here is not the array: open it again")),
             false => Ok(()),
         }
+    }
+
+    /// Refuses chunks that are not those of the array.
+    pub fn check_chunks(&self, chunks: &dyn Chunks) -> Result<()> {
+        if chunks.len() != self.chunks() {
+            return Err(fail!(Format, "{}: {} chunks: {} are those of its shape {:?}", chunks.name(), chunks.len(), self.chunks(), self.shape));
+        }
+        let (want, have) = ((self.chunk_bytes, self.block_bytes), (chunks.chunk_bytes(), chunks.block_bytes()));
+        if want != have && !chunks.is_empty() {
+            return Err(fail!(Format, "{}: bytes of a chunk and of a block: {have:?}, {want:?} are those of its shape", chunks.name()));
+        }
+        Ok(())
     }
 
     /// Where the item with these indices is, if there is one.

@@ -1,7 +1,7 @@
 //! Commits: everything that was written counts at once, or nothing does.
 //!
 //! In one file, the new index and trailer go behind the new chunks, and these behind the trailer of the last commit; then the
-//! header, in one write within one sector, says that they count. A longer header is written under the journal. In a folder,
+//! header, in one write within one sector, says that they count. More than that is written under the journal. In a folder,
 //! a new file with header, index and trailer takes the place of the old one; chunk files that nobody needs then go.
 //!
 //! Where the length of the header changes, all chunks move: then a new file takes the place of the old one, without the
@@ -21,6 +21,7 @@ use crate::io::journal::{self, Change, Swapped, Undo};
 use crate::io::lock::Lock;
 use crate::io::{self, Access, File, lend};
 use crate::memory;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What a disk writes as a whole.
@@ -166,13 +167,17 @@ impl Frame {
         let file = self.file.clone().ok_or_else(|| fail!(State, "{}: no file", self.name))?;
         file.write_at(self.base.saturating_add(self.next), &ends.behind)?;
         self.sync(&*file)?;
-        if ends.head.len() > SECTOR {
-            self.write_header_under_journal(&*file, &ends.head)?;
-        } else if let Err(e) = file.write_at(0, &ends.head).and_then(|()| self.sync(&*file)) {
-            // what counts is as it was, if that can be said
-            let restored = file.write_at(0, &self.last.header).and_then(|()| self.sync(&*file));
-            self.writing.broken |= restored.is_err();
-            return Err(e);
+        match one_sector(&self.last.header, &ends.head) {
+            None => self.write_header_under_journal(&*file, &ends.head)?,
+            Some(new) => {
+                let write = |head: &[u8]| file.write_at(new.start as u64, head.get(new.clone()).unwrap_or_default());
+                if let Err(e) = write(&ends.head).and_then(|()| self.sync(&*file)) {
+                    // what counts is as it was, if that can be said
+                    let restored = write(&self.last.header).and_then(|()| self.sync(&*file));
+                    self.writing.broken |= restored.is_err();
+                    return Err(e);
+                }
+            }
         }
         // it stands from here on; what a commit that failed has left behind it may go
         if file.size().is_ok_and(|n| n > header.frame_len) {
@@ -295,7 +300,7 @@ impl Frame {
                 let file = self.site.folder.open(&self.site.chunk(number), Access::Write)?;
                 self.sync(&*file)?;
             }
-            self.site.folder.sync_in(&self.site.name)?;
+            // names in one folder become durable in the order in which they were made: those of chunks before the index
             if let Some((above, _)) = self.writing.made.as_ref().filter(|_| self.is_new()) {
                 above.sync()?;
             }
@@ -350,6 +355,14 @@ impl Frame {
         self.writing.broken |= done.is_err();
         done
     }
+}
+
+/// The bytes of a header that change, if one sector has them all.
+fn one_sector(old: &[u8], new: &[u8]) -> Option<Range<usize>> {
+    let differs = |(a, b): (&u8, &u8)| a != b;
+    let first = old.iter().zip(new).position(differs).unwrap_or(0);
+    let last = old.iter().zip(new).rposition(differs).unwrap_or(first);
+    (first / SECTOR == last / SECTOR && old.len() == new.len()).then_some(first..(last + 1).min(new.len()))
 }
 
 impl Drop for Frame {

@@ -102,8 +102,10 @@ impl Frame {
         let place = if self.site.sparse {
             let number = self.writing.number;
             self.writing.number += 1;
+            let name = self.site.chunk(number);
+            let written = self.site.folder.open(&name, Access::Create).and_then(|file| file.write_at(0, &bytes));
+            written.inspect_err(|_| _ = self.site.folder.remove_if_there(&name))?;
             self.writing.fresh.push(number);
-            self.site.folder.open(&self.site.chunk(number), Access::Create)?.write_at(0, &bytes)?;
             self.header.cbytes = self.header.cbytes.saturating_add(cbytes.into());
             number
         } else {
@@ -379,10 +381,13 @@ impl Frame {
         if at > count {
             return Err(fail!(Range, "{}: a chunk {at}: there are {count}", self.name).at(at));
         }
+        if n == 0 {
+            return Err(fail!(Argument, "{}: a chunk of a frame has a byte or more", self.name));
+        }
         self.room_for(n as u64)?;
         let size = self.header.chunksize as usize;
         let fits = n == size && (at < count || self.is_full());
-        let is_last = at == count && n < size && n > 0 && self.is_full();
+        let is_last = at == count && n < size && self.is_full();
         if self.starts.is_none() && !fits && !is_last {
             self.take_any_length()?;
         }

@@ -13,6 +13,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// What is there before.
 enum Before<'a> {
     Fill(&'a Fill),
+    /// Content that was not encoded yet.
+    Content(&'a [u8]),
     /// All the bytes of the chunk.
     Chunk(&'a Chunk, &'a [u8]),
 }
@@ -29,6 +31,9 @@ impl Frame {
     /// Makes a chunk of `n` bytes, in the place of chunk `i` if there is one.
     pub(super) fn encode_chunk(&self, i: u64, n: usize, source: &dyn Source, threads: usize) -> Result<Encoded> {
         let blocks = n.div_ceil(self.block_size(n)?);
+        if let Some(content) = self.waiting(i) {
+            return self.encode_over(&Before::Content(content), n, source, threads);
+        }
         let is_new = i >= self.entries.len() as u64 || (0..blocks).all(|b| source.touch(b) == Touch::Whole);
         if is_new {
             return self.encode_over(&Before::Fill(&Fill::Zeros), n, source, threads);
@@ -150,6 +155,10 @@ fn put_content(before: &Before, source: &dyn Source, block: usize, size: usize, 
         _ if touch == Touch::Whole => {}
         Before::Fill(Fill::Zeros) => {}
         Before::Fill(Fill::Item(item)) => blosc::repeat(item, block * size, content),
+        Before::Content(all) => {
+            let own = all.get(block * size..).unwrap_or_default();
+            content.iter_mut().zip(own).for_each(|(to, from)| *to = *from);
+        }
         // what is not as long as it is going to be
         Before::Chunk(chunk, bytes) => {
             let from = block * size;

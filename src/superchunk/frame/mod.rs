@@ -27,6 +27,8 @@ mod open;
 mod read;
 pub mod seal;
 pub mod site;
+#[cfg(test)]
+mod tests;
 pub mod trailer;
 mod verify;
 mod which;

@@ -159,7 +159,7 @@ impl Frame {
             }
         }
         // there is nothing to say of no chunk
-        self.sums |= slots.is_empty() && self.last.grows;
+        self.sums |= slots.is_empty() && self.binding;
         if self.binding && self.sums && self.doubt.is_none() && sums.len() != slots.len() * 8 {
             self.doubt = Some(fail!(Format, "{}: {} chunks have checksums in {} bytes", self.name, slots.len(), sums.len()));
         }
@@ -170,7 +170,7 @@ impl Frame {
             .map(|[a, b, c, d, e, f, g, h]| [u32::from_le_bytes([*a, *b, *c, *d]), u32::from_le_bytes([*e, *f, *g, *h])]);
         memory::reserve(&mut self.entries, slots.len())?;
         self.entries.extend(slots.into_iter().zip(sums.chain(std::iter::repeat([0, 0]))).map(|(slot, sum)| Entry::stored(slot, sum)));
-        if self.header.variable_chunks && !self.entries.is_empty() {
+        if self.header.variable_chunks {
             self.find_starts()?;
         }
         Ok(())

@@ -1,0 +1,236 @@
+//! Every operation that changes a frame, on the simulated disk.
+
+use super::*;
+use crate::io::sim::{self, Scene, Tally};
+
+const FORMS: &[Form] = &[
+    PLAIN,
+    Form { sum: 0, ..PLAIN },
+    Form { meta: 700, ..PLAIN },
+    Form { sparse: true, ..PLAIN },
+    Form { sparse: true, sum: 0, meta: 700, codec: Codec::Zstd, ..PLAIN },
+    Form { filter: Some(Filter::Delta), ..PLAIN },
+    Form { level: 0, ..PLAIN },
+];
+
+type Change = Box<dyn Fn(&mut Frame) -> Result<()>>;
+
+/// One operation, from a disk as it is.
+struct Case {
+    name: String,
+    form: Form,
+    disk: SimDisk,
+    mode: Mode,
+    change: Change,
+}
+
+fn noise(seed: u64, len: usize) -> Vec<u8> {
+    let mut rng = Rng(seed * 2 + 1);
+    (0..len).map(|_| (rng.draw() >> 24) as u8).collect()
+}
+
+fn text(seed: u64, len: usize) -> Vec<u8> {
+    noise(seed, len).iter().map(|b| b'a' + b % 4).collect()
+}
+
+/// A disk with a frame of three chunks that are full and one that is not, made in two commits.
+fn base(form: Form) -> SimDisk {
+    let disk = SimDisk::default();
+    let mut w = form.create(&disk.folder(), Mode::New).unwrap();
+    w.append(&text(1, 1250)).unwrap();
+    w.vlmeta_set("vl", &text(1, 30)).unwrap();
+    w.commit().unwrap();
+    w.append(&text(2, 800)).unwrap();
+    w.commit().unwrap();
+    assert_eq!((w.chunks(), w.nbytes()), (4, 2050));
+    drop(w);
+    disk.settle();
+    disk
+}
+
+impl Case {
+    fn act(&self, folder: &Arc<dyn Folder>) -> Result<()> {
+        let mut w = if self.mode == Mode::Append { self.form.append(folder)? } else { self.form.create(folder, self.mode)? };
+        (self.change)(&mut w)?;
+        w.commit()
+    }
+
+    /// The operations on the disk that it takes.
+    fn ops(&self) -> usize {
+        let whole = self.disk.copy();
+        self.act(&whole.folder()).unwrap_or_else(|e| panic!("{}: {e}", self.name));
+        whole.ops() - self.disk.ops()
+    }
+
+    fn check(&self, per_cut: usize, lie: Option<usize>) -> Tally {
+        let scene = Scene {
+            name: format!("{:?} {}", self.form, self.name),
+            disk: self.disk.copy(),
+            act: &|folder| self.act(&folder),
+            read: &|folder| Ok(pieces(&State::of(&reader(&folder)?)?)),
+            go_on: &|folder| go_on(self.form, &folder),
+        };
+        sim::check(&scene, per_cut, lie)
+    }
+}
+
+/// A state as a list to which appends add: metalayers, then content in pieces of which all lengths here are multiples.
+fn pieces(s: &State) -> Vec<Vec<u8>> {
+    let metas = s.metas.iter().flat_map(|(n, v)| [n.as_bytes(), v].concat()).collect();
+    std::iter::once(metas).chain(s.content().chunks(50).map(<[u8]>::to_vec)).collect()
+}
+
+/// What the next program does: appends, if only a little.
+fn go_on(form: Form, folder: &Arc<dyn Folder>) -> Result<()> {
+    let mut w = match form.append(folder) {
+        Err(e) if e.status == Status::Missing => form.create(folder, Mode::New)?,
+        r => r?,
+    };
+    w.append(&text(9, 25))?;
+    w.commit()
+}
+
+/// Every operation that changes a frame.
+fn cases(form: Form) -> Vec<Case> {
+    let mut all = Vec::new();
+    let mut add = |name: &str, disk: &SimDisk, mode, change: Change| all.push(Case { name: name.into(), form, disk: disk.copy(), mode, change });
+    let (none, base, empty) = (SimDisk::default(), base(form), SimDisk::default());
+    form.create(&empty.folder(), Mode::New).unwrap().commit().unwrap();
+    empty.settle();
+
+    for (name, disk, mode) in [("new", &none, Mode::New), ("replace", &base, Mode::Replace), ("replace what is not there", &none, Mode::Replace)] {
+        add(name, disk, mode, Box::new(|w| w.append(&text(3, 2100))));
+        add(&format!("{name}, by nothing"), disk, mode, Box::new(|_| Ok(())));
+        let late = |w: &mut Frame| w.append(&text(3, 900)).and_then(|()| w.meta_set("late", &text(3, 50)));
+        add(&format!("{name}, with a metalayer more"), disk, mode, Box::new(late));
+    }
+    let append = Mode::Append;
+    add("append to an empty file", &empty, append, Box::new(|w| w.append(&text(3, 1400))));
+    add("append into the last chunk", &base, append, Box::new(|w| w.append(&text(4, 100))));
+    add("append new chunks", &base, append, Box::new(|w| w.append(&text(4, 1500))));
+    add("append noise", &base, append, Box::new(|w| w.append(&noise(5, 3000))));
+    add("write a chunk", &base, append, Box::new(|w| w.write(600, &[7; 600])));
+    add("write into a block", &base, append, Box::new(|w| w.write(650, &[b'a'; 100])));
+    add("write over a border", &base, append, Box::new(|w| w.write(1150, &[b'b'; 100])));
+    add("write all", &base, append, Box::new(|w| w.write(0, &[0; 2050])));
+    add("insert a chunk", &base, append, Box::new(|w| w.insert(1, &text(8, 600))));
+    add("insert a chunk of another length", &base, append, Box::new(|w| w.insert(1, &text(8, 450))));
+    add("remove the first chunk", &base, append, Box::new(|w| w.remove(0)));
+    add("remove the last chunk", &base, append, Box::new(|w| w.remove(3)));
+    add("remove all", &base, append, Box::new(|w| (0..4).try_for_each(|_| w.remove(0))));
+    add("truncate within a chunk", &base, append, Box::new(|w| w.truncate(700)));
+    add("truncate between chunks", &base, append, Box::new(|w| w.truncate(1200)));
+    add("truncate to nothing", &base, append, Box::new(|w| w.truncate(0)));
+    add("a metalayer of the same length", &base, append, Box::new(|w| w.meta_set("fixed", &vec![8; w.meta("fixed")?.map_or(0, <[u8]>::len)])));
+    add("a metalayer of another length", &base, append, Box::new(|w| w.meta_set("fixed", &[9; 900])));
+    add("a metalayer of the trailer appears", &base, append, Box::new(|w| w.vlmeta_set("new", &noise(6, 300))));
+    add("a metalayer of the trailer changes", &base, append, Box::new(|w| w.vlmeta_set("vl", &noise(6, 3))));
+    add("a metalayer of the trailer goes", &base, append, Box::new(|w| w.meta_remove("vl")));
+    let mixed = |w: &mut Frame| {
+        w.write(300, &[9; 700])?;
+        w.write(310, &noise(3, 30))?;
+        w.truncate(1950)?;
+        w.append(&text(10, 450))?;
+        let n = w.meta("fixed")?.map_or(0, <[u8]>::len);
+        w.meta_set("fixed", &vec![3; n])
+    };
+    add("write, truncate, append, and a metalayer", &base, append, Box::new(mixed));
+    all
+}
+
+#[test]
+fn a_failing_power_supply_leaves_the_old_commit_or_the_new() {
+    let (mut states, mut violations, mut count) = (0, vec![], 0);
+    for case in FORMS.iter().flat_map(|f| cases(*f)) {
+        let t = case.check(25, None);
+        states += t.states;
+        violations.extend(t.violations);
+        count += 1;
+    }
+    println!("simulated disk: {count} operations, {states} states, {} violations", violations.len());
+    assert!(violations.is_empty(), "{}", violations[..violations.len().min(10)].join("\n"));
+    assert!(states > 10_000, "{states}");
+}
+
+#[test]
+fn the_rig_notices_when_a_sync_is_missing() {
+    let sparse = FORMS[3];
+    for (form, name) in
+        [(PLAIN, "append new chunks"), (FORMS[2], "write, truncate, append, and a metalayer"), (PLAIN, "new"), (sparse, "append new chunks"), (sparse, "new")]
+    {
+        let case = cases(form).into_iter().find(|c| c.name == name).unwrap();
+        let whole = case.disk.copy();
+        let before = whole.syncs();
+        case.act(&whole.folder()).unwrap();
+        let syncs = whole.syncs() - before;
+        let noticed: Vec<usize> = (0..syncs).map(|lie| case.check(100, Some(lie)).violations.len()).collect();
+        println!("simulated disk: {form:?} {name}: violations where the n-th sync is left out: {noticed:?}");
+        assert!(noticed.iter().all(|&n| n > 0), "{form:?} {name}: {noticed:?}");
+    }
+}
+
+#[test]
+fn who_opened_before_a_commit_sees_what_was_there_or_an_error() {
+    let (mut saw, mut refused) = (0, 0);
+    for case in FORMS.iter().flat_map(|f| cases(*f)).filter(|c| c.mode != Mode::New && reader(&c.disk.folder()).is_ok()) {
+        let old = State::of(&reader(&case.disk.folder()).unwrap()).unwrap();
+        for k in 0..=case.ops() {
+            // cut off in the middle, and undone in the middle
+            for cut in [true, false] {
+                let d = case.disk.copy();
+                let before = reader(&d.folder()).unwrap();
+                if cut {
+                    d.cut_after(k)
+                } else {
+                    d.full_after(k)
+                }
+                let _ = case.act(&d.folder());
+                match State::of(&before) {
+                    Ok(s) => {
+                        assert!(s == old, "{:?} {} {cut} {k}", case.form, case.name);
+                        saw += 1;
+                    }
+                    Err(e) => {
+                        assert_eq!(e.status, Status::State, "{:?} {} {cut} {k}: {e}", case.form, case.name);
+                        refused += 1;
+                    }
+                }
+            }
+        }
+    }
+    println!("readers that were there before: {saw} saw the old state, {refused} were refused");
+    assert!(saw > 1000 && refused > 100);
+}
+
+#[test]
+fn a_commit_that_fails_can_be_tried_again_or_says_so() {
+    let (mut again, mut refused) = (0, 0);
+    for case in FORMS.iter().flat_map(|f| cases(*f)) {
+        for k in 0..case.ops() {
+            let d = case.disk.copy();
+            let old = reader(&d.folder()).ok().map(|f| State::of(&f).unwrap());
+            d.full_after(k);
+            let what = format!("{:?} {} {k}", case.form, case.name);
+            let opened = if case.mode == Mode::Append { case.form.append(&d.folder()) } else { case.form.create(&d.folder(), case.mode) };
+            let Ok(mut w) = opened else { continue };
+            if (case.change)(&mut w).is_err() {
+                continue;
+            }
+            let first = w.commit();
+            let between = reader(&d.folder()).ok().map(|f| State::of(&f).unwrap());
+            match first.or_else(|_| w.commit()) {
+                Ok(()) => {
+                    again += 1;
+                    assert!(State::of(&reader(&d.folder()).unwrap()).unwrap() == State::of(&w).unwrap(), "{what}");
+                }
+                Err(e) => {
+                    refused += 1;
+                    assert_eq!(e.status, Status::State, "{what}: {e}");
+                    assert!(between == old || between == Some(State::of(&w).unwrap()), "{what}");
+                }
+            }
+        }
+    }
+    println!("{again} commits succeeded the second time, {refused} handles refused to go on");
+    assert!(again > 300);
+}
