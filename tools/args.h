@@ -71,7 +71,7 @@ struct args {
     const char **operands;
     size_t operand_count;
     bool quiet, json, lengths, skip_damaged, unchecked, map;
-    bool separate, append, replace, whole, raw, no_checksum, no_offsets, no_sync, no_lock, files, sparse;
+    bool separate, append, replace, whole, raw, no_checksum, no_offsets, no_sync, no_lock, files, sparse, both;
     int64_t limits, limits_storage, compression, shards, threads, memory_limit, level, sum;
     int64_t to, as, from, format, codec, shuffle, typesize, chunk_size, checksum, format_version;
     int64_t order, skip;
@@ -132,6 +132,7 @@ struct args {
 #define F_SHAPE FLAG(46)
 #define F_ORDER FLAG(47)
 #define F_SKIP FLAG(48)
+#define F_BOTH FLAG(49)
 /* what everything that opens a container for reading takes */
 #define F_READER \
     (F_LIMITS | F_LIMITS_STORAGE | F_COMPRESSION | F_DICTIONARY | F_SHARDS | F_THREADS | F_MAP | F_MEMORY_LIMIT)

@@ -96,9 +96,7 @@ int cmd_attr(const struct args *args) {
     if (put && !args->raw && !json_is_valid(args->operands[3], strlen(args->operands[3]))) {
         return usage_error(command, "the value is JSON, as 1.5, '\"text\"' or '[1, 2]', not '%s'", args->operands[3]);
     }
-    holdall_format format = 0;
-    if (container_of(args->operands[1]) != DATASET &&
-        (holdall_identify(args->operands[1], &format, NULL, NULL) < 0 || !is_frame(format))) {
+    if (container_of(args->operands[1]) != DATASET && !is_frame(format_at(args->operands[1]))) {
         return complain("%s: attributes are those of datasets, and this is none (info prints the metadata of a superchunk)",
                         args->operands[1]),
                FAILED;

@@ -77,6 +77,7 @@ static int check_usage(const struct args *args, int64_t from, int64_t as) {
         return usage_error(command, "--%s: what OUT becomes has no chunks", args->chunks.count > 0 ? "chunks" : "blocks");
     }
     if (args->sparse && !is_frame(format_of(as))) return usage_error(command, "--sparse is for b2nd, caterva and b2frame");
+    if (args->both && as != AS_B2ND && as != AS_CATERVA) return usage_error(command, "--both is for b2nd and caterva");
     return check_chunk_flags(args);
 }
 
@@ -86,6 +87,7 @@ static int convert_dataset(const struct args *args, struct dataset *dataset, int
     holdall_format format = format_of(as);
     const holdall_array *array = dataset->array;
     struct source source = {.path = dataset->path};
+    if (array && as == AS_B2FRAME && !has_objects(array)) return flat_convert(args, &source, array);
     if (array && format && (in_c_order(array) || is_frame(format))) return array_convert(args, dataset, format);
     if (array && !has_objects(array) && (as == AS_NPY || as == AS_RAW)) return array_to_file(args, &source, array, as);
     return rows_convert(args, dataset, NOT_GIVEN, as);
@@ -97,10 +99,16 @@ static int convert_items(const struct args *args, struct dataset *none, int64_t 
     case AS_CATERVA: return grid_convert(args, from, as);
     case AS_BLPK:
     case AS_BLOSCPACK: return array_pack(args);
+    case AS_B2FRAME: return items_to_frame(args);
     case AS_NPY:
     case AS_RAW: return items_convert(args, from, as);
     default: return rows_convert(args, none, from, as);
     }
+}
+
+/* Does a superchunk not do? */
+static bool wants_array(int64_t as) {
+    return as != AS_RAW && format_of(as) != HOLDALL_FORMAT_BLOSCPACK && format_of(as) != HOLDALL_FORMAT_B2FRAME;
 }
 
 int cmd_convert(const struct args *args) {
@@ -110,6 +118,10 @@ int cmd_convert(const struct args *args) {
     struct dataset dataset = {.path = in};
     if (container == DATASET && !dataset_read(&dataset, in, args)) return FAILED;
     int64_t as = target_of(args, dataset.table || from == FROM_CSV || from == FROM_JSONL);
+    if (container == SUPERCHUNK && wants_array(as) && format_at(in) == HOLDALL_FORMAT_B2FRAME) {
+        container = DATASET; /* a frame without a shape is an array of one dimension, too */
+        if (!dataset_read(&dataset, in, args)) return FAILED;
+    }
     int code = check_usage(args, from, as);
     if (code >= 0) {
         /* it was said */

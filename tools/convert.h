@@ -22,6 +22,9 @@ int rows_convert_array(const struct args *args, const holdall_array *array, int6
 /* Items of a file, FROM_NPY or FROM_RAW: into an array whose chunks are parts of a grid, or into another file. */
 int grid_convert(const struct args *args, int64_t from, int64_t as);
 int items_convert(const struct args *args, int64_t from, int64_t as);
+/* Items of a file, or of an array in C order, become the content of a frame that has no shape. */
+int items_to_frame(const struct args *args);
+int flat_convert(const struct args *args, struct source *source, const holdall_array *array);
 /* The items of an array, or the content of a superchunk (`array` is NULL), become a file. */
 int array_to_file(const struct args *args, struct source *source, const holdall_array *array, int64_t as);
 

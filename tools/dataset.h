@@ -11,10 +11,6 @@
 
 #include <stddef.h>
 
-#ifndef HOLDALL_FORMAT_B2ND
-#define HOLDALL_FORMAT_CATERVA 6
-#define HOLDALL_FORMAT_B2ND 7
-#endif
 #ifndef HOLDALL_OPT_SPARSE
 #define HOLDALL_OPT_SPARSE 17
 #endif

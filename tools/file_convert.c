@@ -8,7 +8,6 @@
 #include "report.h"
 #include "signals.h"
 #include "tool.h"
-#include "type.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -61,23 +60,9 @@ struct items {
     uint64_t nbytes;
 };
 
-/* Bytes of the items; false: more than there can be, or the type is not known. */
-static bool measure(const struct npy *npy, uint64_t *bytes) {
-    struct type type;
-    if (!type_read(&type, npy->descr)) return false;
-    *bytes = type.size;
-    type_free(&type);
-    for (uint32_t d = 0; d < npy->ndim; d++) {
-        if (npy->shape[d] > 0 && *bytes > UINT64_MAX / npy->shape[d]) return false;
-        *bytes *= npy->shape[d];
-    }
-    return true;
-}
-
-static bool copy_items(struct items *items, const struct npy *npy) {
+static bool copy_items(struct items *items, struct npy *npy) {
     static unsigned char piece[1 << 16];
-    uint64_t wanted;
-    if (!measure(npy, &wanted)) return complain("%s: items of %s are not read", items->in.name, npy->descr), false;
+    if (!npy_measure(npy, &items->in)) return false;
     if (items->as == AS_RAW && npy->fortran_order && npy->ndim > 1) {
         return complain("%s: its items are in Fortran order, which bytes do not tell (--to b2nd or npy)", items->in.name), false;
     }
@@ -86,8 +71,8 @@ static bool copy_items(struct items *items, const struct npy *npy) {
         good = input_read(&items->in, piece, sizeof piece, &got) && put_bytes(piece, got);
         input_progress(&items->in, items->nbytes);
     }
-    if (good && items->nbytes != wanted) {
-        complain("%s: type and shape are %" PRIu64 " bytes, %" PRIu64 " come", items->in.name, wanted, items->nbytes);
+    if (good && items->nbytes != npy->nbytes) {
+        complain("%s: type and shape are %" PRIu64 " bytes, %" PRIu64 " come", items->in.name, npy->nbytes, items->nbytes);
         return false;
     }
     return good;

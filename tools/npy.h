@@ -29,6 +29,8 @@ struct npy {
 bool npy_read_header(struct input *in, struct npy *npy);
 /* The same of a file that has none, where --dtype tells what its items are; `from` is FROM_NPY or FROM_RAW. */
 bool npy_begin(struct input *in, const struct args *args, int64_t from, struct npy *npy);
+/* Bytes of an item and of all of them; false: more than there can be, or the type is not known, which has been said. */
+bool npy_measure(struct npy *npy, const struct input *in);
 /* The type as the library wants it, to be freed: without the quotes that make a Python constant of it. */
 char *npy_dtype(const struct npy *npy);
 /* Are the items rows of the array, in its order? Sets their `nbytes`. What does not fit has been said. */

@@ -33,12 +33,25 @@ static bool skip(struct input *in, uint64_t n) {
     return true;
 }
 
+bool npy_measure(struct npy *npy, const struct input *in) {
+    struct type type;
+    bool good = type_read(&type, npy->descr);
+    if (!good) return complain("%s: items of %s are not read", in->name, npy->descr), false;
+    npy->itemsize = npy->nbytes = type.size;
+    type_free(&type);
+    for (uint32_t d = 0; d < npy->ndim; d++) {
+        if (npy->shape[d] > 0 && npy->nbytes > UINT64_MAX / npy->shape[d]) {
+            return complain("%s: it cannot have so many bytes", in->name), false;
+        }
+        npy->nbytes *= npy->shape[d];
+    }
+    return true;
+}
+
 /* One dimension, as long as the file. */
 static bool measure(struct input *in, struct npy *npy, uint64_t skipped) {
-    struct type type;
-    if (!type_read(&type, npy->descr)) return complain("%s: --dtype %s: no type that is known", in->name, npy->descr), false;
-    uint64_t size = type.size, n = in->total > skipped ? in->total - skipped : 0;
-    type_free(&type);
+    if (!npy_measure(npy, in)) return false;
+    uint64_t size = npy->itemsize, n = in->total > skipped ? in->total - skipped : 0;
     if (in->total == 0) return complain("%s: how long it is shows at its end: --shape tells before", in->name), false;
     if (size == 0 || n % size != 0) {
         return complain("%s: %" PRIu64 " bytes are no whole number of items of %" PRIu64, in->name, n, size), false;

@@ -15,7 +15,7 @@
 #include <string.h>
 
 /* Bytes that are handed over at once: several chunks, to be compressed in parallel. */
-enum { PIECE = 8 << 20 };
+enum { PIECE = 8 << 20, PIECE_MOST = 256 << 20 };
 
 /* ---- flags ---- */
 
@@ -35,20 +35,25 @@ static bool set_filters(holdall_options *options, const unsigned char *bytes, si
     return false;
 }
 
-/* Words with commas between them, in the order of the library's numbers; "none" alone is none. */
+/* Words with commas between them; "none" alone is none. */
 static bool set_named_filters(holdall_options *options, const char *names) {
-    static const char *const words[] = {"none", "shuffle", "bitshuffle", "delta"};
+    static const struct {
+        const char *name;
+        unsigned char number;
+    } words[] = {{"none", HOLDALL_FILTER_NONE},   {"shuffle", HOLDALL_FILTER_SHUFFLE},     {"bitshuffle", HOLDALL_FILTER_BITSHUFFLE},
+                 {"delta", HOLDALL_FILTER_DELTA}, {"bytedelta", HOLDALL_FILTER_BYTEDELTA}};
+    enum { WORDS = sizeof words / sizeof *words };
     unsigned char bytes[6];
     size_t n = 0, length;
     for (const char *at = names;; at += length + 1) {
-        size_t number = 0;
+        size_t i = 0;
         length = strcspn(at, ",");
-        while (number < 4 && (strlen(words[number]) != length || memcmp(words[number], at, length) != 0)) number++;
-        if (number == 4 || n == sizeof bytes) {
-            complain("--filters takes up to 6 of shuffle, bitshuffle and delta, with commas between them, or none, not '%s'", names);
+        while (i < WORDS && (strlen(words[i].name) != length || memcmp(words[i].name, at, length) != 0)) i++;
+        if (i == WORDS || n == sizeof bytes) {
+            complain("--filters takes up to 6 of shuffle, bitshuffle, delta and bytedelta, with commas between them, or none, not '%s'", names);
             return false;
         }
-        if (number > 0) bytes[n++] = (unsigned char)number;
+        if (words[i].number != HOLDALL_FILTER_NONE) bytes[n++] = words[i].number;
         if (at[length] == '\0') return set_filters(options, bytes, n);
     }
 }
@@ -72,7 +77,8 @@ bool set_file_options(holdall_options *options, const struct args *args) {
     int64_t checksum = args->no_checksum ? HOLDALL_SUM_NONE : args->checksum;
     return set_given(options, HOLDALL_OPT_CHUNK_BYTES, args->chunk_size) &&
            set_given(options, HOLDALL_OPT_CHECKSUM, checksum) &&
-           (!args->sparse || set_option(options, HOLDALL_OPT_SPARSE, 1)) && (!args->no_offsets || set_option(options, HOLDALL_OPT_OFFSETS, 0)) &&
+           (!args->sparse || set_option(options, HOLDALL_OPT_SPARSE, 1)) &&
+           (!args->both || set_option(options, HOLDALL_OPT_BOTH_METALAYERS, 1)) && (!args->no_offsets || set_option(options, HOLDALL_OPT_OFFSETS, 0)) &&
            set_given(options, HOLDALL_OPT_FORMAT_VERSION, version);
 }
 
@@ -140,8 +146,9 @@ static bool take_piece(void *ctx, const struct piece *piece) {
 }
 
 static bool add_content(struct packing *p) {
-    uint64_t row = p->array ? row_bytes(p->array) : 1;
-    uint64_t size = row < PIECE ? PIECE / row * row : row;
+    uint64_t row = p->array ? row_bytes(p->array) : 1, chunk = row;
+    if (p->array && is_frame(p->format)) chunk *= holdall_array_chunkshape(p->array)[0]; /* so that each is made once */
+    uint64_t size = chunk < PIECE ? PIECE / chunk * chunk : chunk <= PIECE_MOST ? chunk : row < PIECE ? PIECE / row * row : row;
     if (size > SIZE_MAX) return complain("out of memory"), false;
     struct content c = {.packing = p, .row = row, .size = (size_t)size};
     return relay(make_piece, take_piece, &c, MAKE_HERE);

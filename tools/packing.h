@@ -19,6 +19,7 @@ struct packing {
     /* one of these is open */
     holdall_schunk *schunk;
     holdall_array *array;
+    holdall_format format; /* of the array */
     uint64_t bytes; /* so far */
     bool exactly;   /* there must be `wanted` bytes of content */
     uint64_t wanted;

@@ -104,6 +104,8 @@ int schunk_convert(const struct args *args, int64_t as) {
     int code = FAILED;
     if (!source_array(&source, args, &array)) {
         /* it was said */
+    } else if (array && as == AS_B2FRAME) {
+        code = flat_convert(args, &source, array);
     } else if (array ? format && (format == HOLDALL_FORMAT_BLOSCPACK || is_frame(format) || in_c_order(array))
                      : format == HOLDALL_FORMAT_BLOSCPACK || format == HOLDALL_FORMAT_B2FRAME) {
         const struct dataset from = {.path = source.path, .format = HOLDALL_FORMAT_BLOSCPACK, .array = array};

@@ -1,6 +1,7 @@
 /*
  * holdall pack into a superchunk.
  */
+#include "convert.h"
 #include "files.h"
 #include "npy.h"
 #include "options.h"
@@ -51,12 +52,15 @@ static holdall_mode mode_of(const struct packing *p) {
     return p->args->replace ? HOLDALL_REPLACE : HOLDALL_NEW;
 }
 
-static bool create(struct packing *p, holdall_options *options, size_t typesize) {
+static bool create_as(struct packing *p, holdall_format format, holdall_options *options, size_t typesize) {
     holdall_error error;
-    holdall_status status =
-        holdall_schunk_create(p->out, mode_of(p), HOLDALL_FORMAT_BLOSCPACK, typesize, options, &p->schunk, &error);
+    holdall_status status = holdall_schunk_create(p->out, mode_of(p), format, typesize, options, &p->schunk, &error);
     if (status < 0) complain_error(p->out, &error, status == HOLDALL_E_EXISTS ? " (--force takes its place)" : "");
     return status >= 0;
+}
+
+static bool create(struct packing *p, holdall_options *options, size_t typesize) {
+    return create_as(p, HOLDALL_FORMAT_BLOSCPACK, options, typesize);
 }
 
 static bool create_plain(struct packing *p, holdall_options *options) {
@@ -97,6 +101,28 @@ static bool open_new_array(struct packing *p) {
     bool good = options && set_chunk_options(options, p->args) && set_file_options(options, p->args) && create_array(p, options);
     holdall_options_free(options);
     return good;
+}
+
+/* A frame has no place for type and shape. */
+static bool open_new_frame(struct packing *p) {
+    struct npy npy = {.descr = NULL};
+    holdall_options *options = new_options();
+    bool good = options && set_chunk_options(options, p->args) && set_file_options(options, p->args) &&
+                npy_begin(&p->in, p->args, p->args->dtype ? FROM_RAW : FROM_NPY, &npy) && npy_measure(&npy, &p->in);
+    if (good && npy.fortran_order && npy.ndim > 1) {
+        good = (complain("%s: its items are in Fortran order, which a frame cannot tell (--to b2nd)", p->in.name), false);
+    }
+    good = good && create_as(p, HOLDALL_FORMAT_B2FRAME, options, npy.itemsize == 0 || npy.itemsize > TYPESIZE_MOST ? 1 : (size_t)npy.itemsize);
+    p->exactly = true;
+    p->wanted = npy.nbytes;
+    free(npy.descr);
+    holdall_options_free(options);
+    return good;
+}
+
+int items_to_frame(const struct args *args) {
+    struct packing p = {.args = args, .from = args->operands[0], .out = args->operands[1], .done = "converted"};
+    return packing_run(&p, open_new_frame);
 }
 
 int array_pack(const struct args *args) {

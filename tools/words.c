@@ -4,7 +4,6 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "words.h"
-#include "dataset.h"
 #include "report.h"
 
 #include <limits.h>
@@ -27,6 +26,11 @@ enum container container_of(const char *path) {
     bool known = holdall_identify(path, &format, &kind, NULL) >= 0;
     if (known && kind == HOLDALL_KIND_ARRAY) return DATASET; /* in a frame */
     return known && format != HOLDALL_FORMAT_BAGZ ? SUPERCHUNK : BAG;
+}
+
+holdall_format format_at(const char *path) {
+    holdall_format format;
+    return holdall_identify(path, &format, NULL, NULL) >= 0 ? format : 0;
 }
 
 const char *container_name(enum container container) {
