@@ -179,32 +179,40 @@ typedef struct holdall_error {
 #define HOLDALL_OPT_LOCK 7
 /* One of HOLDALL_CODEC_*. Bags: _NONE, _ZSTD, or _BY_NAME (default): zstd where the file's name ends in
  * `.bagz`; storage of the caller's has no name, and is then not compressed. Superchunks: any but the last;
- * default _LZ4. */
+ * default _LZ4. Frames have no _SNAPPY. */
 #define HOLDALL_OPT_CODEC 8
 /* Bags: zstd's level, -131072 to 22; 0 (default) is its own default, 3. Chunks: 0 (stored as it is) to 9, default 5. */
 #define HOLDALL_OPT_LEVEL 9
 /* Bytes (holdall_options_set_bytes): a byte HOLDALL_FILTER_* for each filter, in the order in which they are applied.
- * Bloscpack: _SHUFFLE (default) or _BITSHUFFLE alone, or none (0 bytes). */
+ * Bloscpack: _SHUFFLE (default) or _BITSHUFFLE alone, or none (0 bytes). Frames: up to six, those two, _DELTA and _BYTEDELTA;
+ * default _SHUFFLE. */
 #define HOLDALL_OPT_FILTERS 10
 /* Bytes of content in a chunk, a multiple of the typesize, 1 to 2,147,483,615. Default: 1 MiB, rounded down to one.
- * Arrays: rounded down to whole rows, or whole items where a row is longer; one item at least. */
+ * Arrays: rounded down to whole rows, or whole items where a row is longer; one item at least. Arrays in frames: about
+ * so many, along every dimension; default: 4 MiB at most. */
 #define HOLDALL_OPT_CHUNK_BYTES 11
-/* Bytes of content in a block of a chunk. Default: what the Blosc libraries choose for codec and level. */
+/* Bytes of content in a block of a chunk. Default: what the Blosc libraries choose for codec and level. Arrays in frames:
+ * about so many, along every dimension; default: 32 KiB for each byte of an item, 256 KiB at most. */
 #define HOLDALL_OPT_BLOCK_BYTES 12
 /* One of HOLDALL_SUM_*, for what is written. Superchunks: any but HOLDALL_SUM_ZSTD, default _CRC32, behind each chunk;
  * holdall_schunk_create() alone takes it, later writers go on with it. Bags: HOLDALL_SUM_NONE, or HOLDALL_SUM_CRC32
  * (default): an uncompressed bag then gets a file `checksums.NAME` with a CRC-32 a record, a compressed one the checksum
  * that the zstd format has inside its frames (HOLDALL_SUM_ZSTD says the same there). Datasets: as superchunks; with any, the
- * small files have a CRC-32 in a last line of blanks, which is checked like those of chunks, and which no tool minds. */
+ * small files have a CRC-32 in a last line of blanks, which is checked like those of chunks, and which no tool minds.
+ * Frames: HOLDALL_SUM_CRC32 (default) or _NONE: a CRC-32 of each chunk in the metalayer `holdall.crc32`, and of the rest in
+ * places that the format leaves unused; other tools skip them. A frame of another tool gets them when a writer asks for them. */
 #define HOLDALL_OPT_CHECKSUM 13
 /* Bytes: a zstd dictionary, trained or any content. What was written with one is read with the same. */
 #define HOLDALL_OPT_DICTIONARY 14
-/* Bytes, for a dataset: those of an item, or of a row, which are where nothing is written: what it is created with and what
- * it grows by (bcolz and BLZ: `dflt`). Default: zeros. See holdall_array_fill_set(). */
+/* Bytes, for a dataset, or an array in a frame: those of an item, or of a row, which are where nothing is written: what it is created with and what
+ * it grows by (bcolz and BLZ: `dflt`). Default: zeros. See holdall_array_fill_set(). A frame
+ * does not keep it: it is what it is created with, and what it grows by is zeros. Such chunks cost next to nothing, NaN among them. */
 #define HOLDALL_OPT_FILL 15
 /* Datasets: rows that one is going to have, about, by which the length of its chunks is chosen. Default: those that it
  * is created with. */
 #define HOLDALL_OPT_EXPECTED_ROWS 16
+/* Frames: 0 (default) one file; 1 a folder with a file for each chunk, in which a changed chunk leaves no dead room. */
+#define HOLDALL_OPT_SPARSE 17
 /* HOLDALL_FORMAT_BLZ_PAPER: chunks of a superchunk, each of which is a file, 1 to 1,048,576. A commit writes each one anew
  * in which something has changed, through memory. Default: 16 to 64 MiB of content, by HOLDALL_OPT_EXPECTED_ROWS. */
 #define HOLDALL_OPT_SUPERCHUNK_CHUNKS 18
@@ -231,6 +239,11 @@ typedef struct holdall_error {
 #define HOLDALL_OPT_ARROW_BINARY 27
 /* Tables: 0 (default) NaN goes to Arrow as it is, and spoils a sum as it does elsewhere; 1 as null, which queries leave out. */
 #define HOLDALL_OPT_ARROW_NULLS 28
+/* Blosc2 frames that are read: where the frame begins in a larger file, in bytes; default 0. */
+#define HOLDALL_OPT_AT 29
+/* HOLDALL_FORMAT_B2ND and _CATERVA: 1 the array has both metalayers, so that python-blosc2 sees it with its dtype, and Caterva
+ * too; 0 (default) that of the format. */
+#define HOLDALL_OPT_BOTH_METALAYERS 30
 /* Files are read: one that is cut short under us is an error. */
 #define HOLDALL_IO_READ 0
 /* Files are mapped into memory: faster for small records; a file that is cut short while it is open, by another
@@ -258,6 +271,10 @@ typedef struct holdall_error {
 #define HOLDALL_FILTER_SHUFFLE 1
 /* The same with bits. */
 #define HOLDALL_FILTER_BITSHUFFLE 2
+/* Items become what they differ by (xor) from those of the first block of the chunk, which is then read with any other. Before a shuffle. */
+#define HOLDALL_FILTER_DELTA 3
+/* Bytes become what they differ by from the byte before. Behind a shuffle. Caterva cannot read it. */
+#define HOLDALL_FILTER_BYTEDELTA 35
 /* No checksum. */
 #define HOLDALL_SUM_NONE 0
 /* Adler-32. */
@@ -404,8 +421,12 @@ HOLDALL_API void holdall_io_close(holdall_io *io);
 #define HOLDALL_FORMAT_BLZ 3
 /* A folder as the papers on BLZ and bcolz have it: files of many chunks, `__1__.bin`. */
 #define HOLDALL_FORMAT_BLZ_PAPER 4
-/* A Blosc2 frame (told apart; this version does not open it). */
+/* A Blosc2 frame: a file, or with HOLDALL_OPT_SPARSE a folder with a file for each chunk. */
 #define HOLDALL_FORMAT_B2FRAME 5
+/* A frame that is an array, by the metalayer `caterva`: without a dtype. */
+#define HOLDALL_FORMAT_CATERVA 6
+/* A frame that is an array, by the metalayer `b2nd`. */
+#define HOLDALL_FORMAT_B2ND 7
 /* A Bagz file. */
 #define HOLDALL_FORMAT_BAGZ 8
 /* A run of bytes in compressed chunks. */
@@ -451,8 +472,9 @@ HOLDALL_API const char *holdall_version_text(void);
 HOLDALL_API const char *holdall_status_name(holdall_status status);
 
 /* What is at this path (or spec, see holdall_bag_open())? Format and kind, from the bytes; Bagz has no
- * magic number, a file is a bag if it opens as one. An array in a file is told as what it is stored as,
- * HOLDALL_KIND_SCHUNK; holdall_array_open() tells that it is one. Folders of the papers whose fields stand apart are
+ * magic number, a file is a bag if it opens as one. An array in a Bloscpack file is told as
+ * what it is stored as, HOLDALL_KIND_SCHUNK; holdall_array_open() tells that it is one. Blosc2 frames are arrays
+ * (HOLDALL_FORMAT_B2ND, also where there are both metalayers, or _CATERVA), or else HOLDALL_KIND_SCHUNK. Folders of the papers whose fields stand apart are
  * HOLDALL_KIND_TABLE, and open as arrays, too. *format and *kind: each may be NULL.
  * HOLDALL_E_FORMAT: nothing that is known here. */
 HOLDALL_API
@@ -467,10 +489,11 @@ holdall_status holdall_identify(const char *path,
  * or chunks are sound, cannot be read (chunks that the header counts and that are not there, too, of which one fault
  * is told), and can be read but have no checksum; they are set also where it returns that there are faults. *bad may be 0
  * although the file is damaged, in its header or metadata: the status tells.
- * What begins as a Bloscpack file is looked at as a superchunk, a folder as an array or a table, all else as a bag. Metadata that make it an array must
- * say as many bytes as the content has.
+ * What begins as a Bloscpack file or a Blosc2 frame is looked at as a superchunk, a folder as an array or a table (or a frame, if it
+ * is one), all else as a bag. Metadata that make it an array must say as many bytes, or chunks, as there are.
+ * Of a frame that another tool has written, or changed since, chunks without a checksum that fits are unchecked.
  * Bags: takes the options of holdall_bag_open() but HOLDALL_OPT_VERIFY and _SKIP_DAMAGED. Superchunks and folders:
- * HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO. Superchunks in storage of the caller's: see HOLDALL_OPT_VERIFY 2.
+ * HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO, frames also _AT. Superchunks in storage of the caller's: see HOLDALL_OPT_VERIFY 2.
  * HOLDALL_OK: sound. Else the status and words of the first fault; what cannot be opened is one. */
 HOLDALL_API
 HOLDALL_USE
@@ -568,13 +591,16 @@ typedef struct holdall_schunk holdall_schunk;
 /* Opens a superchunk: its last commit, with HOLDALL_READ to be read, with HOLDALL_APPEND to be read and
  * changed (one at a time: HOLDALL_E_BUSY); the other modes are those of holdall_schunk_create(). Reads every dialect of
  * Bloscpack: headers of version 1 to 3, those before there was a version (they cannot be changed:
- * HOLDALL_E_UNSUPPORTED), and the layout of the papers on BLZ and bcolz.
+ * HOLDALL_E_UNSUPPORTED), and the layout of the papers on BLZ and bcolz; and Blosc2 frames, files and folders, those that are
+ * arrays among them: what changes their content as a superchunk leaves them without a shape that fits, and they then open as no array.
  * Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO, _VERIFY, _SKIP_DAMAGED; with HOLDALL_APPEND also _DURABILITY, _LOCK,
  * _CODEC, _FILTERS (where they are not given, new chunks are made like the last one), _LEVEL (which no file keeps),
  * _BLOCK_BYTES, _CHUNK_BYTES (it counts where there is no content yet, or one chunk of less than 16 KiB, which appends
- * then fill up), _SPARE_CHUNKS, _SPARE_BYTES. Progress is told by _VERIFY 2 and holdall_schunk_checksum().
+ * then fill up), _SPARE_CHUNKS, _SPARE_BYTES. Frames: the first five and _AT; with HOLDALL_APPEND _DURABILITY, _LOCK, _CODEC, _LEVEL,
+ * _FILTERS, _CHECKSUM. Progress is told by _VERIFY 2 and holdall_schunk_checksum().
  * HOLDALL_E_FORMAT: it is none, or chunks of it are missing or not where header and offsets say; the position is
- * that of the first such chunk. HOLDALL_OPT_SKIP_DAMAGED opens what is there, holdall_repair() makes it whole. */
+ * that of the first such chunk. HOLDALL_OPT_SKIP_DAMAGED opens what is there, holdall_repair() makes it whole. HOLDALL_E_CHECKSUM: header,
+ * index or trailer of a frame do not fit what its writer has put down of them. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_schunk_open(const char *path,
@@ -583,7 +609,8 @@ holdall_status holdall_schunk_open(const char *path,
                                    holdall_schunk **out,
                                    holdall_error *err);
 
-/* As holdall_schunk_open(), in storage of the caller's, under the name "". It may be closed at once.
+/* As holdall_schunk_open(), in storage of the caller's, under the name ""; a frame in a folder as "chunks.b2frame" and its
+ * chunks. It may be closed at once.
  * HOLDALL_E_UNSUPPORTED: it is to be changed, and the storage is read-only. There is no lock: the caller sees to it that
  * there is one writer. */
 HOLDALL_API
@@ -597,8 +624,10 @@ holdall_status holdall_schunk_open_io(holdall_io *io,
 /* Creates a superchunk of items of `typesize` bytes each (1 or more; it is what filters work with, content need not
  * be whole items). With HOLDALL_NEW nothing may be there (HOLDALL_E_EXISTS), with HOLDALL_REPLACE what is there is
  * replaced by the first commit. Format: HOLDALL_FORMAT_BLOSCPACK; c-blosc 1.x reads its chunks, Bloscpack 0.16 its
- * files. HOLDALL_E_BUSY: another writer has it open.
- * Options: those of holdall_schunk_open() with HOLDALL_APPEND, and HOLDALL_OPT_CHECKSUM, _OFFSETS, _FORMAT_VERSION.
+ * files. Or HOLDALL_FORMAT_B2FRAME, which c-blosc2 and python-blosc2 read and change: appends and changed chunks go behind what is
+ * there, which costs the room of the old ones until a copy or holdall_repair(). HOLDALL_E_BUSY: another writer has it open.
+ * Options: those of holdall_schunk_open() with HOLDALL_APPEND, and HOLDALL_OPT_CHECKSUM, _OFFSETS, _FORMAT_VERSION. Frames: those
+ * of opening one, and _CHUNK_BYTES, _BLOCK_BYTES, _SPARSE.
  * HOLDALL_E_UNSUPPORTED: they do not go together.
  * Metadata that is set before content is appended, and HOLDALL_OPT_SPARE_CHUNKS where more than 1,022 chunks will
  * come, save the first commit a copy. */
@@ -626,7 +655,7 @@ holdall_status holdall_schunk_create_io(holdall_io *io,
 /* Closes a superchunk; NULL is fine. What was not committed is gone. */
 HOLDALL_API void holdall_schunk_close(holdall_schunk *schunk);
 
-/* How many chunks. A commit without any content makes one, which is empty: the format knows no file without a chunk. */
+/* How many chunks. A commit of a Bloscpack file without any content makes one, which is empty: the format knows none without. */
 HOLDALL_API
 uint64_t holdall_schunk_chunks(const holdall_schunk *schunk);
 
@@ -640,20 +669,22 @@ HOLDALL_API uint64_t holdall_schunk_cbytes(const holdall_schunk *schunk);
 HOLDALL_API
 size_t holdall_schunk_typesize(const holdall_schunk *schunk);
 
-/* Bytes of content of each chunk but the last, unless others were put in between. */
-HOLDALL_API size_t holdall_schunk_chunk_size(const holdall_schunk *schunk);
+/* Bytes of content of each chunk but the last, unless others were put in between; 0: a frame whose chunks may have any length. */
+HOLDALL_API
+size_t holdall_schunk_chunk_size(const holdall_schunk *schunk);
 
 /* The checksum of its chunks, one of HOLDALL_SUM_*. */
 HOLDALL_API int32_t holdall_schunk_sum(const holdall_schunk *schunk);
 
-/* How its header is laid out: 0 (before there were versions), 1, 2, 3, or 103, the layout of the papers, which only
+/* How its header is laid out. Frames: 1, 2, 3, as c-blosc2 counts. Bloscpack: 0 (before there were versions), 1, 2, 3, or 103, the layout of the papers, which only
  * metadata tell from 3. -1: NULL. */
 HOLDALL_API
 int32_t holdall_schunk_version(const holdall_schunk *schunk);
 
 /* One chunk: its bytes of content, its bytes as stored (0 as long as it, or what was written into it, waits to be
  * encoded, at the latest until the commit), and its codec, one of HOLDALL_CODEC_* (LZ4HC is LZ4 here; _NONE where the
- * content is stored as it is; of one that waits, what it is going to be encoded with). Each place may be NULL. */
+ * content is stored as it is; of one that waits in Bloscpack, what it is going to be encoded with). In frames chunks of one value take no
+ * room: 0 bytes, _NONE. Each place may be NULL. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_schunk_chunk_info(const holdall_schunk *schunk,
@@ -721,7 +752,7 @@ holdall_status holdall_schunk_append(holdall_schunk *schunk,
                                      holdall_error *err);
 
 /* Appends one chunk that is encoded already, n bytes of it, as it is, without a digest; it is decoded once, to be sure
- * of it. HOLDALL_E_FORMAT: it is no whole chunk. HOLDALL_E_UNSUPPORTED: a chunk of Blosc2, which readers of this format
+ * of it. HOLDALL_E_FORMAT: it is no whole chunk. HOLDALL_E_UNSUPPORTED: a chunk of Blosc2, which readers of Bloscpack
  * do not know. */
 HOLDALL_API
 HOLDALL_USE
@@ -732,7 +763,8 @@ holdall_status holdall_schunk_append_raw(holdall_schunk *schunk,
 
 /* Writes n bytes over the content from byte `at` on, all of which must be there (HOLDALL_E_RANGE). On failure some of
  * them may be written, of which nothing counts before a commit. A changed chunk goes where it was, if it
- * is not longer than before (HOLDALL_OPT_SPARE_BYTES makes room for that); else the commit writes the file anew. */
+ * is not longer than before (HOLDALL_OPT_SPARE_BYTES makes room for that); else the commit writes the file anew. In a frame it
+ * goes behind the others. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_schunk_write(holdall_schunk *schunk,
@@ -742,7 +774,8 @@ holdall_status holdall_schunk_write(holdall_schunk *schunk,
                                     holdall_error *err);
 
 /* Puts n bytes of content, as one chunk of its own, before a chunk, or behind the last where `chunk` is their number;
- * what waits to be encoded becomes chunks first. The commit writes the file anew. */
+ * what waits to be encoded becomes chunks first. The commit writes a Bloscpack file anew. In a frame whose chunks have one length it
+ * must have that. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_schunk_insert(holdall_schunk *schunk,
@@ -751,7 +784,7 @@ holdall_status holdall_schunk_insert(holdall_schunk *schunk,
                                      size_t n,
                                      holdall_error *err);
 
-/* Takes a chunk away, with its content. The commit writes the file anew, unless it was the last. */
+/* Takes a chunk away, with its content. The commit writes a Bloscpack file anew, unless it was the last. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_schunk_remove(holdall_schunk *schunk,
@@ -766,7 +799,7 @@ holdall_status holdall_schunk_truncate(holdall_schunk *schunk,
                                        holdall_error *err);
 
 /* How many named values it has, damaged ones too. Bloscpack: its metadata, JSON, is the one named "", where there are
- * any. */
+ * any. Frames: their metalayers, those of the header, then those whose length may change. */
 HOLDALL_API
 uint32_t holdall_schunk_metas(const holdall_schunk *schunk);
 
@@ -788,7 +821,9 @@ holdall_status holdall_schunk_meta_get(const holdall_schunk *schunk,
 
 /* Sets a named value of n bytes, which are copied, from the next commit on; value NULL removes it. Bloscpack: "" alone
  * (HOLDALL_E_UNSUPPORTED), and JSON (HOLDALL_E_ARGUMENT); version 1 and 2 have none (HOLDALL_E_UNSUPPORTED). The commit
- * writes the file anew where it does not fit into the room that the one before had. */
+ * writes the file anew where it does not fit into the room that the one before had. Frames: any name of 1 to 31 bytes, any bytes, by custom
+ * MessagePack. A new one is one of those whose length may change; those of the header cannot be removed (HOLDALL_E_UNSUPPORTED), and
+ * with another length the commit writes the file anew. HOLDALL_E_ARGUMENT: `holdall.crc32`, which is kept by the library. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_schunk_meta_set(holdall_schunk *schunk,
@@ -809,7 +844,8 @@ holdall_status holdall_schunk_commit(holdall_schunk *schunk,
  * or layout: this is also how files are converted, those of version 0 too. It takes little memory, and the copy is there,
  * whole, when the call is done, or not at all. mode, format: as for holdall_schunk_create().
  * Options: those of holdall_schunk_create(). What is not given is as here: _CHUNK_BYTES, _CODEC and _FILTERS as the last chunk
- * has them, _CHECKSUM (CRC-32 where there is none; none in version 1, which has no place for it); the level is 5, the layout that of version 3. Progress is told in bytes.
+ * has them, _CHECKSUM (CRC-32 where there is none; none in version 1, which has no place for it); the level is 5, the layout that of version 3.
+ * From a frame to a frame all named values go along, and codec, level and filters are as here; from one format to the other content alone. Progress is told in bytes.
  * HOLDALL_E_ARGUMENT: path is this superchunk's own file. HOLDALL_E_UNSUPPORTED: there are metadata, and the layout that
  * HOLDALL_OPT_FORMAT_VERSION asks for has none. HOLDALL_NOT_FOUND (> 0): HOLDALL_OPT_SKIP_DAMAGED was set for this handle, and
  * what is damaged is zeros in the copy, or missing at its end or as metadata. Else as holdall_schunk_read() and
@@ -839,7 +875,10 @@ typedef struct holdall_array holdall_array;
 
 /* Opens an array: its last commit, with HOLDALL_READ to be read, with HOLDALL_APPEND to be read and changed (one at a
  * time: HOLDALL_E_BUSY). Options: those of holdall_schunk_open().
- * Bloscpack files are arrays where their metadata say so, as those of NumPy arrays do. Folders are arrays that bcolz or
+ * Bloscpack files are arrays where their metadata say so, as those of NumPy arrays do. Blosc2 frames, files and folders, are arrays by
+ * the metalayers `b2nd` and `caterva`; where they have both, that which fits the chunks, `b2nd` first, and each commit of a new shape
+ * makes both say it. Caterva has no dtype: its items are "|V8" and the like, bytes without a meaning. Frames with neither are arrays of one dimension, of bytes, or of
+ * such items where they have more than one byte; these come and go at the end. Other folders are arrays that bcolz or
  * BLZ wrote, or as their papers have them. They are made of rows, which come and go as a whole; those of the papers
  * with fields in folders of their own, and of Python's objects, can be read only. What is written goes on as it is there (codec, level, filter, checksum) where the options do
  * not say otherwise: those of holdall_array_create(). A handle that reads sees as many rows as were committed when it was
@@ -849,7 +888,7 @@ typedef struct holdall_array holdall_array;
  * HOLDALL_E_TYPE: it is a superchunk or a table and no array, or has a dtype that is not known. HOLDALL_E_FORMAT: as
  * holdall_schunk_open(), and where its content is not as long as shape and dtype say (with HOLDALL_OPT_SKIP_DAMAGED what
  * is missing at its end reads as zeros, HOLDALL_NOT_FOUND, as damaged chunks do, unless it is more than the file can have
- * held); in folders also names and links that lead out of them. HOLDALL_E_CHECKSUM, _FORMAT: the metadata are damaged
+ * held); of a frame also where it has not as many chunks as the shape says, and what its metalayers say is not possible; in folders also names and links that lead out of them. HOLDALL_E_CHECKSUM, _FORMAT: the metadata are damaged
  * (HOLDALL_E_TYPE with that option). HOLDALL_E_UNSUPPORTED: more than HOLDALL_MAX_NDIM dimensions; a folder that can be read only, to be changed. */
 HOLDALL_API
 HOLDALL_USE
@@ -860,7 +899,7 @@ holdall_status holdall_array_open(const char *path,
                                   holdall_error *err);
 
 /* As holdall_array_open(), in storage of the caller's: the file "", or else the files of a folder ("meta/sizes",
- * "data/__0.blp"). It may be closed at once. */
+ * "data/__0.blp"; "chunks.b2frame", "00000000.chunk"). It may be closed at once. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_array_open_io(holdall_io *io,
@@ -869,7 +908,7 @@ holdall_status holdall_array_open_io(holdall_io *io,
                                      holdall_array **out,
                                      holdall_error *err);
 
-/* Creates an array of zeros, in C order, which cost nothing before the commit. With HOLDALL_NEW nothing may be
+/* Creates an array of zeros, in C order, which cost nothing before the commit, and in a frame nothing at all. With HOLDALL_NEW nothing may be
  * there, with HOLDALL_REPLACE what is there is replaced by the first commit. Format: HOLDALL_FORMAT_BLOSCPACK; Bloscpack
  * 0.16 reads it. Or a folder:
  * - HOLDALL_FORMAT_BCOLZ: bcolz and BLZ read it and append to it, but for what they cannot: with zstd or bitshuffle it is
@@ -879,16 +918,24 @@ holdall_status holdall_array_open_io(holdall_io *io,
  * each a file that Bloscpack reads, with offsets and checksums; HOLDALL_OPT_SPARE_CHUNKS and _SPARE_BYTES keep room in
  * them, none by default. Structures are stored as they are, not field by field.
  * 
+ * - HOLDALL_FORMAT_B2ND: a Blosc2 frame as python-blosc2 has arrays, a file, or with HOLDALL_OPT_SPARSE a folder. Chunks are cut along
+ * every dimension, and blocks in them, so that a box touches little besides, along whichever axis.
+ * - HOLDALL_FORMAT_CATERVA: the same as Caterva has it, which keeps no dtype. HOLDALL_OPT_BOTH_METALAYERS: for both.
+ * 
  * Whose form a folder has, appending to it leaves.
  * 
  * dtype: as NumPy spells it: "<f8", "|S16", "<M8[ns]", "[('a','<i4'),('b','<f8')]". shape: its length along each of
  * the ndim dimensions, 0 or more; it can grow along any, cheaply along the slowest, the first, a folder
  * along that alone. chunks: the shape of a chunk, whose dimensions but the first are those of `shape`; NULL: about HOLDALL_OPT_CHUNK_BYTES (1 MiB) of whole rows, or of whole items where a row is
- * longer; in a folder, of whole rows, as bcolz chooses them for HOLDALL_OPT_EXPECTED_ROWS. blocks: NULL.
+ * longer; in a folder, of whole rows, as bcolz chooses them for HOLDALL_OPT_EXPECTED_ROWS. blocks: NULL. In a frame chunks and blocks have any
+ * shape, blocks no longer than chunks; NULL: about as long along every dimension, never longer than the array, where a length of 0
+ * counts as one that will grow; the same on every machine. Such an array grows cheaply along any axis.
  * Options: those of holdall_schunk_create(); for a folder HOLDALL_OPT_EXPECTED_ROWS, _FILL, and of those the ones of opening,
  * _DURABILITY, _LOCK, _CODEC, _LEVEL, _FILTERS, _CHUNK_BYTES, _BLOCK_BYTES and _CHECKSUM (CRC-32 by default, which
- * other readers do not look at). HOLDALL_E_ARGUMENT: chunks and HOLDALL_OPT_CHUNK_BYTES are both given.
- * HOLDALL_E_TYPE: a dtype that is not known. HOLDALL_E_UNSUPPORTED: objects of Python's, another format, other chunks. */
+ * other readers do not look at). For a frame: those of holdall_schunk_create() for one, _FILL and _BOTH_METALAYERS. HOLDALL_E_ARGUMENT: chunks and HOLDALL_OPT_CHUNK_BYTES are both given, or
+ * blocks and _BLOCK_BYTES; chunks of 2 GiB or more, blocks of 512 MiB or more.
+ * HOLDALL_E_TYPE: a dtype that is not known. HOLDALL_E_UNSUPPORTED: objects of Python's, another format, other chunks; in a frame items of
+ * no bytes. HOLDALL_E_LIMIT: more chunks than a frame can have. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_array_create(const char *path,
@@ -1042,7 +1089,8 @@ holdall_status holdall_array_append(holdall_array *array,
 /* Puts `count` new places into a dimension before place `at`. src: as for holdall_array_append(). Items behind them in the
  * file move: chunks are made anew from there on, in the slowest dimension (see holdall_array_order()) up to where their
  * limits fall together again (`count` a multiple of the rows in a chunk), in another one all of them. So put in many at
- * once. They count from the next commit on; on failure nothing was put in.
+ * once. In a frame nothing but the numbers of chunks changes where `at` and `count` are multiples of the length of a chunk; an append makes the
+ * chunks at the edge anew. They count from the next commit on; on failure nothing was put in.
  * HOLDALL_E_RANGE: `at` is beyond the end. HOLDALL_E_ARGUMENT: there is no such axis, or src_size is not that of the new
  * items. A damaged chunk that has to be made anew: as holdall_schunk_read(), also with HOLDALL_OPT_SKIP_DAMAGED; no change
  * takes what is damaged for zeros. */
@@ -1069,10 +1117,11 @@ holdall_status holdall_array_remove(holdall_array *array,
                                     holdall_error *err);
 
 /* Writes the array, as this handle sees it, into a new container, with other chunks, codec or checksum, or another layout:
- * this is also how files are converted. Dtype with its spelling, shape and order stay, and named values where a folder is
- * copied to a folder or a file to a file: neither has a place for those of the other. It takes little memory, and is there, whole, when the call is done, or not at all. mode, format, blocks: as for holdall_array_create(). chunks: as
+ * this is also how files are converted. Dtype with its spelling, shape and order stay (a frame is in C order and spells it as NumPy does), and named values where a dataset is
+ * copied to a dataset, a Bloscpack file to one, or a frame to a frame: none has a place for those of the others. It takes little memory, and is there, whole, when the call is done, or not at all. mode, format, blocks: as for holdall_array_create(). chunks: as
  * there, but with any number of places of the slowest dimension (see holdall_array_order()); NULL: HOLDALL_OPT_CHUNK_BYTES,
  * or as here.
+ * A frame: options, and what is not given, as for holdall_array_create(), but chunks, blocks, codec, level and filters of a frame are as here.
  * A folder: options, and what is not given, as for holdall_array_create(), but the fill value is that of here; the array must be in C order.
  * Else options: those of holdall_schunk_create(). Codec, filter and checksum that are not given are as here (_FILTERS and _CODEC as
  * the last chunk has them; CRC-32 for a file without checksums); the level is 5, the layout that of version 3. Progress is
@@ -1094,7 +1143,7 @@ holdall_status holdall_array_copy(const holdall_array *array,
 /* Gives the array another shape, of ndim values, from the next commit on: what is beyond goes, what is new is zeros, or what
  * holdall_array_fill() gives. What
  * holdall_array_insert() says of its costs holds for each dimension that differs; zeros for any but the slowest take as
- * much memory as they are. On failure it may have a shape on the way, with no commit of it. */
+ * much memory as they are. In a frame, where each dimension grows and shrinks at its end, chunks at the old and the new edges are made anew, and no more. On failure it may have a shape on the way, with no commit of it. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_array_resize(holdall_array *array,
@@ -1119,7 +1168,7 @@ holdall_status holdall_array_fill(const holdall_array *array,
 
 /* Sets that value, from the next commit on: what is there stays, and what the array grows by is this. src: `size` bytes,
  * those of an item, or of a row; 0: zeros. What a structure has between its fields, and the bits of what is no number, do
- * not come back. HOLDALL_E_UNSUPPORTED: arrays in Bloscpack files have none; long doubles and imaginary parts, which those
+ * not come back. HOLDALL_E_UNSUPPORTED: arrays in Bloscpack files and frames have none; long doubles and imaginary parts, which those
  * files cannot tell of. HOLDALL_E_ARGUMENT: another size, or characters that are none. */
 HOLDALL_API
 HOLDALL_USE
@@ -1142,7 +1191,7 @@ holdall_status holdall_array_read_object(const holdall_array *array,
                                          holdall_error *err);
 
 /* How many named values it has. Bloscpack: its metadata, JSON, is the one named "". Folders: their attributes, each of
- * which is JSON (as Python writes it: NaN and Infinity are numbers there). */
+ * which is JSON (as Python writes it: NaN and Infinity are numbers there). Frames: their metalayers but `b2nd` and `caterva`, any bytes, by custom MessagePack. */
 HOLDALL_API
 uint32_t holdall_array_attrs(const holdall_array *array);
 
@@ -1161,7 +1210,7 @@ holdall_status holdall_array_attr_get(const holdall_array *array,
 
 /* Sets a named value, from the next commit on. Bloscpack: "" alone, which cannot be removed: JSON of an object in which
  * dtype, shape, order and container stay what they are; anything may stand beside them. Folders: any name, any JSON;
- * value NULL removes it, if it is there. */
+ * value NULL removes it, if it is there. Frames: as holdall_schunk_meta_set(); `b2nd` and `caterva` are HOLDALL_E_ARGUMENT. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_array_attr_set(holdall_array *array,

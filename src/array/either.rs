@@ -77,7 +77,7 @@ impl Array {
 
     /// The array in a frame: as its metalayers say, else one dimension of items.
     fn of_frame(frame: Frame, options: &Options) -> Result<Array> {
-        if Tiled::is_in(&frame)? {
+        if Tiled::is_in(&frame) {
             return Ok(Tiled::of_frame(frame, options)?.into());
         }
         let (meta, chunk) = super::frame::plain(&frame)?;
@@ -130,6 +130,7 @@ impl Array {
             Body::Rows(rows) => rows.copy(to, chunks),
             Body::Tiled(tiled) => {
                 let Destination { folder, name, mode, options } = to;
+                tiled.refuse_itself(&folder, &name)?;
                 let mut new = Array::create_in(&folder, &name, mode, &tiled.dtype().spelling, tiled.shape(), chunks, &options)?;
                 new.take_items(self, &options)
             }
@@ -141,7 +142,8 @@ impl Array {
     pub fn copy_to_frame(&self, path: &OsStr, mode: Mode, new: &NewTiled, options: &Options) -> Result<bool> {
         let mut new = NewTiled { ..*new };
         if let Body::Tiled(tiled) = &self.0 {
-            tiled.refuse_itself(path)?;
+            let place = file::locate_for_change(path)?;
+            tiled.refuse_itself(&place.folder, &place.name)?;
             let as_here = |opt: Opt| options.given(opt).is_none() && new.chunks.is_none();
             if as_here(Opt::ChunkBytes) && !tiled.chunkshape().contains(&0) {
                 new.chunks = Some(tiled.chunkshape());

@@ -37,4 +37,4 @@ pub mod store;
 mod tiled;
 
 pub use either::Array;
-pub use tiled::NewTiled;
+pub use tiled::{NewTiled, verify};

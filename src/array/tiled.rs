@@ -13,10 +13,10 @@ use super::selection::MAX_NDIM;
 use super::shapes::{self, Wish};
 use super::store::Store;
 use crate::blosc::{Codec, Params, Target};
-use crate::error::{Result, fail};
-use crate::io::{Folder, file};
+use crate::error::{Error, Result, Status, fail};
+use crate::io::Folder;
 use crate::options::{Opt, Options};
-use crate::superchunk::bloscpack::Mode;
+use crate::superchunk::bloscpack::{Mode, Verified};
 use crate::superchunk::chunks::{Chunks, Encoded, Fill};
 use crate::superchunk::frame::{self, Frame, NewFrame};
 use std::ffi::OsStr;
@@ -51,15 +51,15 @@ pub struct NewTiled<'a> {
 
 impl Tiled {
     /// Does a metalayer make this frame an array?
-    pub fn is_in(frame: &Frame) -> Result<bool> {
-        Ok(frame.is_fixed(B2ND) || frame.is_fixed(CATERVA))
+    pub fn is_in(frame: &Frame) -> bool {
+        frame.is_fixed(B2ND) || frame.is_fixed(CATERVA)
     }
 
     /// The array in a frame that is one.
     pub fn of_frame(frame: Frame, options: &Options) -> Result<Tiled> {
         let (mut found, mut marks, mut wrong) = (None, Vec::new(), None);
         for name in [B2ND, CATERVA].into_iter().filter(|name| frame.is_fixed(name)) {
-            let within = |e: crate::error::Error| e.within(format_args!("{}: metalayer {name:?}", frame.name()));
+            let within = |e: Error| e.within(format_args!("{}: metalayer {name:?}", frame.name()));
             let layer = frame.meta(name)?.map(Layer::parse).transpose().map_err(within)?;
             let Some(layer) = layer else { continue };
             marks.push((name, layer.dtype.clone()));
@@ -134,9 +134,8 @@ impl Tiled {
     }
 
     /// Refuses a copy that would take the place of what it is made from.
-    pub fn refuse_itself(&self, path: &OsStr) -> Result<()> {
-        let place = file::locate_for_change(path)?;
-        if self.frame.is_named(&place.folder, &place.name)? {
+    pub fn refuse_itself(&self, folder: &Arc<dyn Folder>, name: &OsStr) -> Result<()> {
+        if self.frame.is_named(folder, name)? {
             return Err(fail!(Argument, "{}: a copy cannot take the place of what it is made from", self.frame.name()));
         }
         Ok(())
@@ -211,14 +210,18 @@ impl Tiled {
     }
 
     pub fn resize(&mut self, shape: &[u64]) -> Result<()> {
+        // refuses a handle that reads, as below
+        self.frame.append(&[])?;
         self.tiles.resize(&mut self.frame, shape)
     }
 
     pub fn insert(&mut self, axis: usize, at: u64, count: u64, src: &[u8]) -> Result<()> {
+        self.frame.append(&[])?;
         self.tiles.insert(&mut self.frame, axis, at, count, src)
     }
 
     pub fn remove(&mut self, axis: usize, at: u64, count: u64) -> Result<()> {
+        self.frame.append(&[])?;
         self.tiles.remove(&mut self.frame, axis, at, count)
     }
 
@@ -234,6 +237,22 @@ impl Tiled {
         self.said = self.tiles.shape().to_vec();
         Ok(())
     }
+}
+
+/// Verifies a frame, as [`frame::verify`], and what makes it an array, where something does.
+pub fn verify(path: &OsStr, options: &Options, mut fault: impl FnMut(&Error) -> bool) -> Result<Verified> {
+    options.only("verifying a frame", &[Opt::Threads, Opt::MemoryLimit, Opt::Io, Opt::At])?;
+    let skipping = options.clone().with(Opt::SkipDamaged, 1)?;
+    let frame = Frame::open(path, Mode::Read, &skipping)?;
+    let mut go_on = true;
+    let found = frame.verify(|e| {
+        go_on = fault(e);
+        go_on
+    })?;
+    if go_on && Tiled::is_in(&frame) {
+        Tiled::of_frame(frame, options).err().iter().for_each(|e| _ = fault(e));
+    }
+    Ok(found)
 }
 
 /// Is this the name of a metalayer that makes an array?
@@ -297,9 +316,9 @@ fn fill_of(bytes: &Arc<[u8]>, item: usize) -> Result<Fill> {
 }
 
 /// What is wrong is what the caller wished for.
-fn as_argument(mut e: crate::error::Error) -> crate::error::Error {
-    if e.status == crate::error::Status::Format {
-        e.status = crate::error::Status::Argument;
+fn as_argument(mut e: Error) -> Error {
+    if e.status == Status::Format {
+        e.status = Status::Argument;
     }
     e
 }

@@ -2,13 +2,13 @@
 
 use super::guard::*;
 use super::options::{chosen, holdall_options};
-use crate::bag;
 use crate::checksum::{Hasher, Sum};
 use crate::dataset::open::{is_folder, is_local};
 use crate::error::{Error, Result, Status, fail};
 use crate::identify::{identify, is_bloscpack};
-use crate::superchunk::bloscpack;
+use crate::superchunk::{bloscpack, frame};
 use crate::table;
+use crate::{array, bag};
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
@@ -102,8 +102,9 @@ pub extern "C" fn holdall_status_name(status: holdall_status) -> *const c_char {
 }
 
 /// What is at this path (or spec, see holdall_bag_open())? Format and kind, from the bytes; Bagz has no
-/// magic number, a file is a bag if it opens as one. An array in a file is told as what it is stored as,
-/// HOLDALL_KIND_SCHUNK; holdall_array_open() tells that it is one. Folders of the papers whose fields stand apart are
+/// magic number, a file is a bag if it opens as one. An array in a Bloscpack file is told as
+/// what it is stored as, HOLDALL_KIND_SCHUNK; holdall_array_open() tells that it is one. Blosc2 frames are arrays
+/// (HOLDALL_FORMAT_B2ND, also where there are both metalayers, or _CATERVA), or else HOLDALL_KIND_SCHUNK. Folders of the papers whose fields stand apart are
 /// HOLDALL_KIND_TABLE, and open as arrays, too. *format and *kind: each may be NULL.
 /// HOLDALL_E_FORMAT: nothing that is known here.
 #[unsafe(no_mangle)]
@@ -131,10 +132,11 @@ pub type holdall_fault_fn = Option<unsafe extern "C" fn(ctx: *mut c_void, part: 
 /// or chunks are sound, cannot be read (chunks that the header counts and that are not there, too, of which one fault
 /// is told), and can be read but have no checksum; they are set also where it returns that there are faults. *bad may be 0
 /// although the file is damaged, in its header or metadata: the status tells.
-/// What begins as a Bloscpack file is looked at as a superchunk, a folder as an array or a table, all else as a bag. Metadata that make it an array must
-/// say as many bytes as the content has.
+/// What begins as a Bloscpack file or a Blosc2 frame is looked at as a superchunk, a folder as an array or a table (or a frame, if it
+/// is one), all else as a bag. Metadata that make it an array must say as many bytes, or chunks, as there are.
+/// Of a frame that another tool has written, or changed since, chunks without a checksum that fits are unchecked.
 /// Bags: takes the options of holdall_bag_open() but HOLDALL_OPT_VERIFY and _SKIP_DAMAGED. Superchunks and folders:
-/// HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO. Superchunks in storage of the caller's: see HOLDALL_OPT_VERIFY 2.
+/// HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO, frames also _AT. Superchunks in storage of the caller's: see HOLDALL_OPT_VERIFY 2.
 /// HOLDALL_OK: sound. Else the status and words of the first fault; what cannot be opened is one.
 #[unsafe(no_mangle)]
 #[must_use]
@@ -151,18 +153,22 @@ pub unsafe extern "C" fn holdall_verify(
     guard(err, || {
         let path = string(path, "path")?;
         let mut first = None;
-        let folder = is_local(path);
-        let chunks = folder || is_bloscpack(path);
+        let options = chosen(options);
+        let frame = frame::is_at(path, &options);
+        let folder = !frame && is_local(path);
+        let chunks = frame || folder || is_bloscpack(path);
         let mut told = |e: &Error| {
             first.get_or_insert_with(|| e.clone());
             tell_fault(fault, ctx, if chunks { "chunk" } else { "record" }, &path.display().to_string(), e)
         };
-        let found = if folder {
-            table::verify(path, &chosen(options), &mut told).map(|v| [v.sound, v.bad, v.unchecked])
+        let found = if frame {
+            array::verify(path, &options, &mut told).map(|v| [v.sound, v.bad, v.unchecked])
+        } else if folder {
+            table::verify(path, &options, &mut told).map(|v| [v.sound, v.bad, v.unchecked])
         } else if chunks {
-            bloscpack::verify(path, &chosen(options), &mut told).map(|v| [v.sound, v.bad, v.unchecked])
+            bloscpack::verify(path, &options, &mut told).map(|v| [v.sound, v.bad, v.unchecked])
         } else {
-            bag::verify(path, &chosen(options), &mut told).map(|v| [v.sound, v.bad, v.unchecked])
+            bag::verify(path, &options, &mut told).map(|v| [v.sound, v.bad, v.unchecked])
         };
         match &found {
             Err(e) if e.status == Status::Argument => return Err(e.clone()),

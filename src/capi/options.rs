@@ -40,32 +40,40 @@ pub const HOLDALL_OPT_DURABILITY: i32 = 6;
 pub const HOLDALL_OPT_LOCK: i32 = 7;
 /// One of HOLDALL_CODEC_*. Bags: _NONE, _ZSTD, or _BY_NAME (default): zstd where the file's name ends in
 /// `.bagz`; storage of the caller's has no name, and is then not compressed. Superchunks: any but the last;
-/// default _LZ4.
+/// default _LZ4. Frames have no _SNAPPY.
 pub const HOLDALL_OPT_CODEC: i32 = 8;
 /// Bags: zstd's level, -131072 to 22; 0 (default) is its own default, 3. Chunks: 0 (stored as it is) to 9, default 5.
 pub const HOLDALL_OPT_LEVEL: i32 = 9;
 /// Bytes (holdall_options_set_bytes): a byte HOLDALL_FILTER_* for each filter, in the order in which they are applied.
-/// Bloscpack: _SHUFFLE (default) or _BITSHUFFLE alone, or none (0 bytes).
+/// Bloscpack: _SHUFFLE (default) or _BITSHUFFLE alone, or none (0 bytes). Frames: up to six, those two, _DELTA and _BYTEDELTA;
+/// default _SHUFFLE.
 pub const HOLDALL_OPT_FILTERS: i32 = 10;
 /// Bytes of content in a chunk, a multiple of the typesize, 1 to 2,147,483,615. Default: 1 MiB, rounded down to one.
-/// Arrays: rounded down to whole rows, or whole items where a row is longer; one item at least.
+/// Arrays: rounded down to whole rows, or whole items where a row is longer; one item at least. Arrays in frames: about
+/// so many, along every dimension; default: 4 MiB at most.
 pub const HOLDALL_OPT_CHUNK_BYTES: i32 = 11;
-/// Bytes of content in a block of a chunk. Default: what the Blosc libraries choose for codec and level.
+/// Bytes of content in a block of a chunk. Default: what the Blosc libraries choose for codec and level. Arrays in frames:
+/// about so many, along every dimension; default: 32 KiB for each byte of an item, 256 KiB at most.
 pub const HOLDALL_OPT_BLOCK_BYTES: i32 = 12;
 /// One of HOLDALL_SUM_*, for what is written. Superchunks: any but HOLDALL_SUM_ZSTD, default _CRC32, behind each chunk;
 /// holdall_schunk_create() alone takes it, later writers go on with it. Bags: HOLDALL_SUM_NONE, or HOLDALL_SUM_CRC32
 /// (default): an uncompressed bag then gets a file `checksums.NAME` with a CRC-32 a record, a compressed one the checksum
 /// that the zstd format has inside its frames (HOLDALL_SUM_ZSTD says the same there). Datasets: as superchunks; with any, the
 /// small files have a CRC-32 in a last line of blanks, which is checked like those of chunks, and which no tool minds.
+/// Frames: HOLDALL_SUM_CRC32 (default) or _NONE: a CRC-32 of each chunk in the metalayer `holdall.crc32`, and of the rest in
+/// places that the format leaves unused; other tools skip them. A frame of another tool gets them when a writer asks for them.
 pub const HOLDALL_OPT_CHECKSUM: i32 = 13;
 /// Bytes: a zstd dictionary, trained or any content. What was written with one is read with the same.
 pub const HOLDALL_OPT_DICTIONARY: i32 = 14;
-/// Bytes, for a dataset: those of an item, or of a row, which are where nothing is written: what it is created with and what
-/// it grows by (bcolz and BLZ: `dflt`). Default: zeros. See holdall_array_fill_set().
+/// Bytes, for a dataset, or an array in a frame: those of an item, or of a row, which are where nothing is written: what it is created with and what
+/// it grows by (bcolz and BLZ: `dflt`). Default: zeros. See holdall_array_fill_set(). A frame
+/// does not keep it: it is what it is created with, and what it grows by is zeros. Such chunks cost next to nothing, NaN among them.
 pub const HOLDALL_OPT_FILL: i32 = 15;
 /// Datasets: rows that one is going to have, about, by which the length of its chunks is chosen. Default: those that it
 /// is created with.
 pub const HOLDALL_OPT_EXPECTED_ROWS: i32 = 16;
+/// Frames: 0 (default) one file; 1 a folder with a file for each chunk, in which a changed chunk leaves no dead room.
+pub const HOLDALL_OPT_SPARSE: i32 = 17;
 /// HOLDALL_FORMAT_BLZ_PAPER: chunks of a superchunk, each of which is a file, 1 to 1,048,576. A commit writes each one anew
 /// in which something has changed, through memory. Default: 16 to 64 MiB of content, by HOLDALL_OPT_EXPECTED_ROWS.
 pub const HOLDALL_OPT_SUPERCHUNK_CHUNKS: i32 = 18;
@@ -94,6 +102,9 @@ pub const HOLDALL_OPT_ARROW_BINARY: i32 = 27;
 pub const HOLDALL_OPT_ARROW_NULLS: i32 = 28;
 /// Blosc2 frames that are read: where the frame begins in a larger file, in bytes; default 0.
 pub const HOLDALL_OPT_AT: i32 = 29;
+/// HOLDALL_FORMAT_B2ND and _CATERVA: 1 the array has both metalayers, so that python-blosc2 sees it with its dtype, and Caterva
+/// too; 0 (default) that of the format.
+pub const HOLDALL_OPT_BOTH_METALAYERS: i32 = 30;
 
 /// Files are read: one that is cut short under us is an error.
 pub const HOLDALL_IO_READ: i32 = 0;
@@ -124,6 +135,10 @@ pub const HOLDALL_FILTER_NONE: i32 = 0;
 pub const HOLDALL_FILTER_SHUFFLE: i32 = 1;
 /// The same with bits.
 pub const HOLDALL_FILTER_BITSHUFFLE: i32 = 2;
+/// Items become what they differ by (xor) from those of the first block of the chunk, which is then read with any other. Before a shuffle.
+pub const HOLDALL_FILTER_DELTA: i32 = 3;
+/// Bytes become what they differ by from the byte before. Behind a shuffle. Caterva cannot read it.
+pub const HOLDALL_FILTER_BYTEDELTA: i32 = 35;
 
 /// No checksum.
 pub const HOLDALL_SUM_NONE: i32 = 0;

@@ -60,13 +60,16 @@ fn form_of(format: holdall_format) -> Result<Form> {
 /// Opens a superchunk: its last commit, with HOLDALL_READ to be read, with HOLDALL_APPEND to be read and
 /// changed (one at a time: HOLDALL_E_BUSY); the other modes are those of holdall_schunk_create(). Reads every dialect of
 /// Bloscpack: headers of version 1 to 3, those before there was a version (they cannot be changed:
-/// HOLDALL_E_UNSUPPORTED), and the layout of the papers on BLZ and bcolz.
+/// HOLDALL_E_UNSUPPORTED), and the layout of the papers on BLZ and bcolz; and Blosc2 frames, files and folders, those that are
+/// arrays among them: what changes their content as a superchunk leaves them without a shape that fits, and they then open as no array.
 /// Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO, _VERIFY, _SKIP_DAMAGED; with HOLDALL_APPEND also _DURABILITY, _LOCK,
 /// _CODEC, _FILTERS (where they are not given, new chunks are made like the last one), _LEVEL (which no file keeps),
 /// _BLOCK_BYTES, _CHUNK_BYTES (it counts where there is no content yet, or one chunk of less than 16 KiB, which appends
-/// then fill up), _SPARE_CHUNKS, _SPARE_BYTES. Progress is told by _VERIFY 2 and holdall_schunk_checksum().
+/// then fill up), _SPARE_CHUNKS, _SPARE_BYTES. Frames: the first five and _AT; with HOLDALL_APPEND _DURABILITY, _LOCK, _CODEC, _LEVEL,
+/// _FILTERS, _CHECKSUM. Progress is told by _VERIFY 2 and holdall_schunk_checksum().
 /// HOLDALL_E_FORMAT: it is none, or chunks of it are missing or not where header and offsets say; the position is
-/// that of the first such chunk. HOLDALL_OPT_SKIP_DAMAGED opens what is there, holdall_repair() makes it whole.
+/// that of the first such chunk. HOLDALL_OPT_SKIP_DAMAGED opens what is there, holdall_repair() makes it whole. HOLDALL_E_CHECKSUM: header,
+/// index or trailer of a frame do not fit what its writer has put down of them.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_open(
@@ -79,7 +82,8 @@ pub unsafe extern "C" fn holdall_schunk_open(
     guard(err, || give(out, || Superchunk::open(string(path, "path")?, mode_of(mode)?, &chosen(options)).map(schunk_handle)))
 }
 
-/// As holdall_schunk_open(), in storage of the caller's, under the name "". It may be closed at once.
+/// As holdall_schunk_open(), in storage of the caller's, under the name ""; a frame in a folder as "chunks.b2frame" and its
+/// chunks. It may be closed at once.
 /// HOLDALL_E_UNSUPPORTED: it is to be changed, and the storage is read-only. There is no lock: the caller sees to it that
 /// there is one writer.
 #[unsafe(no_mangle)]
@@ -97,8 +101,10 @@ pub unsafe extern "C" fn holdall_schunk_open_io(
 /// Creates a superchunk of items of `typesize` bytes each (1 or more; it is what filters work with, content need not
 /// be whole items). With HOLDALL_NEW nothing may be there (HOLDALL_E_EXISTS), with HOLDALL_REPLACE what is there is
 /// replaced by the first commit. Format: HOLDALL_FORMAT_BLOSCPACK; c-blosc 1.x reads its chunks, Bloscpack 0.16 its
-/// files. HOLDALL_E_BUSY: another writer has it open.
-/// Options: those of holdall_schunk_open() with HOLDALL_APPEND, and HOLDALL_OPT_CHECKSUM, _OFFSETS, _FORMAT_VERSION.
+/// files. Or HOLDALL_FORMAT_B2FRAME, which c-blosc2 and python-blosc2 read and change: appends and changed chunks go behind what is
+/// there, which costs the room of the old ones until a copy or holdall_repair(). HOLDALL_E_BUSY: another writer has it open.
+/// Options: those of holdall_schunk_open() with HOLDALL_APPEND, and HOLDALL_OPT_CHECKSUM, _OFFSETS, _FORMAT_VERSION. Frames: those
+/// of opening one, and _CHUNK_BYTES, _BLOCK_BYTES, _SPARSE.
 /// HOLDALL_E_UNSUPPORTED: they do not go together.
 /// Metadata that is set before content is appended, and HOLDALL_OPT_SPARE_CHUNKS where more than 1,022 chunks will
 /// come, save the first commit a copy.
@@ -114,9 +120,7 @@ pub unsafe extern "C" fn holdall_schunk_create(
     err: *mut holdall_error,
 ) -> holdall_status {
     guard(err, || {
-        give(out, || {
-            Superchunk::create(string(path, "path")?, mode_of(mode)?, form_of(format)?, typesize, &chosen(options)).map(schunk_handle)
-        })
+        give(out, || Superchunk::create(string(path, "path")?, mode_of(mode)?, form_of(format)?, typesize, &chosen(options)).map(schunk_handle))
     })
 }
 
@@ -146,7 +150,7 @@ pub unsafe extern "C" fn holdall_schunk_close(schunk: *mut holdall_schunk) {
     take_back(schunk);
 }
 
-/// How many chunks. A commit without any content makes one, which is empty: the format knows no file without a chunk.
+/// How many chunks. A commit of a Bloscpack file without any content makes one, which is empty: the format knows none without.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_schunk_chunks(schunk: *const holdall_schunk) -> u64 {
     value(schunk, 0, Superchunk::chunks)
@@ -170,7 +174,7 @@ pub unsafe extern "C" fn holdall_schunk_typesize(schunk: *const holdall_schunk) 
     value(schunk, 0, Superchunk::typesize)
 }
 
-/// Bytes of content of each chunk but the last, unless others were put in between.
+/// Bytes of content of each chunk but the last, unless others were put in between; 0: a frame whose chunks may have any length.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_schunk_chunk_size(schunk: *const holdall_schunk) -> usize {
     value(schunk, 0, Superchunk::chunk_size)
@@ -182,7 +186,7 @@ pub unsafe extern "C" fn holdall_schunk_sum(schunk: *const holdall_schunk) -> i3
     value(schunk, 0, |s| s.sum() as i32)
 }
 
-/// How its header is laid out: 0 (before there were versions), 1, 2, 3, or 103, the layout of the papers, which only
+/// How its header is laid out. Frames: 1, 2, 3, as c-blosc2 counts. Bloscpack: 0 (before there were versions), 1, 2, 3, or 103, the layout of the papers, which only
 /// metadata tell from 3. -1: NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_schunk_version(schunk: *const holdall_schunk) -> i32 {
@@ -191,7 +195,8 @@ pub unsafe extern "C" fn holdall_schunk_version(schunk: *const holdall_schunk) -
 
 /// One chunk: its bytes of content, its bytes as stored (0 as long as it, or what was written into it, waits to be
 /// encoded, at the latest until the commit), and its codec, one of HOLDALL_CODEC_* (LZ4HC is LZ4 here; _NONE where the
-/// content is stored as it is; of one that waits, what it is going to be encoded with). Each place may be NULL.
+/// content is stored as it is; of one that waits in Bloscpack, what it is going to be encoded with). In frames chunks of one value take no
+/// room: 0 bytes, _NONE. Each place may be NULL.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_chunk_info(
@@ -340,7 +345,7 @@ pub unsafe extern "C" fn holdall_schunk_append(schunk: *mut holdall_schunk, src:
 }
 
 /// Appends one chunk that is encoded already, n bytes of it, as it is, without a digest; it is decoded once, to be sure
-/// of it. HOLDALL_E_FORMAT: it is no whole chunk. HOLDALL_E_UNSUPPORTED: a chunk of Blosc2, which readers of this format
+/// of it. HOLDALL_E_FORMAT: it is no whole chunk. HOLDALL_E_UNSUPPORTED: a chunk of Blosc2, which readers of Bloscpack
 /// do not know.
 #[unsafe(no_mangle)]
 #[must_use]
@@ -355,7 +360,8 @@ pub unsafe extern "C" fn holdall_schunk_append_raw(
 
 /// Writes n bytes over the content from byte `at` on, all of which must be there (HOLDALL_E_RANGE). On failure some of
 /// them may be written, of which nothing counts before a commit. A changed chunk goes where it was, if it
-/// is not longer than before (HOLDALL_OPT_SPARE_BYTES makes room for that); else the commit writes the file anew.
+/// is not longer than before (HOLDALL_OPT_SPARE_BYTES makes room for that); else the commit writes the file anew. In a frame it
+/// goes behind the others.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_write(
@@ -369,7 +375,8 @@ pub unsafe extern "C" fn holdall_schunk_write(
 }
 
 /// Puts n bytes of content, as one chunk of its own, before a chunk, or behind the last where `chunk` is their number;
-/// what waits to be encoded becomes chunks first. The commit writes the file anew.
+/// what waits to be encoded becomes chunks first. The commit writes a Bloscpack file anew. In a frame whose chunks have one length it
+/// must have that.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_insert(
@@ -382,7 +389,7 @@ pub unsafe extern "C" fn holdall_schunk_insert(
     guard_change(borrow_mut(schunk), err, |s| s.inner.insert(chunk, slice(src.cast(), n, "src")?))
 }
 
-/// Takes a chunk away, with its content. The commit writes the file anew, unless it was the last.
+/// Takes a chunk away, with its content. The commit writes a Bloscpack file anew, unless it was the last.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_remove(schunk: *mut holdall_schunk, chunk: u64, err: *mut holdall_error) -> holdall_status {
@@ -397,7 +404,7 @@ pub unsafe extern "C" fn holdall_schunk_truncate(schunk: *mut holdall_schunk, nb
 }
 
 /// How many named values it has, damaged ones too. Bloscpack: its metadata, JSON, is the one named "", where there are
-/// any.
+/// any. Frames: their metalayers, those of the header, then those whose length may change.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_schunk_metas(schunk: *const holdall_schunk) -> u32 {
     guard_value(0, || borrow(schunk).map_or(0, |s| s.names.len() as u32))
@@ -429,7 +436,9 @@ pub unsafe extern "C" fn holdall_schunk_meta_get(
 
 /// Sets a named value of n bytes, which are copied, from the next commit on; value NULL removes it. Bloscpack: "" alone
 /// (HOLDALL_E_UNSUPPORTED), and JSON (HOLDALL_E_ARGUMENT); version 1 and 2 have none (HOLDALL_E_UNSUPPORTED). The commit
-/// writes the file anew where it does not fit into the room that the one before had.
+/// writes the file anew where it does not fit into the room that the one before had. Frames: any name of 1 to 31 bytes, any bytes, by custom
+/// MessagePack. A new one is one of those whose length may change; those of the header cannot be removed (HOLDALL_E_UNSUPPORTED), and
+/// with another length the commit writes the file anew. HOLDALL_E_ARGUMENT: `holdall.crc32`, which is kept by the library.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_meta_set(
@@ -461,7 +470,8 @@ pub unsafe extern "C" fn holdall_schunk_commit(schunk: *mut holdall_schunk, err:
 /// or layout: this is also how files are converted, those of version 0 too. It takes little memory, and the copy is there,
 /// whole, when the call is done, or not at all. mode, format: as for holdall_schunk_create().
 /// Options: those of holdall_schunk_create(). What is not given is as here: _CHUNK_BYTES, _CODEC and _FILTERS as the last chunk
-/// has them, _CHECKSUM (CRC-32 where there is none; none in version 1, which has no place for it); the level is 5, the layout that of version 3. Progress is told in bytes.
+/// has them, _CHECKSUM (CRC-32 where there is none; none in version 1, which has no place for it); the level is 5, the layout that of version 3.
+/// From a frame to a frame all named values go along, and codec, level and filters are as here; from one format to the other content alone. Progress is told in bytes.
 /// HOLDALL_E_ARGUMENT: path is this superchunk's own file. HOLDALL_E_UNSUPPORTED: there are metadata, and the layout that
 /// HOLDALL_OPT_FORMAT_VERSION asks for has none. HOLDALL_NOT_FOUND (> 0): HOLDALL_OPT_SKIP_DAMAGED was set for this handle, and
 /// what is damaged is zeros in the copy, or missing at its end or as metadata. Else as holdall_schunk_read() and
@@ -476,7 +486,5 @@ pub unsafe extern "C" fn holdall_schunk_copy(
     options: *const holdall_options,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard_handle(borrow(schunk), err, |s| {
-        s.inner.copy(string(path, "path")?, mode_of(mode)?, form_of(format)?, &chosen(options)).map(or_skipped)
-    })
+    guard_handle(borrow(schunk), err, |s| s.inner.copy(string(path, "path")?, mode_of(mode)?, form_of(format)?, &chosen(options)).map(or_skipped))
 }

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use super::bloscpack::header::Dialect;
-use super::bloscpack::{self, Bloscpack, Destination, Mode, keep_room};
+use super::bloscpack::{Bloscpack, Destination, Mode, keep_room};
 use super::frame::{self, Frame, NewFrame};
 use crate::blosc::{Codec, Params, Target};
 use crate::checksum::Sum;
@@ -342,9 +342,4 @@ fn with_new(typesize: usize, like: Option<&Params>, options: &Options, create: i
     params.blocksize = options.take(Opt::BlockBytes).map(|n| n as usize).or(params.blocksize.filter(|_| like.is_some()));
     let params = frame::take_wished(&mut options, &params)?;
     create(&NewFrame { typesize, chunk_bytes, params, metalayers: &[], sparse }, &options)
-}
-
-/// Verifies what is at a path; every fault goes to `fault`, which says whether to go on.
-pub fn verify(path: &OsStr, options: &Options, fault: impl FnMut(&crate::error::Error) -> bool) -> Result<bloscpack::Verified> {
-    if frame::is_at(path, options) { frame::verify(path, options, fault) } else { bloscpack::verify(path, options, fault) }
 }

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 use crate::error::Result;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A run of chunks, to be read by many threads, and changed by one.
@@ -53,6 +54,10 @@ pub enum Fill {
 pub trait Sink {
     /// Where all of a block belongs, if that is one run of bytes that has its length: it is decoded there.
     fn place(&mut self, block: usize) -> Option<&mut [u8]>;
+    /// From where to where the content of another one is looked at: what is before and behind may be anything.
+    fn wanted(&mut self, _block: usize, len: usize) -> Range<usize> {
+        0..len
+    }
     /// Takes the content of another one.
     fn put(&mut self, block: usize, content: &[u8]) -> Result<()>;
 }

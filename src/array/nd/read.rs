@@ -10,6 +10,7 @@ use super::units::{Filling, Parts, Unit, outside, split};
 use crate::error::{Result, fail};
 use crate::superchunk::chunks::{Chunks, Sink};
 use crate::{memory, parallel};
+use std::ops::Range;
 
 /// Content that is worth another thread; the tests want several for little.
 const WORTH: u64 = if cfg!(test) { 64 } else { content::WORTH };
@@ -175,6 +176,13 @@ impl Sink for BoxSink<'_, '_> {
         }
     }
 
+    fn wanted(&mut self, block: usize, len: usize) -> Range<usize> {
+        match &self.last {
+            Some((last, plan)) if *last == block => plan.range().start as usize..plan.range().end as usize,
+            _ => 0..len,
+        }
+    }
+
     fn put(&mut self, block: usize, content: &[u8]) -> Result<()> {
         let plan = match self.last.take_if(|(last, _)| *last == block) {
             Some((_, plan)) => plan,
@@ -234,6 +242,13 @@ struct PointSink<'a, 'b> {
 impl Sink for PointSink<'_, '_> {
     fn place(&mut self, _: usize) -> Option<&mut [u8]> {
         None
+    }
+
+    fn wanted(&mut self, block: usize, len: usize) -> Range<usize> {
+        let first = self.points.partition_point(|p| p.place.block < block);
+        let behind = self.points.partition_point(|p| p.place.block <= block);
+        let points = self.points.get(first..behind).unwrap_or_default();
+        points.first().zip(points.last()).map_or(0..len, |(a, b)| a.place.at..b.place.at + b.item.len())
     }
 
     fn put(&mut self, block: usize, content: &[u8]) -> Result<()> {

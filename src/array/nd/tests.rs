@@ -92,7 +92,11 @@ impl Chunks for Mem {
             let bytes = &content[block * self.block_bytes..][..self.block_bytes];
             match sink.place(*block) {
                 Some(place) => place.copy_from_slice(bytes),
-                None => sink.put(*block, bytes)?,
+                None => {
+                    let (wanted, mut content) = (sink.wanted(*block, bytes.len()), vec![0xbe; bytes.len()]);
+                    content[wanted.clone()].copy_from_slice(&bytes[wanted]);
+                    sink.put(*block, &content)?;
+                }
             }
         }
         Ok(false)

@@ -80,7 +80,7 @@ impl Frame {
     }
 
     /// Every chunk that is stored gets a checksum, if there are any. What others have written is believed as it is.
-    fn find_sums(&mut self) -> Result<()> {
+    pub(super) fn find_sums(&mut self) -> Result<()> {
         if !self.sums {
             return Ok(());
         }
@@ -189,7 +189,7 @@ impl Frame {
 
     fn write_header_under_journal(&mut self, file: &dyn File, head: &[u8]) -> Result<()> {
         let (container, durable) = (self.site.container(), self.writing.durable);
-        let change = Change::new(container.main.clone(), Some(file), [0..head.len() as u64]);
+        let change = Change::new(container.main.clone(), Some(file), std::iter::once(0..head.len() as u64));
         let undo = match Undo::begin(&container, durable, &[change]) {
             Ok(undo) => undo,
             Err(e) => {

@@ -185,7 +185,7 @@ impl Frame {
     // ---- content
 
     /// Makes a chunk of this content.
-    fn encode_content(&self, content: &[u8], threads: usize) -> Result<Encoded> {
+    pub(super) fn encode_content(&self, content: &[u8], threads: usize) -> Result<Encoded> {
         struct Content<'a>(&'a [u8], usize);
         impl Source for Content<'_> {
             fn touch(&self, _: usize) -> Touch {
@@ -317,32 +317,31 @@ impl Frame {
     }
 
     fn write_chunks(&mut self, bytes: Range<u64>, mut src: &[u8]) -> Result<()> {
-        let mut pieces: Vec<(u64, usize, &[u8])> = Vec::new();
+        let mut pieces: Vec<Piece> = Vec::new();
         for i in self.holding(&bytes) {
             let span = self.span(i)?;
             let (from, to) = (span.start.max(bytes.start), span.end.min(bytes.end));
             let (part, rest) = src.split_at_checked((to - from) as usize).unwrap_or((src, &[]));
             src = rest;
             if !part.is_empty() {
-                pieces.push((i, (from - span.start) as usize, part));
+                pieces.push(Piece { chunk: i, from: (from - span.start) as usize, part });
             }
         }
         for group in pieces.chunks(self.threads.max(1) * 2) {
-            let mut made: Vec<((u64, usize, &[u8]), Result<Encoded>)> = group.iter().map(|p| (*p, Ok(Encoded::Fill(Fill::Zeros)))).collect();
+            let mut made: Vec<(&Piece, Result<Encoded>)> = group.iter().map(|p| (p, Ok(Encoded::Fill(Fill::Zeros)))).collect();
             let each = if made.len() > 1 { 1 } else { self.threads };
-            parallel::for_each(self.file_threads(), made.iter_mut().collect(), |((i, from, part), new): &mut ((u64, usize, &[u8]), _)| {
-                *new = self.encode_part(*i, *from, part, each);
-            });
-            for ((i, ..), new) in made {
-                let n = self.span(i).map(|s| (s.end - s.start) as usize)?;
-                self.put_chunk(i, n, new?)?;
+            parallel::for_each(self.file_threads(), made.iter_mut().collect(), |(piece, new): &mut (&Piece, _)| *new = self.encode_part(piece, each));
+            for (piece, new) in made {
+                let n = self.span(piece.chunk).map(|s| (s.end - s.start) as usize)?;
+                self.put_chunk(piece.chunk, n, new?)?;
             }
         }
         Ok(())
     }
 
     /// Makes a chunk of which a part is new.
-    fn encode_part(&self, i: u64, from: usize, part: &[u8], threads: usize) -> Result<Encoded> {
+    fn encode_part(&self, piece: &Piece, threads: usize) -> Result<Encoded> {
+        let Piece { chunk: i, from, part } = *piece;
         let span = self.span(i)?;
         let n = (span.end - span.start) as usize;
         let source = Over { from, part, size: self.block_size(n)?, all: n };
@@ -405,7 +404,7 @@ impl Frame {
     }
 
     /// Chunks may have any length from here on. Each of them says how long it is.
-    fn take_any_length(&mut self) -> Result<()> {
+    pub(super) fn take_any_length(&mut self) -> Result<()> {
         let mut starts = memory::with_room(self.entries.len() + 1)?;
         starts.push(0);
         for i in 0..self.entries.len() as u64 {
@@ -471,7 +470,14 @@ impl Frame {
     }
 }
 
-/// Content that goes over a part of a chunk.
+/// Content that goes over a part of a chunk, from this byte of it on.
+struct Piece<'a> {
+    chunk: u64,
+    from: usize,
+    part: &'a [u8],
+}
+
+/// The same as the source of its blocks.
 struct Over<'a> {
     from: usize,
     part: &'a [u8],

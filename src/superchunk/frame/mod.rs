@@ -4,7 +4,8 @@
 //! - [`header`], [`metalayers`], [`index`], [`trailer`]: the parts of a frame, from bytes and back to the same bytes.
 //! - [`seal`]: what tells whether these parts are damaged.
 //! - [`site`], [`entry`], [`chunk`]: where a frame is, what is known of a chunk before it is looked at, and one that is open.
-//! - `open`, `read`, `verify`, `encode`, `edit`, `meta`, `create`, `commit`, `which`: the things that are done with a [`Frame`].
+//! - `open`, `read`, `verify`, `encode`, `edit`, `meta`, `create`, `commit`, `copy`, `repair`, `which`: the things that are done with a
+//!   [`Frame`].
 //! - `chunks`: it as arrays want it.
 //!
 //! What is committed is never written over but by the next header: new chunks go behind everything that counts, and count
@@ -14,17 +15,21 @@
 pub mod chunk;
 mod chunks;
 mod commit;
+mod copy;
 mod create;
 mod edit;
 mod encode;
 pub mod entry;
 pub mod header;
 pub mod index;
+#[cfg(test)]
+mod layout_tests;
 mod meta;
 pub mod metalayers;
 mod msgpack;
 mod open;
 mod read;
+mod repair;
 pub mod seal;
 pub mod site;
 #[cfg(test)]
@@ -35,6 +40,7 @@ mod which;
 
 pub use create::NewFrame;
 pub use open::OPEN_OPTIONS;
+pub use repair::{repair, repair_in};
 pub use verify::verify;
 pub use which::{header_at, is_at, is_frame, take_wished};
 

@@ -53,6 +53,9 @@ impl Sink for Run<'_> {
     }
 }
 
+/// What is done with a chunk, and its bytes where they are at hand.
+pub(super) type With<'f> = &'f mut dyn FnMut(&Chunk, Option<&[u8]>) -> Result<()>;
+
 impl Frame {
     /// The file that a chunk is in, where it begins there, and how many bytes it may have.
     pub(super) fn place_of(&self, entry: &Entry) -> Result<(Arc<dyn File>, u64, u64)> {
@@ -92,7 +95,7 @@ impl Frame {
         result.ok_or_else(|| fail!(State, "{}: chunk {i}: nothing was read", self.name))
     }
 
-    fn each_chunk(&self, i: u64, f: &mut dyn FnMut(&Chunk, Option<&[u8]>) -> Result<()>) -> Result<()> {
+    fn each_chunk(&self, i: u64, f: With) -> Result<()> {
         let entry = self.entry(i)?;
         if self.verify && entry.is_to_be_checked() {
             return self.with_entry(i, entry, f);
@@ -101,7 +104,7 @@ impl Frame {
     }
 
     /// The same, checked now if there is a checksum.
-    pub(super) fn with_entry(&self, i: u64, entry: &Entry, f: &mut dyn FnMut(&Chunk, Option<&[u8]>) -> Result<()>) -> Result<()> {
+    pub(super) fn with_entry(&self, i: u64, entry: &Entry, f: With) -> Result<()> {
         if !entry.has_sum() {
             return f(&*self.open_chunk(i, entry)?, None);
         }
@@ -125,7 +128,7 @@ impl Frame {
     }
 
     /// Goes on without the checksum, if another writer may have put this chunk where ours was.
-    fn unchecked(&self, i: u64, entry: &Entry, f: &mut dyn FnMut(&Chunk, Option<&[u8]>) -> Result<()>, e: impl Fn() -> Error) -> Result<()> {
+    fn unchecked(&self, i: u64, entry: &Entry, f: With, e: impl Fn() -> Error) -> Result<()> {
         if self.binding {
             return Err(e());
         }

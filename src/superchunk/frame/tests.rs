@@ -1,5 +1,6 @@
 //! What frames promise: against a model, and on the simulated disk.
 
+mod damage;
 mod disk;
 mod model;
 

@@ -155,9 +155,13 @@ fn a_failing_power_supply_leaves_the_old_commit_or_the_new() {
 #[test]
 fn the_rig_notices_when_a_sync_is_missing() {
     let sparse = FORMS[3];
-    for (form, name) in
-        [(PLAIN, "append new chunks"), (FORMS[2], "write, truncate, append, and a metalayer"), (PLAIN, "new"), (sparse, "append new chunks"), (sparse, "new")]
-    {
+    for (form, name) in [
+        (PLAIN, "append new chunks"),
+        (FORMS[2], "write, truncate, append, and a metalayer"),
+        (PLAIN, "new"),
+        (sparse, "append new chunks"),
+        (sparse, "new"),
+    ] {
         let case = cases(form).into_iter().find(|c| c.name == name).unwrap();
         let whole = case.disk.copy();
         let before = whole.syncs();

@@ -1,0 +1,65 @@
+//! Copies: all chunks as they are stored, or made anew as the options wish, and all metalayers, in a new frame without
+//! room that has no use.
+#![forbid(unsafe_code)]
+
+use super::create::wished;
+use super::index::Slot;
+use super::{Frame, NewFrame};
+use crate::error::{Result, fail};
+use crate::memory;
+use crate::options::Opt;
+use crate::superchunk::bloscpack::Destination;
+use crate::superchunk::chunks::Encoded;
+
+impl Frame {
+    /// Copies content and metalayers. Chunks are made as here where the options do not say otherwise. True: some of the
+    /// content was damaged, and is zeros there, as the options of this frame wished.
+    pub fn copy(&self, to: Destination, sparse: bool) -> Result<bool> {
+        let Destination { folder, name, mode, mut options } = to;
+        let params = wished(&options, self.params()?)?;
+        let anew = [Opt::Codec, Opt::Level].iter().any(|o| options.given(*o).is_some()) || options.given_bytes(Opt::Filters).is_some();
+        if !self.has_sums() && options.given(Opt::Checksum).is_none() {
+            options.set(Opt::Checksum, 0)?;
+        }
+        let there = folder.identity(&name)?.filter(|id| *id != 0);
+        if there.is_some() && there == self.file.as_ref().map(|f| f.identity()) {
+            return Err(fail!(Argument, "{}: a copy cannot take the place of what it is made from", self.name));
+        }
+        let metalayers: Vec<(&str, Vec<u8>)> = self.header.metalayers.iter().map(|(n, v)| (n.as_str(), v.clone())).collect();
+        let new = NewFrame { typesize: self.typesize(), chunk_bytes: self.chunk_bytes(), params, metalayers: &metalayers, sparse };
+        let mut copy = Frame::create_in(&folder, &name, mode, &new, &options)?;
+        for meta in &self.vlmeta {
+            copy.vlmeta_set(&meta.name, self.vlmeta(&meta.name)?.unwrap_or_default())?;
+        }
+        if self.starts.is_some() {
+            copy.take_any_length()?;
+        }
+        let (mut bad, n) = (false, self.chunks());
+        for i in 0..n {
+            bad |= self.copy_chunk(i, &mut copy, anew)?;
+            options.progress(i + 1, n)?;
+        }
+        copy.commit()?;
+        Ok(bad)
+    }
+
+    fn copy_chunk(&self, i: u64, to: &mut Frame, anew: bool) -> Result<bool> {
+        let span = self.span(i)?;
+        let n = (span.end - span.start) as usize;
+        let stored = usize::try_from(i).ok().and_then(|i| self.entries.get(i)).is_some_and(|e| matches!(e.slot, Slot::At(_)));
+        if stored && !anew {
+            match self.with_raw(i, |bytes| Ok(bytes.to_vec())) {
+                Ok(bytes) => return to.put_chunk(i, n, Encoded::Stored(bytes)).map(|()| false),
+                // read below, as zeros
+                Err(_) if self.skip_damaged => {}
+                Err(e) => return Err(e),
+            }
+        } else if let Some(fill) = self.fill_of(i)? {
+            return to.put_chunk(i, n, Encoded::Fill(fill)).map(|()| false);
+        }
+        let mut content = memory::zeroed(memory::allow(n as u64, self.memory_limit, "a chunk")?)?;
+        let bad = self.read_chunk(i, &mut content)?;
+        let new = to.encode_content(&content, self.threads)?;
+        to.put_chunk(i, n, new).map(|()| bad)
+    }
+}

@@ -1,0 +1,222 @@
+//! Damage is noticed, does no harm to what it leaves, and can be repaired; copies.
+
+use super::*;
+use crate::superchunk::bloscpack::{Destination, Repaired};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+
+type Files = BTreeMap<OsString, Vec<u8>>;
+
+/// Files of a frame of several chunks, made in three commits, and what it held after each.
+fn made(form: Form) -> (Files, Vec<State>) {
+    let disk = SimDisk::default();
+    let mut w = form.create(&disk.folder(), Mode::New).unwrap();
+    let mut states = Vec::new();
+    for i in 0..3 {
+        w.append(&bytes(7 + i, 1700)).unwrap();
+        w.vlmeta_set("vl", &bytes(i, 90)).unwrap();
+        w.write(100, &bytes(50 + i, 300)).unwrap();
+        w.commit().unwrap();
+        states.push(State::of(&reader(&disk.folder()).unwrap()).unwrap());
+    }
+    drop(w);
+    (disk.contents(), states)
+}
+
+fn folder(files: &Files) -> Arc<dyn Folder> {
+    SimDisk::with_files(files).folder()
+}
+
+fn see(files: &Files) -> Result<State> {
+    State::of(&reader(&folder(files))?)
+}
+
+/// The file with header and index, and one with chunks.
+fn names(form: Form) -> [OsString; 2] {
+    if form.sparse { ["x.b2frame/chunks.b2frame".into(), "x.b2frame/00000001.chunk".into()] } else { [NAME.into(), NAME.into()] }
+}
+
+fn repaired(folder: &Arc<dyn Folder>) -> Result<Repaired> {
+    repair_in(folder, OsStr::new(NAME), &Options::new())
+}
+
+#[test]
+fn no_flip_and_no_cut_is_silently_wrong() {
+    for form in [PLAIN, Form { sparse: true, ..PLAIN }, Form { codec: Codec::Zstd, meta: 700, filter: Some(Filter::Delta), ..PLAIN }] {
+        let (files, states) = made(form);
+        let good = states.last().unwrap();
+        let mut rng = Rng(99);
+        let (mut refused, mut same) = (0, 0);
+        for round in 0..600 {
+            let mut files = files.clone();
+            let sizes: Vec<(OsString, usize)> = files.iter().filter(|(_, b)| !b.is_empty()).map(|(n, b)| (n.clone(), b.len())).collect();
+            let (name, n) = &sizes[rng.below(sizes.len())];
+            let bytes = files.get_mut(name).unwrap();
+            match round % 6 {
+                0 => bytes.truncate(rng.below(*n)),
+                _ => bytes[rng.below(*n)] ^= 1 << rng.below(8),
+            }
+            match see(&files) {
+                Ok(s) => {
+                    assert!(s == *good, "{form:?} {round}");
+                    same += 1;
+                }
+                Err(_) => refused += 1,
+            }
+        }
+        println!("{form:?}: {refused} refused, {same} without effect");
+        assert!(refused > 200);
+    }
+}
+
+#[test]
+fn what_is_not_damaged_is_read_and_repair_keeps_it() {
+    for form in [PLAIN, Form { sparse: true, ..PLAIN }] {
+        let (mut files, states) = made(form);
+        let good = states.last().unwrap();
+        let f = reader(&folder(&files)).unwrap();
+        let (place, _) = (f.entries[3].place().unwrap(), drop(f));
+        let name = if form.sparse { format!("x.b2frame/{place:08X}.chunk").into() } else { names(form)[0].clone() };
+        let head = u32::from_be_bytes(files[&names(form)[0]][11..15].try_into().unwrap()) as usize;
+        let at = if form.sparse { 40 } else { head + place as usize + 40 };
+        files.get_mut(&name).unwrap()[at] ^= 4;
+        let folder = folder(&files);
+        let f = reader(&folder).unwrap();
+        for (i, want) in good.chunks.iter().enumerate() {
+            let mut got = vec![0xee; want.len()];
+            let read = f.read_chunk(i as u64, &mut got);
+            if i == 3 {
+                let e = read.unwrap_err();
+                assert!(e.status == Status::Checksum && e.position == 3 && e.message.contains("chunk 3"), "{e}");
+            } else {
+                assert!(!read.unwrap() && got == *want, "{i}");
+            }
+        }
+        let mut faults = Vec::new();
+        let v = f.verify(|e| {
+            faults.push(e.position);
+            true
+        });
+        assert_eq!((v.unwrap().bad, faults), (1, vec![3]));
+        let skips = Frame::open_in(&folder, OsStr::new(NAME), Mode::Read, &Options::new().with(Opt::SkipDamaged, 1).unwrap()).unwrap();
+        let mut all = vec![0xee; skips.nbytes() as usize];
+        let mut want = good.clone();
+        want.chunks[3].fill(0);
+        assert!(skips.read(0, &mut all).unwrap() && all == want.content());
+        assert_eq!(repaired(&folder).unwrap(), Repaired { kept: good.chunks.len() as u64 - 1, dropped: 1 });
+        assert!(State::of(&reader(&folder).unwrap()).unwrap() == want);
+        assert_eq!(repaired(&folder).unwrap(), Repaired { kept: good.chunks.len() as u64, dropped: 0 });
+    }
+}
+
+#[test]
+fn repair_gives_back_room_and_what_was_left_lying() {
+    for form in [PLAIN, Form { sum: 0, ..PLAIN }, Form { sparse: true, ..PLAIN }] {
+        let (mut files, states) = made(form);
+        if form.sparse {
+            files.insert("x.b2frame/0000FFFF.chunk".into(), vec![1; 100]);
+        }
+        let disk = SimDisk::with_files(&files);
+        repaired(&disk.folder()).unwrap();
+        assert!(State::of(&reader(&disk.folder()).unwrap()).unwrap() == *states.last().unwrap());
+        let sizes = |files: &Files| files.values().map(Vec::len).sum::<usize>();
+        assert!(sizes(&disk.contents()) < sizes(&files), "{form:?}");
+        let after = disk.contents();
+        repaired(&disk.folder()).unwrap();
+        assert!(disk.contents() == after || form.sparse);
+    }
+}
+
+#[test]
+fn a_frame_that_another_writer_has_torn_goes_back_to_a_commit_of_ours() {
+    let (mut files, states) = made(PLAIN);
+    let bytes = files.get_mut(OsStr::new(NAME)).unwrap();
+    // they write a chunk over index and trailer first
+    let n = bytes.len();
+    bytes[n - 60..].fill(0x5a);
+    let torn = folder(&files);
+    assert!(reader(&torn).is_err());
+    let r = repaired(&torn).unwrap();
+    assert!(r.dropped == 1 && State::of(&reader(&torn).unwrap()).unwrap() == states[1], "{r:?}");
+    // where nothing can be found again, nothing is changed
+    for b in files.get_mut(OsStr::new(NAME)).unwrap().windows(4).enumerate().filter(|(_, w)| w == b"hld1").map(|(i, _)| i).collect::<Vec<_>>() {
+        files.get_mut(OsStr::new(NAME)).unwrap()[b] = 0;
+    }
+    let disk = SimDisk::with_files(&files);
+    assert!(repaired(&disk.folder()).is_err());
+    assert!(disk.contents() == files);
+}
+
+#[test]
+fn copies_hold_the_same() {
+    for form in [PLAIN, Form { sparse: true, ..PLAIN }, Form { sum: 0, codec: Codec::Zstd, filter: Some(Filter::Delta), ..PLAIN }] {
+        let (files, states) = made(form);
+        let from = reader(&folder(&files)).unwrap();
+        for sparse in [false, true] {
+            for codec in [None, Some(6)] {
+                let to = SimDisk::default().folder();
+                let options = codec.map_or(Options::new(), |c| Options::new().with(Opt::Codec, c).unwrap());
+                let to_there = Destination { folder: to.clone(), name: NAME.into(), mode: Mode::New, options };
+                assert!(!from.copy(to_there, sparse).unwrap());
+                let copy = reader(&to).unwrap();
+                assert!(State::of(&copy).unwrap() == *states.last().unwrap() && copy.has_sums() == (form.sum == 2));
+                assert_eq!((copy.is_sparse(), copy.params().unwrap().codec), (sparse, if codec.is_some() { Codec::Zstd } else { form.codec }));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_frame_within_a_larger_file() {
+    let (mut files, states) = made(PLAIN);
+    let bytes = files.get_mut(OsStr::new(NAME)).unwrap();
+    *bytes = [&[1; 1000], &bytes[..], &[2; 300]].concat();
+    let folder = folder(&files);
+    assert!(reader(&folder).is_err());
+    let options = Options::new().with(Opt::At, 1000).unwrap();
+    let f = Frame::open_in(&folder, OsStr::new(NAME), Mode::Read, &options).unwrap();
+    assert!(State::of(&f).unwrap() == *states.last().unwrap());
+    assert_eq!(Frame::open_in(&folder, OsStr::new(NAME), Mode::Append, &options).err().unwrap().status, Status::Unsupported);
+    // in memory, as it is
+    let whole = files[OsStr::new(NAME)].clone();
+    let memory: Arc<dyn Folder> = Arc::new(crate::io::memory::MemoryFolder::new(whole));
+    let f = Frame::open_in(&memory, OsStr::new(""), Mode::Read, &options).unwrap();
+    assert!(State::of(&f).unwrap() == *states.last().unwrap());
+}
+
+#[test]
+fn blocks_that_nobody_touches_stay_as_they_are_stored() {
+    let disk = SimDisk::default();
+    let form = Form { chunk: 40_000, block: 4000, codec: Codec::Zstd, level: 9, ..PLAIN };
+    let mut w = form.create(&disk.folder(), Mode::New).unwrap();
+    let content: Vec<u8> = (0..40_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 28) as u8).collect();
+    w.append(&content).unwrap();
+    w.commit().unwrap();
+    let blocks = |w: &Frame| {
+        w.with_raw(0, |chunk| {
+            let h = crate::blosc::Header::parse(chunk)?;
+            let (starts, _) = crate::blosc::sections(&h, chunk)?;
+            let mut starts: Vec<usize> = starts.as_chunks::<4>().0.iter().map(|s| u32::from_le_bytes(*s) as usize).collect();
+            starts.push(chunk.len());
+            Ok(starts.windows(2).map(|s| chunk[s[0]..s[1]].to_vec()).collect::<Vec<_>>())
+        })
+        .unwrap()
+    };
+    let before = blocks(&w);
+    drop(w);
+    // made with another level, they would be others
+    let options = form.options().with(Opt::Level, 1).unwrap();
+    let mut w = Frame::open_in(&disk.folder(), OsStr::new(NAME), Mode::Append, &options).unwrap();
+    w.write(9000, &[9; 100]).unwrap();
+    let after = blocks(&w);
+    let same: Vec<bool> = before.iter().zip(&after).map(|(a, b)| a == b).collect();
+    assert_eq!(same, (0..10).map(|b| b != 2).collect::<Vec<_>>());
+    // again and again into one chunk: its room is used again
+    let size = || disk.contents()[OsStr::new(NAME)].len();
+    let n = size();
+    for i in 0..50 {
+        w.write(9000 + i, &[i as u8; 100]).unwrap();
+    }
+    assert!(size() < n + 500, "{n} {}", size());
+    w.commit().unwrap();
+}

@@ -1,0 +1,345 @@
+//! Arrays in Blosc2 frames through all layers: made, changed, committed, opened again, copied to every format and back.
+
+use holdall::array::{Array, NewTiled};
+use holdall::dataset::{any, create::Kindred, open};
+use holdall::identify::Format;
+use holdall::options::{Opt, Options};
+use holdall::superchunk::bloscpack::Mode;
+use holdall::superchunk::frame::Frame;
+use holdall::{Result, Status};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A folder that goes when the test ends.
+struct TempDir(PathBuf);
+
+impl TempDir {
+    fn new() -> TempDir {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("holdall-arrays-in-frames-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir(&path).unwrap();
+        TempDir(path)
+    }
+
+    fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for TempDir {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn options(values: &[(Opt, i64)]) -> Options {
+    values.iter().fold(Options::new().with(Opt::Durability, 0).unwrap(), |o, (opt, n)| o.with(*opt, *n).unwrap())
+}
+
+fn reading() -> Options {
+    Options::new()
+}
+
+fn new<'a>(dtype: &'a str, shape: &'a [u64], chunks: Option<&'a [u64]>, blocks: Option<&'a [u64]>) -> NewTiled<'a> {
+    NewTiled { dtype, shape, chunks, blocks, caterva: false }
+}
+
+fn place(folder: &TempDir, name: &str) -> PathBuf {
+    folder.path().join(name)
+}
+
+fn open_array(path: &Path, mode: Mode) -> Result<Array> {
+    open::open(path.as_os_str(), mode, &reading())
+}
+
+fn all(a: &Array) -> Vec<u8> {
+    let mut content = vec![0xee; a.nbytes() as usize];
+    assert!(!a.read(&vec![0; a.shape().len()], a.shape(), None, &mut content, None).unwrap());
+    content
+}
+
+fn counted(n: usize) -> Vec<u8> {
+    (0..n as u32 / 4).flat_map(|i| (i * 7).to_le_bytes()).collect()
+}
+
+/// A 3-d array with content, committed.
+fn filled(path: &Path, o: &Options) -> Vec<u8> {
+    let mut a = Array::create_frame(path.as_os_str(), Mode::New, &new("<i4", &[17, 23, 9], Some(&[8, 10, 5]), Some(&[3, 4, 5])), o).unwrap();
+    let content = counted(a.nbytes() as usize);
+    a.write(&[0; 3], &[17, 23, 9], None, &content, None).unwrap();
+    assert!(all(&a) == content);
+    a.commit().unwrap();
+    content
+}
+
+#[test]
+fn what_is_committed_is_there_again() {
+    let folder = TempDir::new();
+    for (name, sparse) in [("file", 0), ("folder", 1)] {
+        let path = place(&folder, name);
+        let content = filled(&path, &options(&[(Opt::Sparse, sparse)]));
+        assert_eq!(path.is_dir(), sparse == 1);
+        let a = open_array(&path, Mode::Read).unwrap();
+        assert_eq!((a.shape(), a.chunkshape(), a.blockshape()), (&[17, 23, 9][..], &[8, 10, 5][..], &[3, 4, 5][..]));
+        assert_eq!((a.dtype_text().as_str(), a.itemsize(), a.nbytes()), ("<i4", 4, content.len() as u64));
+        assert!(all(&a) == content);
+        assert!(a.cbytes().unwrap() > 0);
+        // a reader changes nothing
+        let mut a = a;
+        assert_eq!(a.write(&[0; 3], &[1; 3], None, &[0; 4], None).unwrap_err().status, Status::State);
+        assert_eq!(a.resize(&[18, 23, 9]).unwrap_err().status, Status::State);
+        assert_eq!(a.attr_set("x", b"y").unwrap_err().status, Status::State);
+    }
+}
+
+#[test]
+fn shape_and_content_count_with_one_commit() {
+    let folder = TempDir::new();
+    for (name, sparse, both) in [("a", 0, 0), ("b", 1, 0), ("c", 0, 1)] {
+        let path = place(&folder, name);
+        let content = filled(&path, &options(&[(Opt::Sparse, sparse), (Opt::BothMetalayers, both)]));
+        let mut a = open_array(&path, Mode::Append).unwrap();
+        let slab = counted(17 * 23 * 3 * 4);
+        a.append(2, 3, &slab).unwrap();
+        a.remove(0, 8, 8).unwrap();
+        assert_eq!(a.shape(), [9, 23, 12]);
+        let before = open_array(&path, Mode::Read).unwrap();
+        assert_eq!(before.shape(), [17, 23, 9]);
+        assert!(all(&before) == content);
+        a.commit().unwrap();
+        let now = all(&a);
+        drop(a);
+        let after = open_array(&path, Mode::Read).unwrap();
+        assert_eq!(after.shape(), [9, 23, 12]);
+        assert!(all(&after) == now);
+        // those that were there before, and are still
+        let mut row = vec![0; 23 * 9 * 4];
+        after.read(&[8, 0, 0], &[1, 23, 9], None, &mut row, None).unwrap();
+        assert!(row == content[16 * 23 * 9 * 4..]);
+        let frame = Frame::open(path.as_os_str(), Mode::Read, &reading()).unwrap();
+        let names: Vec<&str> = frame.meta_names().collect();
+        assert_eq!(names, if both == 1 { vec!["b2nd", "caterva"] } else { vec!["b2nd"] });
+        let shape = |name: &str| holdall::array::metalayer::Layer::parse(frame.meta(name).unwrap().unwrap()).unwrap().shape;
+        assert!(names.iter().all(|n| shape(n) == [9, 23, 12]));
+    }
+}
+
+#[test]
+fn what_was_given_up_never_comes_back() {
+    let folder = TempDir::new();
+    let path = place(&folder, "a");
+    filled(&path, &options(&[]));
+    let mut a = open_array(&path, Mode::Append).unwrap();
+    a.resize(&[9, 4, 2]).unwrap();
+    a.commit().unwrap();
+    a.resize(&[17, 23, 9]).unwrap();
+    a.commit().unwrap();
+    let content = all(&open_array(&path, Mode::Read).unwrap());
+    for (i, item) in content.chunks_exact(4).enumerate() {
+        let (x, y, z) = (i / (23 * 9), i / 9 % 23, i % 9);
+        let want = if x < 9 && y < 4 && z < 2 { i as u32 * 7 } else { 0 };
+        assert_eq!(item, want.to_le_bytes(), "{x} {y} {z}");
+    }
+}
+
+#[test]
+fn arrays_of_one_value_cost_nothing() {
+    let folder = TempDir::new();
+    let nan = f64::NAN.to_le_bytes();
+    for (name, fill) in [("zeros", &[0; 8][..]), ("nan", &nan), ("value", &[1, 2, 3, 4, 5, 6, 7, 8]), ("none", &[])] {
+        let path = place(&folder, name);
+        let mut o = options(&[]);
+        o.set_bytes(Opt::Fill, fill).unwrap();
+        let mut a = Array::create_frame(path.as_os_str(), Mode::New, &new("<f8", &[1000, 1000, 20], None, None), &o).unwrap();
+        a.commit().unwrap();
+        let a = open_array(&path, Mode::Read).unwrap();
+        assert!(a.cbytes().unwrap() < 10_000, "{name}: {}", a.cbytes().unwrap());
+        let mut item = [9; 8];
+        a.read(&[999, 999, 19], &[1; 3], None, &mut item, None).unwrap();
+        assert_eq!(item, if fill.is_empty() { [0; 8] } else { fill.try_into().unwrap() });
+    }
+    let mut o = options(&[]);
+    o.set_bytes(Opt::Fill, &[1, 2, 3]).unwrap();
+    let Err(e) = Array::create_frame(place(&folder, "x").as_os_str(), Mode::New, &new("<f8", &[3], None, None), &o) else { panic!() };
+    assert_eq!(e.status, Status::Argument);
+    assert!(!place(&folder, "x").exists());
+}
+
+#[test]
+fn every_number_of_dimensions_works() {
+    let folder = TempDir::new();
+    for ndim in 0..=16 {
+        let (path, shape) = (place(&folder, &ndim.to_string()), vec![if ndim > 10 { 2 } else { 3 }; ndim]);
+        let mut a = Array::create_frame(path.as_os_str(), Mode::New, &new("<u2", &shape, None, None), &options(&[])).unwrap();
+        let content: Vec<u8> = (0..a.nbytes() / 2).flat_map(|i| (i as u16).to_le_bytes()).collect();
+        a.write(&vec![0; ndim], &shape, None, &content, None).unwrap();
+        a.commit().unwrap();
+        assert!(all(&open_array(&path, Mode::Read).unwrap()) == content, "{ndim}");
+    }
+    let Err(e) = Array::create_frame(place(&folder, "17").as_os_str(), Mode::New, &new("<u2", &[1; 17], None, None), &options(&[])) else { panic!() };
+    assert_eq!(e.status, Status::Argument);
+}
+
+#[test]
+fn arrays_of_nothing_grow() {
+    let folder = TempDir::new();
+    let path = place(&folder, "a");
+    let mut a = Array::create_frame(path.as_os_str(), Mode::New, &new("<i4", &[0, 3], Some(&[4, 3]), None), &options(&[])).unwrap();
+    a.commit().unwrap();
+    assert_eq!(open_array(&path, Mode::Read).unwrap().shape(), [0, 3]);
+    let rows = counted(10 * 3 * 4);
+    a.append(0, 10, &rows).unwrap();
+    a.commit().unwrap();
+    assert!(all(&open_array(&path, Mode::Read).unwrap()) == rows);
+}
+
+#[test]
+fn named_values_are_kept() {
+    let folder = TempDir::new();
+    let path = place(&folder, "a");
+    let content = filled(&path, &options(&[]));
+    let mut a = open_array(&path, Mode::Append).unwrap();
+    a.attr_set("one", b"\x01").unwrap();
+    a.attr_set("two", &vec![7; 100_000]).unwrap();
+    for name in ["b2nd", "caterva", "holdall.crc32"] {
+        assert_eq!(a.attr_set(name, b"x").unwrap_err().status, Status::Argument, "{name}");
+    }
+    a.attr_remove("nothing").unwrap();
+    a.commit().unwrap();
+    a.attr_set("one", b"another").unwrap();
+    a.attr_remove("two").unwrap();
+    a.commit().unwrap();
+    let a = open_array(&path, Mode::Read).unwrap();
+    assert_eq!((a.store().attr_names(), a.store().attr("one").unwrap()), (vec!["one"], Some(&b"another"[..])));
+    assert!(all(&a) == content);
+    let copy = place(&folder, "copy");
+    any::copy(&a, copy.as_os_str(), Mode::New, Format::Caterva, [Some(&[5, 5, 5]), None], &options(&[])).unwrap();
+    let copy = open_array(&copy, Mode::Read).unwrap();
+    assert_eq!((copy.store().attr_names(), copy.store().attr("one").unwrap()), (vec!["one"], Some(&b"another"[..])));
+    assert_eq!((copy.dtype_text().as_str(), copy.chunkshape()), ("|V4", &[5, 5, 5][..]));
+    assert!(all(&copy) == content);
+}
+
+#[test]
+fn every_format_becomes_every_other() {
+    let folder = TempDir::new();
+    let formats = [Format::Bloscpack, Format::Bcolz, Format::Blz, Format::BlzPaper, Format::Caterva, Format::B2nd];
+    let shape = [50, 40, 3];
+    let content = counted(50 * 40 * 3 * 4);
+    for from in formats {
+        let source = place(&folder, &format!("{from:?}"));
+        let kindred = Kindred { dtype: "<i4", shape: &shape, chunks: None, format: from };
+        let mut a = any::create(source.as_os_str(), Mode::New, &kindred, None, &options(&[])).unwrap();
+        a.write(&[0; 3], &shape, None, &content, None).unwrap();
+        a.commit().unwrap();
+        for to in formats {
+            let path = place(&folder, &format!("{from:?} {to:?}"));
+            any::copy(&a, path.as_os_str(), Mode::New, to, [None, None], &options(&[])).unwrap_or_else(|e| panic!("{from:?} {to:?}: {e}"));
+            let copy = open_array(&path, Mode::Read).unwrap();
+            assert_eq!(copy.shape(), shape, "{from:?} {to:?}");
+            assert!(all(&copy) == content, "{from:?} {to:?}");
+        }
+    }
+    let a = open_array(&place(&folder, "B2nd"), Mode::Read).unwrap();
+    let own = place(&folder, "B2nd");
+    for to in [Format::B2nd, Format::Bloscpack] {
+        let e = any::copy(&a, own.as_os_str(), Mode::Replace, to, [None, None], &options(&[])).unwrap_err();
+        assert_eq!(e.status, Status::Argument, "{to:?}");
+    }
+}
+
+#[test]
+fn copies_are_as_they_were_or_as_was_wished() {
+    let folder = TempDir::new();
+    let path = place(&folder, "a");
+    let o = options(&[(Opt::Codec, 6), (Opt::Level, 3)]);
+    let content = filled(&path, &o);
+    let a = open_array(&path, Mode::Read).unwrap();
+    let codec = |path: &Path| Frame::open(path.as_os_str(), Mode::Read, &reading()).unwrap().params().unwrap().codec;
+    for (name, chunks, blocks, o, want) in [
+        ("same", None, None, vec![], [[8, 10, 5], [3, 4, 5]]),
+        ("chunks", Some(&[4u64, 4, 4][..]), None, vec![], [[4, 4, 4], [4, 4, 4]]),
+        ("blocks", None, Some(&[1u64, 5, 5][..]), vec![], [[8, 10, 5], [1, 5, 5]]),
+        ("bytes", None, None, vec![(Opt::ChunkBytes, 400), (Opt::Codec, 2)], [[3, 5, 5], [3, 5, 5]]),
+    ] {
+        let to = place(&folder, name);
+        any::copy(&a, to.as_os_str(), Mode::New, Format::B2nd, [chunks, blocks], &options(&o)).unwrap();
+        let copy = open_array(&to, Mode::Read).unwrap();
+        assert_eq!([copy.chunkshape(), copy.blockshape()], [&want[0][..], &want[1][..]], "{name}");
+        assert!(all(&copy) == content, "{name}");
+        assert_eq!(codec(&to) == codec(&path), o.is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn a_frame_without_a_shape_grows_at_its_end() {
+    let folder = TempDir::new();
+    let path = place(&folder, "a");
+    let o = options(&[(Opt::ChunkBytes, 4000)]);
+    let mut s = holdall::superchunk::any::Superchunk::create(path.as_os_str(), Mode::New, holdall::superchunk::any::Form::Frame, 4, &o).unwrap();
+    s.append(&counted(10_000)).unwrap();
+    s.commit().unwrap();
+    drop(s);
+    let mut a = open_array(&path, Mode::Append).unwrap();
+    assert_eq!((a.shape(), a.chunkshape(), a.dtype_text().as_str()), (&[2500][..], &[1000][..], "|V4"));
+    a.append(0, 500, &[1; 2000]).unwrap();
+    a.write(&[10], &[1], None, &[9; 4], None).unwrap();
+    assert_eq!(a.insert(0, 5, 1, &[0; 4]).unwrap_err().status, Status::Unsupported);
+    a.commit().unwrap();
+    a.resize(&[2600]).unwrap();
+    a.commit().unwrap();
+    let want = [&counted(40)[..], &[9; 4], &counted(10_000)[44..], &[1; 400]].concat();
+    assert!(all(&open_array(&path, Mode::Read).unwrap()) == want);
+}
+
+#[test]
+fn metalayers_that_lie_are_refused() {
+    let folder = TempDir::new();
+    let path = place(&folder, "a");
+    filled(&path, &options(&[(Opt::Checksum, 0)]));
+    let good = std::fs::read(&path).unwrap();
+    let at = good.windows(4).position(|w| w == b"\x97\x00\x03\x93").unwrap();
+    let mut seen = 0;
+    for offset in 0..100 {
+        for value in [0, 1, 0x7f, 0xff] {
+            let mut bad = good.clone();
+            bad[at + offset] = value;
+            std::fs::write(&path, &bad).unwrap();
+            match open_array(&path, Mode::Read) {
+                Ok(a) => {
+                    // what is still possible is read without harm
+                    let mut item = vec![0; a.itemsize()];
+                    let _ = a.read(&[0; 3], &[1; 3], None, &mut item, None);
+                }
+                Err(e) => {
+                    assert!(!e.message.is_empty());
+                    seen += 1;
+                }
+            }
+        }
+    }
+    assert!(seen > 200, "{seen}");
+}
+
+#[test]
+fn names_of_options_are_told() {
+    let folder = TempDir::new();
+    let path = place(&folder, "a");
+    for (opt, value) in [(Opt::SpareBytes, 1), (Opt::ExpectedRows, 1), (Opt::Offsets, 1)] {
+        let Err(e) = Array::create_frame(path.as_os_str(), Mode::New, &new("<i4", &[3], None, None), &options(&[(opt, value)])) else { panic!() };
+        assert_eq!(e.status, Status::Argument);
+        assert!(e.message.contains(opt.name()), "{e}");
+    }
+    for (chunks, blocks, opt) in [(Some(&[2u64][..]), None, Opt::ChunkBytes), (None, Some(&[2u64][..]), Opt::BlockBytes)] {
+        let o = options(&[(opt, 64)]);
+        let Err(e) = Array::create_frame(path.as_os_str(), Mode::New, &new("<i4", &[3], chunks, blocks), &o) else { panic!() };
+        assert_eq!(e.status, Status::Argument);
+        assert!(e.message.contains(opt.name()), "{e}");
+    }
+    for dtype in ["O", "|S0", "x9"] {
+        assert!(Array::create_frame(path.as_os_str(), Mode::New, &new(dtype, &[3], None, None), &options(&[])).is_err(), "{dtype}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().filter(|e| e.as_ref().unwrap().file_name() != OsStr::new("a.holdall-lock")).count(), 0);
+}
