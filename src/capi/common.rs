@@ -208,6 +208,9 @@ fn tell_fault(fault: holdall_fault_fn, ctx: *mut c_void, kind: &str, path: &str,
 /// is right).
 /// *kept and *dropped are then chunks, those that are zeros now and metadata that are gone (1) among the dropped: where
 /// *dropped is 0, nothing was lost. Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _DURABILITY, _LOCK.
+/// Or the Blosc2 frame, a file or folder, array or not: it is made anew without the room of chunks that no longer count; damaged chunks become zeros, damaged
+/// metalayers of the trailer go; where header, index or trailer are damaged, a frame of this library in one file goes back to its last commit that is whole and
+/// still there. *kept and *dropped are as for superchunks, with 1 for a commit that is lost. Options: as for superchunks.
 /// Or the array or table in this folder, with a file for each chunk: what was cut off is finished or undone, what writers left
 /// goes. Where `meta/sizes` is damaged it is made anew from the chunks, as many as are whole and follow each other; damaged
 /// chunks at the end are cut off; columns of a table come out as long as the shortest, and names that are lost become those of
@@ -233,12 +236,15 @@ pub unsafe extern "C" fn holdall_repair(
 ) -> holdall_status {
     guard(err, || {
         let path = string(path, "path")?;
-        let (k, d) = if is_folder(path) {
-            table::repair(path, &chosen(options)).map(|r| (r.kept, r.dropped))?
+        let options = chosen(options);
+        let (k, d) = if frame::is_at(path, &options) {
+            frame::repair(path, &options).map(|r| (r.kept, r.dropped))?
+        } else if is_folder(path) {
+            table::repair(path, &options).map(|r| (r.kept, r.dropped))?
         } else if is_bloscpack(path) {
-            bloscpack::repair(path, &chosen(options)).map(|r| (r.kept, r.dropped))?
+            bloscpack::repair(path, &options).map(|r| (r.kept, r.dropped))?
         } else {
-            bag::repair(path, &chosen(options)).map(|r| (r.kept, r.dropped))?
+            bag::repair(path, &options).map(|r| (r.kept, r.dropped))?
         };
         put(kept, k);
         put(dropped, d);

@@ -104,6 +104,11 @@ impl Superchunk {
                 refuse_itself(frame, &to)?;
                 frame.copy_as(to, None, frame.nbytes(), &|at, dst| frame.read(at, dst))
             }
+            (Superchunk::Frame(frame), Form::Frame) if [Opt::ChunkBytes, Opt::BlockBytes].iter().all(|o| options.given(*o).is_none()) => {
+                let mut to = to()?;
+                let sparse = to.options.take(Opt::Sparse) == Some(1);
+                frame.copy(to, sparse)
+            }
             (_, Form::Frame) => self.copy_to_frame(path, mode, options),
         }
     }
