@@ -4,7 +4,7 @@
 
 use super::codec::Encoders;
 use super::header::{COPIED, Header, VERSION_2};
-use super::{Content, Filter, Params, Pipeline, Target, filter, room, trim};
+use super::{Content, Filter, Params, Target, filter, room, trim};
 use crate::error::{Error, Result};
 use crate::{memory, parallel};
 use std::cell::RefCell;
@@ -224,13 +224,7 @@ impl BlockEncoder {
 
     fn make(params: &Params, n: usize) -> Result<BlockEncoder> {
         params.check(n)?;
-        let mut params = params.clone();
-        // readers know what 0 means only with the frame around the chunk
-        let spelled = params.filters.iter().map(|f| match (f, u8::try_from(params.stored_typesize())) {
-            (Filter::ByteDelta { runs: 0 }, Ok(runs)) => Filter::ByteDelta { runs },
-            _ => f,
-        });
-        params.filters = Pipeline::new(&spelled.collect::<Vec<_>>())?;
+        let params = params.spelled()?;
         let header = params.header(n);
         Ok(BlockEncoder { params, header, first: Vec::new(), most: n + header.len() })
     }

@@ -182,6 +182,15 @@ impl Params {
         if self.typesize > 255 { 1 } else { self.typesize }
     }
 
+    /// The same, with all settings of its filters: readers know what 0 means only with the frame around the chunk.
+    pub fn spelled(&self) -> Result<Params> {
+        let spelled = self.filters.iter().map(|f| match (f, u8::try_from(self.stored_typesize())) {
+            (Filter::ByteDelta { runs: 0 }, Ok(runs)) => Filter::ByteDelta { runs },
+            _ => f,
+        });
+        Ok(Params { filters: Pipeline::new(&spelled.collect::<Vec<_>>())?, ..self.clone() })
+    }
+
     /// Bytes of content in a block of a chunk of `n` bytes.
     pub fn block_len(&self, n: usize) -> usize {
         self.header(n).blocksize

@@ -62,6 +62,7 @@ pub const HOLDALL_OPT_BLOCK_BYTES: i32 = 12;
 /// small files have a CRC-32 in a last line of blanks, which is checked like those of chunks, and which no tool minds.
 /// Frames: HOLDALL_SUM_CRC32 (default) or _NONE: a CRC-32 of each chunk in the metalayer `holdall.crc32`, and of the rest in
 /// places that the format leaves unused; other tools skip them. A frame of another tool gets them when a writer asks for them.
+/// Without them readers of a frame in one file may be HOLDALL_E_STATE before the commit already, as soon as a writer adds to it.
 pub const HOLDALL_OPT_CHECKSUM: i32 = 13;
 /// Bytes: a zstd dictionary, trained or any content. What was written with one is read with the same.
 pub const HOLDALL_OPT_DICTIONARY: i32 = 14;

@@ -333,6 +333,14 @@ impl Frame {
 
     /// The commit stands; goes on from it.
     fn settle(&mut self, file: Arc<dyn File>, header: Header, ends: Ends) {
+        // the caller's storage knows files by their names, and this one has another now
+        let file = match self.site.folder.is_foreign() {
+            true => self.site.folder.open(&self.site.main(), Access::Write).unwrap_or_else(|_| {
+                self.writing.broken = true;
+                file
+            }),
+            false => file,
+        };
         let begin = ends.behind.len().saturating_sub(TAIL);
         self.last = Committed {
             tail: ends.behind.get(begin..).unwrap_or_default().to_vec(),

@@ -128,7 +128,7 @@ impl NewFrame<'_> {
         if self.chunk_bytes > 0 && !self.chunk_bytes.is_multiple_of(self.typesize.max(1)) {
             return Err(fail!(Argument, "a chunk of {} bytes ends within an item of {}", self.chunk_bytes, self.typesize));
         }
-        let params = Params { target: Target::Blosc2, typesize: self.typesize, ..self.params.clone() };
+        let params = Params { target: Target::Blosc2, typesize: self.typesize, ..self.params.clone() }.spelled()?;
         let mut header = Header::new(&params, self.chunk_bytes, self.sparse)?;
         header.metalayers = self.metalayers.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
         // refused now, not at the commit

@@ -1,0 +1,66 @@
+"""Frames of ours read and changed by python-blosc2, and read and changed by us again, over codec, filter, typesize, in one
+file and in a folder, with checksums and without.
+
+Ours are made and changed by the tests `make` and `go_on` in tests/frames.rs.
+"""
+
+import os
+import pathlib
+import random
+import subprocess
+import tempfile
+import unittest
+
+import blosc2
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def ours(test, folder):
+    """Runs one of our tests over the frames in a folder."""
+    cargo = [os.environ.get("CARGO", "cargo"), "test", "--quiet", "--locked", "--test", "frames", "--", "--ignored", test]
+    done = subprocess.run(cargo, cwd=ROOT, env=dict(os.environ, HOLDALL_FRAMES=str(folder)), capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def change(frame, rng):
+    """Changes a frame in the ways that they have."""
+    size = frame.chunksize
+    frame.update_data(1, rng.randbytes(size), True)
+    frame.update_data(2, b"\0" * size, True)
+    frame.insert_data(3, rng.randbytes(size // 2) + b"\7" * (size - size // 2), True)
+    frame.delete_chunk(0)
+    frame.append_data(b"abc!" * (size // 4) + b"a" * (size % 4))
+    frame.vlmeta["theirs"] = "other"
+
+
+class Frames(unittest.TestCase):
+    def check(self, folder, name):
+        frame = blosc2.open(str(folder / name), mode="a")
+        want = (folder / f"{name}.bin").read_bytes()
+        self.assertEqual(frame.nbytes, len(want), name)
+        got = b"".join(frame.decompress_chunk(i) for i in range(frame.nchunks))
+        self.assertTrue(got == want, f"{name}: other content")
+        self.assertEqual(frame.vlmeta["vl"], "value", name)
+        return frame
+
+    def test_there_and_back(self):
+        rng = random.Random(5)
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            ours("make", folder)
+            names = sorted(p.name[:-4] for p in folder.glob("*.bin"))
+            for name in names:
+                frame = self.check(folder, name)
+                change(frame, rng)
+                content = b"".join(frame.decompress_chunk(i) for i in range(frame.nchunks))
+                (folder / f"{name}.bin").write_bytes(content)
+                del frame
+            ours("go_on", folder)
+            for name in names:
+                self.check(folder, name)
+        print(f"{len(names)} frames there and back, blosc2 {blosc2.__version__}")
+
+
+if __name__ == "__main__":
+    unittest.main()
