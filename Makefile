@@ -91,6 +91,7 @@ check-tool: stage
 	@echo '== Command-line tool'
 	@$(PYTHON) tools/tests/test_cli.py
 	@$(PYTHON) tools/tests/test_datasets.py
+	@$(PYTHON) tools/tests/test_arrays.py
 
 # The tools whose files we read and write, against ours, both ways.
 check-peers: stage venv

@@ -6,6 +6,7 @@
  */
 #include "args.h"
 #include "report.h"
+#include "slice.h"
 #include "words.h"
 #include "tool.h"
 
@@ -32,7 +33,7 @@ struct flag {
 static const struct flag flags[] = {
     {"json", F_JSON, SWITCH, NULL, AT(json), 0, 0, "print one JSON object"},
     {"records", F_RECORDS, NUMBERS, "I,J,..", AT(records), 0, 0, "only these records, in this order; -1 is the last"},
-    {"slice", F_SLICE, SLICE, "A:B:C", AT(slice), 0, 0, "only this slice, as in Python; of an array along its first dimension"},
+    {"slice", F_SLICE, SLICE, "A:B:C[,..]", AT(picks), 0, 0, "only this slice, as in Python; of an array with a part for each dimension: 10:20,:,5"},
     {"files", F_FILES, SWITCH, NULL, AT(files), 0, 0, "list the files that it is made of, one a line; what is missing is marked"},
     {"rows", F_ROWS, ROWS, "A:B:C|I,J,..", AT(rows), 0, 0, "only these rows of an array or a table: a slice as in Python, or a list"},
     {"columns", F_COLUMNS, TEXT, "X,Y,..", AT(columns), 0, 0, "only these columns of a table, in this order"},
@@ -45,11 +46,20 @@ static const struct flag flags[] = {
      "the kind of digest (default: sha256)"},
     {"to", F_TO, CHOICE, "bagz|blpk", AT(to), 0, 0,
      "write a bag, or a superchunk (default: as OUT is named, blpk for .blp, too)"},
-    {"to", F_AS, CHOICE, "blpk|bcolz|blz|blz-paper|npy|csv|jsonl", AT(as), 0, 0,
-     "what OUT becomes (default: as it is named; else bcolz for rows of a table, blpk for all else)"},
+    {"to", F_AS, CHOICE, "blpk|bcolz|blz|blz-paper|npy|csv|jsonl|raw|b2nd|caterva|b2frame|bloscpack", AT(as), 0, 0,
+     "what OUT becomes (default: as it is named; else bcolz for rows of a table, blpk for all else); bloscpack is blpk"},
     {"from", F_FROM, CHOICE, "raw|npy|csv|jsonl", AT(from), 0, 0, "what the file IN is (default: as it is named; else raw)"},
     {"dtypes", F_DTYPES, TEXT, "X=DTYPE,..", AT(dtypes), 0, 0,
      "types of columns of CSV or JSON lines, as NumPy spells them, instead of those that fit"},
+    {"dtype", F_DTYPE, TEXT, "DTYPE", AT(dtype), 0, 0, "the type of the items of a file without a header, as NumPy spells it: '<i2'"},
+    {"shape", F_SHAPE, NUMBERS, "I,J,..", AT(shape), 0, 0, "their shape (default: one dimension)"},
+    {"order", F_ORDER, CHOICE, "C|F", AT(order), 0, 0, "C: their last index runs fastest, F: the first one does (default: C)"},
+    {"skip", F_SKIP, SIZE, "BYTES", AT(skip), 0, 0, "leave out so many bytes in front of them"},
+    {"chunks", F_CHUNKS, NUMBERS, "I,J,..", AT(chunks), 0, 0, "the shape of a chunk of an array (default: one that suits)"},
+    {"blocks", F_BLOCKS, NUMBERS, "I,J,..", AT(blocks), 0, 0, "the shape of a block of a chunk (default: one that suits)"},
+    {"sparse", F_SPARSE, SWITCH, NULL, AT(sparse), 0, 0, "b2nd, caterva and b2frame: a folder with a file for each chunk"},
+    {"both", F_BOTH, SWITCH, NULL, AT(both), 0, 0, "b2nd and caterva: readers of both see the array"},
+    {"filters", F_FILTERS, TEXT, "X,Y,..", AT(filters), 0, 0, "what sorts the items first, in this order: shuffle, bitshuffle, delta, bytedelta; or none"},
     {"separate", F_SEPARATE, SWITCH, NULL, AT(separate), 0, 0, "write the limits to a file of their own, limits.OUT"},
     {"codec", F_CODEC, CHOICE, CODEC_WORDS, AT(codec), 0, 0, "what compresses the chunks (default: lz4)"},
     {"level", F_LEVEL, NUMBER, "N", AT(level), -131072, 22,
@@ -100,6 +110,7 @@ static const struct {
 } own_help[] = {
     {"append", F_CODEC, "what compresses new chunks (default: that of the last chunk)"},
     {"append", F_LEVEL, LEVEL_HELP},
+    {"attr", F_RAW, "the value as it is stored: get prints these bytes, set takes them from the file VALUE (-: standard input)"},
     {"append", F_SHUFFLE, "what sorts the bytes, or bits, of the items first (default: that of the last chunk)"},
     {"convert", F_CODEC, "what compresses the chunks (default: that of the last chunk of IN)"},
     {"convert", F_LEVEL, LEVEL_HELP},
@@ -132,22 +143,6 @@ int usage_error(const struct command *command, const char *format, ...) {
 
 /* ---- values ---- */
 
-/* A decimal number and nothing behind it but *end. What int64_t cannot hold becomes the nearest it can:
- * no bag has as many records, so a slice means the same. */
-static bool number(const char *text, const char **end, int64_t *value) {
-    bool minus = *text == '-';
-    if (*text == '-' || *text == '+') text++;
-    if (*text < '0' || *text > '9') return false;
-    int64_t v = 0;
-    for (; *text >= '0' && *text <= '9'; text++) {
-        int digit = *text - '0';
-        v = v > (INT64_MAX - digit) / 10 ? INT64_MAX : v * 10 + digit;
-    }
-    *value = minus ? -v : v;
-    *end = text;
-    return true;
-}
-
 /* Is it the level of chunks, and not that of bags, which has another range? */
 static bool is_chunk_level(const struct command *command, const struct flag *flag) {
     return flag->bit == F_LEVEL && !(command->flags & F_BAGS);
@@ -157,13 +152,13 @@ static bool parse_number(const struct command *command, const struct flag *flag,
     const char *end;
     bool chunks = is_chunk_level(command, flag);
     int64_t low = chunks ? 0 : flag->low, high = chunks ? 9 : flag->high;
-    return number(text, &end, value) && *end == '\0' && *value >= low && *value <= high;
+    return slice_number(text, &end, value) && *end == '\0' && *value >= low && *value <= high;
 }
 
 static bool parse_size(const char *text, int64_t *value) {
     static const char units[] = "KMG";
     const char *end;
-    if (!number(text, &end, value) || *value < 0) return false;
+    if (!slice_number(text, &end, value) || *value < 0) return false;
     if (*end == '\0') return *value < INT64_MAX;
     const char *unit = strchr(units, *end >= 'a' ? *end - ('a' - 'A') : *end);
     if (!unit || end[1] != '\0') return false;
@@ -184,17 +179,12 @@ static bool parse_choice(const char *words, const char *text, int64_t *value) {
     }
 }
 
-/* A:B or A:B:C, each part possibly empty. */
-static bool parse_slice(const char *text, struct slice *slice) {
-    int64_t parts[3] = {NOT_GIVEN, NOT_GIVEN, NOT_GIVEN};
-    int colons = 0;
-    for (;; colons++, text++) {
-        if (*text != ':' && *text != '\0' && !number(text, &text, &parts[colons])) return false;
-        if (*text == '\0') break;
-        if (*text != ':' || colons == 2) return false;
-    }
-    *slice = (struct slice){true, parts[0], parts[1], parts[2]};
-    return colons > 0 && parts[2] != 0;
+/* A:B:C, and for arrays more such parts, each for a dimension. */
+static bool parse_picks(const char *text, struct args *args) {
+    if (!picks_parse(text, &args->picks)) return false;
+    bool one = args->picks.count == 1 && args->picks.items[0].kind == PICK_RANGE;
+    args->slice = one ? args->picks.items[0].slice : (struct slice){.given = false};
+    return true;
 }
 
 /* I,J,.. */
@@ -204,7 +194,7 @@ static bool parse_numbers(const char *text, struct numbers *numbers) {
     int64_t *items = calloc(most, sizeof *items);
     if (!items) return false;
     size_t count = 0;
-    while (number(text, &text, &items[count])) {
+    while (slice_number(text, &text, &items[count])) {
         count++;
         if (*text == '\0') {
             free(numbers->items);
@@ -222,7 +212,7 @@ static bool parse_rows(const char *text, struct args *args) {
     free(args->rows.items);
     args->rows = (struct numbers){NULL, 0};
     args->slice.given = false;
-    return strchr(text, ':') ? parse_slice(text, &args->slice) : parse_numbers(text, &args->rows);
+    return strchr(text, ':') ? slice_parse(text, &args->slice) : parse_numbers(text, &args->rows);
 }
 
 /* ---- flags ---- */
@@ -244,7 +234,7 @@ static bool store(const struct flag *flag, const char *value, struct args *args)
     case NUMBER: return parse_number(args->command, flag, value, place);
     case SIZE: return parse_size(value, place);
     case TEXT: *(const char **)place = value; return true;
-    case SLICE: return parse_slice(value, place);
+    case SLICE: return parse_picks(value, args);
     case NUMBERS: return parse_numbers(value, place);
     case ROWS: return parse_rows(value, args);
     }
@@ -263,10 +253,12 @@ static int bad_value(const struct command *command, const struct flag *flag, con
                            (long long)flag->low, (long long)flag->high, value);
     case SIZE: return usage_error(command, "--%s takes bytes, as 4096, 64K, 16M or 2G, not '%s'", flag->name, value);
     case SLICE:
-        return usage_error(command, "--%s takes A:B or A:B:C with C not 0, not '%s'; 3:4 is item 3 alone, of an array along the first dimension",
+        return usage_error(command, "--%s takes A:B or A:B:C with C not 0, and of an array such a part, a number or ... for each dimension, as 3:4,:,5; not '%s'",
                            flag->name, value);
     case ROWS: return usage_error(command, "--%s takes A:B, A:B:C or whole numbers, as 0,5,-1, not '%s'", flag->name, value);
-    default: return usage_error(command, "--%s takes whole numbers, as 0,5,-1, not '%s'", flag->name, value);
+    default:
+        return usage_error(command, "--%s takes whole numbers, as %s, not '%s'", flag->name,
+                           flag->bit == F_RECORDS ? "0,5,-1" : "80,100,100", value);
     }
 }
 
@@ -350,7 +342,8 @@ int args_parse(const struct command *command, int argc, char **argv, struct args
                           .memory_limit = NOT_GIVEN, .level = NOT_GIVEN, .sum = NOT_GIVEN, .to = NOT_GIVEN,
                           .as = NOT_GIVEN, .from = NOT_GIVEN,
                           .format = NOT_GIVEN, .codec = NOT_GIVEN, .shuffle = NOT_GIVEN, .typesize = NOT_GIVEN,
-                          .chunk_size = NOT_GIVEN, .checksum = NOT_GIVEN, .format_version = NOT_GIVEN};
+                          .chunk_size = NOT_GIVEN, .checksum = NOT_GIVEN, .format_version = NOT_GIVEN,
+                          .order = NOT_GIVEN, .skip = NOT_GIVEN};
     args->operands = calloc((size_t)argc + 1, sizeof *args->operands);
     if (!args->operands) return complain("out of memory"), FAILED;
     bool only_operands = false;
@@ -365,7 +358,6 @@ int args_parse(const struct command *command, int argc, char **argv, struct args
         }
     }
     if ((args->given & F_ROWS) && (args->given & F_SLICE)) return usage_error(command, "--rows and --slice exclude each other");
-    if ((args->given & F_ROWS) && (args->given & F_SLICE)) return usage_error(command, "--rows and --slice exclude each other");
     return check_operands(args);
 }
 
@@ -379,11 +371,19 @@ int args_fit(const struct args *args, enum container container) {
         return usage_error(args->command, "--%s is for %s, and this is a %s", flags[i].name, only_for(&flags[i]),
                            container_name(container));
     }
-    return -1;
+    return container == BAG ? args_plain_slice(args, "a bag") : -1;
+}
+
+int args_plain_slice(const struct args *args, const char *what) {
+    if (args->picks.count == 0 || args->slice.given) return -1;
+    return usage_error(args->command, "--slice takes A:B or A:B:C here, %s has one dimension; 3:4 is item 3 alone", what);
 }
 
 void args_free(struct args *args) {
     free(args->operands);
     free(args->records.items);
     free(args->rows.items);
+    free(args->chunks.items);
+    free(args->blocks.items);
+    free(args->shape.items);
 }

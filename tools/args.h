@@ -26,7 +26,8 @@ enum { FORMAT_RAW, FORMAT_NPY, FORMAT_TEXT, FORMAT_CSV, FORMAT_JSONL, FORMAT_ARR
 /* what a file is that rows come from: its formats are among those of cat */
 enum { FROM_RAW, FROM_NPY, FROM_CSV, FROM_JSONL };
 /* what convert writes */
-enum { AS_BLPK, AS_BCOLZ, AS_BLZ, AS_BLZ_PAPER, AS_NPY, AS_CSV, AS_JSONL };
+enum { AS_BLPK, AS_BCOLZ, AS_BLZ, AS_BLZ_PAPER, AS_NPY, AS_CSV, AS_JSONL, AS_RAW, AS_B2ND, AS_CATERVA, AS_B2FRAME, AS_BLOSCPACK };
+enum { ORDER_C, ORDER_F };
 enum { VERSION_1, VERSION_2, VERSION_3, VERSION_RFC };
 /* What a path is, and what --to asks for. A dataset is a folder: an array or a table. */
 enum container { BAG, SUPERCHUNK, DATASET };
@@ -42,7 +43,20 @@ struct slice {
     int64_t start, stop, step;
 };
 
-/* Record numbers; negative ones count from the end. */
+/* What is wanted along a dimension: a slice, one place (`slice.start`), or "...", all dimensions that no part is for. */
+struct pick {
+    enum { PICK_RANGE, PICK_ONE, PICK_REST } kind;
+    struct slice slice;
+};
+
+/* A slice with a part for each dimension, as NumPy has it: "10:20,:,5". None where there is no --slice. */
+enum { PICKS_MOST = 17 };
+struct picks {
+    struct pick items[PICKS_MOST];
+    size_t count;
+};
+
+/* Record numbers, of which negative ones count from the end, or the numbers of a shape. */
 struct numbers {
     int64_t *items;
     size_t count;
@@ -57,12 +71,14 @@ struct args {
     const char **operands;
     size_t operand_count;
     bool quiet, json, lengths, skip_damaged, unchecked, map;
-    bool separate, append, replace, whole, raw, no_checksum, no_offsets, no_sync, no_lock, files;
+    bool separate, append, replace, whole, raw, no_checksum, no_offsets, no_sync, no_lock, files, sparse, both;
     int64_t limits, limits_storage, compression, shards, threads, memory_limit, level, sum;
     int64_t to, as, from, format, codec, shuffle, typesize, chunk_size, checksum, format_version;
-    const char *dictionary, *metadata, *columns, *dtypes;
-    struct slice slice;
-    struct numbers records, rows;
+    int64_t order, skip;
+    const char *dictionary, *metadata, *columns, *dtypes, *dtype, *filters;
+    struct slice slice; /* --slice where it is one slice, or --rows where that is one */
+    struct picks picks; /* --slice */
+    struct numbers records, rows, chunks, blocks, shape;
 };
 
 /* One bit a flag: which of them a command takes. */
@@ -108,6 +124,15 @@ struct args {
 #define F_DTYPES FLAG(38)
 #define F_AS FLAG(39)
 #define F_FROM FLAG(40)
+#define F_CHUNKS FLAG(41)
+#define F_BLOCKS FLAG(42)
+#define F_FILTERS FLAG(43)
+#define F_SPARSE FLAG(44)
+#define F_DTYPE FLAG(45)
+#define F_SHAPE FLAG(46)
+#define F_ORDER FLAG(47)
+#define F_SKIP FLAG(48)
+#define F_BOTH FLAG(49)
 /* what everything that opens a container for reading takes */
 #define F_READER \
     (F_LIMITS | F_LIMITS_STORAGE | F_COMPRESSION | F_DICTIONARY | F_SHARDS | F_THREADS | F_MAP | F_MEMORY_LIMIT)
@@ -144,6 +169,9 @@ void args_free(struct args *args);
 
 /* Refuses flags that mean nothing to a container; returns as args_parse() does. */
 int args_fit(const struct args *args, enum container container);
+
+/* Refuses a --slice that is none of A:B:C; `what` has one dimension. Returns as args_parse() does. */
+int args_plain_slice(const struct args *args, const char *what);
 
 /* Says what is wrong with the usage, in one line with a hint; returns the exit code for that. */
 int usage_error(const struct command *command, const char *format, ...)

@@ -56,13 +56,12 @@ bool attrs_to_metadata(const struct dataset *from, holdall_array *to, const char
 /* ---- out of metadata ---- */
 
 /* Sets the members of an object but those that make it an array; those of a member "attrs" one by one, too. */
-static bool set_members(const char *at, holdall_array *to, const char *path, bool inside) {
+static bool set_members(const char *at, const struct dataset *to, bool inside) {
     static const char *const known[] = {"dtype", "shape", "order", "container"};
     bool good = true;
     at = json_skip_space(at + 1);
     while (good && *at != '}') {
         struct text name = {.bytes = NULL};
-        holdall_error error;
         const char *value = json_skip_space(json_skip_space(json_read_string(at, &name)) + 1);
         text_char(&name, '\0');
         at = json_skip_value(value);
@@ -71,9 +70,9 @@ static bool set_members(const char *at, holdall_array *to, const char *path, boo
         if (name.failed) {
             good = (complain("out of memory"), false);
         } else if (!inside && *value == '{' && strcmp(name.bytes, "attrs") == 0) {
-            good = set_members(value, to, path, true);
-        } else if (!skip && holdall_array_attr_set(to, name.bytes, value, (size_t)(at - value), &error) < 0) {
-            good = fail(path, &error);
+            good = set_members(value, to, true);
+        } else if (!skip) {
+            good = dataset_attr_set(to, name.bytes, value, (size_t)(at - value), false);
         }
         text_free(&name);
         at = json_skip_space(at);
@@ -82,36 +81,33 @@ static bool set_members(const char *at, holdall_array *to, const char *path, boo
     return good;
 }
 
-bool attrs_from_metadata(const holdall_array *from, holdall_array *to, const char *path) {
+bool attrs_from_metadata(const holdall_array *from, const struct dataset *to) {
     struct text text = {.bytes = NULL};
     holdall_error error;
     const void *metadata;
     size_t n;
     holdall_status status = holdall_array_attr_get(from, "", &metadata, &n, &error);
     if (status == HOLDALL_NOT_FOUND) return true;
-    if (status < 0) return fail(path, &error);
+    if (status < 0) return fail(to->path, &error);
     text_put(&text, metadata, n);
     char *json = text_take(&text);
     if (!json) return false;
     const char *object = json_skip_space(json);
-    bool good = !json_is_valid(json, n) || *object != '{' || set_members(object, to, path, false);
+    bool good = !json_is_valid(json, n) || *object != '{' || set_members(object, to, false);
     free(json);
     return good;
 }
 
 /* ---- from dataset to dataset ---- */
 
-bool attrs_copy(const struct dataset *from, holdall_table *table, holdall_array *array, const char *path) {
-    holdall_error error;
+bool attrs_copy(const struct dataset *from, const struct dataset *to) {
     bool good = true;
     for (uint32_t i = 0; good && i < dataset_attrs(from); i++) {
         size_t n;
         const char *name = dataset_attr_name(from, i);
         char *value = dataset_attr(from, name, &n);
         if (!value) return false;
-        holdall_status status = table ? holdall_table_attr_set(table, name, value, n, &error)
-                                      : holdall_array_attr_set(array, name, value, n, &error);
-        good = status >= 0 || fail(path, &error);
+        good = dataset_attr_set(to, name, value, n, false);
         free(value);
     }
     return good;
@@ -128,7 +124,8 @@ static bool copy_column(const struct dataset *column, const char *path, const ho
     holdall_array *array = NULL;
     holdall_error error;
     bool good = holdall_array_open(path, HOLDALL_APPEND, options, &array, &error) >= 0 || fail(path, &error);
-    good = good && attrs_copy(column, NULL, array, path) && (holdall_array_commit(array, &error) >= 0 || fail(path, &error));
+    const struct dataset to = {.path = path, .array = array};
+    good = good && attrs_copy(column, &to) && dataset_commit(&to);
     holdall_array_close(array);
     return good;
 }

@@ -12,9 +12,9 @@
 /* Into the metadata of an array in a file, as a member "attrs", which the next commit writes. */
 bool attrs_to_metadata(const struct dataset *from, holdall_array *to, const char *path);
 /* From the metadata of an array in a file, to a dataset. */
-bool attrs_from_metadata(const holdall_array *from, holdall_array *to, const char *path);
-/* From one dataset to another, of which one of both is given. */
-bool attrs_copy(const struct dataset *from, holdall_table *table, holdall_array *array, const char *path);
+bool attrs_from_metadata(const holdall_array *from, const struct dataset *to);
+/* From one dataset to another. */
+bool attrs_copy(const struct dataset *from, const struct dataset *to);
 /* Those of the columns of a table, of which each is a dataset; to a table that is there. */
 bool attrs_copy_columns(const struct dataset *from, const char *path, const holdall_options *options);
 /* How many attributes a dataset has, with those of its columns. */

@@ -2,6 +2,7 @@
  * holdall attr: the values beside a dataset, each JSON under a name.
  */
 #include "dataset.h"
+#include "files.h"
 #include "json.h"
 #include "options.h"
 #include "report.h"
@@ -14,11 +15,11 @@
 
 /* ---- get ---- */
 
-static bool print_one(const struct dataset *dataset, const char *name) {
+static bool print_one(const struct dataset *dataset, const char *name, bool stored) {
     size_t n;
-    char *value = dataset_attr(dataset, name, &n);
+    char *value = (stored ? dataset_attr_stored : dataset_attr)(dataset, name, &n);
     if (value) put_bytes(value, n);
-    if (value) put_text("\n");
+    if (value && !stored) put_text("\n");
     free(value);
     return value != NULL;
 }
@@ -44,20 +45,12 @@ static bool print_all(const struct dataset *dataset) {
 static int attr_get(const struct args *args) {
     struct dataset dataset;
     bool good = dataset_read(&dataset, args->operands[1], args) &&
-                (args->operand_count > 2 ? print_one(&dataset, args->operands[2]) : print_all(&dataset));
+                (args->operand_count > 2 ? print_one(&dataset, args->operands[2], args->raw) : print_all(&dataset));
     dataset_close(&dataset);
     return put_end(good || put_failed() ? DONE : FAILED);
 }
 
 /* ---- set and remove ---- */
-
-static holdall_status set(struct dataset *d, const char *name, const char *value, holdall_error *error) {
-    size_t n = value ? strlen(value) : 0;
-    holdall_status status = d->table ? holdall_table_attr_set(d->table, name, value, n, error)
-                                     : holdall_array_attr_set(d->array, name, value, n, error);
-    if (status < 0) return status;
-    return d->table ? holdall_table_commit(d->table, error) : holdall_array_commit(d->array, error);
-}
 
 static bool has(const struct dataset *d, const char *name) {
     bool found = false;
@@ -67,19 +60,26 @@ static bool has(const struct dataset *d, const char *name) {
 }
 
 /* A value of NULL removes. */
-static int attr_set(const struct args *args, const char *value) {
-    struct dataset dataset;
-    holdall_error error;
+static int attr_set(const struct args *args, const char *value, size_t n) {
+    struct dataset dataset = {.path = NULL};
     const char *path = args->operands[1], *name = args->operands[2];
     holdall_options *options = new_options();
-    bool good = options && set_commit_options(options, args) && dataset_open(&dataset, path, HOLDALL_APPEND, options);
-    if (good && (good = value || has(&dataset, name)) && set(&dataset, name, value, &error) < 0) {
-        complain_error(path, &error, "");
-        good = false;
-    }
-    if (options) dataset_close(&dataset);
+    bool good = options && set_commit_options(options, args) && dataset_open(&dataset, path, HOLDALL_APPEND, options) &&
+                (value || has(&dataset, name)) && dataset_attr_set(&dataset, name, value, n, args->raw) &&
+                dataset_commit(&dataset);
+    dataset_close(&dataset);
     holdall_options_free(options);
     return good ? DONE : FAILED;
+}
+
+/* The bytes of a file. */
+static int attr_set_stored(const struct args *args) {
+    unsigned char *bytes;
+    size_t n;
+    if (!read_whole_file(args->operands[3], &bytes, &n)) return FAILED;
+    int code = attr_set(args, (const char *)bytes, n);
+    free(bytes);
+    return code;
 }
 
 /* ---- the command ---- */
@@ -92,13 +92,16 @@ int cmd_attr(const struct args *args) {
     if (!get && !put && !remove) return usage_error(command, "'%s' is none of get, set and remove", verb);
     if (count < (get ? 2 : put ? 4 : 3)) return usage_error(command, "an operand is missing");
     if (count > (get || remove ? 3 : 4)) return usage_error(command, "one operand too many, '%s'", args->operands[count - 1]);
-    if (put && !json_is_valid(args->operands[3], strlen(args->operands[3]))) {
+    if (args->raw && (remove || count < 3)) return usage_error(command, "--raw is for one value, to get or to set");
+    if (put && !args->raw && !json_is_valid(args->operands[3], strlen(args->operands[3]))) {
         return usage_error(command, "the value is JSON, as 1.5, '\"text\"' or '[1, 2]', not '%s'", args->operands[3]);
     }
-    if (container_of(args->operands[1]) != DATASET) {
+    if (container_of(args->operands[1]) != DATASET && !is_frame(format_at(args->operands[1]))) {
         return complain("%s: attributes are those of datasets, and this is none (info prints the metadata of a superchunk)",
                         args->operands[1]),
                FAILED;
     }
-    return get ? attr_get(args) : attr_set(args, put ? args->operands[3] : NULL);
+    if (get) return attr_get(args);
+    if (put && args->raw) return attr_set_stored(args);
+    return attr_set(args, put ? args->operands[3] : NULL, put ? strlen(args->operands[3]) : 0);
 }

@@ -220,7 +220,7 @@ struct digest {
 static bool sum_bag(const struct args *args, const char *path, const holdall_options *options, int32_t sum,
                     struct digest *to) {
     holdall_error error;
-    holdall_bag *bag = open_bag(path, args, options);
+    holdall_bag *bag = args_plain_slice(args, "a bag") < 0 ? open_bag(path, args, options) : NULL;
     if (!bag) return false;
     holdall_status status = holdall_bag_checksum(bag, sum, to->bytes, sizeof to->bytes, &to->n, &error);
     holdall_bag_close(bag);
@@ -236,7 +236,7 @@ static bool to_digest(void *ctx, const void *bytes, size_t n) {
 static bool sum_given(const struct args *args, struct source *source, const holdall_array *array, int32_t sum,
                       struct digest *to) {
     holdall_digest *digest = NULL;
-    bool good = holdall_digest_new(sum, &digest, NULL) >= 0 &&
+    bool good = (array || args_plain_slice(args, "a superchunk") < 0) && holdall_digest_new(sum, &digest, NULL) >= 0 &&
                 (array ? array_give(args, source, array, to_digest, digest)
                        : source_give(source, args, to_digest, digest)) &&
                 holdall_digest_finish(digest, to->bytes, sizeof to->bytes, &to->n, NULL) >= 0;
@@ -260,7 +260,7 @@ static bool rows_to_digest(void *ctx, const struct frame *frame) {
 static bool sum_rows(const struct args *args, const struct dataset *dataset, holdall_digest *digest) {
     struct frame frame = {.source = {.path = dataset->path}};
     struct selection rows = {.list = NULL};
-    bool good = frame_of_table(&frame, dataset->table, NULL) &&
+    bool good = args_plain_slice(args, "a table") < 0 && frame_of_table(&frame, dataset->table, NULL) &&
                 select_rows(&rows, args, dataset->path, holdall_table_rows(dataset->table)) &&
                 frame_each(&frame, &rows, rows_to_digest, digest);
     frame_free(&frame);
@@ -301,7 +301,7 @@ static bool sum_schunk(const struct args *args, const char *path, const holdall_
     holdall_array *array = NULL;
     if (!source.schunk) return false;
     bool good = source_array(&source, args, &array);
-    bool as_stored = !args->slice.given && (!array || in_c_order(array));
+    bool as_stored = args->picks.count == 0 && (!array || in_c_order(array));
     good = good && (as_stored ? sum_stored(&source, sum, to) : sum_given(args, &source, array, sum, to));
     holdall_array_close(array);
     source_close(&source);

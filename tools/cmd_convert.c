@@ -14,11 +14,11 @@
 
 
 holdall_format format_of(int64_t as) {
-    static const holdall_format formats[] = {[AS_BLPK] = HOLDALL_FORMAT_BLOSCPACK,
-                                             [AS_BCOLZ] = HOLDALL_FORMAT_BCOLZ,
-                                             [AS_BLZ] = HOLDALL_FORMAT_BLZ,
-                                             [AS_BLZ_PAPER] = HOLDALL_FORMAT_BLZ_PAPER};
-    return as <= AS_BLZ_PAPER ? formats[as] : 0;
+    static const holdall_format formats[] = {[AS_BLPK] = HOLDALL_FORMAT_BLOSCPACK,   [AS_BLOSCPACK] = HOLDALL_FORMAT_BLOSCPACK,
+                                             [AS_BCOLZ] = HOLDALL_FORMAT_BCOLZ,      [AS_BLZ] = HOLDALL_FORMAT_BLZ,
+                                             [AS_BLZ_PAPER] = HOLDALL_FORMAT_BLZ_PAPER, [AS_B2ND] = HOLDALL_FORMAT_B2ND,
+                                             [AS_CATERVA] = HOLDALL_FORMAT_CATERVA,  [AS_B2FRAME] = HOLDALL_FORMAT_B2FRAME};
+    return formats[as];
 }
 
 /* What OUT becomes; rows of a table are a table where its name says nothing. */
@@ -27,7 +27,8 @@ static int64_t target_of(const struct args *args, bool table) {
         const char *end;
         int64_t as;
     } names[] = {{".blp", AS_BLPK}, {".blpk", AS_BLPK}, {".bcolz", AS_BCOLZ}, {".blz", AS_BLZ},
-                 {".npy", AS_NPY},  {".csv", AS_CSV},   {".jsonl", AS_JSONL}, {".ndjson", AS_JSONL}};
+                 {".npy", AS_NPY},  {".csv", AS_CSV},   {".jsonl", AS_JSONL}, {".ndjson", AS_JSONL},
+                 {".b2nd", AS_B2ND}, {".b2frame", AS_B2FRAME}, {".caterva", AS_CATERVA}};
     if (args->as != NOT_GIVEN) return args->as;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (ends_in(args->operands[1], names[i].end)) return names[i].as;
@@ -37,20 +38,46 @@ static int64_t target_of(const struct args *args, bool table) {
 
 /* ---- usage ---- */
 
+/* Items of a file, whose type its header or --dtype tells. */
+static bool is_items(int64_t from) {
+    return from == FROM_NPY || from == FROM_RAW;
+}
+
+/* What the flags about files without a header are given for. */
+static int check_raw(const struct args *args, int64_t from) {
+    const struct command *command = args->command;
+    if (from == FROM_RAW && !args->dtype) return usage_error(command, "--from raw wants the type of the items, --dtype '<f8' (pack takes bytes)");
+    if (from == FROM_RAW) return -1;
+    if (args->dtype) return usage_error(command, "--dtype is for a file without a header; other files have their types");
+    if (args->shape.count > 0 || args->order != NOT_GIVEN || args->skip != NOT_GIVEN) {
+        return usage_error(command, "--%s is for a file without a header, with --dtype",
+                           args->shape.count > 0 ? "shape" : args->order != NOT_GIVEN ? "order" : "skip");
+    }
+    return -1;
+}
+
 static int check_usage(const struct args *args, int64_t from, int64_t as) {
     const struct command *command = args->command;
     const char *in = args->operands[0], *out = args->operands[1];
-    if (strcmp(in, "-") == 0) return usage_error(command, "what is converted is read more than once: not '-'");
+    if (strcmp(in, "-") == 0 && !is_items(from)) {
+        return usage_error(command, "what is converted is read more than once: not '-' (but --from npy, or --dtype)");
+    }
     if (strcmp(out, "-") == 0 && format_of(as)) {
         return usage_error(command, "a container is not written from front to back: not to '-'");
     }
     if (ends_in(out, ".bagz") && args->as == NOT_GIVEN) {
         return usage_error(command, "'%s' is the name of a bag, which it does not write", out);
     }
-    if (from == FROM_RAW) return usage_error(command, "--from raw has no types; pack takes such files");
+    int wrong = check_raw(args, from);
+    if (wrong >= 0) return wrong;
     if (args->dtypes && from != FROM_CSV && from != FROM_JSONL) {
         return usage_error(command, "--dtypes is for CSV and JSON lines; other files have their types");
     }
+    if (!format_of(as) && (args->chunks.count > 0 || args->blocks.count > 0)) {
+        return usage_error(command, "--%s: what OUT becomes has no chunks", args->chunks.count > 0 ? "chunks" : "blocks");
+    }
+    if (args->sparse && !is_frame(format_of(as))) return usage_error(command, "--sparse is for b2nd, caterva and b2frame");
+    if (args->both && as != AS_B2ND && as != AS_CATERVA) return usage_error(command, "--both is for b2nd and caterva");
     return check_chunk_flags(args);
 }
 
@@ -58,22 +85,50 @@ static int check_usage(const struct args *args, int64_t from, int64_t as) {
 
 static int convert_dataset(const struct args *args, struct dataset *dataset, int64_t as) {
     holdall_format format = format_of(as);
-    if (dataset->array && format && in_c_order(dataset->array)) return array_convert(args, dataset->array, format);
+    const holdall_array *array = dataset->array;
+    struct source source = {.path = dataset->path};
+    if (array && as == AS_B2FRAME && !has_objects(array)) return flat_convert(args, &source, array);
+    if (array && format && (in_c_order(array) || is_frame(format))) return array_convert(args, dataset, format);
+    if (array && !has_objects(array) && (as == AS_NPY || as == AS_RAW)) return array_to_file(args, &source, array, as);
     return rows_convert(args, dataset, NOT_GIVEN, as);
+}
+
+static int convert_items(const struct args *args, struct dataset *none, int64_t from, int64_t as) {
+    switch (as) {
+    case AS_B2ND:
+    case AS_CATERVA: return grid_convert(args, from, as);
+    case AS_BLPK:
+    case AS_BLOSCPACK: return array_pack(args);
+    case AS_B2FRAME: return items_to_frame(args);
+    case AS_NPY:
+    case AS_RAW: return items_convert(args, from, as);
+    default: return rows_convert(args, none, from, as);
+    }
+}
+
+/* Does a superchunk not do? */
+static bool wants_array(int64_t as) {
+    return as != AS_RAW && format_of(as) != HOLDALL_FORMAT_BLOSCPACK && format_of(as) != HOLDALL_FORMAT_B2FRAME;
 }
 
 int cmd_convert(const struct args *args) {
     const char *in = args->operands[0];
-    int64_t from = file_format(in, args->from);
+    int64_t from = args->dtype && args->from == NOT_GIVEN ? FROM_RAW : file_format(in, args->from);
     enum container container = from == NOT_GIVEN ? container_of(in) : BAG;
     struct dataset dataset = {.path = in};
     if (container == DATASET && !dataset_read(&dataset, in, args)) return FAILED;
     int64_t as = target_of(args, dataset.table || from == FROM_CSV || from == FROM_JSONL);
+    if (container == SUPERCHUNK && wants_array(as) && format_at(in) == HOLDALL_FORMAT_B2FRAME) {
+        container = DATASET; /* a frame without a shape is an array of one dimension, too */
+        if (!dataset_read(&dataset, in, args)) return FAILED;
+    }
     int code = check_usage(args, from, as);
     if (code >= 0) {
         /* it was said */
     } else if (container == DATASET) {
         code = convert_dataset(args, &dataset, as);
+    } else if (is_items(from)) {
+        code = convert_items(args, &dataset, from, as);
     } else if (from != NOT_GIVEN) {
         code = rows_convert(args, &dataset, from, as);
     } else {

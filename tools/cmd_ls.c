@@ -94,13 +94,13 @@ static void put_dataset(struct walk *walk, const struct dataset *d, const char *
     put_text(json ? "}" : d->table ? "" : "\n");
 }
 
-/* A file of Bloscpack: an array, or a superchunk. */
-static void put_file(struct walk *walk, const char *path, const char *name) {
+/* A superchunk, in a file or a frame, perhaps with an array in it. */
+static void put_superchunk(struct walk *walk, const char *path, const char *name, holdall_format format) {
     holdall_array *array = NULL;
     put_name(walk, path, name);
-    bool found = holdall_array_open(path, HOLDALL_READ, NULL, &array, NULL) >= 0;
+    bool found = format != HOLDALL_FORMAT_B2FRAME && holdall_array_open(path, HOLDALL_READ, NULL, &array, NULL) >= 0;
     bool json = walk->args->json;
-    put_text(json ? ", \"format\": \"bloscpack\", \"kind\": \"%s\"" : "  bloscpack %s", found ? "array" : "schunk");
+    put_text(json ? ", \"format\": \"%s\", \"kind\": \"%s\"" : "  %s %s", format_name(format), found ? "array" : "schunk");
     if (found) put_array_facts(array, json);
     put_text(json ? "}" : "\n");
     holdall_array_close(array);
@@ -161,19 +161,22 @@ static void look_into(struct walk *walk, const char *path, const char *shown, in
 static void look_at(struct walk *walk, const char *path, const char *shown, int depth) {
     struct stat about;
     struct dataset dataset;
-    holdall_format format;
     if ((depth == 0 ? stat : lstat)(path, &about) != 0) {
         walk->failed = true;
         complain_errno(path);
+        return;
+    }
+    if (!S_ISDIR(about.st_mode) && !S_ISREG(about.st_mode)) return;
+    holdall_format format = format_at(path);
+    if (is_frame(format) || (S_ISREG(about.st_mode) && format == HOLDALL_FORMAT_BLOSCPACK)) {
+        put_superchunk(walk, path, shown, format);
     } else if (S_ISDIR(about.st_mode) && container_of(path) == DATASET) {
         bool good = dataset_read(&dataset, path, walk->args);
         if (good) put_dataset(walk, &dataset, shown);
         walk->failed |= !good;
         dataset_close(&dataset);
-    } else if (S_ISDIR(about.st_mode)) {
-        if (depth < DEPTH) look_into(walk, path, shown, depth);
-    } else if (S_ISREG(about.st_mode) && holdall_identify(path, &format, NULL, NULL) >= 0 && format == HOLDALL_FORMAT_BLOSCPACK) {
-        put_file(walk, path, shown);
+    } else if (S_ISDIR(about.st_mode) && depth < DEPTH) {
+        look_into(walk, path, shown, depth);
     }
 }
 

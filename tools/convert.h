@@ -7,16 +7,29 @@
 #include "args.h"
 #include "dataset.h"
 #include "holdall.h"
+#include "schunks.h"
 
 /* A superchunk, or the array in it. */
 int schunk_convert(const struct args *args, int64_t as);
-/* An array in C order. */
-int array_convert(const struct args *args, const holdall_array *array, holdall_format format);
+/* An array of a folder or a frame. */
+int array_convert(const struct args *args, const struct dataset *dataset, holdall_format format);
 
 /* A table, or a file that has rows (`from`: FROM_*; or NOT_GIVEN), becomes a container, or a file (`as`). */
 int rows_convert(const struct args *args, struct dataset *dataset, int64_t from, int64_t as);
 /* An array, row by row. */
 int rows_convert_array(const struct args *args, const holdall_array *array, int64_t as);
+
+/* Items of a file, FROM_NPY or FROM_RAW: into an array whose chunks are parts of a grid, or into another file. */
+int grid_convert(const struct args *args, int64_t from, int64_t as);
+int items_convert(const struct args *args, int64_t from, int64_t as);
+/* Items of a file, or of an array in C order, become the content of a frame that has no shape. */
+int items_to_frame(const struct args *args);
+int flat_convert(const struct args *args, struct source *source, const holdall_array *array);
+/* The items of an array, or the content of a superchunk (`array` is NULL), become a file. */
+int array_to_file(const struct args *args, struct source *source, const holdall_array *array, int64_t as);
+
+/* Prints into OUT, which is there when all is printed, or to stdout where it is "-". */
+bool print_to_out(const struct args *args, bool (*print)(void *ctx), void *ctx);
 
 /* What convert makes of it as a container; 0: it is a plain file. */
 holdall_format format_of(int64_t as);

@@ -4,6 +4,7 @@
 #include "dataset.h"
 #include "arrays.h"
 #include "json.h"
+#include "msgpack.h"
 #include "options.h"
 #include "report.h"
 
@@ -17,6 +18,10 @@ static holdall_options *dataset_options(const struct args *args) {
     if (!options || !args->skip_damaged || set_option(options, HOLDALL_OPT_SKIP_DAMAGED, 1)) return options;
     holdall_options_free(options);
     return NULL;
+}
+
+bool is_frame(holdall_format format) {
+    return format == HOLDALL_FORMAT_B2ND || format == HOLDALL_FORMAT_CATERVA || format == HOLDALL_FORMAT_B2FRAME;
 }
 
 bool has_objects(const holdall_array *array) {
@@ -65,7 +70,7 @@ const char *dataset_attr_name(const struct dataset *d, uint32_t i) {
     return d->table ? holdall_table_attr_name(d->table, i) : holdall_array_attr_name(d->array, i);
 }
 
-char *dataset_attr(const struct dataset *d, const char *name, size_t *n) {
+char *dataset_attr_stored(const struct dataset *d, const char *name, size_t *n) {
     const void *value = NULL;
     holdall_error error;
     holdall_status status = d->table ? holdall_table_attr_get(d->table, name, &value, n, &error)
@@ -77,6 +82,48 @@ char *dataset_attr(const struct dataset *d, const char *name, size_t *n) {
     if (*n > 0) memcpy(text, value, *n);
     text[*n] = '\0';
     return text;
+}
+
+char *stored_to_json(const void *bytes, size_t *n) {
+    struct text text = {.bytes = NULL};
+    if (!msgpack_to_json(&text, bytes, *n)) {
+        text.n = 0;
+        hex_to_json(&text, bytes, *n);
+    }
+    char *json = text_take(&text);
+    *n = json ? strlen(json) : 0;
+    return json;
+}
+
+char *dataset_attr(const struct dataset *d, const char *name, size_t *n) {
+    char *stored = dataset_attr_stored(d, name, n);
+    if (!stored || !is_frame(d->format)) return stored;
+    char *json = stored_to_json(stored, n);
+    free(stored);
+    return json;
+}
+
+static bool attr_put(const struct dataset *d, const char *name, const void *value, size_t n) {
+    holdall_error error;
+    holdall_status status = d->table ? holdall_table_attr_set(d->table, name, value, n, &error)
+                                     : holdall_array_attr_set(d->array, name, value, n, &error);
+    return status >= 0 || (complain_error(d->path, &error, ""), false);
+}
+
+bool dataset_attr_set(const struct dataset *d, const char *name, const char *value, size_t n, bool stored) {
+    struct text packed = {.bytes = NULL};
+    if (!value || stored || !is_frame(d->format)) return attr_put(d, name, value, n);
+    bool good = msgpack_from_json(&packed, value);
+    if (packed.failed) good = (complain("out of memory"), false);
+    good = good && attr_put(d, name, packed.bytes, packed.n);
+    text_free(&packed);
+    return good;
+}
+
+bool dataset_commit(const struct dataset *d) {
+    holdall_error error;
+    holdall_status status = d->table ? holdall_table_commit(d->table, &error) : holdall_array_commit(d->array, &error);
+    return status >= 0 || (complain_error(d->path, &error, ""), false);
 }
 
 void put_attr(const char *json, size_t n) {

@@ -11,6 +11,10 @@
 
 #include <stddef.h>
 
+#ifndef HOLDALL_OPT_SPARSE
+#define HOLDALL_OPT_SPARSE 17
+#endif
+
 /* What is at a path. Where one cannot be opened, the other one is NULL too. */
 struct dataset {
     const char *path;
@@ -18,6 +22,9 @@ struct dataset {
     holdall_table *table; /* NULL: it is an array */
     holdall_array *array;
 };
+
+/* Is it a frame of Blosc2? */
+bool is_frame(holdall_format format);
 
 /* Opens what is there, to be read or (HOLDALL_APPEND) changed. */
 bool dataset_open(struct dataset *dataset, const char *path, holdall_mode mode, const holdall_options *options);
@@ -30,8 +37,16 @@ uint64_t dataset_rows(const struct dataset *dataset);
 /* The values beside it. */
 uint32_t dataset_attrs(const struct dataset *dataset);
 const char *dataset_attr_name(const struct dataset *dataset, uint32_t i);
-/* A value with a NUL behind it, to be freed; NULL: there is none, or no memory (which has been said). */
+/* A value as JSON, with a NUL behind it, to be freed; NULL: there is none, or no memory (which has been said). */
 char *dataset_attr(const struct dataset *dataset, const char *name, size_t *n);
+/* The same as it is stored: in frames of Blosc2 that is MessagePack, as a rule. */
+char *dataset_attr_stored(const struct dataset *dataset, const char *name, size_t *n);
+/* Sets one from JSON that is known to be that, or (`stored`) from bytes as they are to be stored; NULL removes it. It counts
+ * from the next commit on. */
+bool dataset_attr_set(const struct dataset *dataset, const char *name, const char *value, size_t n, bool stored);
+bool dataset_commit(const struct dataset *dataset);
+/* JSON, to be freed, of a value as a frame has it: bytes as {"hex": ...} where it is no MessagePack. */
+char *stored_to_json(const void *bytes, size_t *n);
 /* Prints a value as JSON; Python's NaN is none, and text then. */
 void put_attr(const char *json, size_t n);
 

@@ -17,10 +17,10 @@ static bool print_objects(const struct args *args, const char *path, const holda
         complain("%s: objects of Python's are printed as they are pickled: --format raw", path);
         return false;
     }
-    struct selection rows;
+    struct selection rows = {.list = NULL};
     holdall_error error;
     unsigned char *bytes = NULL;
-    bool good = select_rows(&rows, args, path, holdall_array_shape(array)[0]);
+    bool good = args_plain_slice(args, "an array of objects") < 0 && select_rows(&rows, args, path, holdall_array_shape(array)[0]);
     for (uint64_t i = 0; good && i < rows.count; i++) {
         uint64_t row = rows.list ? rows.list[i] : rows.span.start + i * (uint64_t)rows.span.step;
         size_t n;
@@ -97,8 +97,10 @@ static bool print_array(const struct args *args, struct dataset *dataset, bool *
 int dataset_cat(const struct args *args) {
     struct dataset dataset;
     bool damaged = false;
-    bool good = dataset_read(&dataset, args->operands[0], args) &&
-                (dataset.table ? print_table : print_array)(args, &dataset, &damaged);
+    bool good = dataset_read(&dataset, args->operands[0], args);
+    int wrong = good && dataset.table ? args_plain_slice(args, "a table") : -1;
+    if (wrong >= 0) return dataset_close(&dataset), wrong;
+    good = good && (dataset.table ? print_table : print_array)(args, &dataset, &damaged);
     dataset_close(&dataset);
     return put_end((good || put_failed()) && !damaged ? DONE : FAILED);
 }

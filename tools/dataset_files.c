@@ -201,12 +201,22 @@ static void print_files(const struct folder *folder, bool json) {
     if (json) put_text("]}\n");
 }
 
+/* A frame that is one file. */
+static int one_file(const char *path, int64_t size, bool json) {
+    const char *slash = strrchr(path, '/');
+    struct file file = {.name = (char *)(slash ? slash + 1 : path), .size = size};
+    print_files(&(struct folder){.files = &file, .count = 1}, json);
+    return put_end(DONE);
+}
+
 int dataset_files(const struct args *args) {
     struct dataset dataset;
+    struct stat about;
     const char *path = args->operands[0];
     if (!dataset_read(&dataset, path, args)) return FAILED;
     bool table = dataset.table != NULL;
     dataset_close(&dataset);
+    if (stat(path, &about) == 0 && S_ISREG(about.st_mode)) return one_file(path, about.st_size, args->json);
     struct folder folder = {.fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
     if (folder.fd < 0) return complain_errno(path), FAILED;
     bool good = look_through(&folder, path, table, args);

@@ -1,6 +1,7 @@
 /*
  * holdall info of datasets: folders that are an array or a table.
  */
+#include "array_info.h"
 #include "arrays.h"
 #include "dataset.h"
 #include "json.h"
@@ -30,6 +31,12 @@ static uint64_t sum_of(const holdall_table *table, uint64_t (*of)(const holdall_
 
 static uint64_t bytes_of(const struct dataset *d, uint64_t (*of)(const holdall_array *)) {
     return d->table ? sum_of(d->table, of) : of(d->array);
+}
+
+/* A frame without a shape is a superchunk, and opens as an array of one dimension. */
+static holdall_kind kind_of(const struct dataset *d) {
+    if (d->format == HOLDALL_FORMAT_B2FRAME) return HOLDALL_KIND_SCHUNK;
+    return d->table ? HOLDALL_KIND_TABLE : HOLDALL_KIND_ARRAY;
 }
 
 /* ---- JSON ---- */
@@ -81,13 +88,16 @@ static void print_json(const struct dataset *d) {
     put_text("{");
     put_json_text("path", d->path);
     put_text(", \"format\": \"%s\", \"kind\": \"%s\"", format_name(d->format),
-             kind_name(d->table ? HOLDALL_KIND_TABLE : HOLDALL_KIND_ARRAY));
+             kind_name(kind_of(d)));
     put_text(", \"nbytes\": %" PRIu64 ", \"cbytes\": %" PRIu64 ", ", bytes_of(d, holdall_array_nbytes),
              bytes_of(d, holdall_array_cbytes));
     if (d->table) {
         put_json_columns(d->table);
     } else {
-        put_json_array(d->array);
+        put_text("\"chunk\": [");
+        put_dimensions(holdall_array_chunkshape(d->array), holdall_array_ndim(d->array));
+        put_text("]");
+        array_put_json(d);
     }
     put_json_attrs(d);
     put_text("}\n");
@@ -117,16 +127,6 @@ static void print_columns(const holdall_table *table) {
     }
 }
 
-static void print_array(const holdall_array *array) {
-    put_text("dtype:        ");
-    put_printable(holdall_array_dtype(array));
-    put_text("\nshape:        ");
-    put_shape(array);
-    put_text("\nchunk:        ");
-    put_dimensions(holdall_array_chunkshape(array), holdall_array_ndim(array));
-    put_text("\n");
-}
-
 static void print_attrs(const struct dataset *d) {
     put_text("attributes:%s\n", dataset_attrs(d) ? "" : "   none");
     for (uint32_t i = 0; i < dataset_attrs(d); i++) {
@@ -146,15 +146,15 @@ static void print_lines(const struct dataset *d) {
     put_text("path:         ");
     put_printable(d->path);
     put_text("\nformat:       %s\nkind:         %s\n", format_name(d->format),
-             kind_name(d->table ? HOLDALL_KIND_TABLE : HOLDALL_KIND_ARRAY));
+             kind_name(kind_of(d)));
     put_text("nbytes:       %" PRIu64 "\n", bytes_of(d, holdall_array_nbytes));
     put_text("cbytes:       %" PRIu64 "\n", bytes_of(d, holdall_array_cbytes));
     if (d->table) {
         print_columns(d->table);
     } else {
-        print_array(d->array);
+        array_put_lines(d);
     }
-    print_attrs(d);
+    if (!is_frame(d->format)) print_attrs(d); /* those of a frame are metalayers */
 }
 
 /* ---- the command ---- */

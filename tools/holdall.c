@@ -48,13 +48,13 @@ static const struct command commands[] = {
      F_FROM | F_RAW | F_CODEC | F_LEVEL | F_SHUFFLE | F_THREADS | F_MEMORY_LIMIT | F_NO_SYNC | F_NO_LOCK | F_QUIET, 2, 2, cmd_append,
      NULL, NULL, NULL},
     {"convert", "IN OUT", "Copies a superchunk, an array or a table, stored in another way, or makes one of a file, or a file of one.",
-     F_AS | F_FROM | F_DTYPES | F_THREADS | F_MAP | F_MEMORY_LIMIT | F_UNCHECKED | F_SKIP_DAMAGED | F_REPLACE | F_CODEC | F_LEVEL | F_SHUFFLE |
+     F_AS | F_FROM | F_DTYPES | F_DTYPE | F_SHAPE | F_ORDER | F_SKIP | F_CHUNKS | F_BLOCKS | F_FILTERS | F_SPARSE | F_BOTH | F_THREADS | F_MAP | F_MEMORY_LIMIT | F_UNCHECKED | F_SKIP_DAMAGED | F_REPLACE | F_CODEC | F_LEVEL | F_SHUFFLE |
          F_CHUNK_SIZE | F_CHECKSUM | F_NO_CHECKSUM | F_NO_OFFSETS | F_FORMAT_VERSION | F_NO_SYNC | F_NO_LOCK | F_QUIET,
      2, 2, cmd_convert, NULL, NULL, NULL},
     {"trim", "PATH ROWS", "Leaves the first ROWS rows of an array or a table, or (-- -ROWS) takes that many from its end.",
      F_THREADS | F_NO_SYNC | F_NO_LOCK | F_QUIET, 2, 2, cmd_trim, NULL, NULL, NULL},
-    {"attr", "get|set|remove PATH [NAME [VALUE]]", "Prints, sets or removes values beside a dataset, which are JSON.",
-     F_NO_SYNC | F_NO_LOCK | F_QUIET, 2, 4, cmd_attr, NULL, NULL, NULL},
+    {"attr", "get|set|remove PATH [NAME [VALUE]]", "Prints, sets or removes values beside a dataset, which are JSON; metalayers of a frame are shown as that.",
+     F_RAW | F_NO_SYNC | F_NO_LOCK | F_QUIET, 2, 4, cmd_attr, NULL, NULL, NULL},
     {"verify", "PATH..", "Reads everything and tells of each fault.", F_READER | F_QUIET, 1, SIZE_MAX, cmd_verify, NULL,
      NULL, NULL},
     {"repair", "PATH", "Brings what was left torn or damaged back to its last whole state.",

@@ -6,6 +6,7 @@
 #ifndef LOAD_H
 #define LOAD_H
 
+#include "files.h"
 #include "frame.h"
 
 /* Reads the whole file once, and adds its columns to a frame, of the types that fit all rows, or of those that are told
@@ -16,9 +17,10 @@ bool load_columns(struct frame *frame, const char *path, bool json, const char *
  * is what is written meanwhile, and must be another file. */
 bool load_rows(struct frame *frame, const char *path, bool json, const char *out, rows_fn take, void *ctx);
 
-/* The same of a file of NumPy: items with fields are rows with columns, others are an array. */
-bool load_npy_columns(struct frame *frame, const char *path, uint64_t *rows);
-/* Reads rows whose columns stand end to end, in the order of the frame, behind the header of NumPy where there is one. */
-bool load_packed(struct frame *frame, const char *path, bool npy, const char *out, rows_fn take, void *ctx);
+/* The same of a file of NumPy, or one whose items --dtype tells (FROM_NPY, FROM_RAW), in two steps: items with fields are rows
+ * with columns, others are an array. Between them `in` stays open, for it may be one that is read once. */
+bool load_npy_columns(struct frame *frame, struct input *in, const struct args *args, int64_t from, uint64_t *rows);
+/* Reads rows whose columns stand end to end, in the order of the frame; UINT64_MAX: as many as there are. */
+bool load_packed(struct frame *frame, struct input *in, uint64_t rows, rows_fn take, void *ctx);
 
 #endif

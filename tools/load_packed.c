@@ -19,8 +19,7 @@
 static bool add_columns(struct frame *frame, const struct npy *npy, const struct type *type) {
     if (type->kind != '{' || npy->ndim > 1) {
         frame->bare = true;
-        bool quoted = npy->descr[0] == '\'' || npy->descr[0] == '"';
-        char *dtype = quoted ? strndup(npy->descr + 1, strlen(npy->descr) - 2) : strdup(npy->descr);
+        char *dtype = npy_dtype(npy);
         bool good = dtype && frame_add(frame, "", dtype, type->size, npy->ndim - 1, npy->shape + 1);
         free(dtype);
         return good;
@@ -32,29 +31,21 @@ static bool add_columns(struct frame *frame, const struct npy *npy, const struct
     return true;
 }
 
-static bool read_columns(struct frame *frame, struct input *in, uint64_t *rows) {
+bool load_npy_columns(struct frame *frame, struct input *in, const struct args *args, int64_t from, uint64_t *rows) {
     struct npy npy;
     struct type type = {.many = 1};
-    bool good = npy_read_header(in, &npy);
+    bool good = npy_begin(in, args, from, &npy);
     if (good && (!type_read(&type, npy.descr) || type_has_objects(&type))) {
         good = (complain("%s: items of %s are not read", in->name, npy.descr), false);
     } else if (good && npy.ndim == 0) {
         good = (complain("%s: an array without dimensions has no rows", in->name), false);
     } else if (good && npy.fortran_order && npy.ndim > 1) {
-        good = (complain("%s: its items are in Fortran order, which is not rows (pack makes a superchunk of it)", in->name), false);
+        good = (complain("%s: its items are in Fortran order, which is not rows (--to b2nd or blpk takes it)", in->name), false);
     }
     good = good && add_columns(frame, &npy, &type);
     *rows = npy.shape[0];
     type_free(&type);
     free(npy.descr);
-    return good;
-}
-
-bool load_npy_columns(struct frame *frame, const char *path, uint64_t *rows) {
-    struct input in;
-    if (!input_open(&in, path, "")) return false;
-    bool good = read_columns(frame, &in, rows);
-    input_close(&in);
     return good;
 }
 
@@ -70,7 +61,7 @@ static void scatter(struct frame *frame, const unsigned char *packed, uint64_t n
     frame->n = n;
 }
 
-static bool load(struct frame *frame, struct input *in, uint64_t rows, rows_fn take, void *ctx) {
+bool load_packed(struct frame *frame, struct input *in, uint64_t rows, rows_fn take, void *ctx) {
     uint64_t row = frame->row, done = 0;
     if (row == 0) return complain("%s: its rows have no bytes", in->name), false;
     if (!frame_make_room(frame, MANY)) return false;
@@ -89,17 +80,7 @@ static bool load(struct frame *frame, struct input *in, uint64_t rows, rows_fn t
     }
     free(packed);
     if (good && rows != UINT64_MAX && done != rows) {
-        good = (complain("%s: its header tells of %" PRIu64 " rows, %" PRIu64 " come behind it", in->name, rows, done), false);
+        good = (complain("%s: its shape tells of %" PRIu64 " rows, %" PRIu64 " come", in->name, rows, done), false);
     }
-    return good;
-}
-
-bool load_packed(struct frame *frame, const char *path, bool npy, const char *out, rows_fn take, void *ctx) {
-    struct input in;
-    struct npy header = {.descr = NULL};
-    if (!input_open(&in, path, out)) return false;
-    bool good = (!npy || npy_read_header(&in, &header)) && load(frame, &in, npy ? header.shape[0] : UINT64_MAX, take, ctx);
-    free(header.descr);
-    input_close(&in);
     return good;
 }

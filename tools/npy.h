@@ -4,6 +4,7 @@
 #ifndef NPY_H
 #define NPY_H
 
+#include "args.h"
 #include "files.h"
 #include "holdall.h"
 
@@ -26,10 +27,16 @@ struct npy {
 
 /* Reads the header; the items come next. What fails has been said. */
 bool npy_read_header(struct input *in, struct npy *npy);
+/* The same of a file that has none, where --dtype tells what its items are; `from` is FROM_NPY or FROM_RAW. */
+bool npy_begin(struct input *in, const struct args *args, int64_t from, struct npy *npy);
+/* Bytes of an item and of all of them; false: more than there can be, or the type is not known, which has been said. */
+bool npy_measure(struct npy *npy, const struct input *in);
+/* The type as the library wants it, to be freed: without the quotes that make a Python constant of it. */
+char *npy_dtype(const struct npy *npy);
 /* Are the items rows of the array, in its order? Sets their `nbytes`. What does not fit has been said. */
 bool npy_fits(struct npy *npy, const struct input *in, const holdall_array *array);
 /* Asks the library how large items are, and how large chunks of them should be in a new file that `options` make. */
-bool npy_lay_out(struct npy *npy, const char *out, holdall_mode mode, holdall_options *options);
+bool npy_lay_out(struct npy *npy, const struct args *args, const char *out, holdall_mode mode, holdall_options *options);
 /* The metadata by which Bloscpack knows the array; to be freed. */
 char *npy_metadata(const struct npy *npy);
 

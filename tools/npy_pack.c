@@ -6,6 +6,7 @@
  */
 #include "npy.h"
 #include "options.h"
+#include "packing.h"
 #include "report.h"
 
 #include <inttypes.h>
@@ -230,15 +231,23 @@ bool npy_fits(struct npy *npy, const struct input *in, const holdall_array *arra
 
 /* ---- what it becomes ---- */
 
-bool npy_lay_out(struct npy *npy, const char *out, holdall_mode mode, holdall_options *options) {
-    /* the slowest dimension first: the library cuts chunks between its places */
-    uint64_t shape[HOLDALL_MAX_NDIM] = {0};
-    for (uint32_t d = 0; d < npy->ndim; d++) shape[d] = npy->shape[npy->fortran_order ? npy->ndim - 1 - d : d];
+/* Puts the slowest dimension first. */
+static void put_slowest_first(const struct npy *npy, const uint64_t *from, uint64_t *to) {
+    for (uint32_t d = 0; d < npy->ndim; d++) to[d] = from[npy->fortran_order ? npy->ndim - 1 - d : d];
+}
+
+bool npy_lay_out(struct npy *npy, const struct args *args, const char *out, holdall_mode mode, holdall_options *options) {
+    /* the library cuts chunks between places of the first dimension */
+    uint64_t shape[HOLDALL_MAX_NDIM] = {0}, room[HOLDALL_MAX_NDIM], chunks[HOLDALL_MAX_NDIM];
+    const uint64_t *given;
+    put_slowest_first(npy, npy->shape, shape);
+    if (!numbers_as_shape(&args->chunks, "chunks", out, npy->ndim, room, &given)) return false;
+    if (given) put_slowest_first(npy, given, chunks);
     holdall_array *array;
     holdall_error error;
     /* it is never committed */
-    if (holdall_array_create(out, mode, HOLDALL_FORMAT_BLOSCPACK, npy->descr, npy->ndim, shape, NULL, NULL, options, &array,
-                             &error) < 0) {
+    if (holdall_array_create(out, mode, HOLDALL_FORMAT_BLOSCPACK, npy->descr, npy->ndim, shape, given ? chunks : NULL, NULL, options,
+                             &array, &error) < 0) {
         complain_error(out, &error, error.status == HOLDALL_E_EXISTS ? " (--force takes its place)" : "");
         return false;
     }

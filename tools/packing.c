@@ -3,6 +3,7 @@
  */
 #include "packing.h"
 #include "arrays.h"
+#include "convert.h"
 #include "options.h"
 #include "relay.h"
 #include "report.h"
@@ -11,9 +12,10 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Bytes that are handed over at once: several chunks, to be compressed in parallel. */
-enum { PIECE = 8 << 20 };
+enum { PIECE = 8 << 20, PIECE_MOST = 256 << 20 };
 
 /* ---- flags ---- */
 
@@ -21,24 +23,52 @@ int check_chunk_flags(const struct args *args) {
     if (args->no_checksum && args->checksum != NOT_GIVEN) {
         return usage_error(args->command, "--no-checksum and --checksum exclude each other");
     }
+    if (args->filters && args->shuffle != NOT_GIVEN) return usage_error(args->command, "--filters and --shuffle exclude each other");
     if (args->level == NOT_GIVEN || (args->level >= 0 && args->level <= 9)) return -1;
     return usage_error(args->command, "--level of a superchunk takes 0 to 9, not %lld", (long long)args->level);
 }
 
-static bool set_filter(holdall_options *options, int64_t filter) {
-    unsigned char bytes[1] = {(unsigned char)filter};
+static bool set_filters(holdall_options *options, const unsigned char *bytes, size_t n) {
     holdall_error error;
-    if (filter == NOT_GIVEN) return true;
-    if (holdall_options_set_bytes(options, HOLDALL_OPT_FILTERS, bytes, sizeof bytes, &error) >= 0) return true;
+    if (holdall_options_set_bytes(options, HOLDALL_OPT_FILTERS, bytes, n, &error) >= 0) return true;
     complain_error("", &error, "");
     return false;
+}
+
+/* Words with commas between them; "none" alone is none. */
+static bool set_named_filters(holdall_options *options, const char *names) {
+    static const struct {
+        const char *name;
+        unsigned char number;
+    } words[] = {{"none", HOLDALL_FILTER_NONE},   {"shuffle", HOLDALL_FILTER_SHUFFLE},     {"bitshuffle", HOLDALL_FILTER_BITSHUFFLE},
+                 {"delta", HOLDALL_FILTER_DELTA}, {"bytedelta", HOLDALL_FILTER_BYTEDELTA}};
+    enum { WORDS = sizeof words / sizeof *words };
+    unsigned char bytes[6];
+    size_t n = 0, length;
+    for (const char *at = names;; at += length + 1) {
+        size_t i = 0;
+        length = strcspn(at, ",");
+        while (i < WORDS && (strlen(words[i].name) != length || memcmp(words[i].name, at, length) != 0)) i++;
+        if (i == WORDS || n == sizeof bytes) {
+            complain("--filters takes up to 6 of shuffle, bitshuffle, delta and bytedelta, with commas between them, or none, not '%s'", names);
+            return false;
+        }
+        if (words[i].number != HOLDALL_FILTER_NONE) bytes[n++] = words[i].number;
+        if (at[length] == '\0') return set_filters(options, bytes, n);
+    }
+}
+
+static bool set_filter_flags(holdall_options *options, const struct args *args) {
+    unsigned char one = (unsigned char)args->shuffle;
+    if (args->filters) return set_named_filters(options, args->filters);
+    return args->shuffle == NOT_GIVEN || set_filters(options, &one, 1);
 }
 
 bool set_chunk_options(holdall_options *options, const struct args *args) {
     /* the words of these choices stand in the order of the library's numbers */
     return set_given(options, HOLDALL_OPT_THREADS, args->threads) &&
            set_given(options, HOLDALL_OPT_CODEC, args->codec) && set_given(options, HOLDALL_OPT_LEVEL, args->level) &&
-           set_filter(options, args->shuffle) && set_commit_options(options, args);
+           set_filter_flags(options, args) && set_commit_options(options, args);
 }
 
 bool set_file_options(holdall_options *options, const struct args *args) {
@@ -47,8 +77,28 @@ bool set_file_options(holdall_options *options, const struct args *args) {
     int64_t checksum = args->no_checksum ? HOLDALL_SUM_NONE : args->checksum;
     return set_given(options, HOLDALL_OPT_CHUNK_BYTES, args->chunk_size) &&
            set_given(options, HOLDALL_OPT_CHECKSUM, checksum) &&
-           (!args->no_offsets || set_option(options, HOLDALL_OPT_OFFSETS, 0)) &&
+           (!args->sparse || set_option(options, HOLDALL_OPT_SPARSE, 1)) &&
+           (!args->both || set_option(options, HOLDALL_OPT_BOTH_METALAYERS, 1)) && (!args->no_offsets || set_option(options, HOLDALL_OPT_OFFSETS, 0)) &&
            set_given(options, HOLDALL_OPT_FORMAT_VERSION, version);
+}
+
+bool numbers_as_shape(const struct numbers *numbers, const char *flag, const char *path, uint32_t ndim, uint64_t *room,
+                      const uint64_t **shape) {
+    *shape = NULL;
+    if (numbers->count == 0) return true;
+    if (numbers->count != ndim) {
+        return complain("%s: --%s has %zu number%s, and the array has %" PRIu32 " dimension%s", path, flag, numbers->count,
+                        plural(numbers->count), ndim, plural(ndim)), false;
+    }
+    for (uint32_t d = 0; d < ndim; d++) {
+        if (numbers->items[d] < 1) {
+            return complain("%s: --%s: %lld in dimension %" PRIu32 " (the first is 0): at least 1", path, flag,
+                            (long long)numbers->items[d], d), false;
+        }
+        room[d] = (uint64_t)numbers->items[d];
+    }
+    *shape = room;
+    return true;
 }
 
 /* ---- content ---- */
@@ -96,8 +146,9 @@ static bool take_piece(void *ctx, const struct piece *piece) {
 }
 
 static bool add_content(struct packing *p) {
-    uint64_t row = p->array ? row_bytes(p->array) : 1;
-    uint64_t size = row < PIECE ? PIECE / row * row : row;
+    uint64_t row = p->array ? row_bytes(p->array) : 1, chunk = row;
+    if (p->array && is_frame(p->format)) chunk *= holdall_array_chunkshape(p->array)[0]; /* so that each is made once */
+    uint64_t size = chunk < PIECE ? PIECE / chunk * chunk : chunk <= PIECE_MOST ? chunk : row < PIECE ? PIECE / row * row : row;
     if (size > SIZE_MAX) return complain("out of memory"), false;
     struct content c = {.packing = p, .row = row, .size = (size_t)size};
     return relay(make_piece, take_piece, &c, MAKE_HERE);
@@ -106,8 +157,8 @@ static bool add_content(struct packing *p) {
 static bool commit(struct packing *p) {
     holdall_error error;
     if (p->exactly && p->bytes != p->wanted) {
-        complain("%s: type and shape in its header are %" PRIu64 " bytes, %" PRIu64 " come behind it", p->in.name, p->wanted,
-                 p->bytes);
+        complain("%s: type and shape%s are %" PRIu64 " bytes, %" PRIu64 " come%s", p->in.name,
+                 p->args->dtype ? "" : " in its header", p->wanted, p->bytes, p->args->dtype ? "" : " behind it");
         return false;
     }
     holdall_status status =

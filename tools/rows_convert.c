@@ -25,7 +25,8 @@ struct rows {
     const struct args *args;
     struct dataset *dataset;    /* of what attributes are looked for; NULL: it has none */
     const holdall_array *array; /* NULL: a table, or a file */
-    int64_t from;
+    int64_t from, as;
+    struct input in; /* of items end to end */
     struct frame frame;
     uint64_t count;
     struct printer printer;
@@ -37,11 +38,15 @@ struct rows {
 
 /* ---- where from ---- */
 
+static bool is_packed(const struct rows *rows) {
+    return rows->from == FROM_NPY || rows->from == FROM_RAW;
+}
+
 static bool find_columns(struct rows *rows) {
     const struct args *args = rows->args;
     const char *in = args->operands[0];
     rows->frame.source.path = in;
-    if (rows->from == FROM_NPY) return load_npy_columns(&rows->frame, in, &rows->count);
+    if (is_packed(rows)) return load_npy_columns(&rows->frame, &rows->in, rows->args, rows->from, &rows->count);
     if (rows->from != NOT_GIVEN) return load_columns(&rows->frame, in, rows->from == FROM_JSONL, args->dtypes, &rows->count);
     if (rows->array && holdall_array_ndim(rows->array) == 0) {
         return complain("%s: an array without dimensions has no rows", in), false;
@@ -65,7 +70,7 @@ static bool each(struct rows *rows, rows_fn take, void *ctx) {
     rows->take = take;
     rows->ctx = ctx;
     if (rows->from == NOT_GIVEN) return frame_each(&rows->frame, &all, pass_on, rows);
-    if (rows->from == FROM_NPY) return load_packed(&rows->frame, in, true, out, pass_on, rows);
+    if (is_packed(rows)) return load_packed(&rows->frame, &rows->in, rows->count, pass_on, rows);
     if (!load_rows(&rows->frame, in, rows->from == FROM_JSONL, out, pass_on, rows)) return false;
     return rows->done == rows->count || (complain("%s: it was changed while it was read", in), false);
 }
@@ -75,8 +80,9 @@ static bool each(struct rows *rows, rows_fn take, void *ctx) {
 /* What stands beside the rows. The metadata of a file tell of the rows that are committed, so they come after these. */
 static bool add_attrs(struct rows *rows, bool file) {
     struct target *target = &rows->target;
-    if (!rows->dataset) return !rows->array || file || attrs_from_metadata(rows->array, target->array, target->path);
-    if (!file) return attrs_copy(rows->dataset, target->table, target->array, target->path);
+    const struct dataset to = {.path = target->path, .format = format_of(rows->as), .table = target->table, .array = target->array};
+    if (!rows->dataset) return !rows->array || file || attrs_from_metadata(rows->array, &to);
+    if (!file) return attrs_copy(rows->dataset, &to);
     return attrs_to_metadata(rows->dataset, target->array, target->path) && target_commit(target);
 }
 
@@ -106,42 +112,35 @@ static bool to_container(struct rows *rows, holdall_format format) {
            (!file || add_attrs(rows, true)) && add_column_attrs(rows);
 }
 
-static bool print(struct rows *rows, int64_t as) {
-    static const int64_t formats[] = {[AS_NPY] = FORMAT_NPY, [AS_CSV] = FORMAT_CSV, [AS_JSONL] = FORMAT_JSONL};
-    return printer_begin(&rows->printer, &rows->frame, formats[as], rows->count) && each(rows, printer_take, &rows->printer);
+static bool print(void *ctx) {
+    static const int64_t formats[] = {[AS_NPY] = FORMAT_NPY, [AS_RAW] = FORMAT_RAW, [AS_CSV] = FORMAT_CSV, [AS_JSONL] = FORMAT_JSONL};
+    struct rows *rows = ctx;
+    return printer_begin(&rows->printer, &rows->frame, formats[rows->as], rows->count) && each(rows, printer_take, &rows->printer);
 }
 
-static bool print_into(struct rows *rows, int64_t as) {
-    const char *path = rows->args->operands[1];
-    struct output out;
-    if (!output_open(&out, path, rows->args->replace)) return false;
-    bool good = put_into(out.fd) && print(rows, as);
-    bool written = put_back();
-    if (!written) complain_errno(path);
-    return output_close(&out, good && written && !stopped, rows->args->replace) && good && written;
-}
-
-static bool to_file(struct rows *rows, int64_t as) {
-    const char *path = rows->args->operands[1];
-    bool good = strcmp(path, "-") == 0 ? print(rows, as) || put_failed() : print_into(rows, as);
+static bool to_file(struct rows *rows) {
     uint64_t lost = rows->dataset ? attrs_count(rows->dataset) : 0;
+    bool good = print_to_out(rows->args, print, rows);
     if (good && lost > 0 && !rows->args->quiet) {
-        note("%s: a file of this format has no place for %" PRIu64 " attribute%s", path, lost, plural(lost));
+        note("%s: a file of this format has no place for %" PRIu64 " attribute%s", rows->args->operands[1], lost, plural(lost));
     }
     return good;
 }
 
-static int run(struct rows *rows, int64_t as) {
+static int run(struct rows *rows) {
     const struct args *args = rows->args;
+    bool packed = is_packed(rows);
     catch_signals();
+    if (packed && !input_open(&rows->in, args->operands[0], args->operands[1])) return FAILED;
     progress_begin("convert", "rows", args->quiet);
-    bool good = find_columns(rows) && (format_of(as) ? to_container(rows, format_of(as)) : to_file(rows, as));
+    bool good = find_columns(rows) && (format_of(rows->as) ? to_container(rows, format_of(rows->as)) : to_file(rows));
     progress_clear();
     if (good && !args->quiet) note("%s: %" PRIu64 " row%s converted", args->operands[1], rows->count, plural(rows->count));
     bool damaged = rows->frame.source.damaged;
     printer_free(&rows->printer);
     target_close(&rows->target);
     frame_free(&rows->frame);
+    if (packed) input_close(&rows->in);
     if (!good && stopped) die_of_signal();
     return put_end(good && !damaged ? DONE : FAILED);
 }
@@ -149,12 +148,12 @@ static int run(struct rows *rows, int64_t as) {
 /* ---- the ways ---- */
 
 int rows_convert(const struct args *args, struct dataset *dataset, int64_t from, int64_t as) {
-    struct rows rows = {.args = args, .from = from, .array = dataset->array};
+    struct rows rows = {.args = args, .from = from, .as = as, .array = dataset->array};
     if (from == NOT_GIVEN) rows.dataset = dataset;
-    return run(&rows, as);
+    return run(&rows);
 }
 
 int rows_convert_array(const struct args *args, const holdall_array *array, int64_t as) {
-    struct rows rows = {.args = args, .from = NOT_GIVEN, .array = array};
-    return run(&rows, as);
+    struct rows rows = {.args = args, .from = NOT_GIVEN, .as = as, .array = array};
+    return run(&rows);
 }

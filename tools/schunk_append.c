@@ -42,6 +42,7 @@ static bool is_text(const struct packing *p) {
 
 static bool open_to_append(struct packing *p) {
     holdall_options *options = new_options();
+    p->format = format_at(p->out);
     bool good = options && set_chunk_options(options, p->args) &&
                 set_given(options, HOLDALL_OPT_MEMORY_LIMIT, p->args->memory_limit) &&
                 open_array(p->out, HOLDALL_APPEND, options, &p->array);

@@ -124,6 +124,8 @@ int schunk_cat(const struct args *args) {
     holdall_array *array = NULL;
     if (!source_open(&source, args->operands[0], args)) return FAILED;
     bool printed = source_array(&source, args, &array);
+    int wrong = printed && !array ? args_plain_slice(args, "a superchunk") : -1;
+    if (wrong >= 0) return source_close(&source), wrong;
     if (printed && array) {
         printed = array_print(args, &source, array);
     } else if (printed) {

@@ -31,9 +31,16 @@ static bool copy(struct source *source, const holdall_array *array, const struct
     holdall_mode mode = args->replace ? HOLDALL_REPLACE : HOLDALL_NEW;
     holdall_error error;
     holdall_status status = -1;
+    uint64_t room[2][HOLDALL_MAX_NDIM];
+    const uint64_t *chunks, *blocks;
+    uint32_t ndim = array ? holdall_array_ndim(array) : 0;
+    if (!numbers_as_shape(&args->chunks, "chunks", source->path, ndim, room[0], &chunks) ||
+        !numbers_as_shape(&args->blocks, "blocks", source->path, ndim, room[1], &blocks)) {
+        return false;
+    }
     holdall_options *options = new_options();
     if (options && set_options(options, args)) {
-        status = array ? holdall_array_copy(array, out, mode, format, NULL, NULL, options, &error)
+        status = array ? holdall_array_copy(array, out, mode, format, chunks, blocks, options, &error)
                        : holdall_schunk_copy(source->schunk, out, mode, format, options, &error);
         progress_clear();
         if (status < 0 && !stopped) {
@@ -45,32 +52,42 @@ static bool copy(struct source *source, const holdall_array *array, const struct
     return status >= 0;
 }
 
-/* Attributes of folders and metadata of files are not the same. */
-static bool convert_attrs(const struct source *source, const holdall_array *array, const struct args *args, holdall_format format) {
+/* Where values beside an array stand: in the metadata of a file, one by one as JSON, or in metalayers of a frame. */
+enum place { METADATA, ATTRIBUTES, METALAYERS };
+
+static enum place place_of(holdall_format format) {
+    return format == HOLDALL_FORMAT_BLOSCPACK ? METADATA : is_frame(format) ? METALAYERS : ATTRIBUTES;
+}
+
+/* The library leaves them out where they would have to change their place. */
+static bool convert_attrs(const struct dataset *from, const struct args *args, holdall_format format) {
     const char *out = args->operands[1];
-    const struct dataset from = {.path = source->path, .array = (holdall_array *)array};
-    bool to_file = format == HOLDALL_FORMAT_BLOSCPACK, good = false;
-    holdall_array *copy = NULL;
-    holdall_error error;
-    if (!array || to_file == (source->schunk != NULL) || (to_file && dataset_attrs(&from) == 0)) return true;
+    enum place was = place_of(from->format), is = place_of(format);
+    bool good = false;
+    struct dataset to = {.path = out, .format = format};
+    if (!from->array || was == is || (was != METADATA && dataset_attrs(from) == 0)) return true;
     holdall_options *options = new_options();
+    holdall_error error;
     if (!options || !set_commit_options(options, args)) {
         /* it was said */
-    } else if (holdall_array_open(out, HOLDALL_APPEND, options, &copy, &error) < 0) {
+    } else if (holdall_array_open(out, HOLDALL_APPEND, options, &to.array, &error) < 0) {
         complain_error(out, &error, "");
-    } else if (to_file ? attrs_to_metadata(&from, copy, out) : attrs_from_metadata(array, copy, out)) {
-        good = holdall_array_commit(copy, &error) >= 0;
-        if (!good) complain_error(out, &error, "");
+    } else {
+        good = (is == METADATA    ? attrs_to_metadata(from, to.array, out)
+                : was == METADATA ? attrs_from_metadata(from->array, &to)
+                                  : attrs_copy(from, &to)) &&
+               dataset_commit(&to);
     }
-    holdall_array_close(copy);
+    dataset_close(&to);
     holdall_options_free(options);
     return good;
 }
 
-static int convert(struct source *source, const holdall_array *array, const struct args *args, holdall_format format) {
+static int convert(struct source *source, const struct dataset *from, const struct args *args, holdall_format format) {
+    const holdall_array *array = from->array;
     catch_signals();
     progress_begin("convert", "bytes", args->quiet);
-    bool good = copy(source, array, args, format) && convert_attrs(source, array, args, format);
+    bool good = copy(source, array, args, format) && convert_attrs(from, args, format);
     if (!good && stopped) die_of_signal();
     if (good && !args->quiet) {
         uint64_t n = source->schunk ? holdall_schunk_nbytes(source->schunk) : holdall_array_nbytes(array);
@@ -87,8 +104,14 @@ int schunk_convert(const struct args *args, int64_t as) {
     int code = FAILED;
     if (!source_array(&source, args, &array)) {
         /* it was said */
-    } else if (array ? format && (as == AS_BLPK || in_c_order(array)) : as == AS_BLPK) {
-        code = convert(&source, array, args, format);
+    } else if (array && as == AS_B2FRAME) {
+        code = flat_convert(args, &source, array);
+    } else if (array ? format && (format == HOLDALL_FORMAT_BLOSCPACK || is_frame(format) || in_c_order(array))
+                     : format == HOLDALL_FORMAT_BLOSCPACK || format == HOLDALL_FORMAT_B2FRAME) {
+        const struct dataset from = {.path = source.path, .format = HOLDALL_FORMAT_BLOSCPACK, .array = array};
+        code = convert(&source, &from, args, format);
+    } else if (array ? as == AS_NPY || as == AS_RAW : as == AS_RAW) {
+        code = array_to_file(args, &source, array, as);
     } else if (array) {
         code = rows_convert_array(args, array, as);
     } else {
@@ -100,7 +123,7 @@ int schunk_convert(const struct args *args, int64_t as) {
     return code;
 }
 
-int array_convert(const struct args *args, const holdall_array *array, holdall_format format) {
-    struct source source = {.path = args->operands[0]};
-    return convert(&source, array, args, format);
+int array_convert(const struct args *args, const struct dataset *dataset, holdall_format format) {
+    struct source source = {.path = dataset->path};
+    return convert(&source, dataset, args, format);
 }

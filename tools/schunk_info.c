@@ -1,6 +1,7 @@
 /*
  * holdall info of a superchunk.
  */
+#include "array_info.h"
 #include "arrays.h"
 #include "json.h"
 #include "report.h"
@@ -119,12 +120,8 @@ static void print_json(const struct facts *f) {
         put_json(f->metadata, f->metadata_size);
     }
     if (f->array) {
-        const char *dtype = holdall_array_dtype(f->array);
-        put_text(", \"dtype\": ");
-        put_json(dtype, strlen(dtype));
-        put_text(", \"shape\": [");
-        put_shape(f->array);
-        put_text("], \"order\": \"%s\"", order_name(f->array));
+        array_put_json(&(struct dataset){.path = f->path, .format = HOLDALL_FORMAT_BLOSCPACK, .array = (holdall_array *)f->array});
+        put_text(", \"order\": \"%s\"", order_name(f->array));
     }
     put_text("}\n");
 }
@@ -165,6 +162,7 @@ static void print_lines(const struct facts *f) {
 int schunk_info(const struct args *args) {
     struct source source;
     holdall_array *array = NULL;
+    if (is_frame(format_at(args->operands[0]))) return dataset_info(args);
     if (!source_open(&source, args->operands[0], args)) return FAILED;
     struct facts facts = {.path = source.path, .schunk = source.schunk};
     bool good = get_metadata(source.path, source.schunk, &facts.metadata, &facts.metadata_size) &&

@@ -1,6 +1,7 @@
 /*
  * holdall pack into a superchunk.
  */
+#include "convert.h"
 #include "files.h"
 #include "npy.h"
 #include "options.h"
@@ -51,12 +52,15 @@ static holdall_mode mode_of(const struct packing *p) {
     return p->args->replace ? HOLDALL_REPLACE : HOLDALL_NEW;
 }
 
-static bool create(struct packing *p, holdall_options *options, size_t typesize) {
+static bool create_as(struct packing *p, holdall_format format, holdall_options *options, size_t typesize) {
     holdall_error error;
-    holdall_status status =
-        holdall_schunk_create(p->out, mode_of(p), HOLDALL_FORMAT_BLOSCPACK, typesize, options, &p->schunk, &error);
+    holdall_status status = holdall_schunk_create(p->out, mode_of(p), format, typesize, options, &p->schunk, &error);
     if (status < 0) complain_error(p->out, &error, status == HOLDALL_E_EXISTS ? " (--force takes its place)" : "");
     return status >= 0;
+}
+
+static bool create(struct packing *p, holdall_options *options, size_t typesize) {
+    return create_as(p, HOLDALL_FORMAT_BLOSCPACK, options, typesize);
 }
 
 static bool create_plain(struct packing *p, holdall_options *options) {
@@ -65,11 +69,11 @@ static bool create_plain(struct packing *p, holdall_options *options) {
     return set_spare_chunks(options, p, (uint64_t)chunk_size) && create(p, options, typesize) && read_metadata(p);
 }
 
-/* The same for a file of NumPy, of which the header is read. */
+/* The same for items of a type that is known, of which the header is read where there is one. */
 static bool create_array(struct packing *p, holdall_options *options) {
     struct npy npy;
     char *json = NULL;
-    bool good = npy_read_header(&p->in, &npy) && npy_lay_out(&npy, p->out, mode_of(p), options) &&
+    bool good = npy_begin(&p->in, p->args, p->args->dtype ? FROM_RAW : FROM_NPY, &npy) && npy_lay_out(&npy, p->args, p->out, mode_of(p), options) &&
                 set_option(options, HOLDALL_OPT_CHUNK_BYTES, (int64_t)npy.chunk_size) &&
                 set_spare_chunks(options, p, npy.chunk_size) &&
                 create(p, options, npy.itemsize == 0 || npy.itemsize > TYPESIZE_MOST ? 1 : (size_t)npy.itemsize) &&
@@ -87,10 +91,43 @@ static bool is_npy(const struct args *args) {
 
 static bool open_new(struct packing *p) {
     holdall_options *options = new_options();
-    bool good = options && set_chunk_options(options, p->args) && set_file_options(options, p->args) &&
-                (is_npy(p->args) ? create_array : create_plain)(p, options);
+    bool good = options && set_chunk_options(options, p->args) && set_file_options(options, p->args) && create_plain(p, options);
     holdall_options_free(options);
     return good;
+}
+
+static bool open_new_array(struct packing *p) {
+    holdall_options *options = new_options();
+    bool good = options && set_chunk_options(options, p->args) && set_file_options(options, p->args) && create_array(p, options);
+    holdall_options_free(options);
+    return good;
+}
+
+/* A frame has no place for type and shape. */
+static bool open_new_frame(struct packing *p) {
+    struct npy npy = {.descr = NULL};
+    holdall_options *options = new_options();
+    bool good = options && set_chunk_options(options, p->args) && set_file_options(options, p->args) &&
+                npy_begin(&p->in, p->args, p->args->dtype ? FROM_RAW : FROM_NPY, &npy) && npy_measure(&npy, &p->in);
+    if (good && npy.fortran_order && npy.ndim > 1) {
+        good = (complain("%s: its items are in Fortran order, which a frame cannot tell (--to b2nd)", p->in.name), false);
+    }
+    good = good && create_as(p, HOLDALL_FORMAT_B2FRAME, options, npy.itemsize == 0 || npy.itemsize > TYPESIZE_MOST ? 1 : (size_t)npy.itemsize);
+    p->exactly = true;
+    p->wanted = npy.nbytes;
+    free(npy.descr);
+    holdall_options_free(options);
+    return good;
+}
+
+int items_to_frame(const struct args *args) {
+    struct packing p = {.args = args, .from = args->operands[0], .out = args->operands[1], .done = "converted"};
+    return packing_run(&p, open_new_frame);
+}
+
+int array_pack(const struct args *args) {
+    struct packing p = {.args = args, .from = args->operands[0], .out = args->operands[1], .done = "converted"};
+    return packing_run(&p, open_new_array);
 }
 
 /* ---- the command ---- */
@@ -123,5 +160,5 @@ int schunk_pack(const struct args *args) {
     int wrong = check_usage(args);
     if (wrong >= 0) return wrong;
     struct packing p = {.args = args, .from = args->operands[0], .out = args->operands[1], .done = "packed"};
-    return packing_run(&p, open_new);
+    return packing_run(&p, is_npy(args) ? open_new_array : open_new);
 }

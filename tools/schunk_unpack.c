@@ -1,11 +1,13 @@
 /*
  * holdall unpack: the content of a superchunk becomes a file again.
  */
+#include "dataset.h"
 #include "files.h"
 #include "report.h"
 #include "schunks.h"
 #include "signals.h"
 #include "tool.h"
+#include "words.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -47,6 +49,11 @@ static int unpack_to_stdout(struct unpacking *u) {
 int cmd_unpack(const struct args *args) {
     if (strcmp(args->operands[0], "-") == 0) {
         return usage_error(args->command, "a superchunk is not read from front to back: not from '-'");
+    }
+    if (container_of(args->operands[0]) == DATASET && is_frame(format_at(args->operands[0]))) {
+        complain("%s: the content of its chunks is in no order of its own; convert --to raw, or cat, gives the items of the array",
+                 args->operands[0]);
+        return FAILED;
     }
     struct unpacking u = {.args = args};
     if (!source_open(&u.source, args->operands[0], args)) return FAILED;

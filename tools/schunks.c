@@ -5,6 +5,7 @@
 #include "options.h"
 #include "relay.h"
 #include "report.h"
+#include "signals.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -223,5 +224,5 @@ bool source_stream(struct source *source, uint64_t from, uint64_t to, sink_fn si
 
 bool to_stdout(void *ctx, const void *bytes, size_t n) {
     (void)ctx;
-    return put_bytes(bytes, n);
+    return !stopped && put_bytes(bytes, n);
 }

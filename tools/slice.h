@@ -12,6 +12,14 @@ struct span {
     int64_t step;
 };
 
+/* A decimal number with nothing behind it but what *end points to then. What int64_t cannot hold becomes the nearest it can:
+ * nothing has as many places, so a slice means the same. */
+bool slice_number(const char *text, const char **end, int64_t *value);
+/* A:B or A:B:C, each part possibly empty. */
+bool slice_parse(const char *text, struct slice *slice);
+/* Such parts, numbers, and at most one "...", with commas between them. */
+bool picks_parse(const char *text, struct picks *picks);
+
 /* Python's slice.indices(length), and how many they are. A slice that was not given is everything. */
 struct span slice_resolve(const struct slice *slice, uint64_t length);
 

@@ -17,14 +17,18 @@
 static bool load_all(struct frame *frame, struct target *target, holdall_table *table, const struct args *args) {
     const char *out = args->operands[0], *in = args->operands[1];
     int64_t from = args->raw ? FROM_RAW : file_format(in, args->from);
-    uint64_t rows;
     bool npy = from == FROM_NPY, text = from == FROM_CSV || from == FROM_JSONL;
     frame->source.path = out;
-    if (!(npy ? load_npy_columns(frame, in, &rows) : frame_of_table(frame, table, NULL))) return false;
-    if (!target_append(target, frame, table, npy ? in : out)) return false;
+    if (!npy && !(frame_of_table(frame, table, NULL) && target_append(target, frame, table, out))) return false;
+    if (text) return load_rows(frame, in, from == FROM_JSONL, out, target_take, target);
+    struct input input;
+    uint64_t rows = UINT64_MAX;
+    if (!input_open(&input, in, out)) return false;
+    bool good = !npy || (load_npy_columns(frame, &input, args, from, &rows) && target_append(target, frame, table, in));
     target->path = out;
-    return text ? load_rows(frame, in, from == FROM_JSONL, out, target_take, target)
-                : load_packed(frame, in, npy, out, target_take, target);
+    good = good && load_packed(frame, &input, rows, target_take, target);
+    input_close(&input);
+    return good;
 }
 
 static holdall_table *open_table(const struct args *args) {

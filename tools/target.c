@@ -2,6 +2,7 @@
  * Rows go into tables and arrays.
  */
 #include "target.h"
+#include "convert.h"
 #include "frame_print.h"
 #include "options.h"
 #include "packing.h"
@@ -27,8 +28,10 @@ static char *row_dtype(const struct column *column) {
     return text_take(&text);
 }
 
-static bool create_table(struct target *target, const struct frame *frame, holdall_mode mode, holdall_format format,
+static bool create_table(struct target *target, const struct frame *frame, holdall_format format, const struct args *args,
                          const holdall_options *options) {
+    holdall_mode mode = args->replace ? HOLDALL_REPLACE : HOLDALL_NEW;
+    if (args->chunks.count > 0) return complain("%s: --chunks is for arrays, and this becomes a table", target->path), false;
     const char **names = calloc(frame->count + 1, sizeof *names);
     char **dtypes = calloc(frame->count + 1, sizeof *dtypes);
     bool good = names && dtypes;
@@ -51,16 +54,20 @@ static bool create_table(struct target *target, const struct frame *frame, holda
     return good;
 }
 
-static bool create_array(struct target *target, const struct frame *frame, holdall_mode mode, holdall_format format,
+static bool create_array(struct target *target, const struct frame *frame, holdall_format format, const struct args *args,
                          const holdall_options *options) {
+    holdall_mode mode = args->replace ? HOLDALL_REPLACE : HOLDALL_NEW;
     uint64_t shape[HOLDALL_MAX_NDIM] = {0};
     uint32_t ndim = frame->bare ? frame->columns[0].ndim : 0;
     holdall_error error;
     if (ndim > 0) memcpy(shape + 1, frame->columns[0].shape, ndim * sizeof *shape);
     char *dtype = frame->bare ? NULL : frame_dtype(frame);
     if (!frame->bare && !dtype) return false;
+    uint64_t room[HOLDALL_MAX_NDIM];
+    const uint64_t *chunks;
+    if (!numbers_as_shape(&args->chunks, "chunks", target->path, ndim + 1, room, &chunks)) return free(dtype), false;
     holdall_status status = holdall_array_create(target->path, mode, format, dtype ? dtype : frame->columns[0].dtype, ndim + 1,
-                                                 shape, NULL, NULL, options, &target->array, &error);
+                                                 shape, chunks, NULL, options, &target->array, &error);
     if (status < 0) complain_error(target->path, &error, error.status == HOLDALL_E_EXISTS ? " (--force takes its place)" : "");
     free(dtype);
     return status >= 0;
@@ -78,14 +85,13 @@ static bool make_lists(struct target *target, const struct frame *frame) {
 bool target_create(struct target *target, const struct frame *frame, const char *path, holdall_format format, uint64_t rows,
                    const struct args *args) {
     *target = (struct target){.path = path};
-    holdall_mode mode = args->replace ? HOLDALL_REPLACE : HOLDALL_NEW;
-    bool file = format == HOLDALL_FORMAT_BLOSCPACK;
+    bool file = format == HOLDALL_FORMAT_BLOSCPACK || is_frame(format);
     holdall_options *options = new_options();
     bool good = options && set_chunk_options(options, args) && set_file_options(options, args) &&
                 set_given(options, HOLDALL_OPT_MEMORY_LIMIT, args->memory_limit) &&
                 (file || set_option(options, HOLDALL_OPT_EXPECTED_ROWS, rows > INT64_MAX ? INT64_MAX : (int64_t)rows)) &&
                 make_lists(target, frame) &&
-                (frame->bare || file ? create_array : create_table)(target, frame, mode, format, options);
+                (frame->bare || file ? create_array : create_table)(target, frame, format, args, options);
     holdall_options_free(options);
     return good;
 }

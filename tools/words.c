@@ -21,9 +21,16 @@ static bool is_inside(const char *folder, const char *name) {
 
 enum container container_of(const char *path) {
     holdall_format format;
+    holdall_kind kind;
     if (is_inside(path, "meta") || is_inside(path, "__rootdirs__")) return DATASET;
-    bool known = holdall_identify(path, &format, NULL, NULL) >= 0;
+    bool known = holdall_identify(path, &format, &kind, NULL) >= 0;
+    if (known && kind == HOLDALL_KIND_ARRAY) return DATASET; /* in a frame */
     return known && format != HOLDALL_FORMAT_BAGZ ? SUPERCHUNK : BAG;
+}
+
+holdall_format format_at(const char *path) {
+    holdall_format format;
+    return holdall_identify(path, &format, NULL, NULL) >= 0 ? format : 0;
 }
 
 const char *container_name(enum container container) {
@@ -49,6 +56,8 @@ const char *format_name(holdall_format format) {
     case HOLDALL_FORMAT_BLZ: return "blz";
     case HOLDALL_FORMAT_BLZ_PAPER: return "blz-paper";
     case HOLDALL_FORMAT_B2FRAME: return "b2frame";
+    case HOLDALL_FORMAT_CATERVA: return "caterva";
+    case HOLDALL_FORMAT_B2ND: return "b2nd";
     case HOLDALL_FORMAT_BAGZ: return "bagz";
     default: return "unknown";
     }

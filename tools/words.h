@@ -11,6 +11,8 @@
 
 /* Which container is at a path? What cannot be told is for the reader of bags to complain of. */
 enum container container_of(const char *path);
+/* Its format; 0: it is not known. */
+holdall_format format_at(const char *path);
 /* "bag", "superchunk", "dataset". */
 const char *container_name(enum container container);
 

@@ -216,7 +216,7 @@ class Usage(Base):
             (["append", "--level", "99", "a.blp", "x"], "from 0 to 9"), (["convert", "--level", "-1", "a.blp", "b.blp"], "from 0 to 9"),
             (["pack", "--level", "99", "x", "y.blp"], "from 0 to 9"), (["pack", "--level", "99", "x", "y.blp"], "to 22 for bags"),
             (["append", "x.npy", "a.blp"], "comes first"), (["append", "a.bag", "a.blp"], "comes first"),
-            (["cat", "--slice", "3", "a.blp"], "3:4"), (["cat", "--slice", "0:2,1:3", "a.blp"], "first dimension"),
+            (["cat", "--slice", "3", "a.blp"], "3:4"), (["cat", "--slice", "0:2,1:3", "a.blp"], "one dimension"),
             (["convert", "a.blp", "b.bagz"], "b.bagz"), (["convert", "--to", "blpk", "a.blp", "-"], "not to '-'"),
             (["pack", "x.npy", "b.xyz"], "--to blpk"), (["pack", "x.npy", "b.bagz"], "--to bagz"),
         ]:  # fmt: skip
@@ -1199,6 +1199,7 @@ class Array(Blp):
                     self.assertEqual(body, data if head["fortran_order"] else want)
                     if not shape:
                         self.bad("cat", "a.blp", "--slice", ":")
+                        self.assertEqual(self.good("cat", "a.blp", "--slice", "..."), want)
                         continue
                     row = len(want) // shape[0] if shape[0] else 0
                     rows = [want[i * row:(i + 1) * row] for i in range(shape[0])]

@@ -1,0 +1,26 @@
+/*
+ * How the chunks of an array are coded: codec, level and filters, as the files of the formats tell.
+ */
+#ifndef CODING_H
+#define CODING_H
+
+#include "holdall.h"
+#include "text.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct coding {
+    char codec[24];
+    int level; /* -1: no file tells */
+    uint8_t filters[6], meta[6];
+    int count; /* of filters */
+};
+
+/* Looks at the head of a frame, or at the first chunk of another container. False: nothing tells, there are no chunks. */
+bool coding_of(struct coding *coding, const char *path, holdall_format format);
+
+/* The name of a filter, with what it is told where that matters: "trunc_prec:10". */
+void put_filter(struct text *text, uint8_t filter, uint8_t meta);
+
+#endif
