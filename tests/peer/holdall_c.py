@@ -23,7 +23,7 @@ TAIL, SEPARATE = 0, 1
 IO_READ, IO_MAP = 0, 1
 OPTIONS = dict(
     threads=1, memory_limit=2, io=3, verify=4, skip_damaged=5, durability=6, lock=7, codec=8, level=9,
-    filters=10, chunk_bytes=11, block_bytes=12, checksum=13, dictionary=14, fill=15, expected_rows=16, sparse=17, superchunk_chunks=18, offsets=19,
+    filters=10, chunk_bytes=11, block_bytes=12, checksum=13, dictionary=14, fill=15, expected_rows=16, sparse=17, superchunk_chunks=18, at=29, both_metalayers=30, offsets=19,
     spare_chunks=20, spare_bytes=21, format_version=22, limits=23, limits_cache=24, shards=25, arrow_binary=27, arrow_nulls=28,
 )  # fmt: skip
 

@@ -177,6 +177,9 @@ impl Frame {
     pub(super) fn rearrange_chunks(&mut self, len: u64, from: &dyn Fn(u64) -> Option<u64>) -> Result<()> {
         self.check_writer()?;
         self.flush()?;
+        if len == 0 && self.entries.is_empty() {
+            return Ok(());
+        }
         if self.starts.is_some() || !self.is_full() || self.header.chunksize == 0 {
             return Err(fail!(State, "{}: its chunks do not have one length", self.name));
         }
