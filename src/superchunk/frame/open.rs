@@ -168,6 +168,7 @@ impl Frame {
             .0
             .iter()
             .map(|[a, b, c, d, e, f, g, h]| [u32::from_le_bytes([*a, *b, *c, *d]), u32::from_le_bytes([*e, *f, *g, *h])]);
+        memory::allow((slots.len() * size_of::<Entry>()) as u64, self.memory_limit, "the index of the chunks")?;
         memory::reserve(&mut self.entries, slots.len())?;
         self.entries.extend(slots.into_iter().zip(sums.chain(std::iter::repeat([0, 0]))).map(|(slot, sum)| Entry::stored(slot, sum)));
         if self.header.variable_chunks {
