@@ -77,6 +77,11 @@ impl Frame {
         };
         let cbytes = u32::try_from(bytes.len()).map_err(|_| fail!(Limit, "a chunk of {} bytes", bytes.len()))?;
         let crc = self.sums.then(|| crc32(&bytes));
+        let is_first = if self.site.sparse { self.writing.fresh.is_empty() } else { self.next == self.writing.committed };
+        if is_first && !self.is_new() {
+            // where nothing is that we know of, there may be what they have committed
+            self.still_ours()?;
+        }
         let place = if self.site.sparse {
             let number = self.writing.number;
             self.writing.number += 1;

@@ -92,7 +92,8 @@ impl Frame {
             Ok(())
         });
         // it may look damaged only because it was changed under us
-        read.map_err(|e| self.still().err().unwrap_or_else(|| self.named(i, e)))?;
+        let still = || if self.owner == 0 || self.is_new() { self.still() } else { self.still_ours() };
+        read.map_err(|e| still().err().unwrap_or_else(|| self.named(i, e)))?;
         self.still()?;
         result.ok_or_else(|| fail!(State, "{}: chunk {i}: nothing was read", self.name))
     }
