@@ -121,7 +121,7 @@ class Arrays(Base):
 class Slices(Arrays):
     def test_boxes(self):
         r = random.Random(5)
-        for shape in [[9], [6, 7], [5, 4, 6], [3, 2, 5, 4], [2, 3, 1, 2, 3], [0, 4, 3]]:
+        for shape in [[9], [6, 7], [5, 4, 6], [3, 2, 5, 4], [2, 3, 1, 2, 3], [0, 4, 3], [4, 0, 3]]:
             grid = Grid.numbered(shape)
             for to, name in self.FORMATS:
                 flags = []
@@ -420,6 +420,9 @@ class Frames(Arrays):
             words, out = self.bad("cat", "--skip-damaged", "a.b2nd")
             self.assertEqual(len(out), len(grid.data))
             self.assertEqual(sum(a != b for a, b in zip(zip(*[iter(out)] * 4000), zip(*[iter(grid.data)] * 4000))), 1)
+        self.write("a.b2nd", b"\x9e\xa8b2frame\0" + whole[10:13] + b"\xff" + whole[14:])
+        for args in [["info"], ["cat"], ["identify"]]:
+            self.assertIn("header", self.bad(*args, "a.b2nd")[0])
         self.write("a.b2nd", whole + b"left behind")
         self.good("repair", "a.b2nd")
         self.assertEqual(self.good("cat", "a.b2nd"), grid.data)
