@@ -527,7 +527,7 @@ static void creating_is_checked(void)
     GIVES(HOLDALL_E_UNSUPPORTED, try_create(path, HOLDALL_NEW, "|O", 1, SHAPE(3), NULL, &a));
     GIVES(HOLDALL_E_ARGUMENT, try_create(path, HOLDALL_NEW, "<f8", 1, SHAPE((uint64_t)1 << 61), NULL, &a));
     GIVES(HOLDALL_E_ARGUMENT, try_create(path, HOLDALL_NEW, "<f8", 1, SHAPE(3), WITH(HOLDALL_OPT_BAG_LIMITS, 1), &a));
-    static const holdall_format others[] = {0, HOLDALL_FORMAT_B2FRAME, 6, 7, HOLDALL_FORMAT_BAGZ, -1};
+    static const holdall_format others[] = {0, HOLDALL_FORMAT_B2FRAME, HOLDALL_FORMAT_BAGZ, 9, -1};
     for (size_t i = 0; i < COUNT(others); i++)
         GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_create(path, HOLDALL_NEW, others[i], "<f8", 1, SHAPE(3), NULL, NULL, NULL, &a, &err));
     const holdall_format blpk = HOLDALL_FORMAT_BLOSCPACK;

@@ -103,10 +103,9 @@ static void modes_formats_typesizes(void)
         GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_create(in_tmp("none.blp"), creating[i], HOLDALL_FORMAT_BLOSCPACK, 8, NULL, &s, &err));
         CHECK(s == NULL);
     }
-    static const holdall_format formats[] = {0, -1, HOLDALL_FORMAT_BAGZ, 99, INT32_MAX, INT32_MIN};
+    static const holdall_format formats[] = {0, -1, HOLDALL_FORMAT_B2ND, HOLDALL_FORMAT_BAGZ, 99, INT32_MAX, INT32_MIN};
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
         GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_create(in_tmp("none.blp"), HOLDALL_NEW, formats[i], 8, NULL, &s, &err));
-    GIVES(HOLDALL_E_UNSUPPORTED, holdall_schunk_create(in_tmp("none.blp"), HOLDALL_NEW, HOLDALL_FORMAT_B2FRAME, 8, NULL, &s, &err));
     static const size_t typesizes[] = {0, (size_t)INT32_MAX + 1, SIZE_MAX};
     for (size_t i = 0; i < sizeof typesizes / sizeof typesizes[0]; i++)
         GIVES(HOLDALL_E_ARGUMENT, try_create(in_tmp("none.blp"), HOLDALL_NEW, typesizes[i], NULL, &s));

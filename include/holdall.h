@@ -200,7 +200,8 @@ typedef struct holdall_error {
  * that the zstd format has inside its frames (HOLDALL_SUM_ZSTD says the same there). Datasets: as superchunks; with any, the
  * small files have a CRC-32 in a last line of blanks, which is checked like those of chunks, and which no tool minds.
  * Frames: HOLDALL_SUM_CRC32 (default) or _NONE: a CRC-32 of each chunk in the metalayer `holdall.crc32`, and of the rest in
- * places that the format leaves unused; other tools skip them. A frame of another tool gets them when a writer asks for them. */
+ * places that the format leaves unused; other tools skip them. A frame of another tool gets them when a writer asks for them.
+ * Without them readers of a frame in one file may be HOLDALL_E_STATE before the commit already, as soon as a writer adds to it. */
 #define HOLDALL_OPT_CHECKSUM 13
 /* Bytes: a zstd dictionary, trained or any content. What was written with one is read with the same. */
 #define HOLDALL_OPT_DICTIONARY 14
@@ -520,6 +521,9 @@ holdall_status holdall_verify(const char *path,
  * is right).
  * *kept and *dropped are then chunks, those that are zeros now and metadata that are gone (1) among the dropped: where
  * *dropped is 0, nothing was lost. Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _DURABILITY, _LOCK.
+ * Or the Blosc2 frame, a file or folder, array or not: it is made anew without the room of chunks that no longer count; damaged chunks become zeros, damaged
+ * metalayers of the trailer go; where header, index or trailer are damaged, a frame of this library in one file goes back to its last commit that is whole and
+ * still there. *kept and *dropped are as for superchunks, with 1 for a commit that is lost. Options: as for superchunks.
  * Or the array or table in this folder, with a file for each chunk: what was cut off is finished or undone, what writers left
  * goes. Where `meta/sizes` is damaged it is made anew from the chunks, as many as are whole and follow each other; damaged
  * chunks at the end are cut off; columns of a table come out as long as the shortest, and names that are lost become those of

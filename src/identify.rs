@@ -58,13 +58,12 @@ pub fn is_bloscpack(path: &OsStr) -> bool {
 
 /// Format and kind of a path or spec.
 pub fn identify(path: &OsStr) -> Result<(Format, Kind)> {
-    if let Some(header) = frame::header_at(path, &Options::new())? {
-        let has = |name| header.meta(name).is_some();
-        return Ok(match (has(B2ND), has(CATERVA)) {
-            (true, _) => (Format::B2nd, Kind::Array),
-            (_, true) => (Format::Caterva, Kind::Array),
-            _ => (Format::B2Frame, Kind::Schunk),
-        });
+    match frame::header_at(path, &Options::new()) {
+        Ok(None) => {}
+        Ok(Some(header)) if header.meta(B2ND).is_some() => return Ok((Format::B2nd, Kind::Array)),
+        Ok(Some(header)) if header.meta(CATERVA).is_some() => return Ok((Format::Caterva, Kind::Array)),
+        // one that is damaged, too
+        _ => return Ok((Format::B2Frame, Kind::Schunk)),
     }
     if is_folder(path)
         && let Some(found) = table::identify(&Place::local(path)?)?

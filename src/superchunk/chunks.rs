@@ -30,7 +30,7 @@ pub trait Chunks: Send + Sync {
     /// Decodes blocks of one chunk, each once; `wanted` rises. Those that lie together in the file are read together.
     /// True: some were damaged, and are zeros, as was wished.
     fn read_blocks(&self, chunk: u64, wanted: &[usize], sink: &mut dyn Sink) -> Result<bool>;
-    /// Reads a part of one block, which is kept for the next call where more of it is likely to be wanted.
+    /// Reads a part of one block, of any chunk, filled ones too. It is kept for the next call where more of it is likely to be wanted.
     fn read_part(&self, chunk: u64, block: usize, from: usize, dst: &mut [u8]) -> Result<bool>;
 
     /// Makes a chunk anew, or one more behind the last: nothing is changed yet, and several threads may do this at once.

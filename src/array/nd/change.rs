@@ -293,8 +293,8 @@ impl<'a> Edge<'a> {
         let mut ends = [(0, 0); MAX_NDIM];
         for (((ends, dim), seen), place) in ends.iter_mut().zip(tiles.dims()).zip(seen.dims()).zip(places) {
             let within = |len: u64| len.saturating_sub(place * dim.chunk).min(dim.chunk);
-            // along the others nothing changes, and what is beyond is not looked at
-            *ends = if dim.len < seen.len { (within(dim.len), within(seen.len)) } else { (dim.chunk, dim.chunk) };
+            // along the others nothing is beyond
+            *ends = (if dim.len < seen.len { within(dim.len) } else { dim.chunk }, within(seen.len));
         }
         Edge { tiles, chunk: tiles.chunk_number(places.into_iter()), ends }
     }

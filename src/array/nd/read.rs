@@ -86,11 +86,11 @@ impl Tiles {
         }
         points.sort_unstable_by_key(|p| (p.place.chunk, p.place.block, p.place.at));
         let threads = self.threads_for(chunks, (n as u64).saturating_mul(self.block_bytes() as u64));
-        let most = if threads < 2 { n } else { n.div_ceil(threads * UNITS as usize) };
+        let least = if threads < 2 { n } else { n.div_ceil(threads * UNITS as usize) };
         let mut units = Vec::new();
-        for block in by_block(&mut points, most) {
+        for part in by_block(&mut points, least) {
             memory::reserve(&mut units, 1)?;
-            units.push((block, Ok(false)));
+            units.push((part, Ok(false)));
         }
         parallel::for_each(threads, units.iter_mut().collect(), |(points, done): &mut (&mut [Point], Result<bool>)| {
             *done = points.chunk_by_mut(|a, b| a.place.chunk == b.place.chunk).try_fold(false, |bad, p| Ok(bad | read_points(chunks, p)?));

@@ -8,6 +8,7 @@
 use super::super::selection::{Axis, Piece, Plan};
 use super::super::store::repeat;
 use super::cells::{End, Lattice, Spans, first_from};
+use super::tiles::Dim;
 use crate::error::{Error, Result, fail};
 use crate::memory;
 use crate::superchunk::chunks::Fill;
@@ -155,7 +156,7 @@ impl<'a> Layer<'a> {
     }
 
     /// With which items parts begin if there are so many of them, which end where chunks do, or blocks.
-    fn cuts(&self, dim: &super::tiles::Dim, pieces: u64, end: End) -> Vec<u64> {
+    fn cuts(&self, dim: &Dim, pieces: u64, end: End) -> Vec<u64> {
         let count = self.line.1.count();
         let (first, last) = (self.line.0 + self.line.1.offset(0).0, self.line.0 + self.line.1.offset(count - 1).0);
         let mut cuts = vec![0];
@@ -218,7 +219,7 @@ fn layers<'a>(lattice: &Lattice<'a>) -> Option<Vec<Layer<'a>>> {
 /// Decides where to cut; the innermost dimension that is cut. No more than so many runs.
 fn cut(lattice: &Lattice, layers: &mut [Layer], wish: u64, most: u64) -> Option<usize> {
     let (mut units, mut last) = (1u64, None);
-    for end in [super::tiles::Dim::chunk_end as End, super::tiles::Dim::block_end] {
+    for end in [Dim::chunk_end as End, Dim::block_end] {
         let mut outer = 1u64;
         for (i, layer) in layers.iter_mut().enumerate() {
             let count = layer.line.1.count();

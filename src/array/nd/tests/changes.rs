@@ -177,3 +177,45 @@ fn shapes_that_cannot_be_are_refused() {
     assert_eq!(Tiles::new(&[5, 3], &[2, 3], &[2, 2], 2, 0).unwrap().check_chunks(&other.mem).unwrap_err().status, Status::Format);
     case.tiles.resize(&mut case.mem, &[0, 1 << 50]).unwrap();
 }
+
+/// All chunks hold noise, padding and all.
+fn noisy(shape: &[u64], chunk: &[u64], block: &[u64]) -> Case {
+    let mut case = Case::of(Rng(9), shape, chunk, block, 4);
+    for i in 0..case.mem.chunks.len() {
+        case.mem.chunks[i] = Encoded::Stored(noise(&mut case.rng, case.mem.chunk_bytes));
+    }
+    case.model.data = indices(shape).iter().flat_map(|i| case.stored(i)).collect();
+    case
+}
+
+#[test]
+fn a_change_touches_no_more_than_it_must() {
+    // of the blocks at the edge those that are seen now, each once
+    let mut case = noisy(&[10, 10], &[8, 8], &[2, 2]);
+    case.tiles.resize(&mut case.mem, &[11, 11]).unwrap();
+    let asked = case.mem.asked();
+    let row = |chunk: u64, blocks: &[usize]| blocks.iter().map(|b| (chunk, *b)).collect::<Vec<_>>();
+    let want = [row(1, &[1, 5, 9, 13]), row(2, &[4, 5, 6, 7]), row(3, &[1, 4, 5])].concat();
+    assert!(asked.decoded.keys().copied().eq(want.iter().copied()) && asked.decoded.values().all(|n| *n == 1), "{asked:?}");
+    assert!(asked.made.keys().copied().eq(want), "{asked:?}");
+    // and the second time they are zeros
+    case.tiles.resize(&mut case.mem, &[12, 12]).unwrap();
+    let asked = case.mem.asked();
+    assert!(asked.made.is_empty() && asked.decoded.len() == 11, "{asked:?}");
+    // nothing is beyond but what is given up
+    case.tiles.resize(&mut case.mem, &[11, 12]).unwrap();
+    let asked = case.mem.asked();
+    assert!(asked.decoded.is_empty() && asked.made.len() == 4 + 2, "{asked:?}");
+    // the chunk that loses its second half and gets the one of the next; all others stay whole
+    let mut case = noisy(&[40], &[4], &[2]);
+    case.tiles.remove(&mut case.mem, 0, 6, 8).unwrap();
+    let asked = case.mem.asked();
+    assert!(asked.made.len() == 2 && asked.made.values().all(|t| *t == Touch::Whole), "{asked:?}");
+    assert!(asked.decoded.len() + asked.parts == 2 && case.mem.len() == 8, "{asked:?}");
+    // what grows is not looked at where all of it is written
+    let mut case = noisy(&[10], &[8], &[4]);
+    case.tiles.append(&mut case.mem, 0, 3, &[7; 12]).unwrap();
+    let asked = case.mem.asked();
+    assert_eq!(asked.made, BTreeMap::from([((1, 0), Touch::Part), ((1, 1), Touch::Whole)]));
+    assert!(asked.decoded.is_empty());
+}

@@ -90,3 +90,73 @@ fn points_are_what_they_are_one_by_one() {
         }
     }
 }
+
+/// More chunks than could be counted: each has a block of its own number again and again.
+struct Endless {
+    tiles: Tiles,
+}
+
+impl Chunks for Endless {
+    fn name(&self) -> &str {
+        "endless"
+    }
+    fn len(&self) -> u64 {
+        self.tiles.chunks()
+    }
+    fn chunk_bytes(&self) -> usize {
+        self.tiles.chunk_bytes()
+    }
+    fn block_bytes(&self) -> usize {
+        self.tiles.block_bytes()
+    }
+    fn threads(&self) -> usize {
+        2
+    }
+    fn fill(&self, _: u64) -> Result<Option<Fill>> {
+        Ok(None)
+    }
+    fn read_blocks(&self, chunk: u64, wanted: &[usize], sink: &mut dyn Sink) -> Result<bool> {
+        let content = chunk.to_le_bytes().repeat(self.block_bytes() / 8);
+        wanted.iter().try_for_each(|b| sink.place(*b).map(|p| p.copy_from_slice(&content)).map_or_else(|| sink.put(*b, &content), Ok))?;
+        Ok(false)
+    }
+    fn read_part(&self, chunk: u64, _: usize, from: usize, dst: &mut [u8]) -> Result<bool> {
+        let content = chunk.to_le_bytes().repeat(self.block_bytes() / 8);
+        dst.copy_from_slice(&content[from..][..dst.len()]);
+        Ok(false)
+    }
+    fn encode(&self, _: u64, _: &dyn Source, _: usize) -> Result<Encoded> {
+        unreachable!()
+    }
+    fn put(&mut self, _: u64, _: Encoded) -> Result<()> {
+        unreachable!()
+    }
+    fn rearrange(&mut self, _: u64, _: &dyn Fn(u64) -> Option<u64>) -> Result<()> {
+        unreachable!()
+    }
+}
+
+#[test]
+fn the_last_chunk_is_found_as_the_first_one_is() {
+    let shape = [1 << 36, (1 << 24) - 3];
+    let e = Endless { tiles: Tiles::new(&shape, &[4, 8], &[2, 4], 8, 1 << 30).unwrap() };
+    let chunks = e.tiles.chunks();
+    assert_eq!(chunks, (1 << 34) * (1 << 21));
+    let last = [shape[0] - 1, shape[1] - 1];
+    let mut items = [0; 2 * 3 * 8];
+    e.tiles.read(&e, (&last, &[1, 1], None), &mut items[..8], None).unwrap();
+    assert_eq!(items[..8], (chunks - 1).to_le_bytes());
+    e.tiles.read(&e, (&[last[0] - 1, last[1] - 6], &[2, 3], Some(&[1, 3])), &mut items, None).unwrap();
+    let row = [chunks - 2, chunks - 1, chunks - 1].map(u64::to_le_bytes).concat();
+    assert_eq!(items[..], row.repeat(2)[..]);
+    let (first, step) = (7, last[1] / 2 - 4);
+    e.tiles.read(&e, (&[0, first], &[2, 3], Some(&[last[0], step])), &mut items, None).unwrap();
+    let column = |k: u64| (first + k * step) / 8;
+    let want: Vec<u8> = [0, last[0]].iter().flat_map(|i| (0..3).flat_map(move |k| (i / 4 * (1 << 21) + column(k)).to_le_bytes())).collect();
+    assert_eq!(items[..], want[..]);
+    e.tiles.read_points(&e, &[last, [0, 0], last].concat(), 3, &mut items[..24]).unwrap();
+    assert_eq!(items[..24], [chunks - 1, 0, chunks - 1].map(u64::to_le_bytes).concat());
+    let (lists, mut three) = ([Some(&[last[0], 5, last[0]][..]), Some(&[last[1]][..])], [0; 24]);
+    e.tiles.read_orthogonal(&e, &lists, &mut three).unwrap();
+    assert_eq!(three[..], [chunks - 1, 2 * (1 << 21) - 1, chunks - 1].map(u64::to_le_bytes).concat());
+}

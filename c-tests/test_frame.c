@@ -1,0 +1,399 @@
+/* Blosc2 frames as superchunks, files and folders: content appended, written, put in, taken away, cut; metalayers; copies;
+ * what is refused; damage; storage of the caller's; a frame within a larger file; one handle for many threads. */
+#include "schunk.h"
+#include "told.h"
+
+enum { CHUNK = 4000, N = 7 * CHUNK + 1232 };
+
+static const int64_t forms[][8] = {
+    {HOLDALL_OPT_CHUNK_BYTES, CHUNK},
+    {HOLDALL_OPT_CHUNK_BYTES, CHUNK, HOLDALL_OPT_SPARSE, 1, HOLDALL_OPT_CODEC, HOLDALL_CODEC_ZSTD},
+    {HOLDALL_OPT_CHUNK_BYTES, CHUNK, HOLDALL_OPT_BLOCK_BYTES, 800, HOLDALL_OPT_CODEC, HOLDALL_CODEC_BLOSCLZ},
+    {HOLDALL_OPT_CHUNK_BYTES, CHUNK, HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_NONE, HOLDALL_OPT_LEVEL, 0},
+};
+enum { FORMS = sizeof forms / sizeof forms[0] };
+
+static holdall_status try_frame(const char *path, holdall_mode mode, size_t typesize, const int64_t *pairs, holdall_schunk **s)
+{
+    holdall_options *options = options_of(pairs);
+    holdall_status status = holdall_schunk_create(path, mode, HOLDALL_FORMAT_B2FRAME, typesize, options, s, &err);
+    holdall_options_free(options);
+    return status;
+}
+
+static void make(const char *path, const int64_t *pairs, size_t n)
+{
+    holdall_schunk *s;
+    OK(try_frame(path, HOLDALL_NEW, 8, pairs, &s));
+    append_content(s, 0, n, 1);
+    finish(s);
+}
+
+/* ---- tests --------------------------------------------------------------------------------------*/
+
+static void a_frame_tells_what_it_is(const char *path, int form)
+{
+    make(path, forms[form], N);
+    holdall_schunk *s = open_schunk(path, HOLDALL_READ, NULL);
+    bool none = form == 3;
+    EQUAL(holdall_schunk_chunks(s), 8);
+    EQUAL(holdall_schunk_nbytes(s), N);
+    EQUAL(holdall_schunk_typesize(s), 8);
+    EQUAL(holdall_schunk_chunk_size(s), CHUNK);
+    EQUAL(holdall_schunk_sum(s), none ? HOLDALL_SUM_NONE : HOLDALL_SUM_CRC32);
+    EQUAL(holdall_schunk_version(s), 2);
+    EQUAL(holdall_schunk_metas(s), 0);
+    CHECK(holdall_schunk_cbytes(s) > 0);
+    check_content(s, 0, N, 1);
+    check_content(s, 3 * CHUNK - 5, 11, 1);
+    size_t nbytes, cbytes, n;
+    int32_t codec;
+    uint8_t bytes[CHUNK + 64];
+    OK(holdall_schunk_chunk_info(s, 7, &nbytes, &cbytes, &codec, &err));
+    EQUAL(nbytes, 1232);
+    static const int32_t codecs[] = {HOLDALL_CODEC_LZ4, HOLDALL_CODEC_ZSTD, HOLDALL_CODEC_BLOSCLZ, HOLDALL_CODEC_NONE};
+    EQUAL(codec, codecs[form]);
+    OK(holdall_schunk_read_chunk(s, 7, bytes, sizeof bytes, &n, &err));
+    CHECK(n == 1232 && is_content(7 * CHUNK, bytes, n, 1));
+    OK(holdall_schunk_read_raw(s, 7, bytes, sizeof bytes, &n, &err));
+    EQUAL(n, cbytes);
+    GIVES(HOLDALL_E_BUFFER, holdall_schunk_read_chunk(s, 0, bytes, 100, &n, &err));
+    EQUAL(n, CHUNK);
+    GIVES(HOLDALL_E_RANGE, holdall_schunk_read(s, N - 1, bytes, 2, &err));
+    GIVES(HOLDALL_E_RANGE, holdall_schunk_read_chunk(s, 8, NULL, 0, &n, &err));
+    GIVES(HOLDALL_E_STATE, holdall_schunk_append(s, "x", 1, &err));
+    uint8_t sum[4], want[4];
+    uint8_t *all = malloc(N);
+    make_content(0, all, N, 1);
+    OK(holdall_schunk_checksum(s, HOLDALL_SUM_CRC32, sum, 4, &n, &err));
+    OK(holdall_checksum(HOLDALL_SUM_CRC32, all, N, want, 4, &n, &err));
+    CHECK(memcmp(sum, want, 4) == 0);
+    free(all);
+    holdall_schunk_close(s);
+    holdall_format format;
+    holdall_kind kind;
+    OK(holdall_identify(path, &format, &kind, &err));
+    CHECK(format == HOLDALL_FORMAT_B2FRAME && kind == HOLDALL_KIND_SCHUNK);
+    uint64_t sound, bad, unchecked;
+    OK(holdall_verify(path, NULL, NULL, NULL, &sound, &bad, &unchecked, &err));
+    CHECK(bad == 0 && (none ? unchecked : sound) == 8 && sound + unchecked == 8);
+}
+
+static void content_changes(const char *path)
+{
+    holdall_schunk *s = open_schunk(path, HOLDALL_APPEND, NULL), *other;
+    GIVES(HOLDALL_E_BUSY, try_schunk(path, HOLDALL_APPEND, NULL, &other));
+    append_content(s, N, 2 * CHUNK + 8, 1);
+    EQUAL(holdall_schunk_nbytes(s), N + 2 * CHUNK + 8);
+    check_schunk(path, N, 1);
+    OK(holdall_schunk_commit(s, &err));
+    check_schunk(path, N + 2 * CHUNK + 8, 1);
+    write_content(s, 3 * CHUNK - 40, CHUNK + 80, 2);
+    check_content(s, 3 * CHUNK - 40, CHUNK + 80, 2);
+    GIVES(HOLDALL_E_RANGE, holdall_schunk_write(s, N + 2 * CHUNK + 8, "x", 1, &err));
+    OK(holdall_schunk_commit(s, &err));
+    write_content(s, 3 * CHUNK - 40, CHUNK + 80, 1);
+    OK(holdall_schunk_truncate(s, N, &err));
+    GIVES(HOLDALL_E_RANGE, holdall_schunk_truncate(s, N + 1, &err));
+    OK(holdall_schunk_commit(s, &err));
+    check_schunk(path, N, 1);
+    /* a chunk of its own length goes anywhere */
+    uint8_t bytes[CHUNK];
+    make_content(0, bytes, CHUNK, 3);
+    OK(holdall_schunk_insert(s, 2, bytes, CHUNK, &err));
+    EQUAL(holdall_schunk_chunks(s), 9);
+    check_content(s, 0, 2 * CHUNK, 1);
+    OK(holdall_schunk_commit(s, &err));
+    GIVES(HOLDALL_E_RANGE, holdall_schunk_remove(s, 9, &err));
+    OK(holdall_schunk_remove(s, 2, &err));
+    OK(holdall_schunk_commit(s, &err));
+    /* one that is encoded already */
+    size_t n;
+    uint8_t raw[CHUNK + 64];
+    OK(holdall_schunk_truncate(s, 2 * CHUNK, &err));
+    OK(holdall_schunk_read_raw(s, 0, raw, sizeof raw, &n, &err));
+    OK(holdall_schunk_append_raw(s, raw, n, &err));
+    check_content(s, 0, 2 * CHUNK, 1);
+    OK(holdall_schunk_read_chunk(s, 2, bytes, CHUNK, &n, &err));
+    CHECK(is_content(0, bytes, n, 1));
+    raw[0] ^= 0x55;
+    GIVES(HOLDALL_E_FORMAT, holdall_schunk_append_raw(s, raw, 30, &err));
+    holdall_schunk_close(s);
+    check_schunk(path, N, 1);
+}
+
+static void metalayers(const char *path)
+{
+    holdall_schunk *s = open_schunk(path, HOLDALL_APPEND, NULL);
+    const void *value;
+    size_t n;
+    OK(holdall_schunk_meta_set(s, "one", "\x01", 1, &err));
+    OK(holdall_schunk_meta_set(s, "two", "\xa3" "abc", 4, &err));
+    OK(holdall_schunk_meta_set(s, "two", "\xa2" "ab", 3, &err));
+    EQUAL(holdall_schunk_metas(s), 2);
+    OK(holdall_schunk_commit(s, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_meta_set(s, "holdall.crc32", "x", 1, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_meta_set(s, NULL, "x", 1, &err));
+    OK(holdall_schunk_meta_set(s, "one", NULL, 0, &err));
+    OK(holdall_schunk_meta_set(s, "nothing", NULL, 0, &err));
+    finish(s);
+    s = open_schunk(path, HOLDALL_READ, NULL);
+    EQUAL(holdall_schunk_metas(s), 1);
+    CHECK(strcmp(holdall_schunk_meta_name(s, 0), "two") == 0 && holdall_schunk_meta_name(s, 1) == NULL);
+    OK(holdall_schunk_meta_get(s, "two", &value, &n, &err));
+    CHECK(n == 3 && memcmp(value, "\xa2" "ab", 3) == 0);
+    GIVES(HOLDALL_NOT_FOUND, holdall_schunk_meta_get(s, "one", &value, &n, &err));
+    CHECK(value == NULL && n == 0);
+    GIVES(HOLDALL_NOT_FOUND, holdall_schunk_meta_get(s, "holdall.crc32", &value, &n, &err));
+    holdall_schunk_close(s);
+}
+
+static void every_form(void)
+{
+    for (int form = 0; form < FORMS; form++) {
+        char path[1024], name[16];
+        snprintf(name, sizeof name, "form%d", form);
+        snprintf(path, sizeof path, "%s", in_tmp(name));
+        now("%s", name);
+        a_frame_tells_what_it_is(path, form);
+        content_changes(path);
+        metalayers(path);
+        uint64_t kept, dropped;
+        OK(holdall_repair(path, NULL, &kept, &dropped, &err));
+        CHECK(kept == 8 && dropped == 0);
+        check_schunk(path, N, 1);
+    }
+    TIDY();
+}
+
+static void creating_is_checked(void)
+{
+    holdall_schunk *s;
+    const char *path = in_tmp("new");
+    GIVES(HOLDALL_E_ARGUMENT, try_frame(path, HOLDALL_NEW, 0, NULL, &s));
+    GIVES(HOLDALL_E_ARGUMENT, try_frame(path, HOLDALL_READ, 8, NULL, &s));
+    GIVES(HOLDALL_E_ARGUMENT, try_frame(path, HOLDALL_NEW, 8, WITH(HOLDALL_OPT_CHUNK_BYTES, 12), &s));
+    GIVES(HOLDALL_E_ARGUMENT, try_frame(path, HOLDALL_NEW, 8, WITH(HOLDALL_OPT_SPARE_CHUNKS, 12), &s));
+    GIVES(HOLDALL_E_ARGUMENT, try_frame(path, HOLDALL_NEW, 8, WITH(HOLDALL_OPT_CODEC, HOLDALL_CODEC_SNAPPY), &s));
+    GIVES(HOLDALL_E_ARGUMENT, try_frame(path, HOLDALL_NEW, 8, WITH(HOLDALL_OPT_LEVEL, 10), &s));
+    GIVES(HOLDALL_E_UNSUPPORTED, try_frame(path, HOLDALL_NEW, 8, WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_SHA1), &s));
+    CHECK(s == NULL && !there(path));
+    make(path, forms[0], N);
+    GIVES(HOLDALL_E_EXISTS, try_frame(path, HOLDALL_NEW, 8, NULL, &s));
+    OK(try_frame(path, HOLDALL_REPLACE, 8, NULL, &s));
+    check_schunk(path, N, 1);
+    append_content(s, 0, 100, 2);
+    finish(s);
+    check_schunk(path, 100, 2);
+    /* nothing at all */
+    OK(try_frame(path, HOLDALL_REPLACE, 3, WITH(HOLDALL_OPT_SPARSE, 0), &s));
+    finish(s);
+    s = open_schunk(path, HOLDALL_READ, NULL);
+    CHECK(holdall_schunk_nbytes(s) == 0 && holdall_schunk_chunks(s) == 0 && holdall_schunk_typesize(s) == 3);
+    holdall_schunk_close(s);
+    TIDY();
+}
+
+static void filters_go_with_the_frame(void)
+{
+    static const uint8_t delta[] = {HOLDALL_FILTER_DELTA, HOLDALL_FILTER_SHUFFLE}, bytes[] = {HOLDALL_FILTER_SHUFFLE, HOLDALL_FILTER_BYTEDELTA},
+                         bits[] = {HOLDALL_FILTER_BITSHUFFLE}, unknown[] = {99};
+    static const struct {
+        const uint8_t *filters;
+        size_t n;
+    } all[] = {{delta, 2}, {bytes, 2}, {bits, 1}, {NULL, 0}};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        holdall_options *options = options_of(forms[1]);
+        OK(holdall_options_set_bytes(options, HOLDALL_OPT_FILTERS, all[i].n ? (const void *)all[i].filters : "", all[i].n, &err));
+        holdall_schunk *s;
+        OK(holdall_schunk_create(in_tmp("filters"), HOLDALL_REPLACE, HOLDALL_FORMAT_B2FRAME, 8, options, &s, &err));
+        append_content(s, 0, N, 1);
+        finish(s);
+        check_schunk(in_tmp("filters"), N, 1);
+        holdall_options_free(options);
+    }
+    holdall_options *options = holdall_options_new();
+    OK(holdall_options_set_bytes(options, HOLDALL_OPT_FILTERS, unknown, 1, &err));
+    holdall_schunk *s;
+    GIVES(HOLDALL_E_UNSUPPORTED, holdall_schunk_create(in_tmp("none"), HOLDALL_NEW, HOLDALL_FORMAT_B2FRAME, 8, options, &s, &err));
+    holdall_options_free(options);
+}
+
+static void copies(void)
+{
+    make(in_tmp("from"), forms[1], N);
+    holdall_schunk *s = open_schunk(in_tmp("from"), HOLDALL_APPEND, NULL);
+    OK(holdall_schunk_meta_set(s, "about", "\x05", 1, &err));
+    OK(holdall_schunk_commit(s, &err));
+    told t = {0};
+    holdall_options *options = options_of(WITH(HOLDALL_OPT_CODEC, HOLDALL_CODEC_LZ4HC));
+    holdall_options_on_progress(options, progress, &t);
+    OK(holdall_schunk_copy(s, in_tmp("file"), HOLDALL_NEW, HOLDALL_FORMAT_B2FRAME, options, &err));
+    CHECK(t.calls > 0 && t.last == t.total);
+    holdall_options_free(options);
+    check_schunk(in_tmp("file"), N, 1);
+    OK(holdall_schunk_copy(s, in_tmp("blpk"), HOLDALL_NEW, HOLDALL_FORMAT_BLOSCPACK, NULL, &err));
+    check_schunk(in_tmp("blpk"), N, 1);
+    GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_copy(s, in_tmp("x"), HOLDALL_NEW, HOLDALL_FORMAT_BAGZ, NULL, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_copy(s, in_tmp("from"), HOLDALL_REPLACE, HOLDALL_FORMAT_B2FRAME, NULL, &err));
+    holdall_schunk_close(s);
+    s = open_schunk(in_tmp("file"), HOLDALL_READ, NULL);
+    EQUAL(holdall_schunk_metas(s), 1);
+    EQUAL(holdall_schunk_chunk_size(s), CHUNK);
+    holdall_schunk_close(s);
+    s = open_schunk(in_tmp("blpk"), HOLDALL_READ, NULL);
+    options = options_of(WITH(HOLDALL_OPT_CHUNK_BYTES, 1600, HOLDALL_OPT_SPARSE, 1));
+    OK(holdall_schunk_copy(s, in_tmp("again"), HOLDALL_NEW, HOLDALL_FORMAT_B2FRAME, options, &err));
+    holdall_options_free(options);
+    holdall_schunk_close(s);
+    check_schunk(in_tmp("again"), N, 1);
+    s = open_schunk(in_tmp("again"), HOLDALL_READ, NULL);
+    EQUAL(holdall_schunk_chunk_size(s), 1600);
+    holdall_schunk_close(s);
+    TIDY();
+}
+
+static void storage_of_the_caller_will_do(void)
+{
+    folder f = FOLDER;
+    holdall_io *io = folder_io(&f);
+    holdall_schunk *s;
+    holdall_options *options = options_of(forms[0]);
+    OK(holdall_schunk_create_io(io, HOLDALL_NEW, HOLDALL_FORMAT_B2FRAME, 8, options, &s, &err));
+    append_content(s, 0, N, 1);
+    OK(holdall_schunk_commit(s, &err));
+    append_content(s, N, 3 * CHUNK, 1);
+    OK(holdall_schunk_commit(s, &err));
+    holdall_schunk_close(s);
+    /* each call that fails leaves the last commit or the new one */
+    for (long k = 1;; k++) {
+        folder now_it_fails = FOLDER;
+        folder_copy(&now_it_fails, &f);
+        holdall_io *failing = folder_io(&now_it_fails);
+        OK(holdall_schunk_open_io(failing, HOLDALL_APPEND, NULL, &s, &err));
+        now_it_fails.all_calls = 0;
+        now_it_fails.fail_at = k;
+        now_it_fails.dead = true;
+        uint8_t more[CHUNK];
+        make_content(N + 3 * CHUNK, more, CHUNK, 1);
+        holdall_status status = holdall_schunk_append(s, more, CHUNK, NULL);
+        if (status == HOLDALL_OK)
+            status = holdall_schunk_commit(s, NULL);
+        holdall_schunk_close(s);
+        bool failed_once = now_it_fails.failures > 0;
+        now_it_fails.fail_at = 0;
+        now("call %ld", k);
+        OK(holdall_schunk_open_io(failing, HOLDALL_READ, NULL, &s, &err));
+        uint64_t n = holdall_schunk_nbytes(s);
+        CHECK(n == N + 3 * CHUNK || n == N + 4 * CHUNK);
+        CHECK(status != HOLDALL_OK || n == N + 4 * CHUNK);
+        check_content(s, 0, (size_t)n, 1);
+        holdall_schunk_close(s);
+        holdall_io_close(failing);
+        folder_clear(&now_it_fails);
+        if (!failed_once)
+            break;
+    }
+    holdall_options_free(options);
+    holdall_io_close(io);
+    folder_clear(&f);
+}
+
+static void a_frame_within_a_larger_file(void)
+{
+    make(in_tmp("inner"), forms[0], N);
+    size_t n;
+    uint8_t *bytes = load(in_tmp("inner"), &n), *more = calloc(1, n + 700);
+    memcpy(more + 77, bytes, n);
+    save(in_tmp("outer"), more, n + 700);
+    holdall_schunk *s = open_schunk(in_tmp("outer"), HOLDALL_READ, WITH(HOLDALL_OPT_AT, 77));
+    check_content(s, 0, N, 1);
+    holdall_schunk_close(s);
+    GIVES(HOLDALL_E_UNSUPPORTED, try_schunk(in_tmp("outer"), HOLDALL_APPEND, WITH(HOLDALL_OPT_AT, 77), &s));
+    CHECK(try_schunk(in_tmp("outer"), HOLDALL_READ, WITH(HOLDALL_OPT_AT, 78), &s) < 0);
+    CHECK(try_schunk(in_tmp("outer"), HOLDALL_READ, WITH(HOLDALL_OPT_AT, INT64_MAX), &s) < 0);
+    CHECK(try_schunk(in_tmp("outer"), HOLDALL_READ, NULL, &s) < 0);
+    free(bytes);
+    free(more);
+}
+
+/* Every flipped bit and every cut is told, or changes nothing. */
+static void damage_is_told(void)
+{
+    make(in_tmp("d"), forms[0], N);
+    holdall_schunk *s = open_schunk(in_tmp("d"), HOLDALL_APPEND, NULL);
+    OK(holdall_schunk_meta_set(s, "about", "some words", 10, &err));
+    finish(s);
+    size_t n, told = 0;
+    uint8_t *bytes = load(in_tmp("d"), &n), *got = malloc(N);
+    for (size_t i = 0; i < n; i += slow() ? 13 : 1) {
+        bytes[i] ^= (uint8_t)(1 << i % 8);
+        save(in_tmp("d"), bytes, n);
+        bytes[i] ^= (uint8_t)(1 << i % 8);
+        now("byte %zu", i);
+        holdall_status status = try_schunk(in_tmp("d"), HOLDALL_READ, NULL, &s);
+        if (status == HOLDALL_OK) {
+            const void *value;
+            size_t size;
+            EQUAL(holdall_schunk_nbytes(s), N);
+            status = holdall_schunk_read(s, 0, got, N, &err);
+            CHECK(status != HOLDALL_OK || is_content(0, got, N, 1));
+            holdall_status meta = holdall_schunk_meta_get(s, "about", &value, &size, &err);
+            CHECK(meta != HOLDALL_OK || (size == 10 && memcmp(value, "some words", 10) == 0));
+            holdall_schunk_close(s);
+        }
+        told += status != HOLDALL_OK;
+    }
+    CHECK(told > n / (slow() ? 26 : 2));
+    for (size_t i = 0; i < n; i += slow() ? 101 : 7) {
+        save(in_tmp("d"), bytes, i);
+        now("%zu bytes", i);
+        CHECK(try_schunk(in_tmp("d"), HOLDALL_READ, NULL, &s) < 0 && s == NULL);
+    }
+    free(bytes);
+    free(got);
+}
+
+/* ---- threads --------------------------------------------------------------------------------------*/
+
+enum { THREADS = 8 };
+
+static void *read_on(void *arg)
+{
+    const holdall_schunk *s = arg;
+    uint64_t x = (uint64_t)(uintptr_t)&s | 1;
+    for (int round = 0; round < (slow() ? 50 : 1000); round++) {
+        x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+        uint64_t at = x % N, n = (x >> 32) % (round % 4 ? 300 : 3 * CHUNK);
+        check_content(s, at, n < N - at ? n : N - at, 1);
+    }
+    return NULL;
+}
+
+static void many_threads_read_one_frame(void)
+{
+    for (int form = 0; form < 2; form++) {
+        const char *path = in_tmp(form == 0 ? "t0" : "t1");
+        make(path, forms[form], N);
+        holdall_schunk *s = open_schunk(path, HOLDALL_READ, NULL);
+        pthread_t threads[THREADS];
+        for (int t = 0; t < THREADS; t++)
+            CHECK(pthread_create(&threads[t], NULL, read_on, s) == 0);
+        for (int t = 0; t < THREADS; t++)
+            CHECK(pthread_join(threads[t], NULL) == 0);
+        holdall_schunk_close(s);
+    }
+}
+
+int main(void)
+{
+    RUN(every_form);
+    RUN(creating_is_checked);
+    RUN(filters_go_with_the_frame);
+    RUN(copies);
+    RUN(storage_of_the_caller_will_do);
+    RUN(a_frame_within_a_larger_file);
+    RUN(damage_is_told);
+    RUN(many_threads_read_one_frame);
+    return 0;
+}
