@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests of the command-line tool with arrays of any number of dimensions: boxes of them, and one format after the other.
 
-HOLDALL_TOOL is the tool's path; see test_cli.py, whose helpers are used. Nothing but the standard library of Python
+HOLDALL_TOOL is the tool's path; see tool.py. Nothing but the standard library of Python
 knows here what an array is: what the tool gives is compared with bytes that were put together item by item.
 """
 
@@ -16,7 +16,7 @@ import struct
 import subprocess
 import unittest
 
-from test_cli import FIXTURES, TOOL, Base, run
+from tool import FIXTURES, TOOL, Base, run
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 EXAMPLES = os.path.join(HERE, "..", "..", "examples")
