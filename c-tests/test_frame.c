@@ -117,7 +117,7 @@ static void content_changes(const char *path)
     OK(holdall_schunk_read_chunk(s, 2, bytes, CHUNK, &n, &err));
     CHECK(is_content(0, bytes, n, 1));
     raw[0] ^= 0x55;
-    GIVES(HOLDALL_E_FORMAT, holdall_schunk_append_raw(s, raw, 30, &err));
+    GIVES(HOLDALL_E_VERSION, holdall_schunk_append_raw(s, raw, n, &err));
     holdall_schunk_close(s);
     check_schunk(path, N, 1);
 }
