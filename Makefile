@@ -89,9 +89,7 @@ check-consumers: stage
 
 check-tool: stage
 	@echo '== Command-line tool'
-	@$(PYTHON) tools/tests/test_cli.py
-	@$(PYTHON) tools/tests/test_datasets.py
-	@$(PYTHON) tools/tests/test_arrays.py
+	@set -e; for test in tools/tests/test_*.py; do $(PYTHON) "$$test"; done
 
 # The tools whose files we read and write, against ours, both ways.
 check-peers: stage venv

@@ -162,9 +162,12 @@ void array_put_lines(const struct dataset *dataset) {
     put_numbers("chunk:        ", holdall_array_chunkshape(array), ndim);
     put_numbers("block:        ", holdall_array_blockshape(array), ndim);
     char *filters = filters_text(&f.coding, "");
-    put_text("codec:        %s", f.coded ? f.coding.codec : "unknown, there is no chunk");
-    if (f.coding.level >= 0) put_text(", level %d", f.coding.level);
-    put_text("\nfilters:      %s\n", filters && *filters ? filters : "none");
+    if (dataset->format != HOLDALL_FORMAT_BLOSCPACK) { /* see above */
+        put_text("codec:        %s", f.coded ? f.coding.codec : "unknown, there is no chunk");
+        if (f.coding.level >= 0) put_text(", level %d", f.coding.level);
+        put_text("\n");
+    }
+    put_text("filters:      %s\n", filters && *filters ? filters : "none");
     free(filters);
     if (f.frame) {
         put_text("chunks:       %" PRIu64 ", %" PRIu64 " of them all of one value\n", f.stored + f.special, f.special);

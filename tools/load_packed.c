@@ -63,7 +63,11 @@ static void scatter(struct frame *frame, const unsigned char *packed, uint64_t n
 
 bool load_packed(struct frame *frame, struct input *in, uint64_t rows, rows_fn take, void *ctx) {
     uint64_t row = frame->row, done = 0;
-    if (row == 0) return complain("%s: its rows have no bytes", in->name), false;
+    if (row == 0 && rows == UINT64_MAX) return complain("%s: its rows have no bytes", in->name), false;
+    if (row == 0) { /* there is nothing to read, and there may be rows nevertheless */
+        frame->n = rows;
+        return rows == 0 || take(ctx, frame);
+    }
     if (!frame_make_room(frame, MANY)) return false;
     unsigned char *packed = malloc((size_t)(frame->room * row));
     bool good = packed != NULL;

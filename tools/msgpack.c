@@ -59,7 +59,7 @@ static void put_float(struct text *text, size_t size, uint64_t bits) {
         text_words(text, isnan(value) ? "\"NaN\"" : value < 0 ? "\"-Infinity\"" : "\"Infinity\"");
         return;
     }
-    number_text(words, size, value);
+    number_text(words, 8, value); /* as a double: that is what JSON becomes again */
     text_words(text, words);
     if (!strpbrk(words, ".e")) text_words(text, ".0"); /* a whole number would come back as one */
 }

@@ -88,10 +88,8 @@ static bool has_json(const struct facts *f) {
     return json_is_valid(f->metadata, f->metadata_size);
 }
 
-static void put_shape(const holdall_array *array) {
-    for (uint32_t d = 0; d < holdall_array_ndim(array); d++) {
-        put_text("%s%" PRIu64, d ? ", " : "", holdall_array_shape(array)[d]);
-    }
+static struct dataset as_dataset(const struct facts *f) {
+    return (struct dataset){.path = f->path, .format = HOLDALL_FORMAT_BLOSCPACK, .array = (holdall_array *)f->array};
 }
 
 static const char *order_name(const holdall_array *array) {
@@ -120,7 +118,8 @@ static void print_json(const struct facts *f) {
         put_json(f->metadata, f->metadata_size);
     }
     if (f->array) {
-        array_put_json(&(struct dataset){.path = f->path, .format = HOLDALL_FORMAT_BLOSCPACK, .array = (holdall_array *)f->array});
+        const struct dataset array = as_dataset(f);
+        array_put_json(&array);
         put_text(", \"order\": \"%s\"", order_name(f->array));
     }
     put_text("}\n");
@@ -150,11 +149,9 @@ static void print_lines(const struct facts *f) {
     }
     put_text("\n");
     if (!f->array) return;
-    put_text("dtype:        ");
-    put_printable(holdall_array_dtype(f->array));
-    put_text("\nshape:        ");
-    put_shape(f->array);
-    put_text("\norder:        %s\n", order_name(f->array));
+    const struct dataset array = as_dataset(f);
+    array_put_lines(&array);
+    put_text("order:        %s\n", order_name(f->array));
 }
 
 /* ---- the command ---- */

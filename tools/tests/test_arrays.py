@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests of the command-line tool with arrays of any number of dimensions: boxes of them, and one format after the other.
 
-HOLDALL_TOOL is the tool's path; see test_cli.py, whose helpers are used. Nothing but the standard library of Python
+HOLDALL_TOOL is the tool's path; see tool.py. Nothing but the standard library of Python
 knows here what an array is: what the tool gives is compared with bytes that were put together item by item.
 """
 
@@ -16,7 +16,7 @@ import struct
 import subprocess
 import unittest
 
-from test_cli import FIXTURES, TOOL, Base, run
+from tool import FIXTURES, TOOL, Base, run
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 EXAMPLES = os.path.join(HERE, "..", "..", "examples")
@@ -121,7 +121,7 @@ class Arrays(Base):
 class Slices(Arrays):
     def test_boxes(self):
         r = random.Random(5)
-        for shape in [[9], [6, 7], [5, 4, 6], [3, 2, 5, 4], [2, 3, 1, 2, 3], [0, 4, 3]]:
+        for shape in [[9], [6, 7], [5, 4, 6], [3, 2, 5, 4], [2, 3, 1, 2, 3], [0, 4, 3], [4, 0, 3]]:
             grid = Grid.numbered(shape)
             for to, name in self.FORMATS:
                 flags = []
@@ -420,6 +420,9 @@ class Frames(Arrays):
             words, out = self.bad("cat", "--skip-damaged", "a.b2nd")
             self.assertEqual(len(out), len(grid.data))
             self.assertEqual(sum(a != b for a, b in zip(zip(*[iter(out)] * 4000), zip(*[iter(grid.data)] * 4000))), 1)
+        self.write("a.b2nd", b"\x9e\xa8b2frame\0" + whole[10:13] + b"\xff" + whole[14:])
+        for args in [["info"], ["cat"], ["identify"]]:
+            self.assertIn("header", self.bad(*args, "a.b2nd")[0])
         self.write("a.b2nd", whole + b"left behind")
         self.good("repair", "a.b2nd")
         self.assertEqual(self.good("cat", "a.b2nd"), grid.data)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests of the command-line tool with datasets: arrays and tables in folders, and the files that become such.
 
-HOLDALL_TOOL is the tool's path; see test_cli.py, whose helpers are used. HOLDALL_DATA is a folder with
+HOLDALL_TOOL is the tool's path; see tool.py. HOLDALL_DATA is a folder with
 nyc-flights-2013.csv.zip; without it the test of that is skipped.
 """
 
@@ -11,6 +11,7 @@ import io
 import json
 import math
 import os
+import pickle
 import random
 import shutil
 import signal
@@ -27,7 +28,7 @@ try:
 except ImportError:
     pyarrow = None
 
-from test_cli import TOOL, Base, datasets, run
+from tool import TOOL, Base, datasets, run
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WEATHER = os.path.join(HERE, "..", "..", "examples", "data", "nyc-weather-2013.csv")
@@ -638,6 +639,81 @@ class Others(Tables):
             self.assertEqual(self.good("sum", "o").split()[0], self.good("sum", x["path"]).split()[0])
             self.good("append", "-q", "o", "o.csv")
             self.assertEqual(self.good("cat", "o", "--rows", f"{rows}:", "--format", "raw"), self.good("cat", "--format", "raw", x["path"]))
+
+
+@unittest.skipUnless(datasets(), "no datasets in HOLDALL_FIXTURES")
+class Dataset(Base):
+    """Folders that bcolz and BLZ wrote."""
+
+    def unpack(self, path, name):
+        with tarfile.open(datasets()) as archive:
+            members = [m for m in archive.getmembers() if m.name == path or m.name.startswith(path + "/")]
+            archive.extractall(self.folder.name, members)
+        shutil.move(self.path(path), self.path(name))
+
+    def test_array(self):
+        self.unpack("bcolz/bcolz121_attrs/attrs_many", "a")
+        self.assertEqual(self.good("identify", "a"), b"a: bcolz array\n")
+        facts = json.loads(self.good("info", "--json", "a"))
+        self.assertEqual([facts[k] for k in ("format", "kind", "dtype", "shape", "chunk", "nbytes")], ["bcolz", "array", "<f8", [120], [50], 960])
+        self.assertEqual((facts["attrs"]["coords"], facts["attrs"]["unic\u00f6de"]), ({"lat": 40.1, "lon": 0.5}, "\u6f22\u5b57"))
+        self.assertIn(b"\nattributes:\n  coords: {", self.good("info", "a"))
+        items = struct.unpack("<120d", self.good("cat", "a"))
+        self.assertEqual(self.good("cat", "--format", "text", "--slice", "117:", "a").split(), [b"%g" % x for x in items[117:]])
+        self.assertEqual(self.good("cat", "--slice", "::-7", "a"), struct.pack("<18d", *items[::-7]))
+        self.assertTrue(self.good("cat", "--format", "npy", "a").startswith(b"\x93NUMPY"))
+        self.assertEqual(self.good("verify", "a/"), b"a/: 0 sound, 0 bad, 3 unchecked\n")
+        self.good("convert", "--quiet", "a", "a.blp")
+        self.assertEqual(self.good("cat", "a.blp"), struct.pack("<120d", *items))
+        # what is for others
+        for flags in (["--lengths"], ["--records", "1"]):
+            self.bad("cat", *flags, "a", code=2)
+        for flags in ([], ["--slice", "3:90:2"]):
+            self.assertEqual(self.good("sum", *flags, "a"), hashlib.sha256(self.good("cat", *flags, "a")).hexdigest().encode() + b"  a\n")
+
+    def test_table(self):
+        self.unpack("bcolz/bcolz121_table/t_attrs", "t")
+        facts = json.loads(self.good("info", "--json", "t"))
+        self.assertEqual((facts["kind"], facts["rows"], facts["attrs"]), ("table", 530, {"n": 1, "title": "x"}))
+        self.assertEqual([(c["name"], c["dtype"], c["rows_stored"]) for c in facts["columns"]], [("a", "<i4", 530), ("b", "<f8", 530), ("c", "|S6", 530)])
+        self.assertEqual(len(self.good("cat", "t/c")), 530 * 6)
+        self.assertEqual(self.good("cat", "--rows", "0:1", "t"), b"a,b,c\n1,2.0,-2\n")
+        # a column that is longer than the others
+        self.write("t/b/meta/sizes", b'{"shape": [500], "nbytes": 4000, "cbytes": 1}')
+        self.assertRegex(self.good("info", "t"), rb"\n  a: <i4 \[500\], 2000 bytes, chunks of \d+, 30 more rows that other columns lack\n")
+        os.rename(self.path("t/c"), self.path("t/d"))
+        self.assertIn('column "c"', self.bad("info", "t")[0])
+
+    def test_objects(self):
+        self.unpack("bcolz/bcolz121_object/obj", "o")
+        found = self.good("cat", "o")
+        pickles = io.BytesIO(found)
+        self.assertEqual([pickle.load(pickles) for _ in range(5)], ["x", None, 17, 2.5, [1, 2]])
+        self.assertEqual(pickles.read(), b"")
+        self.assertTrue(found.startswith(self.good("cat", "--slice", ":2", "o")))
+        self.bad("cat", "--format", "npy", "o")
+        self.bad("sum", "o")
+
+    def test_damage(self):
+        self.unpack("bcolz/bcolz121_dflt/dflt_S", "a")
+        good = self.good("cat", "a")
+        rows = json.loads(self.good("info", "--json", "a"))["chunk"][0]
+        chunk = bytearray(self.read("a/data/__1.blp"))
+        chunk[16] = 99
+        self.write("a/data/__1.blp", chunk)
+        r = run("verify", "a", cwd=self.folder.name)
+        self.assertEqual(r.returncode, 1)
+        self.assertRegex(r.stdout.decode(), r"^a/data/__1.blp: chunk 1: .*\na: 0 sound, 1 bad, \d+ unchecked\n$")
+        r = run("cat", "a", cwd=self.folder.name)
+        self.assertIn(b"chunk 1", r.stderr)
+        self.assertEqual(r.returncode, 1)
+        r = run("cat", "--skip-damaged", "a", cwd=self.folder.name)
+        self.assertEqual((r.returncode, len(r.stdout)), (1, len(good)))
+        self.assertEqual(r.stdout[: rows * 5], good[: rows * 5])
+        self.assertEqual(r.stdout[rows * 5 : 2 * rows * 5], b"abc\0\0" * rows)
+        self.assertEqual(r.stdout[2 * rows * 5 :], good[2 * rows * 5 :])
+        os.remove(self.path("a/data/__1.blp"))
+        self.assertEqual(run("verify", "a", cwd=self.folder.name).returncode, 1)
 
 
 if __name__ == "__main__":
