@@ -52,8 +52,9 @@ impl Frame {
             self.still_ours()?
         }
         self.find_sums()?;
-        // of a file without chunks the reference library takes what stands behind the header for the trailer
-        let moves = !self.site.sparse && (self.header.len() != self.base || (self.entries.is_empty() && self.next > 0));
+        // of a frame without chunks the reference library looks for the trailer right behind the header
+        let is_bare = self.entries.is_empty() && self.next > 0;
+        let moves = !self.site.sparse && (self.header.len() != self.base || is_bare);
         match (self.site.sparse, moves, self.is_new()) {
             (true, ..) => self.commit_folder(),
             (_, true, _) => self.rewrite(),
