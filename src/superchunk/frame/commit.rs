@@ -52,7 +52,9 @@ impl Frame {
             self.still_ours()?
         }
         self.find_sums()?;
-        let moves = !self.site.sparse && self.header.len() != self.base;
+        // without content, the reference library looks for the trailer right behind the header
+        let closes = self.entries.is_empty() && self.next > 0;
+        let moves = !self.site.sparse && (self.header.len() != self.base || closes);
         match (self.site.sparse, moves, self.is_new()) {
             (true, ..) => self.commit_folder(),
             (_, true, _) => self.rewrite(),
