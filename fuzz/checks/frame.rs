@@ -1,6 +1,6 @@
 //! Any bytes as a frame of c-blosc2, in one file or in a folder. Header, index and trailer: what is read is written again
 //! as the same bytes, and what is sealed tells that it was changed. Then all of it: opened for reading, verified, changed
-//! and committed. No two ways of reading disagree, and what was there or was done is there after, or an error. What was
+//! repaired and committed. No two ways of reading disagree, and what was there or was done is there after, or an error. What was
 //! committed with checksums is hurt at last: nothing is wrong without a word.
 //!
 //! The first bytes say where the seal is hurt, the options, what is done, and the length of the file; behind it are those
@@ -13,7 +13,7 @@ use holdall::superchunk::bloscpack::Mode;
 use holdall::superchunk::chunks::{Chunks, Fill, Sink};
 use holdall::superchunk::frame::header::Header;
 use holdall::superchunk::frame::seal::{self, Writer};
-use holdall::superchunk::frame::{Frame, index, trailer::Trailer};
+use holdall::superchunk::frame::{Frame, index, repair_in, trailer::Trailer};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::sync::Arc;
@@ -263,6 +263,19 @@ fn write(folder: &Arc<dyn Folder>, how: u8, what: u8, n: u8) -> Option<State> {
     stands
 }
 
+/// What could be read can be after a repair, and a second one finds nothing.
+fn repaired(folder: &Arc<dyn Folder>) {
+    let before = seen(folder);
+    let repair = || repair_in(folder, OsStr::new(NAME), &options(&[(Opt::Durability, 0)]));
+    let done = repair().inspect_err(refused);
+    let after = seen(folder);
+    if before.is_some() {
+        assert!(after == before, "repaired to something else: {done:?}");
+    } else if done.is_ok() {
+        assert!(repair().is_ok_and(|r| r.dropped == 0) && seen(folder) == after, "repaired twice");
+    }
+}
+
 /// A byte of any file is changed, or its end is cut off: nothing is wrong without a word.
 fn damage(files: &Files, folder: &Arc<dyn Folder>, is: &State, at: u8, bits: u8) {
     let mut names: Vec<_> = files.0.lock().unwrap().keys().cloned().collect();
@@ -282,6 +295,12 @@ fn damage(files: &Files, folder: &Arc<dyn Folder>, is: &State, at: u8, bits: u8)
             assert!(found.is_none() || found.as_ref() == Some(is), "silently wrong: {name:?}, byte {place}");
             let Ok(frame) = Frame::open_in(folder, OsStr::new(NAME), Mode::Read, &options(&[(Opt::SkipDamaged, 1)])) else { continue };
             assert!(state(&frame).is_none_or(|s| s == *is), "not said to be damaged: {name:?}, byte {place}");
+            drop(frame);
+            if place % 4 == 0 {
+                let all = files.0.lock().unwrap().clone();
+                repaired(folder);
+                *files.0.lock().unwrap() = all;
+            }
         }
         files.0.lock().unwrap().insert(name, sound);
     }
@@ -324,6 +343,11 @@ pub fn run(data: &[u8]) {
     let files = Arc::new(files_of(main, chunks, how & 128 != 0));
     let folder: Arc<dyn Folder> = Arc::new(FunctionsFolder::new(files.clone()));
     read(&folder, how);
+    if n & 1 == 0 {
+        let all = files.0.lock().unwrap().clone();
+        repaired(&folder);
+        *files.0.lock().unwrap() = all;
+    }
     if let Some(stands) = write(&folder, how, what, n) {
         damage(&files, &folder, &stands, at, bits);
     }
