@@ -231,6 +231,8 @@ typedef struct holdall_error {
 #define HOLDALL_OPT_ARROW_BINARY 27
 /* Tables: 0 (default) NaN goes to Arrow as it is, and spoils a sum as it does elsewhere; 1 as null, which queries leave out. */
 #define HOLDALL_OPT_ARROW_NULLS 28
+/* Blosc2 frames that are read: where the frame begins in a larger file, in bytes; default 0. */
+#define HOLDALL_OPT_AT 29
 /* Files are read: one that is cut short under us is an error. */
 #define HOLDALL_IO_READ 0
 /* Files are mapped into memory: faster for small records; a file that is cut short while it is open, by another

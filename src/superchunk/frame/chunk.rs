@@ -39,7 +39,7 @@ pub type Blocks = Lately<(u64, usize), Arc<Vec<u8>>>;
 
 /// None yet; a chunk that is a file of its own takes one of those that a process may have open.
 pub fn open_chunks(are_files: bool) -> OpenChunks {
-    Lately::new(if are_files { 16 } else { 128 }, &TABLES)
+    Lately::new(if are_files { 16 } else { 512 }, &TABLES)
 }
 
 /// None yet.

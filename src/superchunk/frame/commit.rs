@@ -64,12 +64,12 @@ impl Frame {
     }
 
     /// Was it never committed?
-    fn is_new(&self) -> bool {
+    pub(super) fn is_new(&self) -> bool {
         self.last.header.is_empty()
     }
 
     /// Refuses to write where somebody else has written, who cannot have had the lock.
-    fn still_ours(&self) -> Result<()> {
+    pub(super) fn still_ours(&self) -> Result<()> {
         let changed = || fail!(State, "{}: another writer has changed it since it was opened here", self.name);
         let file = self.file.as_ref().ok_or_else(changed)?;
         let mut tail = memory::zeroed(self.last.tail.len())?;

@@ -4,7 +4,7 @@
 //! - [`header`], [`metalayers`], [`index`], [`trailer`]: the parts of a frame, from bytes and back to the same bytes.
 //! - [`seal`]: what tells whether these parts are damaged.
 //! - [`site`], [`entry`], [`chunk`]: where a frame is, what is known of a chunk before it is looked at, and one that is open.
-//! - `open`, `read`, `verify`, `encode`, `edit`, `meta`, `create`, `commit`, `copy`, `repair`: the things that are done with a [`Frame`].
+//! - `open`, `read`, `verify`, `encode`, `put`, `edit`, `meta`, `create`, `commit`, `copy`, `repair`: the things that are done with a [`Frame`].
 //! - `chunks`: it as arrays want it.
 //!
 //! What is committed is never written over but by the next header: new chunks go behind everything that counts, and count
@@ -27,6 +27,7 @@ mod meta;
 pub mod metalayers;
 mod msgpack;
 mod open;
+mod put;
 mod read;
 mod repair;
 pub mod seal;

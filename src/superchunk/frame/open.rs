@@ -17,7 +17,7 @@ use crate::io::{Access, File, Folder, file, lend};
 use crate::memory;
 use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::Mode;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -42,7 +42,8 @@ impl Frame {
     /// Opens a file or folder that is there.
     pub fn open(path: &OsStr, mode: Mode, options: &Options) -> Result<Frame> {
         if Path::new(path).is_dir() {
-            return Frame::open_in(&file::folder(path)?, OsStr::new(""), mode, options);
+            let site = Site { folder: file::folder(path)?, name: OsString::new(), sparse: true };
+            return Frame::open_at(&site, mode, options);
         }
         let place = if mode == Mode::Read { file::locate(path)? } else { file::locate_for_change(path)? };
         Frame::open_in(&place.folder, &place.name, mode, options)
@@ -50,7 +51,10 @@ impl Frame {
 
     /// Opens a name in a folder.
     pub fn open_in(folder: &Arc<dyn Folder>, name: &OsStr, mode: Mode, options: &Options) -> Result<Frame> {
-        let site = Site::find(folder, name);
+        Frame::open_at(&Site::find(folder, name), mode, options)
+    }
+
+    fn open_at(site: &Site, mode: Mode, options: &Options) -> Result<Frame> {
         match mode {
             Mode::Read => {
                 options.only("opening a frame for reading", OPEN_OPTIONS)?;
@@ -58,7 +62,7 @@ impl Frame {
                 let frame = Snapshot::read(&site.container(), |s| {
                     // a file grows before a commit, and what is behind its end says nothing
                     let main = if site.sparse { s.open(&site.main(), access)? } else { s.open_growing(&site.main(), access)? };
-                    Frame::load(&site, main, options, Lock::none())
+                    Frame::load(site, main, options, Lock::none())
                 })?;
                 frame.verify_if_wished()?;
                 Ok(frame)
@@ -68,10 +72,10 @@ impl Frame {
                 if options.given(Opt::At).is_some_and(|at| at > 0) {
                     return Err(fail!(Unsupported, "{}: a frame within a larger file can be read only", site.show()));
                 }
-                folder.writable()?;
-                let lock = Frame::lock(&site, options)?;
-                let main = folder.open(&site.main(), Access::Write)?;
-                let mut frame = Frame::load(&site, main, options, lock)?;
+                site.folder.writable()?;
+                let lock = Frame::lock(site, options)?;
+                let main = site.folder.open(&site.main(), Access::Write)?;
+                let mut frame = Frame::load(site, main, options, lock)?;
                 frame.verify_if_wished()?;
                 frame.write_from_here(Mode::Append);
                 frame.go_on_as_wished()?;
@@ -168,6 +172,7 @@ impl Frame {
             .0
             .iter()
             .map(|[a, b, c, d, e, f, g, h]| [u32::from_le_bytes([*a, *b, *c, *d]), u32::from_le_bytes([*e, *f, *g, *h])]);
+        memory::allow((slots.len() * size_of::<Entry>()) as u64, self.memory_limit, "the index of the chunks")?;
         memory::reserve(&mut self.entries, slots.len())?;
         self.entries.extend(slots.into_iter().zip(sums.chain(std::iter::repeat([0, 0]))).map(|(slot, sum)| Entry::stored(slot, sum)));
         if self.header.variable_chunks {

@@ -19,6 +19,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 const WORTH: usize = 128 << 10;
 /// Blocks that a chunk may have where nothing tells.
 const BLOCKS: usize = 16;
+/// The longest chunk that may hold nothing but an item, unless it has to be asked.
+const MOST_FILL: u32 = 4 << 10;
 /// Content that is held at once where all is read.
 const PIECE: u64 = 64 << 20;
 /// The same where the caller's limit is lower than any sense.
@@ -90,7 +92,8 @@ impl Frame {
             Ok(())
         });
         // it may look damaged only because it was changed under us
-        read.map_err(|e| self.still().err().unwrap_or_else(|| self.named(i, e)))?;
+        let still = || if self.owner == 0 || self.is_new() { self.still() } else { self.still_ours() };
+        read.map_err(|e| still().err().unwrap_or_else(|| self.named(i, e)))?;
         self.still()?;
         result.ok_or_else(|| fail!(State, "{}: chunk {i}: nothing was read", self.name))
     }
@@ -195,6 +198,8 @@ impl Frame {
                 8 => Ok(Some(Fill::Item(f64::NAN.to_le_bytes()[..].into()))),
                 n => Err(self.named(i, fail!(Format, "it claims to be all NaN, {n} bytes each"))),
             },
+            // one that is all the same is hardly longer than an item
+            _ if entry.cbytes > MOST_FILL => Ok(None),
             _ => {
                 let peeked = self.open_chunk(i, entry).map(|chunk| chunk.fill().is_some());
                 // a checksum tells more of a damaged header than what it looks like

@@ -3,6 +3,7 @@
 mod damage;
 mod disk;
 mod model;
+mod rules;
 
 use super::*;
 use crate::blosc::{Codec, Filter, Pipeline, Target};

@@ -238,3 +238,34 @@ fn a_commit_that_fails_can_be_tried_again_or_says_so() {
     println!("{again} commits succeeded the second time, {refused} handles refused to go on");
     assert!(again > 300);
 }
+
+#[test]
+fn who_opened_in_the_middle_of_a_commit_sees_the_old_state_or_an_error() {
+    let (mut old_ones, mut through_a_journal) = (0, 0);
+    for case in FORMS.iter().flat_map(|f| cases(*f)).filter(|c| c.mode == Mode::Append) {
+        let old = State::of(&reader(&case.disk.folder()).unwrap()).unwrap();
+        let whole = case.disk.copy();
+        case.act(&whole.folder()).unwrap();
+        let new = State::of(&reader(&whole.folder()).unwrap()).unwrap();
+        for k in 0..case.ops() {
+            let d = case.disk.copy();
+            d.cut_after(k);
+            let _ = case.act(&d.folder());
+            // the machine goes on from what programs saw
+            let d = SimDisk::with_files(&d.contents());
+            let journal = d.contents().keys().any(|n| n.to_str().unwrap().ends_with("holdall-journal"));
+            let between = reader(&d.folder()).unwrap_or_else(|e| panic!("{:?} {} {k}: {e}", case.form, case.name));
+            let saw = State::of(&between).unwrap();
+            assert!(saw == old || (!journal && saw == new), "{:?} {} {k}", case.form, case.name);
+            (old_ones, through_a_journal) = (old_ones + usize::from(saw == old), through_a_journal + usize::from(journal));
+            // the next writer, and the reader of before it
+            go_on(case.form, &d.folder()).unwrap();
+            match State::of(&between) {
+                Ok(s) => assert!(s == saw, "{:?} {} {k}", case.form, case.name),
+                Err(e) => assert_eq!(e.status, Status::State, "{e}"),
+            }
+        }
+    }
+    println!("{old_ones} readers saw the old state, {through_a_journal} of them through a journal");
+    assert!(old_ones > 500 && through_a_journal > 3);
+}

@@ -1,0 +1,167 @@
+//! Chunks that are new: each is written at once, behind everything that counts, and counts with the commit. Of one that is
+//! made anew again before that, the room is used again.
+#![forbid(unsafe_code)]
+
+use super::Frame;
+use super::entry::Entry;
+use super::index::{self, Slot};
+use crate::checksum::crc32;
+use crate::error::{Result, fail};
+use crate::io::Access;
+use crate::memory;
+use crate::superchunk::chunks::{Encoded, Fill};
+
+impl Frame {
+    /// Puts a chunk of `n` bytes in its place, or behind the last.
+    pub(super) fn put_chunk(&mut self, i: u64, n: usize, new: Encoded) -> Result<()> {
+        self.check_writer()?;
+        let count = self.entries.len() as u64;
+        if i > count || (i == count && !self.is_full()) {
+            return Err(fail!(Range, "{}: chunk {i}: there are {count}", self.name).at(i));
+        }
+        if i < count && self.span(i)?.end - self.span(i)?.start != n as u64 {
+            return Err(fail!(State, "{}: chunk {i} does not have {n} bytes", self.name).at(i));
+        }
+        if i == count {
+            memory::reserve(&mut self.entries, 1)?;
+            self.room_for(n as u64)?;
+        }
+        let taken = i < count && self.take_back(i)?;
+        let entry = self.store(n, new).inspect_err(|_| self.writing.broken |= taken)?;
+        if i == count {
+            return self.push(entry, n);
+        }
+        self.drop_fresh(i)?;
+        if let Some(place) = self.entries.get_mut(i as usize) {
+            *place = entry;
+        }
+        Ok(())
+    }
+
+    /// Puts an entry behind the last.
+    pub(super) fn push(&mut self, entry: Entry, n: usize) -> Result<()> {
+        memory::reserve(&mut self.entries, 1)?;
+        self.entries.push(entry);
+        self.header.nbytes += n as u64;
+        let end = self.header.nbytes;
+        if let Some(starts) = &mut self.starts {
+            memory::reserve(starts, 1)?;
+            starts.push(end);
+        }
+        Ok(())
+    }
+
+    pub(super) fn room_for(&self, n: u64) -> Result<()> {
+        let fits = self.header.nbytes.checked_add(n).is_some_and(|n| i64::try_from(n).is_ok());
+        if fits && (self.entries.len() as u64) < index::MOST {
+            return Ok(());
+        }
+        Err(fail!(Limit, "{}: {} chunks with {} bytes: there is no room for more", self.name, self.entries.len(), self.header.nbytes))
+    }
+
+    /// Is the last chunk as long as the others?
+    pub(super) fn is_full(&self) -> bool {
+        self.starts.is_some() || self.header.nbytes.is_multiple_of(u64::from(self.header.chunksize.max(1)))
+    }
+
+    /// Stores a chunk of `n` bytes.
+    pub(super) fn store(&mut self, n: usize, new: Encoded) -> Result<Entry> {
+        self.writing.changed = true;
+        let bytes = match new {
+            Encoded::Stored(bytes) => bytes,
+            // nothing but the chunk itself says how long it is
+            Encoded::Fill(fill) if self.starts.is_some() => self.filled(&fill, n)?,
+            Encoded::Fill(Fill::Zeros) => return Ok(Entry::bare(Slot::Zeros)),
+            Encoded::Fill(Fill::Item(item)) if self.is_nan(&item) => return Ok(Entry::bare(Slot::Nan)),
+            Encoded::Fill(fill) => self.filled(&fill, n)?,
+        };
+        let cbytes = u32::try_from(bytes.len()).map_err(|_| fail!(Limit, "a chunk of {} bytes", bytes.len()))?;
+        let crc = self.sums.then(|| crc32(&bytes));
+        let is_first = if self.site.sparse { self.writing.fresh.is_empty() } else { self.next == self.writing.committed };
+        if is_first && !self.is_new() {
+            // where nothing is that we know of, there may be what they have committed
+            self.still_ours()?;
+        }
+        let place = if self.site.sparse {
+            let number = self.writing.number;
+            self.writing.number += 1;
+            let name = self.site.chunk(number);
+            let written = self.site.folder.open(&name, Access::Create).and_then(|file| file.write_at(0, &bytes));
+            written.inspect_err(|_| _ = self.site.folder.remove_if_there(&name))?;
+            self.writing.fresh.push(number);
+            self.header.cbytes = self.header.cbytes.saturating_add(cbytes.into());
+            number
+        } else {
+            let file = self.file.as_ref().ok_or_else(|| fail!(State, "{}: there is no file", self.name))?;
+            let place = self.next;
+            file.write_at(self.base.saturating_add(place), &bytes)?;
+            self.next = place.saturating_add(cbytes.into());
+            self.header.cbytes = self.next;
+            place
+        };
+        Ok(Entry::sound(Slot::At(place), cbytes, crc))
+    }
+
+    fn is_nan(&self, item: &[u8]) -> bool {
+        let nan = item == f32::NAN.to_le_bytes() || item == f64::NAN.to_le_bytes();
+        nan && item.len() == self.header.typesize as usize
+    }
+
+    /// The room of a chunk that was never committed, and is the last in the file, is used for what takes its place.
+    pub(super) fn take_back(&mut self, i: u64) -> Result<bool> {
+        let entry = self.entry(i)?;
+        let (Some(place), n) = (entry.place(), u64::from(entry.cbytes)) else { return Ok(false) };
+        if self.site.sparse || n == 0 || place < self.writing.committed || place + n != self.next {
+            return Ok(false);
+        }
+        self.next = place;
+        self.forget();
+        // until another one is stored, it is not there
+        if let Some(entry) = self.entries.get_mut(i as usize) {
+            *entry = Entry::bare(Slot::Zeros);
+        }
+        Ok(true)
+    }
+
+    /// The file of a chunk that was never committed goes.
+    pub(super) fn drop_fresh(&mut self, i: u64) -> Result<()> {
+        let Some(place) = self.entry(i)?.place().filter(|_| self.site.sparse) else { return Ok(()) };
+        if let Some(k) = self.writing.fresh.iter().rposition(|n| *n == place) {
+            let shared = self.entries.iter().filter(|e| e.place() == Some(place)).count() > 1;
+            if !shared {
+                self.writing.fresh.swap_remove(k);
+                self.site.folder.remove_if_there(&self.site.chunk(place))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Nothing that was read before is of use any more.
+    pub(super) fn forget(&mut self) {
+        self.open_chunks.clear();
+        self.blocks.clear();
+    }
+
+    /// Makes it `len` chunks: which one stands where now, or one of zeros.
+    pub(super) fn rearrange_chunks(&mut self, len: u64, from: &dyn Fn(u64) -> Option<u64>) -> Result<()> {
+        self.check_writer()?;
+        self.flush()?;
+        if self.starts.is_some() || !self.is_full() || self.header.chunksize == 0 {
+            return Err(fail!(State, "{}: its chunks do not have one length", self.name));
+        }
+        let nbytes = len.checked_mul(self.header.chunksize.into()).filter(|n| i64::try_from(*n).is_ok() && len <= index::MOST);
+        let nbytes = nbytes.ok_or_else(|| fail!(Limit, "{}: {len} chunks are more than a frame can have", self.name))?;
+        let room = len.saturating_mul(size_of::<Entry>() as u64);
+        let mut entries = memory::with_room(memory::allow(room, self.memory_limit, "an index")? / size_of::<Entry>())?;
+        for i in 0..len {
+            entries.push(match from(i) {
+                Some(k) => self.entry(k)?.clone(),
+                None => Entry::bare(Slot::Zeros),
+            });
+        }
+        (self.entries, self.header.nbytes, self.writing.changed) = (entries, nbytes, true);
+        // two of them may be one chunk, the room of which stays
+        self.writing.committed = self.next;
+        Ok(())
+    }
+}

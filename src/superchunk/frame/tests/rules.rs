@@ -1,0 +1,244 @@
+//! What a caller may rely on: who may write, what is refused, what is left behind, and how little is read.
+
+use super::*;
+use crate::io::{Access, File, Folder};
+use crate::superchunk::chunks::{Chunks, Sink};
+use std::ffi::OsString;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A folder of its own, which goes with the test.
+struct Place(std::path::PathBuf);
+
+impl Place {
+    fn new() -> Place {
+        static MADE: AtomicUsize = AtomicUsize::new(0);
+        let name = format!("holdall-frame-{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        Place(path)
+    }
+
+    fn frame(&self) -> OsString {
+        self.0.join(NAME).into()
+    }
+
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = std::fs::read_dir(&self.0).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn create(place: &Place, form: Form, mode: Mode) -> Result<Frame> {
+    let params = Params { blocksize: Some(form.block), ..Params::new(Target::Blosc2, form.codec, form.level, form.typesize) };
+    let new = NewFrame { typesize: form.typesize, chunk_bytes: form.chunk, params, metalayers: &[], sparse: form.sparse };
+    Frame::create(&place.frame(), mode, &new, &form.options())
+}
+
+fn open(place: &Place, mode: Mode) -> Result<Frame> {
+    Frame::open(&place.frame(), mode, &Options::new())
+}
+
+#[test]
+fn one_writer_at_a_time_and_nothing_is_left_lying() {
+    for form in [PLAIN, Form { sparse: true, ..PLAIN }] {
+        let place = Place::new();
+        let mut w = create(&place, form, Mode::New).unwrap();
+        w.append(&bytes(1, 5000)).unwrap();
+        w.flush().unwrap();
+        assert_eq!(open(&place, Mode::Read).err().unwrap().status, Status::Missing);
+        assert_eq!(create(&place, form, Mode::New).err().unwrap().status, Status::Busy);
+        drop(w);
+        assert_eq!(place.names(), Vec::<String>::new(), "{form:?}");
+        let mut w = create(&place, form, Mode::New).unwrap();
+        w.append(&bytes(4, 5000)).unwrap();
+        w.commit().unwrap();
+        assert_eq!(open(&place, Mode::Append).err().unwrap().status, Status::Busy);
+        drop(w);
+        assert_eq!(create(&place, form, Mode::New).err().unwrap().status, Status::Exists);
+        let other = create(&place, Form { sparse: !form.sparse, ..form }, Mode::Replace);
+        assert!(other.is_err(), "{form:?}");
+        let mut w = open(&place, Mode::Append).unwrap();
+        w.append(&bytes(4, 5000)).unwrap();
+        w.flush().unwrap();
+        drop(w);
+        let r = open(&place, Mode::Read).unwrap();
+        assert_eq!((r.nbytes(), place.names()), (5000, vec![NAME.to_owned()]));
+        let count = || if form.sparse { std::fs::read_dir(place.0.join(NAME)).unwrap().count() } else { 0 };
+        let files = count();
+        let mut w = create(&place, form, Mode::Replace).unwrap();
+        w.append(&bytes(4, 700)).unwrap();
+        w.commit().unwrap();
+        drop(w);
+        assert!(count() < files || !form.sparse);
+        assert_eq!(open(&place, Mode::Read).unwrap().nbytes(), 700);
+        match r.read(0, &mut [0; 100]) {
+            Ok(_) => assert!(!form.sparse),
+            Err(e) => assert_eq!(e.status, Status::State),
+        }
+    }
+}
+
+#[test]
+fn another_writer_is_noticed() {
+    for form in [PLAIN, Form { sparse: true, ..PLAIN }] {
+        let disk = SimDisk::default();
+        let mut one = form.create(&disk.folder(), Mode::New).unwrap();
+        one.append(&bytes(4, 2000)).unwrap();
+        one.commit().unwrap();
+        // this disk has no locks
+        let mut two = form.append(&disk.folder()).unwrap();
+        two.append(&bytes(4, 300)).unwrap();
+        two.commit().unwrap();
+        let late = one.append(&bytes(4, 900)).and_then(|()| one.commit());
+        assert_eq!(late.unwrap_err().status, Status::State);
+        drop(one);
+        assert_eq!(reader(&disk.folder()).unwrap().nbytes(), 2300);
+        assert!(reader(&disk.folder()).unwrap().verify(|e| panic!("{e}")).is_ok());
+    }
+}
+
+#[test]
+fn refusals() {
+    let disk = SimDisk::default();
+    let mut w = PLAIN.create(&disk.folder(), Mode::New).unwrap();
+    w.append(&bytes(4, 1500)).unwrap();
+    w.commit().unwrap();
+    let status = |r: Result<()>| r.unwrap_err().status;
+    assert_eq!(status(w.write(1400, &[0; 101])), Status::Range);
+    assert_eq!(status(w.read(u64::MAX, &mut [0; 2]).map(|_| ())), Status::Range);
+    assert_eq!(status(w.insert(4, &[1])), Status::Range);
+    assert_eq!(status(w.insert(0, &[])), Status::Argument);
+    assert_eq!(status(w.remove(3)), Status::Range);
+    assert_eq!(status(w.truncate(1501)), Status::Range);
+    assert_eq!(status(w.append_raw(&[0; 40])), Status::Version);
+    assert_eq!(status(w.meta_set(SUMS, &[])), Status::Argument);
+    assert_eq!(status(w.meta_remove("fixed")), Status::Unsupported);
+    assert_eq!(status(w.meta_remove("none")), Status::Missing);
+    assert_eq!(status(w.vlmeta_set("fixed", &[])), Status::Argument);
+    assert_eq!(status(w.rearrange(1, &|_| Some(0))), Status::State);
+    assert_eq!(w.meta_names().collect::<Vec<_>>(), ["fixed"]);
+    let mut r = reader(&disk.folder()).unwrap();
+    assert_eq!(status(r.append(&[1])), Status::State);
+    assert_eq!(status(r.commit()), Status::State);
+    let few = Options::new().with(Opt::MemoryLimit, 100).unwrap();
+    let limited = Frame::open_in(&disk.folder(), OsStr::new(NAME), Mode::Read, &few).and_then(|f| f.read(0, &mut [0; 600]).map(|_| ()));
+    assert_eq!(status(limited), Status::Limit);
+}
+
+/// Counts what is read.
+#[derive(Clone)]
+struct Counting(Arc<dyn Folder>, Arc<Mutex<Vec<usize>>>);
+
+struct Counted(Arc<dyn File>, Arc<Mutex<Vec<usize>>>);
+
+impl Folder for Counting {
+    fn open(&self, name: &OsStr, access: Access) -> Result<Arc<dyn File>> {
+        Ok(Arc::new(Counted(self.0.open(name, access)?, self.1.clone())))
+    }
+    fn rename(&self, from: &OsStr, to: &OsStr) -> Result<()> {
+        self.0.rename(from, to)
+    }
+    fn remove(&self, name: &OsStr) -> Result<()> {
+        self.0.remove(name)
+    }
+    fn sync(&self) -> Result<()> {
+        self.0.sync()
+    }
+    fn identity(&self, name: &OsStr) -> Result<Option<u64>> {
+        self.0.identity(name)
+    }
+    fn lock(&self, name: &OsStr) -> Result<Lock> {
+        self.0.lock(name)
+    }
+    fn show(&self, name: &OsStr) -> String {
+        self.0.show(name)
+    }
+}
+
+impl File for Counted {
+    fn size(&self) -> Result<u64> {
+        self.0.size()
+    }
+    fn read_at(&self, at: u64, dst: &mut [u8]) -> Result<usize> {
+        self.1.lock().unwrap().push(dst.len());
+        self.0.read_at(at, dst)
+    }
+    fn write_at(&self, at: u64, src: &[u8]) -> Result<()> {
+        self.0.write_at(at, src)
+    }
+    fn set_size(&self, size: u64) -> Result<()> {
+        self.0.set_size(size)
+    }
+    fn sync(&self) -> Result<()> {
+        self.0.sync()
+    }
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+    fn identity(&self) -> u64 {
+        self.0.identity()
+    }
+    fn modified(&self) -> Result<u64> {
+        self.0.modified()
+    }
+}
+
+struct Nowhere;
+
+impl Sink for Nowhere {
+    fn place(&mut self, _: usize) -> Option<&mut [u8]> {
+        None
+    }
+    fn put(&mut self, _: usize, _: &[u8]) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn no_more_is_read_than_is_wanted() {
+    let form = Form { chunk: 400_000, block: 40_000, ..PLAIN };
+    let disk = SimDisk::default();
+    let mut w = form.create(&disk.folder(), Mode::New).unwrap();
+    let content: Vec<u8> = (0..1_000_000u32).flat_map(|i| (i.wrapping_mul(2_654_435_761) >> 12).to_le_bytes()).collect();
+    w.append(&content).unwrap();
+    w.commit().unwrap();
+    let (calls, sizes) = (Arc::new(Mutex::new(Vec::new())), |c: &Arc<Mutex<Vec<usize>>>| std::mem::take(&mut *c.lock().unwrap()));
+    let folder: Arc<dyn Folder> = Arc::new(Counting(disk.folder(), calls.clone()));
+    for verify in [0, 1] {
+        let options = Options::new().with(Opt::Threads, 1).unwrap().with(Opt::Verify, verify).unwrap();
+        let r = Frame::open_in(&folder, OsStr::new(NAME), Mode::Read, &options).unwrap();
+        // header, trailer's length, index and trailer, and the header again
+        assert!(sizes(&calls).iter().sum::<usize>() < 3000);
+        // a chunk that is looked at for the first time: its head, or, where there is a checksum, all of it
+        r.read_blocks(2, &[3], &mut Nowhere).unwrap();
+        assert_eq!(sizes(&calls).len(), [2, 1][verify as usize]);
+        r.read_blocks(2, &[4], &mut Nowhere).unwrap();
+        let one = sizes(&calls);
+        assert!(one.len() == 1 && one[0] < 50_000, "{one:?}");
+        // those that lie together are read together, if not all at once
+        r.read_blocks(2, &[5, 6, 7], &mut Nowhere).unwrap();
+        assert_eq!(sizes(&calls).len(), 1);
+        r.read_blocks(2, &[0, 9], &mut Nowhere).unwrap();
+        assert_eq!(sizes(&calls).len(), 2);
+        // points beside each other: the block is decoded once
+        let mut item = [0; 4];
+        for i in 0..100 {
+            r.read_part(2, 8, i * 4, &mut item).unwrap();
+            assert_eq!(item, content[2 * 400_000 + 8 * 40_000 + i * 4..][..4]);
+        }
+        assert!(sizes(&calls).len() <= 2);
+        let mut all = vec![0; content.len()];
+        r.read(0, &mut all).unwrap();
+        assert!(all == content);
+        let total: usize = sizes(&calls).iter().sum();
+        assert!(total < content.len() + content.len() / 50, "{total}");
+    }
+}
