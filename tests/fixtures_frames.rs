@@ -4,8 +4,11 @@
 mod common;
 
 use common::fixtures;
-use holdall::Status;
-use holdall::superchunk::frame::{header::Header, index, seal, trailer::Trailer};
+use holdall::options::{Opt, Options};
+use holdall::superchunk::bloscpack::Mode;
+use holdall::superchunk::chunks::{Chunks, Sink};
+use holdall::superchunk::frame::{Frame, header::Header, index, seal, trailer::Trailer};
+use holdall::{Result, Status};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -76,4 +79,85 @@ fn parts_are_read_and_written_again() {
     }
     println!("{seen:?}");
     assert!(seen[0] >= 33 && seen[1] > 10 && seen[2] > 0 && seen[3] > 1, "{seen:?}");
+}
+
+/// Blocks of a chunk.
+struct Blocks(Vec<(usize, Vec<u8>)>);
+
+impl Sink for Blocks {
+    fn place(&mut self, _: usize) -> Option<&mut [u8]> {
+        None
+    }
+    fn put(&mut self, block: usize, content: &[u8]) -> Result<()> {
+        self.0.push((block, content.to_vec()));
+        Ok(())
+    }
+}
+
+/// Every chunk as arrays read it: the same as its content.
+fn blocks_are_content(frame: &Frame) {
+    let (chunks, name): (&dyn Chunks, _) = (frame, frame.name());
+    for i in 0..chunks.len() {
+        let span = frame.span(i).unwrap();
+        let mut want = vec![1; (span.end - span.start) as usize];
+        assert_eq!(frame.read(span.start, &mut want), Ok(false), "{name}");
+        let size = chunks.block_bytes();
+        let wanted: Vec<usize> = (0..want.len().div_ceil(size)).collect();
+        let mut blocks = Blocks(Vec::new());
+        assert_eq!(chunks.read_blocks(i, &wanted, &mut blocks), Ok(false), "{name}: chunk {i}");
+        blocks.0.sort_unstable();
+        let blocks: Vec<Vec<u8>> = blocks.0.into_iter().zip(wanted).map(|((block, content), n)| (assert_eq!(block, n), content).1).collect();
+        assert!(blocks.iter().map(Vec::as_slice).eq(want.chunks(size)), "{name}: blocks of chunk {i}");
+        for at in [0, want.len() / 2, want.len() - 1] {
+            let (block, from) = (at / size, at % size);
+            let mut part = vec![2; 3.min(want.len().min((block + 1) * size) - at)];
+            assert_eq!(chunks.read_part(i, block, from, &mut part), Ok(false), "{name}: chunk {i}");
+            assert_eq!(part, want[at..][..part.len()], "{name}: chunk {i} from {at}");
+        }
+    }
+}
+
+#[test]
+fn blocks_are_the_content_of_their_chunks() {
+    let mut seen = 0;
+    for (path, sparse) in frames() {
+        let path = if sparse { path.parent().unwrap() } else { &path };
+        let options = Options::new().with(Opt::Threads, 1).unwrap();
+        let frame = match Frame::open(path.as_os_str(), Mode::Read, &options) {
+            Err(e) if e.status == Status::Unsupported => continue,
+            frame => frame.unwrap_or_else(|e| panic!("{e}")),
+        };
+        // codecs that are elsewhere
+        if frame.header().variable_chunks || frame.params().is_err() {
+            continue;
+        }
+        blocks_are_content(&frame);
+        seen += 1;
+    }
+    println!("{seen} frames");
+    assert!(seen >= 30, "{seen} frames");
+}
+
+#[test]
+fn nothing_is_between_header_and_trailer_of_an_emptied_frame() {
+    // the reference library looks for metalayers right behind the header then
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("emptied-{}.b2nd", std::process::id()));
+    fs::copy(common::own().join("b2nd/m_meta_vlmeta.b2nd"), &path).unwrap();
+    fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    let open = |mode| Frame::open(path.as_os_str(), mode, &Options::new()).unwrap_or_else(|e| panic!("{e}"));
+    let metas = |f: &Frame| f.meta_names().map(|n| f.meta(n).unwrap().unwrap().to_vec()).collect::<Vec<_>>();
+    let (mut frame, content) = (open(Mode::Append), [7; 1000]);
+    let before = metas(&frame);
+    frame.truncate(0).unwrap();
+    frame.commit().unwrap();
+    let bytes = fs::read(&path).unwrap();
+    let (header, trailer) = (frame.header().len(), Trailer::length(&bytes).unwrap());
+    assert_eq!(bytes.len() as u64, header + u64::from(trailer));
+    assert_eq!((frame.header().cbytes, frame.nbytes(), metas(&open(Mode::Read))), (0, 0, before.clone()));
+    frame.append(&content).unwrap();
+    frame.commit().unwrap();
+    let (again, mut found) = (open(Mode::Read), [0; 1000]);
+    assert_eq!((again.read(0, &mut found), again.nbytes(), metas(&again)), (Ok(false), 1000, before));
+    assert_eq!(found, content);
+    fs::remove_file(&path).unwrap();
 }

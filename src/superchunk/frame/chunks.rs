@@ -2,7 +2,10 @@
 #![forbid(unsafe_code)]
 
 use super::Frame;
+use super::chunk::Chunk;
+use crate::blosc::Header;
 use crate::error::{Result, fail};
+use crate::memory;
 use crate::superchunk::chunks::{Chunks, Encoded, Fill, Sink, Source};
 
 impl Chunks for Frame {
@@ -39,13 +42,19 @@ impl Chunks for Frame {
 
     fn read_blocks(&self, chunk: u64, wanted: &[usize], sink: &mut dyn Sink) -> Result<bool> {
         if let Some(content) = self.waiting(chunk) {
-            return deliver(wanted, self.block_bytes(), |i, n| content.get(i..i + n), sink).map(|()| false);
+            return deliver(wanted, Chunks::block_bytes(self), |i, n| content.get(i..i + n), sink).map(|()| false);
         }
         let read = match self.fill_of(chunk) {
-            Ok(None) => self.with_chunk(chunk, |c, have| {
-                self.blocks_fit(c.header().blocksize)?;
-                c.read_blocks(have, wanted, sink)
-            }),
+            Ok(None) => {
+                let fitting = |c: &Chunk, have: Option<&[u8]>| match self.blocks_fit(c.header())? {
+                    true => c.read_blocks(have, wanted, sink).map(|()| true),
+                    false => Ok(false),
+                };
+                match self.with_chunk(chunk, fitting) {
+                    Ok(false) => self.deliver_whole(chunk, sink),
+                    read => read.map(|_| ()),
+                }
+            }
             Ok(Some(fill)) => self.deliver_fill(chunk, &fill, wanted, sink),
             Err(e) => Err(e),
         };
@@ -55,14 +64,19 @@ impl Chunks for Frame {
     }
 
     fn read_part(&self, chunk: u64, block: usize, from: usize, dst: &mut [u8]) -> Result<bool> {
-        let at = block.saturating_mul(self.block_bytes()).saturating_add(from);
+        let at = block.saturating_mul(Chunks::block_bytes(self)).saturating_add(from);
         if let Some(content) = self.waiting(chunk) {
             let own = content.get(at..).and_then(|c| c.get(..dst.len()));
             dst.copy_from_slice(own.ok_or_else(|| fail!(Range, "bytes beyond the end"))?);
             return Ok(false);
         }
         let read = match self.entry(chunk)?.place() {
-            Some(_) => self.block_part(chunk, block, from, dst),
+            Some(_) => match self.open_chunk(chunk, self.entry(chunk)?).and_then(|c| self.blocks_fit(c.header())) {
+                Ok(true) => self.block_part(chunk, block, from, dst),
+                Ok(false) => self.stored_part(chunk, at, dst),
+                // a checksum tells more
+                Err(e) => self.with_chunk(chunk, |_, _| Err(e)),
+            },
             None => self.fill_of(chunk).map(|fill| match fill {
                 Some(Fill::Item(item)) => crate::blosc::repeat(&item, at, dst),
                 _ => dst.fill(0),
@@ -86,16 +100,33 @@ impl Chunks for Frame {
 }
 
 impl Frame {
-    fn blocks_fit(&self, size: usize) -> Result<()> {
-        let wanted = Frame::block_bytes(self);
-        if wanted == 0 || size == wanted || wanted >= self.chunk_bytes() {
-            return Ok(());
+    /// Does a chunk that is stored have the blocks that the frame is said to have? No: it is one block for those who ask,
+    /// and has others of its own.
+    fn blocks_fit(&self, own: &Header) -> Result<bool> {
+        let wanted = Chunks::block_bytes(self);
+        if own.blocksize == wanted.min(own.nbytes) {
+            return Ok(true);
         }
-        Err(fail!(Format, "its blocks have {size} bytes, those of the frame {wanted}"))
+        if wanted >= self.chunk_bytes() {
+            return Ok(false);
+        }
+        Err(fail!(Format, "its blocks have {} bytes, those of the frame {wanted}", own.blocksize))
+    }
+
+    fn deliver_whole(&self, chunk: u64, sink: &mut dyn Sink) -> Result<()> {
+        let span = self.span(chunk)?;
+        let n = memory::allow(span.end - span.start, self.memory_limit, "a chunk")?;
+        if let Some(dst) = sink.place(0).filter(|dst| dst.len() == n) {
+            return self.stored_part(chunk, 0, dst);
+        }
+        super::chunk::with_scratch(n, |content| {
+            self.stored_part(chunk, 0, content)?;
+            sink.put(0, content)
+        })
     }
 
     fn deliver_fill(&self, chunk: u64, fill: &Fill, wanted: &[usize], sink: &mut dyn Sink) -> Result<()> {
-        let (size, span) = (self.block_bytes().max(1), self.span(chunk)?);
+        let (size, span) = (Chunks::block_bytes(self).max(1), self.span(chunk)?);
         let all = (span.end - span.start) as usize;
         for block in wanted {
             let at = block * size;

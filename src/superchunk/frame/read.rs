@@ -275,7 +275,7 @@ impl Frame {
     }
 
     /// Reads a part of a chunk that is there.
-    fn stored_part(&self, i: u64, from: usize, dst: &mut [u8]) -> Result<()> {
+    pub(super) fn stored_part(&self, i: u64, from: usize, dst: &mut [u8]) -> Result<()> {
         match self.fill_of(i)? {
             Some(Fill::Zeros) => dst.fill(0),
             Some(Fill::Item(item)) => blosc::repeat(&item, from, dst),

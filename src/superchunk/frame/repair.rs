@@ -23,6 +23,9 @@ use std::sync::Arc;
 
 /// What is searched at once.
 const PIECE: usize = 1 << 20;
+/// What is taken for the end of a commit, or for its index, before the search is given up: each may cost as much as the file
+/// is long.
+const TRIES: usize = 16;
 
 /// Repairs a frame.
 pub fn repair(path: &OsStr, options: &Options) -> Result<Repaired> {
@@ -168,9 +171,9 @@ impl Whole {
 fn last_whole(file: &Arc<dyn File>, limit: u64) -> Result<Option<Whole>> {
     let Ok(head) = read_header(&**file, 0, limit) else { return Ok(None) };
     let Ok(header) = Header::parse(&head) else { return Ok(None) };
-    let mut end = file.size()?;
+    let (mut end, mut tries) = (file.size()?, 0);
     let least = head.len() as u64;
-    while end > least {
+    while end > least && tries < TRIES {
         let begin = end.saturating_sub(PIECE as u64).max(least);
         // a tail may lie over the border
         let n = (end - begin) as usize + TAIL;
@@ -178,7 +181,8 @@ fn last_whole(file: &Arc<dyn File>, limit: u64) -> Result<Option<Whole>> {
         let got = file.read_at(begin, &mut piece)?;
         piece.truncate(got);
         let tails: Vec<usize> = piece.windows(TAIL).enumerate().filter(|(_, w)| is_tail(w)).map(|(i, _)| i).collect();
-        for at in tails.into_iter().rev() {
+        for at in tails.into_iter().rev().take(TRIES - tries) {
+            tries += 1;
             let frame_len = begin + (at + TAIL) as u64;
             if let Ok(Some(found)) = at_commit(file, &head, &header, frame_len, limit) {
                 return Ok(Some(found));
@@ -231,14 +235,9 @@ fn index_before(file: &Arc<dyn File>, end: u64, chunks: u64, least: u64, limit: 
     let most = chunks.saturating_mul(8).saturating_add(blosc::LONG as u64).min(end.saturating_sub(least));
     let begin = end - most;
     let bytes = lend::with_range(&**file, begin, memory::allow(most, limit, "an index")?, limit, |b| Ok(b.to_vec()))?;
-    for at in (0..bytes.len().saturating_sub(blosc::LONG - 1)).rev() {
-        let here = bytes.get(at..).unwrap_or_default();
-        let fits = blosc::Header::parse(here).is_ok_and(|h| h.cbytes == here.len() && h.nbytes as u64 == chunks * 8 && h.extended());
-        if fits && index::decode(here, chunks, limit).is_ok() {
-            return Ok(Some(here.to_vec()));
-        }
-    }
-    Ok(None)
+    let behind = (0..bytes.len().saturating_sub(blosc::LONG - 1)).rev().filter_map(|at| bytes.get(at..));
+    let fits = |b: &&[u8]| blosc::Header::parse(b).is_ok_and(|h| h.cbytes == b.len() && h.nbytes as u64 == chunks * 8 && h.extended());
+    Ok(behind.filter(fits).take(TRIES).find(|b| index::decode(b, chunks, limit).is_ok()).map(<[u8]>::to_vec))
 }
 
 /// Bytes of content of the last chunk.
