@@ -130,7 +130,7 @@ fn what_is_as_in_the_papers_is_changed_and_stays_so() {
         }
         assert_eq!(identify::identify(path.as_os_str()).unwrap().0, Format::BlzPaper, "{name}");
         assert!(!path.join("__attrs__").exists() && std::fs::read(path.join("meta/storage")).unwrap() == storage, "{name}");
-        let v = holdall::table::verify(path.as_os_str(), &Options::new(), |e| panic!("{name}: {e}")).unwrap();
+        let v = holdall::table::verify(path.as_os_str(), &Options::new(), |_, e| panic!("{name}: {e}")).unwrap();
         assert_eq!((v.bad, v.sound + v.unchecked), (0, (want.len() as u64).div_ceil(4000)), "{name}");
     }
 }

@@ -98,7 +98,7 @@ pub fn run(data: &[u8]) {
     }
     let mut faults = 0;
     let place = Place::of(&folder);
-    let verified = table::verify_at(&place, &options(0), |_| {
+    let verified = table::verify_at(&place, &options(0), |_, _| {
         faults += 1;
         faults < 10
     });

@@ -34,6 +34,8 @@ pub struct holdall_array {
     dtype: CString,
     /// Of the named values, those that C can spell.
     names: Vec<CString>,
+    /// It is a table's, which alone may change it.
+    is_column: bool,
 }
 handle!(holdall_array);
 
@@ -43,9 +45,10 @@ impl AsRef<Array> for holdall_array {
     }
 }
 
+/// A column.
 impl From<Array> for holdall_array {
     fn from(array: Array) -> holdall_array {
-        array_handle(array)
+        holdall_array { is_column: true, ..array_handle(array) }
     }
 }
 
@@ -62,7 +65,7 @@ pub(super) fn array_handle(inner: Array) -> holdall_array {
     // what stands between quotes may hold anything, the constant that means the same holds no NUL
     let dtype = CString::new(inner.dtype_text()).or_else(|_| CString::new(inner.dtype().to_python_literal()));
     let names = c_names(inner.store().attr_names());
-    holdall_array { broken: AtomicBool::new(false), inner, dtype: dtype.unwrap_or_default(), names }
+    holdall_array { broken: AtomicBool::new(false), inner, dtype: dtype.unwrap_or_default(), names, is_column: false }
 }
 
 /// Names as C has them; one with a NUL in it cannot be told there.
@@ -73,6 +76,15 @@ pub(super) fn c_names(names: Vec<&str>) -> Vec<CString> {
 /// A name of the caller's; what is no UTF-8 is the name of nothing.
 pub(super) fn text<'a>(name: *const c_char) -> Result<Option<&'a str>> {
     Ok(string(name, "name")?.to_str())
+}
+
+/// Changes an array that is no table's: of a column nobody is sure to have it alone, and the others must change with it.
+fn change(array: *mut holdall_array, err: *mut holdall_error, f: impl FnOnce(&mut holdall_array) -> Result<()>) -> holdall_status {
+    if let Some(column) = borrow(array).filter(|a| a.is_column) {
+        let words = "it is a column of an open table: that is what changes it, see holdall_table_write() and what is beside it";
+        return guard_handle(Some(column), err, |a| Err(fail!(State, "{}: {words}", a.inner.store().name())));
+    }
+    guard_change(borrow_mut(array), err, f)
 }
 
 fn value<T: Copy>(a: *const holdall_array, otherwise: T, f: impl FnOnce(&holdall_array) -> T) -> T {
@@ -235,10 +247,12 @@ pub unsafe extern "C" fn holdall_array_create_io(
     })
 }
 
-/// Closes an array; NULL is fine. What was not committed is gone.
+/// Closes an array; NULL is fine, and a column of a table stays open. What was not committed is gone.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_array_close(array: *mut holdall_array) {
-    take_back(array);
+    if value(array, true, |a| !a.is_column) {
+        take_back(array);
+    }
 }
 
 /// How many dimensions, 0 to HOLDALL_MAX_NDIM.
@@ -345,7 +359,7 @@ pub unsafe extern "C" fn holdall_array_write(
     src_size: usize,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard_change(borrow_mut(array), err, |a| {
+    change(array, err, |a| {
         let a = &mut a.inner;
         let (start, count) = (slice(start, a.shape().len(), "start")?, slice(count, a.shape().len(), "count")?);
         let (step, strides) = (numbers(step, a, "step")?, numbers(strides, a, "strides")?);
@@ -394,7 +408,7 @@ pub unsafe extern "C" fn holdall_array_write_orthogonal(
     src_size: usize,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard_change(borrow_mut(array), err, |a| {
+    change(array, err, |a| {
         let lists = lists(&a.inner, positions, counts)?;
         a.inner.write_orthogonal(&lists, slice(src.cast(), src_size, "src")?)
     })
@@ -432,7 +446,7 @@ pub unsafe extern "C" fn holdall_array_append(
     src_size: usize,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard_change(borrow_mut(array), err, |a| a.inner.append(axis as usize, count, slice(src.cast(), src_size, "src")?))
+    change(array, err, |a| a.inner.append(axis as usize, count, slice(src.cast(), src_size, "src")?))
 }
 
 /// Puts `count` new places into a dimension before place `at`. src: as for holdall_array_append(). Items behind them in the
@@ -453,7 +467,7 @@ pub unsafe extern "C" fn holdall_array_insert(
     src_size: usize,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard_change(borrow_mut(array), err, |a| a.inner.insert(axis as usize, at, count, slice(src.cast(), src_size, "src")?))
+    change(array, err, |a| a.inner.insert(axis as usize, at, count, slice(src.cast(), src_size, "src")?))
 }
 
 /// Takes away `count` places of a dimension from `at` on, from the next commit on. Those at the end of the slowest (see
@@ -463,7 +477,7 @@ pub unsafe extern "C" fn holdall_array_insert(
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_remove(array: *mut holdall_array, axis: u32, at: u64, count: u64, err: *mut holdall_error) -> holdall_status {
-    guard_change(borrow_mut(array), err, |a| a.inner.remove(axis as usize, at, count))
+    change(array, err, |a| a.inner.remove(axis as usize, at, count))
 }
 
 /// Writes the array, as this handle sees it, into a new container, with other chunks, codec or checksum, or another layout:
@@ -507,14 +521,14 @@ pub unsafe extern "C" fn holdall_array_copy(
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_resize(array: *mut holdall_array, shape: *const u64, err: *mut holdall_error) -> holdall_status {
-    guard_change(borrow_mut(array), err, |a| a.inner.resize(slice(shape, a.inner.shape().len(), "shape")?))
+    change(array, err, |a| a.inner.resize(slice(shape, a.inner.shape().len(), "shape")?))
 }
 
 /// Makes all changes so far durable and visible, content and shape together. Fails as holdall_schunk_commit() does.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_commit(array: *mut holdall_array, err: *mut holdall_error) -> holdall_status {
-    guard_change(borrow_mut(array), err, |a| a.inner.commit())
+    change(array, err, |a| a.inner.commit())
 }
 
 /// The item that is where nothing was written, and where damage was skipped (bcolz and BLZ: `dflt`): holdall_array_itemsize()
@@ -543,10 +557,7 @@ pub unsafe extern "C" fn holdall_array_fill_set(
     size: usize,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard_handle_mut(borrow_mut(array), err, |a| {
-        a.inner.fill_set(slice(src.cast(), size, "src")?)?;
-        Ok(HOLDALL_OK)
-    })
+    change(array, err, |a| a.inner.fill_set(slice(src.cast(), size, "src")?))
 }
 
 /// An item of an array of Python's objects (dtype "object" or "O", one dimension, itemsize 0): its bytes as Python
@@ -615,7 +626,7 @@ pub unsafe extern "C" fn holdall_array_attr_set(
     n: usize,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard_change(borrow_mut(array), err, |a| {
+    change(array, err, |a| {
         let is_removed = value.is_null();
         let (name, value) = (string(name, "name")?, slice(value.cast(), n, "value")?);
         if a.inner.store().meta()?.is_some() {

@@ -118,8 +118,8 @@ pub unsafe extern "C" fn holdall_identify(
     })
 }
 
-/// Told of each fault that holdall_verify() finds: `part` is "record N", "chunk N" or the path, borrowed for the call
-/// like `fault`. Not zero stops. Runs on the calling thread.
+/// Told of each fault that holdall_verify() finds: `part` is "record N", "chunk N" or the path; of a column of a table
+/// "COLUMN/data/__N.blp", which of its files, or just "COLUMN". It is borrowed for the call like `fault`. Not zero stops. Runs on the calling thread.
 pub type holdall_fault_fn = Option<unsafe extern "C" fn(ctx: *mut c_void, part: *const c_char, fault: *const holdall_error) -> c_int>;
 
 /// Reads everything at a path (or spec) and checks every length and checksum, to the end; each fault goes
@@ -149,20 +149,21 @@ pub unsafe extern "C" fn holdall_verify(
         let mut first = None;
         let folder = is_local(path);
         let chunks = folder || is_bloscpack(path);
-        let mut told = |e: &Error| {
+        let mut tell = |part: Option<&str>, e: &Error| {
             first.get_or_insert_with(|| e.clone());
-            tell_fault(fault, ctx, if chunks { "chunk" } else { "record" }, &path.display().to_string(), e)
+            let part = part.map_or_else(|| part_of(if chunks { "chunk" } else { "record" }, path, e), str::to_owned);
+            tell_fault(fault, ctx, part, e)
         };
         let found = if folder {
-            table::verify(path, &chosen(options), &mut told).map(|v| [v.sound, v.bad, v.unchecked])
+            table::verify(path, &chosen(options), &mut tell).map(|v| [v.sound, v.bad, v.unchecked])
         } else if chunks {
-            bloscpack::verify(path, &chosen(options), &mut told).map(|v| [v.sound, v.bad, v.unchecked])
+            bloscpack::verify(path, &chosen(options), |e| tell(None, e)).map(|v| [v.sound, v.bad, v.unchecked])
         } else {
-            bag::verify(path, &chosen(options), &mut told).map(|v| [v.sound, v.bad, v.unchecked])
+            bag::verify(path, &chosen(options), |e| tell(None, e)).map(|v| [v.sound, v.bad, v.unchecked])
         };
         match &found {
             Err(e) if e.status == Status::Argument => return Err(e.clone()),
-            Err(e) => _ = told(e),
+            Err(e) => _ = tell(None, e),
             Ok(_) => {}
         }
         let counted = found.as_ref().copied().unwrap_or_default();
@@ -174,9 +175,13 @@ pub unsafe extern "C" fn holdall_verify(
     })
 }
 
-fn tell_fault(fault: holdall_fault_fn, ctx: *mut c_void, kind: &str, path: &str, e: &Error) -> bool {
+/// What a fault is in.
+fn part_of(kind: &str, path: &std::ffi::OsStr, e: &Error) -> String {
+    if e.position >= 0 { format!("{kind} {}", e.position) } else { path.display().to_string() }
+}
+
+fn tell_fault(fault: holdall_fault_fn, ctx: *mut c_void, part: String, e: &Error) -> bool {
     let Some(f) = fault else { return true };
-    let part = if e.position >= 0 { format!("{kind} {}", e.position) } else { path.to_string() };
     let part = CString::new(part).unwrap_or_default();
     let mut words = holdall_error { status: 0, os_code: 0, position: -1, message: [0; 496] };
     guard(&mut words, || Err(e.clone()));

@@ -1,6 +1,6 @@
 //! The C functions for tables.
 
-use super::array::{array_handle, c_names, give_bytes, holdall_array, text};
+use super::array::{c_names, give_bytes, holdall_array, text};
 use super::common::*;
 use super::guard::*;
 use super::io::{holdall_io, storage};
@@ -39,7 +39,7 @@ const _: () = shared::<holdall_table>();
 fn table_handle(options: *const holdall_options, open: impl FnOnce(&Options) -> Result<Table>) -> Result<holdall_table> {
     let mut options = chosen(options);
     let rules = Rules { binary: options.take(Opt::ArrowBinary) == Some(1), nulls: options.take(Opt::ArrowNulls) == Some(1) };
-    let inner = Arc::new(open(&options)?.map(|array| Ok(array_handle(array)))?);
+    let inner = Arc::new(open(&options)?.map(|array| Ok(holdall_array::from(array)))?);
     let mut table = holdall_table { broken: AtomicBool::new(false), inner, rules, columns: Vec::new(), names: Vec::new() };
     table.name_all();
     Ok(table)
@@ -207,7 +207,7 @@ pub unsafe extern "C" fn holdall_table_column_name(table: *const holdall_table, 
 }
 
 /// A column, as an array with the rows of the table; NULL beyond the last. Borrowed until the table is closed, or a column
-/// added or removed: it is not to be closed, and is changed by way of the table.
+/// added or removed: closing it does nothing, and it is changed by way of the table alone (HOLDALL_E_STATE).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_table_column(table: *const holdall_table, i: u32) -> *const holdall_array {
     value(table, std::ptr::null(), |t| t.inner.columns().get(i as usize).map_or(std::ptr::null(), |c| &raw const c.array))
@@ -243,7 +243,7 @@ pub unsafe extern "C" fn holdall_table_attr_get(
     n: *mut usize,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard_handle(borrow(table), err, |t| give_bytes(text(name)?.and_then(|name| t.inner.attrs().get(name)), value, n))
+    guard_handle(borrow(table), err, |t| give_bytes(text(name)?.map_or(Ok(None), |name| t.inner.attrs().get(name))?, value, n))
 }
 
 /// Sets a named value, n bytes of JSON, from the next commit on; value NULL removes it, if it is there.

@@ -79,7 +79,7 @@ struct Search<'a> {
 impl ArrayFile {
     /// The array in this folder.
     pub fn open(place: &Place, meta: Meta, how: &How) -> Result<ArrayFile> {
-        let attrs = Attrs::read(place, how.memory_limit, meta.checksum != Sum::None)?;
+        let attrs = Attrs::read(place, how.memory_limit, meta.checksum != Sum::None, how.skip_damaged)?;
         let item = meta.array.dtype.item.clone();
         ArrayFile::of(place, place.down(DATA)?, &item, meta, attrs, how)
     }
@@ -120,11 +120,14 @@ impl ArrayFile {
             return Ok(None);
         }
         let size = meta.array.dtype.item.size.max(1) as f64;
+        // there may be very many, and none needs what is said of the others
+        let codecs = ["cparams", "bparams"].into_iter().filter(|key| meta.has(key)).map(|key| (key.to_owned(), Value::Null));
+        let own = meta.of_field(Value::Object(codecs.collect()));
         let field = |f: &dtype::Field| {
-            let mut meta = meta.clone();
+            let mut meta = own.clone();
             let mut dtype = Dtype { spelling: String::new(), item: f.item.clone() };
             dtype.spelling = dtype.to_python_literal();
-            (meta.array.dtype, meta.dflt) = (dtype, Value::Null);
+            meta.array.dtype = dtype;
             // nobody has put down how much of it is this one's
             let of_all = meta.cbytes as f64 * f.item.size as f64 / size;
             meta.cbytes = of_all as u64;
@@ -139,6 +142,11 @@ impl ArrayFile {
         let (items, as_in_papers) = Search { place, meta: &meta, how }.items(&data, item, fill.map(Arc::from))?;
         if matches!(items, Items::Objects(_)) {
             meta.array.dtype.item.size = 0;
+        }
+        if let Items::Whole(chunks) = &items {
+            chunks.refuse_lost()?;
+        } else if let Items::Apart(fields) = &items {
+            fields.all.iter().try_for_each(|f| f.chunks.refuse_lost())?;
         }
         let name = data.show("");
         let name = name.strip_suffix("/data").unwrap_or(&name).to_owned();
@@ -238,29 +246,33 @@ impl ArrayFile {
 
     /// How many chunks it has.
     pub fn chunks(&self) -> u64 {
-        self.runs().iter().map(|c| c.count()).sum()
+        self.runs().iter().map(|c| c.count()).fold(0, u64::saturating_add)
     }
 
     /// Reads every chunk and checks all that can be; tells each fault to `fault`, until it returns false, and `told`
     /// how many chunks were looked at.
     pub fn verify(&self, fault: &mut dyn FnMut(&Error) -> bool, told: &mut dyn FnMut(u64) -> Result<()>) -> Result<(Verified, bool)> {
         let mut v = Verified::default();
+        if self.attrs.damage().is_some_and(|e| !fault(e)) {
+            return Ok((v, false));
+        }
         let group = self.how.threads.max(1) as u64 * 4;
         for run in self.runs() {
-            let (mut first, mut was_missing, mut there) = (0, false, None);
+            let (mut first, mut was_missing, mut was_bad, mut there) = (0, false, false, None);
             while first < run.count() {
                 let end = run.count().min(first + group);
                 let mut found: Vec<(u64, Result<Sound>)> = (first..end).map(|i| (i, Ok(Sound::Unchecked))).collect();
                 parallel::for_each(self.how.threads, found.iter_mut().collect(), |(i, sound): &mut (u64, _)| *sound = run.check(*i));
                 for (_, sound) in found {
+                    was_bad = sound.is_err();
                     let is_missing = sound.as_ref().is_err_and(|e| e.status == Status::Missing);
                     match sound {
                         // one fault for all that are missing behind each other: there may be very many
-                        Err(_) if is_missing && was_missing => v.bad += 1,
+                        Err(_) if is_missing && was_missing => v.bad = v.bad.saturating_add(1),
                         Ok(Sound::Checked) => v.sound += 1,
                         Ok(Sound::Unchecked) => v.unchecked += 1,
                         Err(e) => {
-                            v.bad += 1;
+                            v.bad = v.bad.saturating_add(1);
                             if !fault(&e) {
                                 return Ok((v, false));
                             }
@@ -269,10 +281,10 @@ impl ArrayFile {
                     was_missing = is_missing;
                 }
                 let mut next = end;
-                if was_missing {
-                    let there = there.get_or_insert_with(|| run.there());
-                    next = there.get(there.partition_point(|i| *i < end)).copied().unwrap_or(u64::MAX).clamp(end, run.count());
-                    v.bad += next - end;
+                // it may say that it has far more chunks than there is anything of
+                if was_bad {
+                    next = run.next_there(end, there.get_or_insert_with(|| run.there())).clamp(end, run.count());
+                    v.bad = v.bad.saturating_add(next - end);
                 }
                 told(next - first)?;
                 first = next;
@@ -422,7 +434,7 @@ impl Store for ArrayFile {
     }
 
     fn attr(&self, name: &str) -> Result<Option<&[u8]>> {
-        Ok(self.attrs.get(name))
+        self.attrs.get(name)
     }
 
     fn fill(&self) -> Result<Option<&[u8]>> {
@@ -471,7 +483,7 @@ impl Store for ArrayFile {
 
     fn attr_remove(&mut self, name: &str) -> Result<()> {
         self.writer()?;
-        self.attrs.remove(name);
+        self.attrs.remove(name)?;
         self.writer()?.attrs_changed = true;
         Ok(())
     }

@@ -26,6 +26,12 @@ const WORTH: u64 = 256 << 10;
 /// Files that are asked for by their names where storage cannot list them.
 const PROBES: u64 = if cfg!(fuzzing) { 8 } else { 4096 };
 
+/// What may be missing of any dataset: bytes of content, and chunks.
+const FEW_BYTES: u64 = 1 << 30;
+const FEW_CHUNKS: u64 = 1 << 16;
+/// Content of which a byte of a file may be all that is left.
+const BEST_RATIO: u64 = 32 << 10;
+
 /// Chunk files that a handle keeps open.
 const OPEN: usize = 64;
 /// The same for all handles, as a process may have no more than some hundreds of files open.
@@ -400,6 +406,41 @@ impl Chunks {
         };
         all.sort_unstable();
         all
+    }
+
+    /// The first chunk from this one on whose file is there, of what [`Chunks::there`] gives.
+    pub fn next_there(&self, chunk: u64, there: &[u64]) -> u64 {
+        if self.superchunks().and_then(|files| files.holding(chunk, None).ok()).is_some_and(|(file, i)| i < file.chunks() as u64) {
+            return chunk;
+        }
+        there.get(there.partition_point(|i| *i < chunk)).copied().unwrap_or(u64::MAX)
+    }
+
+    /// Refuses to read as the fill value much more than the files that are there can have held.
+    pub fn refuse_lost(&self) -> Result<()> {
+        let place = match &self.files {
+            _ if !self.how.skip_damaged || (self.len <= FEW_BYTES && self.count() <= FEW_CHUNKS) => return Ok(()),
+            Files::One(place, _) => place,
+            Files::Many(files) => files.place(),
+        };
+        let names = place.list("");
+        if names.is_empty() && place.folder().is_foreign() {
+            return Ok(()); // it may just not be able to tell
+        }
+        // a chunk takes a byte at least
+        let each = self.superchunks().map_or(1, |files| files.each().unwrap_or(u64::MAX));
+        let (mut held, mut size) = (0u64, 0u64);
+        for name in names.iter().filter_map(|n| n.to_str()).filter(|n| Names::parse(n).is_some()) {
+            let n = place.open(name, Access::Read).and_then(|f| f.size()).unwrap_or(0);
+            (held, size) = (held.saturating_add(each.min(n)), size.saturating_add(n));
+        }
+        let lost = self.count().saturating_sub(held);
+        let most = size.saturating_mul(BEST_RATIO).saturating_add(FEW_BYTES);
+        if lost <= size.saturating_add(FEW_CHUNKS) && lost.saturating_mul(self.chunk) <= most {
+            return Ok(());
+        }
+        let words = "of its chunks are lost, it says, more than the files that are there can have held";
+        Err(fail!(Format, "{}: {lost} {words}", place.show("")))
     }
 
     /// Reads a whole chunk and checks all that can be.

@@ -151,7 +151,8 @@ pub fn copy(from: &Array, path: &OsStr, mode: Mode, format: Format, chunks: Opti
         new.attr_set(name, from.store().attr(name)?.unwrap_or_default())?;
     }
     let bytes = from.nbytes() / rows.max(&1);
-    let most = (PIECE / bytes.max(1)).max(1);
+    // rows of no bytes are copied at once, however many there are
+    let most = PIECE.checked_div(bytes).map_or(*rows, |n| n.max(1));
     let mut buffer = memory::zeroed(memory::allow(most.min(*rows).saturating_mul(bytes), options.memory_limit(), "some rows")?)?;
     let (mut at, mut bad, mut start) = (0, false, vec![0; from.shape().len()]);
     while at < *rows {

@@ -57,12 +57,21 @@ impl Meta {
         Ok(meta)
     }
 
-    /// Are there as many rows now as when this was read?
+    /// Do both files say the same now as when this was read?
     pub fn is_current(&self, place: &Place, limit: u64) -> Result<bool> {
-        let Some(text) = place.read(SIZES, limit)? else { return Ok(false) };
+        let (Some(sizes), Some(storage)) = (place.read(SIZES, limit)?, place.read(STORAGE, limit)?) else { return Ok(false) };
         let mut now = self.clone();
-        now.take_sizes(&parse(&text)?, true)?;
-        Ok(now.array.shape == self.array.shape && now.cbytes == self.cbytes)
+        now.take_sizes(&parse(&sizes)?, true)?;
+        let is_same = now.array.shape == self.array.shape && now.cbytes == self.cbytes;
+        // as text: what is no number equals nothing
+        Ok(is_same && parse(&storage)?.to_string() == self.storage.to_string())
+    }
+
+    /// That of a field of this array, of which nothing but the dtype is to be set.
+    pub fn of_field(&self, storage: Value) -> Meta {
+        let item = Type { kind: Kind::Void, big_endian: false, size: 0 };
+        let array = ArrayMeta { dtype: Dtype { spelling: String::new(), item }, shape: self.array.shape.clone(), order: Order::C };
+        Meta { array, dflt: Value::Null, storage, ..*self }
     }
 
     /// That of a new dataset.

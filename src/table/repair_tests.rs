@@ -64,7 +64,7 @@ fn read(a: &Array) -> Result<Vec<u8>> {
 fn seen(folder: &Arc<dyn Folder>) -> Result<Vec<Vec<u8>>> {
     match Table::open_in(folder, Mode::Read, &options(&[])) {
         Ok(t) => {
-            let attr = t.attrs().get("n").unwrap_or_default().to_vec();
+            let attr = t.attrs().get("n")?.unwrap_or_default().to_vec();
             std::iter::once(Ok(attr)).chain(t.columns().iter().map(|c| read(&c.array))).collect()
         }
         Err(e) if e.status == Status::Type => {

@@ -80,7 +80,7 @@ fn content(a: &Array) -> Result<Vec<u8>> {
 fn seen(folder: &Arc<dyn Folder>) -> Result<Vec<Vec<u8>>> {
     let t = opened(folder, Mode::Read)?;
     let one_length = t.columns().iter().all(|c| c.stored_rows == t.rows());
-    let attrs: Vec<_> = t.attrs().names().into_iter().map(|n| (n, t.attrs().get(n))).collect();
+    let attrs: Vec<_> = t.attrs().names().into_iter().map(|n| (n, t.attrs().get(n).unwrap())).collect();
     let columns: Vec<_> = t.columns().iter().map(|c| (&c.name, &c.array.dtype().spelling)).collect();
     let mut all = vec![format!("{one_length} {attrs:?} {columns:?}").into_bytes()];
     let content: Vec<Vec<u8>> = t.columns().iter().map(|c| content(&c.array)).collect::<Result<_>>()?;

@@ -63,7 +63,7 @@ pub(super) fn open(place: &Place, options: &Options) -> Result<Table> {
     let names = names(&text).map_err(|e| e.within(place.show(ROOTDIRS)))?;
     refuse_shared(place, &names)?;
     let is_sealed = seal::is_sealed(&text);
-    let attrs = Attrs::read(place, how.memory_limit, is_sealed)?;
+    let attrs = Attrs::read(place, how.memory_limit, is_sealed, how.skip_damaged)?;
     let mut files = Vec::new();
     for (name, folder) in names {
         let open = || {
@@ -420,7 +420,7 @@ impl<A: From<Array> + AsMut<Array>> Table<A> {
         self.changing()?;
         match value {
             Some(value) => self.attrs.set(name, value)?,
-            None => self.attrs.remove(name),
+            None => self.attrs.remove(name)?,
         }
         let changing = self.changing()?;
         changing.attrs_changed = true;
