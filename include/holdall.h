@@ -433,8 +433,8 @@ typedef int32_t holdall_format;
 /* One of HOLDALL_KIND_*. */
 typedef int32_t holdall_kind;
 
-/* Told of each fault that holdall_verify() finds: `part` is "record N", "chunk N" or the path, borrowed for the call
- * like `fault`. Not zero stops. Runs on the calling thread. */
+/* Told of each fault that holdall_verify() finds: `part` is "record N", "chunk N" or the path; of a column of a table
+ * "COLUMN/data/__N.blp", which of its files, or just "COLUMN". It is borrowed for the call like `fault`. Not zero stops. Runs on the calling thread. */
 typedef int (*holdall_fault_fn)(void *ctx, const char *part, const holdall_error *fault);
 
 /* One of HOLDALL_READ, _APPEND, _NEW, _REPLACE. */
@@ -849,7 +849,7 @@ typedef struct holdall_array holdall_array;
  * HOLDALL_E_TYPE: it is a superchunk or a table and no array, or has a dtype that is not known. HOLDALL_E_FORMAT: as
  * holdall_schunk_open(), and where its content is not as long as shape and dtype say (with HOLDALL_OPT_SKIP_DAMAGED what
  * is missing at its end reads as zeros, HOLDALL_NOT_FOUND, as damaged chunks do, unless it is more than the file can have
- * held); in folders also names and links that lead out of them. HOLDALL_E_CHECKSUM, _FORMAT: the metadata are damaged
+ * held, which holds for folders, too, that say to have lost much more than is there); in folders also names and links that lead out of them. HOLDALL_E_CHECKSUM, _FORMAT: the metadata are damaged
  * (HOLDALL_E_TYPE with that option). HOLDALL_E_UNSUPPORTED: more than HOLDALL_MAX_NDIM dimensions; a folder that can be read only, to be changed. */
 HOLDALL_API
 HOLDALL_USE
@@ -918,8 +918,9 @@ holdall_status holdall_array_create_io(holdall_io *io,
                                        holdall_array **out,
                                        holdall_error *err);
 
-/* Closes an array; NULL is fine. What was not committed is gone. */
-HOLDALL_API void holdall_array_close(holdall_array *array);
+/* Closes an array; NULL is fine, and a column of a table stays open. What was not committed is gone. */
+HOLDALL_API
+void holdall_array_close(holdall_array *array);
 
 /* How many dimensions, 0 to HOLDALL_MAX_NDIM. */
 HOLDALL_API uint32_t holdall_array_ndim(const holdall_array *array);
@@ -1069,8 +1070,9 @@ holdall_status holdall_array_remove(holdall_array *array,
                                     holdall_error *err);
 
 /* Writes the array, as this handle sees it, into a new container, with other chunks, codec or checksum, or another layout:
- * this is also how files are converted. Dtype with its spelling, shape and order stay, and named values where a folder is
- * copied to a folder or a file to a file: neither has a place for those of the other. It takes little memory, and is there, whole, when the call is done, or not at all. mode, format, blocks: as for holdall_array_create(). chunks: as
+ * this is also how files are converted. Dtype with its spelling, shape and order stay, and named values: in the metadata of
+ * a file those of a folder are the members of a member "attrs", from which they become those of a folder again, as does
+ * all else there that does not make it an array. It takes little memory, and is there, whole, when the call is done, or not at all. mode, format, blocks: as for holdall_array_create(). chunks: as
  * there, but with any number of places of the slowest dimension (see holdall_array_order()); NULL: HOLDALL_OPT_CHUNK_BYTES,
  * or as here.
  * A folder: options, and what is not given, as for holdall_array_create(), but the fill value is that of here; the array must be in C order.
@@ -1079,7 +1081,7 @@ holdall_status holdall_array_remove(holdall_array *array,
  * told in bytes.
  * HOLDALL_E_ARGUMENT: path is this array's own file; its own folder, with HOLDALL_REPLACE, is replaced by the copy. HOLDALL_E_UNSUPPORTED: HOLDALL_OPT_FORMAT_VERSION 1 or 2, which have no
  * place for what makes an array. HOLDALL_NOT_FOUND (> 0): HOLDALL_OPT_SKIP_DAMAGED was set for this handle, and what is
- * damaged is zeros in the copy. Else as holdall_array_read() and holdall_array_commit(). */
+ * damaged is zeros in the copy, or attributes are missing there. Else as holdall_array_read() and holdall_array_commit(). */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_array_copy(const holdall_array *array,
@@ -1142,7 +1144,9 @@ holdall_status holdall_array_read_object(const holdall_array *array,
                                          holdall_error *err);
 
 /* How many named values it has. Bloscpack: its metadata, JSON, is the one named "". Folders: their attributes, each of
- * which is JSON (as Python writes it: NaN and Infinity are numbers there). */
+ * which is JSON (as Python writes it: NaN and Infinity are numbers there). Where the file of these is damaged, its name is
+ * the only one, and asking for any of them tells what is wrong; with HOLDALL_OPT_SKIP_DAMAGED there are none, and asking
+ * fails in the same way. */
 HOLDALL_API
 uint32_t holdall_array_attrs(const holdall_array *array);
 
@@ -1150,6 +1154,7 @@ uint32_t holdall_array_attrs(const holdall_array *array);
 HOLDALL_API const char *holdall_array_attr_name(const holdall_array *array, uint32_t i);
 
 /* A named value: *value is borrowed until the array is closed or changed. HOLDALL_NOT_FOUND: there is none of this name.
+ * HOLDALL_E_FORMAT, _CHECKSUM, _LIMIT: the file of them is damaged, or too large; so fails changing one, too.
  * The shape in the metadata is that of the last commit. */
 HOLDALL_API
 HOLDALL_USE
@@ -1255,7 +1260,7 @@ const char *holdall_table_column_name(const holdall_table *table,
                                       uint32_t i);
 
 /* A column, as an array with the rows of the table; NULL beyond the last. Borrowed until the table is closed, or a column
- * added or removed: it is not to be closed, and is changed by way of the table. */
+ * added or removed: closing it does nothing, and it is changed by way of the table alone (HOLDALL_E_STATE). */
 HOLDALL_API
 const holdall_array *holdall_table_column(const holdall_table *table,
                                           uint32_t i);
@@ -1273,7 +1278,7 @@ HOLDALL_API uint32_t holdall_table_attrs(const holdall_table *table);
 HOLDALL_API const char *holdall_table_attr_name(const holdall_table *table, uint32_t i);
 
 /* A named value, JSON: *value is borrowed until the table is closed, or one is set. HOLDALL_NOT_FOUND: there is none of this
- * name. */
+ * name. Where they are damaged: as holdall_array_attr_get(). */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_table_attr_get(const holdall_table *table,
@@ -1291,6 +1296,17 @@ holdall_status holdall_table_attr_set(holdall_table *table,
                                       const void *value,
                                       size_t n,
                                       holdall_error *err);
+
+/* Sets a named value of column i in the same way, or removes it; it is read as holdall_array_attr_get() of the column has it.
+ * HOLDALL_E_RANGE: there is no such column. HOLDALL_E_ARGUMENT: it is no JSON. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_table_column_attr_set(holdall_table *table,
+                                             uint32_t i,
+                                             const char *name,
+                                             const void *value,
+                                             size_t n,
+                                             holdall_error *err);
 
 /* Puts rows behind the last, from the next commit on. columns[i]: the new items of column i, `rows` rows of them, packed, in C
  * order, sizes[i] bytes; both have a value for each column of the table. Nothing is borrowed beyond the call. Any number of

@@ -105,7 +105,7 @@ static int64_t file_size(void *ctx, const char *name) {
 
 static int64_t file_read(void *ctx, const char *name, uint64_t at, void *dst, size_t n) {
     struct folder *folder = ctx;
-    int fd = openat(folder->fd, name, O_RDONLY | O_CLOEXEC);
+    int fd = openat(folder->fd, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* not to wait for the other end of a pipe */
     if (fd < 0) return -errno;
     ssize_t got = pread(fd, dst, n, (off_t)at);
     int failed = errno;

@@ -4,7 +4,6 @@
  * The copy counts at once, at its end: whatever fails before, or a signal, leaves OUT as it was.
  */
 #include "arrays.h"
-#include "attrs.h"
 #include "convert.h"
 #include "options.h"
 #include "packing.h"
@@ -45,32 +44,10 @@ static bool copy(struct source *source, const holdall_array *array, const struct
     return status >= 0;
 }
 
-/* Attributes of folders and metadata of files are not the same. */
-static bool convert_attrs(const struct source *source, const holdall_array *array, const struct args *args, holdall_format format) {
-    const char *out = args->operands[1];
-    const struct dataset from = {.path = source->path, .array = (holdall_array *)array};
-    bool to_file = format == HOLDALL_FORMAT_BLOSCPACK, good = false;
-    holdall_array *copy = NULL;
-    holdall_error error;
-    if (!array || to_file == (source->schunk != NULL) || (to_file && dataset_attrs(&from) == 0)) return true;
-    holdall_options *options = new_options();
-    if (!options || !set_commit_options(options, args)) {
-        /* it was said */
-    } else if (holdall_array_open(out, HOLDALL_APPEND, options, &copy, &error) < 0) {
-        complain_error(out, &error, "");
-    } else if (to_file ? attrs_to_metadata(&from, copy, out) : attrs_from_metadata(array, copy, out)) {
-        good = holdall_array_commit(copy, &error) >= 0;
-        if (!good) complain_error(out, &error, "");
-    }
-    holdall_array_close(copy);
-    holdall_options_free(options);
-    return good;
-}
-
 static int convert(struct source *source, const holdall_array *array, const struct args *args, holdall_format format) {
     catch_signals();
     progress_begin("convert", "bytes", args->quiet);
-    bool good = copy(source, array, args, format) && convert_attrs(source, array, args, format);
+    bool good = copy(source, array, args, format);
     if (!good && stopped) die_of_signal();
     if (good && !args->quiet) {
         uint64_t n = source->schunk ? holdall_schunk_nbytes(source->schunk) : holdall_array_nbytes(array);

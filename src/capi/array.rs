@@ -61,6 +61,13 @@ impl AsMut<Array> for holdall_array {
 const fn shared<T: Send + Sync>() {}
 const _: () = shared::<holdall_array>();
 
+impl holdall_array {
+    /// Attributes have changed.
+    pub(super) fn name_all(&mut self) {
+        self.names = c_names(self.inner.store().attr_names());
+    }
+}
+
 pub(super) fn array_handle(inner: Array) -> holdall_array {
     // what stands between quotes may hold anything, the constant that means the same holds no NUL
     let dtype = CString::new(inner.dtype_text()).or_else(|_| CString::new(inner.dtype().to_python_literal()));
@@ -116,7 +123,7 @@ fn destination<'a>(dst: *mut c_void, n: usize) -> Result<&'a mut [u8]> {
 /// HOLDALL_E_TYPE: it is a superchunk or a table and no array, or has a dtype that is not known. HOLDALL_E_FORMAT: as
 /// holdall_schunk_open(), and where its content is not as long as shape and dtype say (with HOLDALL_OPT_SKIP_DAMAGED what
 /// is missing at its end reads as zeros, HOLDALL_NOT_FOUND, as damaged chunks do, unless it is more than the file can have
-/// held); in folders also names and links that lead out of them. HOLDALL_E_CHECKSUM, _FORMAT: the metadata are damaged
+/// held, which holds for folders, too, that say to have lost much more than is there); in folders also names and links that lead out of them. HOLDALL_E_CHECKSUM, _FORMAT: the metadata are damaged
 /// (HOLDALL_E_TYPE with that option). HOLDALL_E_UNSUPPORTED: more than HOLDALL_MAX_NDIM dimensions; a folder that can be read only, to be changed.
 #[unsafe(no_mangle)]
 #[must_use]
@@ -481,8 +488,9 @@ pub unsafe extern "C" fn holdall_array_remove(array: *mut holdall_array, axis: u
 }
 
 /// Writes the array, as this handle sees it, into a new container, with other chunks, codec or checksum, or another layout:
-/// this is also how files are converted. Dtype with its spelling, shape and order stay, and named values where a folder is
-/// copied to a folder or a file to a file: neither has a place for those of the other. It takes little memory, and is there, whole, when the call is done, or not at all. mode, format, blocks: as for holdall_array_create(). chunks: as
+/// this is also how files are converted. Dtype with its spelling, shape and order stay, and named values: in the metadata of
+/// a file those of a folder are the members of a member "attrs", from which they become those of a folder again, as does
+/// all else there that does not make it an array. It takes little memory, and is there, whole, when the call is done, or not at all. mode, format, blocks: as for holdall_array_create(). chunks: as
 /// there, but with any number of places of the slowest dimension (see holdall_array_order()); NULL: HOLDALL_OPT_CHUNK_BYTES,
 /// or as here.
 /// A folder: options, and what is not given, as for holdall_array_create(), but the fill value is that of here; the array must be in C order.
@@ -491,7 +499,7 @@ pub unsafe extern "C" fn holdall_array_remove(array: *mut holdall_array, axis: u
 /// told in bytes.
 /// HOLDALL_E_ARGUMENT: path is this array's own file; its own folder, with HOLDALL_REPLACE, is replaced by the copy. HOLDALL_E_UNSUPPORTED: HOLDALL_OPT_FORMAT_VERSION 1 or 2, which have no
 /// place for what makes an array. HOLDALL_NOT_FOUND (> 0): HOLDALL_OPT_SKIP_DAMAGED was set for this handle, and what is
-/// damaged is zeros in the copy. Else as holdall_array_read() and holdall_array_commit().
+/// damaged is zeros in the copy, or attributes are missing there. Else as holdall_array_read() and holdall_array_commit().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_copy(
@@ -578,7 +586,9 @@ pub unsafe extern "C" fn holdall_array_read_object(
 }
 
 /// How many named values it has. Bloscpack: its metadata, JSON, is the one named "". Folders: their attributes, each of
-/// which is JSON (as Python writes it: NaN and Infinity are numbers there).
+/// which is JSON (as Python writes it: NaN and Infinity are numbers there). Where the file of these is damaged, its name is
+/// the only one, and asking for any of them tells what is wrong; with HOLDALL_OPT_SKIP_DAMAGED there are none, and asking
+/// fails in the same way.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_array_attrs(array: *const holdall_array) -> u32 {
     value(array, 0, |a| a.names.len() as u32)
@@ -591,6 +601,7 @@ pub unsafe extern "C" fn holdall_array_attr_name(array: *const holdall_array, i:
 }
 
 /// A named value: *value is borrowed until the array is closed or changed. HOLDALL_NOT_FOUND: there is none of this name.
+/// HOLDALL_E_FORMAT, _CHECKSUM, _LIMIT: the file of them is damaged, or too large; so fails changing one, too.
 /// The shape in the metadata is that of the last commit.
 #[unsafe(no_mangle)]
 #[must_use]
@@ -641,7 +652,7 @@ pub unsafe extern "C" fn holdall_array_attr_set(
             } else {
                 a.inner.attr_set(name, value)?
             }
-            a.names = c_names(a.inner.store().attr_names());
+            a.name_all();
         }
         Ok(())
     })

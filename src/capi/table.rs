@@ -233,7 +233,7 @@ pub unsafe extern "C" fn holdall_table_attr_name(table: *const holdall_table, i:
 }
 
 /// A named value, JSON: *value is borrowed until the table is closed, or one is set. HOLDALL_NOT_FOUND: there is none of this
-/// name.
+/// name. Where they are damaged: as holdall_array_attr_get().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_attr_get(
@@ -261,6 +261,25 @@ pub unsafe extern "C" fn holdall_table_attr_set(
         let json = if value.is_null() { None } else { Some(slice(value.cast(), n, "value")?) };
         t.changed()?.attr_set(utf8(name, "name")?, json)?;
         t.name_all();
+        Ok(())
+    })
+}
+
+/// Sets a named value of column i in the same way, or removes it; it is read as holdall_array_attr_get() of the column has it.
+/// HOLDALL_E_RANGE: there is no such column. HOLDALL_E_ARGUMENT: it is no JSON.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_table_column_attr_set(
+    table: *mut holdall_table,
+    i: u32,
+    name: *const c_char,
+    value: *const c_void,
+    n: usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_change(borrow_mut(table), err, |t| {
+        let json = if value.is_null() { None } else { Some(slice(value.cast(), n, "value")?) };
+        t.changed()?.column_attr_set(i as usize, utf8(name, "name")?, json)?.name_all();
         Ok(())
     })
 }

@@ -147,14 +147,14 @@ pub fn copy(from: &Array, path: &OsStr, mode: Mode, format: Format, chunks: Opti
     }
     let (dtype, none) = (from.dtype_text(), [&[0], row].concat());
     let mut new = create(path, mode, &Kindred { dtype: &dtype, shape: &none, chunks, format }, &options)?;
-    for name in from.store().attr_names().into_iter().filter(|n| !n.is_empty()) {
-        new.attr_set(name, from.store().attr(name)?.unwrap_or_default())?;
+    for (name, value) in from.attrs()? {
+        new.attr_set(&name, &value)?;
     }
     let bytes = from.nbytes() / rows.max(&1);
     // rows of no bytes are copied at once, however many there are
     let most = PIECE.checked_div(bytes).map_or(*rows, |n| n.max(1));
     let mut buffer = memory::zeroed(memory::allow(most.min(*rows).saturating_mul(bytes), options.memory_limit(), "some rows")?)?;
-    let (mut at, mut bad, mut start) = (0, false, vec![0; from.shape().len()]);
+    let (mut at, mut bad, mut start) = (0, from.has_lost_attrs(), vec![0; from.shape().len()]);
     while at < *rows {
         let n = most.min(rows - at);
         let part = buffer.get_mut(..(n * bytes) as usize).unwrap_or_default();

@@ -29,11 +29,15 @@ use crate::error::{Error, Result, fail};
 use crate::identify::{Format, Kind};
 use crate::io::Folder;
 use crate::json::Value;
+use crate::memory;
 use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::Mode;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::sync::Arc;
+
+/// Columns that do not open, after which no more are looked at: names cost nothing, and each of these takes memory.
+const MOST_BROKEN: usize = 1000;
 
 /// An open table. `A`: what its columns are.
 pub struct Table<A = Array> {
@@ -148,7 +152,16 @@ fn find(place: &Place, how: &How, same: &dyn Fn() -> Result<bool>) -> Result<Opt
             let place = place.down(folder)?;
             Ok((Meta::read(&place, how.memory_limit, !how.verify)?, place))
         };
-        let metas: Vec<Result<(Meta, Place)>> = names.iter().map(|(_, folder)| read(folder)).collect();
+        let (mut metas, mut broken) = (Vec::new(), 0);
+        for (name, folder) in &names {
+            let meta: Result<(Meta, Place)> = read(folder);
+            broken += usize::from(meta.is_err());
+            if let (Err(e), true) = (&meta, broken > MOST_BROKEN) {
+                return Err(e.clone().within(format_args!("column {name:?}, as others before it")));
+            }
+            memory::reserve(&mut metas, 1)?;
+            metas.push(meta);
+        }
         let rows = metas.iter().flatten().map(|(m, _)| m.rows()).min().unwrap_or(0);
         let column = |((name, folder), meta): (&(String, String), &Result<(Meta, Place)>)| {
             let stored_rows = meta.as_ref().map_or(0, |(m, _)| m.rows());

@@ -428,6 +428,20 @@ impl<A: From<Array> + AsMut<Array>> Table<A> {
         Ok(())
     }
 
+    /// Does the same with one of a column.
+    pub fn column_attr_set(&mut self, column: usize, name: &str, value: Option<&[u8]>) -> Result<&mut A> {
+        self.changing()?;
+        let have = self.columns.len();
+        let column = self.columns.get_mut(column).ok_or_else(|| fail!(Range, "column {column}: there are {have}"))?;
+        let array = column.array.as_mut();
+        let done = match value {
+            Some(value) => array.attr_set(name, value),
+            None => array.attr_remove(name),
+        };
+        done.map_err(|e| e.within(format_args!("column {:?}", column.name)))?;
+        Ok(&mut column.array)
+    }
+
     /// Makes all changes durable and visible, those of all columns together. On failure the files are as the last commit
     /// left them.
     pub fn commit(&mut self) -> Result<()> {
