@@ -249,6 +249,11 @@ impl Chunks {
         // the first of those that fail, whatever the order in which they did
         let found = Mutex::new((None::<Error>, false));
         parallel::for_each(threads, parts, |(from, part)| {
+            // behind one that failed nothing is wanted, and there may be very many
+            let failed = found.lock().unwrap_or_else(PoisonError::into_inner).0.as_ref().map(|e| e.position);
+            if failed.is_some_and(|at| at >= 0 && at as u64 <= from / self.chunk) {
+                return;
+            }
             let read = self.part(from, part, 1);
             let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
             match read {
