@@ -365,7 +365,8 @@ static void a_folder_is_made_and_changed(void)
     holdall_array_close(a);
     OK(holdall_array_open(in_tmp("new"), HOLDALL_READ, NULL, &a, &err));
     check_rows(a, 700, -5);
-    EQUAL(holdall_array_attr_get(a, "unit", &value, &n, &err), HOLDALL_NOT_FOUND);
+    OK(holdall_array_attr_get(a, "unit", &value, &n, &err));
+    CHECK(is_value(HOLDALL_OK, value, n, "\"mm\""));
     holdall_array_close(a);
     uint64_t faults = 0, sound = 0, bad = 0, unchecked = 0;
     OK(holdall_verify(in_tmp("new"), NULL, count_fault, &faults, &sound, &bad, &unchecked, &err));
