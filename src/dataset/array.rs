@@ -94,22 +94,34 @@ impl ArrayFile {
             file.items = Items::Whole(Chunks::new(place.down(DATA)?, many, &file.meta, row, None, how)?);
             (file.attrs, file.as_in_papers) = (Attrs::default(), many);
         }
-        let Items::Whole(chunks) = &mut file.items else {
-            let what = if file.has_objects() { "objects of Python's" } else { "fields in folders of their own" };
-            return Err(fail!(Unsupported, "{}: an array of {what} can be read only", place.show("")));
-        };
-        let there = || chunks.first_header()?.codec().ok();
-        let params = create::params(&file.meta.storage, &there, &file.meta.array.dtype.item, options).map_err(|e| e.within(place.show(STORAGE)))?;
-        let (make, each) = create::make(chunks, params, &file.meta, options)?;
-        let unit = chunks.chunk_bytes().checked_mul(each).filter(|n| usize::try_from(*n).is_ok());
-        let unit = unit.ok_or_else(|| fail!(Limit, "{}: superchunks of {each} chunks of {} bytes", place.show(""), chunks.chunk_bytes()))?;
-        let of = [unit, chunks.nbytes(), file.meta.cbytes, how.memory_limit];
-        chunks.edit = Some(Box::new(Edit::new(&place.down(DATA)?, make, of, how.threads)));
         let [tools, papers] = attrs::FILES;
         let is_tools = !file.as_in_papers || (!writer.is_new() && place.has(tools)?);
         file.attrs_file = if is_tools { tools } else { papers };
-        file.writer = Some(writer);
-        Ok(file)
+        file.for_writing(options, writer)
+    }
+
+    /// What was opened to be read may be changed from now on.
+    pub fn for_writing(mut self, options: &Options, writer: Writer) -> Result<ArrayFile> {
+        let (all, meta, how, name) = (self.nbytes().max(1), &self.meta, &self.how, &self.name);
+        let runs = match &mut self.items {
+            Items::Whole(chunks) => vec![(&meta.array.dtype.item, chunks)],
+            Items::Apart(fields) => fields.all.iter_mut().map(|f| (&f.item, &mut f.chunks)).collect(),
+            Items::Objects(_) => return Err(fail!(Unsupported, "{name}: an array of objects of Python's can be read only")),
+        };
+        for (item, chunks) in runs {
+            let there = || chunks.first_header()?.codec().ok();
+            let params = create::params(&meta.storage, &there, item, options).map_err(|e| e.within(format_args!("{name}/{STORAGE}")))?;
+            let (make, each) = create::make(chunks, params, meta, options)?;
+            let unit = chunks.chunk_bytes().checked_mul(each).filter(|n| usize::try_from(*n).is_ok());
+            let unit = unit.ok_or_else(|| fail!(Limit, "{name}: superchunks of {each} chunks of {} bytes", chunks.chunk_bytes()))?;
+            let cbytes = (meta.cbytes as f64 * chunks.nbytes() as f64 / all as f64) as u64;
+            let edit = Edit::new(chunks.place(), make, [unit, chunks.nbytes(), cbytes, how.memory_limit], how.threads);
+            edit.tidy(writer.is_durable())?;
+            chunks.forget();
+            chunks.edit = Some(Box::new(edit));
+        }
+        self.writer = Some(writer);
+        Ok(self)
     }
 
     /// The fields of the array in this folder, each an array, where they are stored apart.
@@ -169,23 +181,45 @@ impl ArrayFile {
         writer.site.check().map(|()| writer)
     }
 
-    pub(super) fn edit(&mut self) -> Option<&mut Edit> {
-        match &mut self.items {
-            Items::Whole(chunks) => chunks.editing(),
-            _ => None,
-        }
+    /// What waits in every run of chunks.
+    pub(super) fn edits(&mut self) -> Vec<&mut Edit> {
+        self.runs_mut().into_iter().filter_map(Chunks::editing).collect()
     }
 
-    fn changing(&mut self) -> Result<&mut Chunks> {
-        self.writer()?;
-        match &mut self.items {
-            Items::Whole(chunks) => Ok(chunks),
-            _ => Err(fail!(State, "{}: it was opened to be read", self.name)),
+    /// The same, and how many bytes of content each has.
+    pub(super) fn edits_and_lengths(&mut self) -> Vec<(&mut Edit, u64)> {
+        fn with_length(run: &mut Chunks) -> Option<(&mut Edit, u64)> {
+            let len = run.nbytes();
+            run.editing().map(|e| (e, len))
         }
+        self.runs_mut().into_iter().filter_map(with_length).collect()
+    }
+
+    /// Has it another length than the last commit?
+    fn is_resized(&self) -> bool {
+        self.runs().iter().any(|run| run.edit.as_ref().is_some_and(|e| e.committed != run.nbytes()))
+    }
+
+    /// Is something to be committed besides small files?
+    pub(super) fn is_changed(&mut self) -> bool {
+        self.is_resized() || self.edits().iter().any(|e| e.has_waiting())
+    }
+
+    /// What was appended to files that are there goes into them.
+    pub(super) fn append_tails(&mut self, durable: bool) -> Result<()> {
+        self.edits().into_iter().try_for_each(|e| e.append_tail(durable))?;
+        self.forget();
+        Ok(())
+    }
+
+    fn changing(&mut self) -> Result<&mut Items> {
+        self.writer()?;
+        Ok(&mut self.items)
     }
 
     pub(super) fn flush(&mut self) -> Result<()> {
-        self.changing()?.flush()
+        self.writer()?;
+        self.runs_mut().into_iter().try_for_each(Chunks::flush)
     }
 
     /// Chunks are in other files from now on.
@@ -196,19 +230,19 @@ impl ArrayFile {
     pub(super) fn break_off(&mut self) {
         self.writer.iter().for_each(Writer::break_off);
         // a journal may tell of them
-        self.edit().into_iter().for_each(|e| e.waiting = Vec::new());
+        self.edits().into_iter().for_each(|e| e.waiting = Vec::new());
     }
 
     /// Files with chunks of the last commit; none before the first.
     pub fn committed_files(&mut self) -> Option<u64> {
         let first = self.writer.as_ref().is_none_or(Writer::is_first);
-        self.edit().filter(|_| !first).map(|e| e.committed.div_ceil(e.unit))
+        self.edits().into_iter().next().filter(|_| !first).map(|e| e.committed.div_ceil(e.unit))
     }
 
     /// The small files that a commit has to write.
     pub(super) fn texts(&mut self) -> Result<Vec<(&'static str, String)>> {
-        let len = self.nbytes();
-        let (cbytes, grown) = self.edit().map_or((0, false), |e| (e.cbytes, e.committed != len));
+        let (len, grown) = (self.nbytes(), self.is_resized());
+        let cbytes = self.cbytes()?;
         let writer = self.writer()?;
         let (storage, attrs, counts) = (writer.storage_changed, writer.attrs_changed, grown || writer.shape_changed);
         let mut texts = Vec::new();
@@ -226,6 +260,13 @@ impl ArrayFile {
             texts.iter_mut().for_each(|(_, text)| *text = sealed(std::mem::take(text)));
         }
         Ok(texts)
+    }
+
+    fn runs_mut(&mut self) -> Vec<&mut Chunks> {
+        match &mut self.items {
+            Items::Whole(chunks) | Items::Objects(chunks) => vec![chunks],
+            Items::Apart(fields) => fields.all.iter_mut().map(|f| &mut f.chunks).collect(),
+        }
     }
 
     /// Every run of chunks in it.
@@ -343,7 +384,7 @@ impl Search<'_> {
                     let fill = fill.and_then(|f| f.get(offset..)?.get(..size)).map(Arc::from);
                     let many = self.has_superchunks(&inner)?;
                     let chunks = Chunks::new(inner, many, self.meta, row_items.saturating_mul(size as u64), fill, self.how)?;
-                    all.push(Field { offset, size, chunks });
+                    all.push(Field { offset, size, item: f.item.clone(), chunks });
                 }
             }
         }
@@ -365,10 +406,8 @@ impl Store for ArrayFile {
     }
 
     fn cbytes(&self) -> Result<u64> {
-        Ok(match &self.items {
-            Items::Whole(Chunks { edit: Some(edit), .. }) => edit.cbytes,
-            _ => self.meta.cbytes,
-        })
+        let edited = self.runs().iter().map(|run| run.edit.as_ref().map(|e| e.cbytes)).sum::<Option<u64>>();
+        Ok(edited.unwrap_or(self.meta.cbytes))
     }
 
     fn chunk_span(&self, at: u64) -> Range<u64> {
@@ -447,19 +486,36 @@ impl Store for ArrayFile {
     }
 
     fn write(&mut self, at: u64, src: &[u8]) -> Result<()> {
-        self.changing()?.write(at, src)
+        match self.changing()? {
+            Items::Apart(fields) => fields.write(at, src),
+            Items::Whole(chunks) | Items::Objects(chunks) => chunks.write(at, src),
+        }
     }
 
     fn splice(&mut self, splice: &Splice) -> Result<()> {
-        self.changing()?.splice(splice)
+        let done = match self.changing()? {
+            Items::Apart(fields) => fields.splice(splice),
+            Items::Whole(chunks) | Items::Objects(chunks) => return chunks.splice(splice),
+        };
+        if matches!(done, Err((_, true))) {
+            // some fields have the rows, and others have not
+            self.break_off();
+        }
+        done.map_err(|(e, _)| e)
     }
 
     fn append(&mut self, src: &[u8]) -> Result<()> {
-        self.changing()?.append(src)
+        match self.changing()? {
+            Items::Apart(fields) => fields.append(src),
+            Items::Whole(chunks) | Items::Objects(chunks) => chunks.append(src),
+        }
     }
 
     fn truncate(&mut self, nbytes: u64) -> Result<()> {
-        self.changing()?.truncate(nbytes)
+        match self.changing()? {
+            Items::Apart(fields) => fields.truncate(nbytes),
+            Items::Whole(chunks) | Items::Objects(chunks) => chunks.truncate(nbytes),
+        }
     }
 
     fn attr_set(&mut self, name: &str, value: &[u8]) -> Result<()> {
@@ -511,7 +567,7 @@ impl Drop for ArrayFile {
     /// What was not committed goes, as far as it can.
     fn drop(&mut self) {
         let Some(writer) = self.writer.take().filter(|w| w.site.is_own()) else { return };
-        self.edit().into_iter().for_each(Edit::clear);
+        self.edits().into_iter().for_each(Edit::clear);
         writer.close();
     }
 }

@@ -272,8 +272,8 @@ pub fn make(chunks: &Chunks, params: Params, meta: &Meta, options: &Options) -> 
     } else {
         (files.each_or(superchunk(chunk_size, 0, options)), said)
     };
-    let (spare_chunks, spare_bytes) = (options.get(Opt::SpareChunks, 0) as u64, options.get(Opt::SpareBytes, 0) as u32);
-    Ok((Make::Many(Whole { params, sum, chunk_size: chunk_size as usize, spare_chunks, spare_bytes }), each))
+    let (spare_chunks, spare_bytes) = (options.given(Opt::SpareChunks).map(|n| n as u64), options.get(Opt::SpareBytes, 0) as u32);
+    Ok((Make::Many(Whole { params, sum, chunk_size: chunk_size as usize, most: each, spare_chunks, spare_bytes }), each))
 }
 
 fn object(items: &[(&str, Value)]) -> Value {
