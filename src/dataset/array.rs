@@ -131,18 +131,38 @@ impl ArrayFile {
         if !(Search { place, meta, how }).is_apart(&data, fields)? {
             return Ok(None);
         }
-        let size = meta.array.dtype.item.size.max(1) as f64;
-        let field = |f: &dtype::Field| {
-            let mut meta = meta.clone();
-            let mut dtype = Dtype { spelling: String::new(), item: f.item.clone() };
-            dtype.spelling = dtype.to_python_literal();
-            (meta.array.dtype, meta.dflt) = (dtype, Value::Null);
-            // nobody has put down how much of it is this one's
-            let of_all = meta.cbytes as f64 * f.item.size as f64 / size;
-            meta.cbytes = of_all as u64;
-            Ok((f.name.clone(), ArrayFile::of(place, data.down(&f.name)?, &f.item, meta, Attrs::default(), how)?))
-        };
+        let field = |f: &dtype::Field| Ok((f.name.clone(), ArrayFile::field(place, &data.down(&f.name)?, &f.item, meta, how)?));
         fields.iter().map(field).collect::<Result<_>>().map(Some)
+    }
+
+    /// One of them, in this folder of data: rows of a shape where it is an array of items.
+    pub fn field(place: &Place, data: &Place, item: &Type, meta: &Meta, how: &How) -> Result<ArrayFile> {
+        let size = meta.array.dtype.item.size.max(1) as f64;
+        let mut meta = meta.clone();
+        // nobody has put down how much of it is this one's
+        let of_all = meta.cbytes as f64 * item.size as f64 / size;
+        meta.cbytes = of_all as u64;
+        let item = match &item.kind {
+            Kind::Array(of, shape) if !matches!(of.kind, Kind::Struct(_)) => {
+                meta.array.shape.extend(shape.iter().map(|n| *n as u64));
+                &**of
+            }
+            _ => item,
+        };
+        let mut dtype = Dtype { spelling: String::new(), item: item.clone() };
+        dtype.spelling = dtype.to_python_literal();
+        (meta.array.dtype, meta.dflt) = (dtype, Value::Null);
+        ArrayFile::of(place, data.clone(), item, meta, Attrs::default(), how)
+    }
+
+    /// The folders of its chunks, each with at most how many files.
+    pub fn ways(&self) -> Vec<(Place, u64)> {
+        self.runs().iter().map(|run| (run.place().clone(), run.count())).collect()
+    }
+
+    /// Makes those folders.
+    pub fn make_folders(&self) -> Result<()> {
+        self.ways().iter().try_for_each(|(way, _)| way.make_folders())
     }
 
     fn of(place: &Place, data: Place, item: &Type, mut meta: Meta, attrs: Attrs, how: &How) -> Result<ArrayFile> {
@@ -212,6 +232,12 @@ impl ArrayFile {
         Ok(())
     }
 
+    /// Refuses what a column has not by itself.
+    fn refuse_field(&mut self, what: &str) -> Result<()> {
+        let is_field = self.writer()?.is_field;
+        if is_field { Err(fail!(Unsupported, "{}: a column in the papers' form has no {what} of its own: the table has", self.name)) } else { Ok(()) }
+    }
+
     fn changing(&mut self) -> Result<&mut Items> {
         self.writer()?;
         Ok(&mut self.items)
@@ -244,6 +270,9 @@ impl ArrayFile {
         let (len, grown) = (self.nbytes(), self.is_resized());
         let cbytes = self.cbytes()?;
         let writer = self.writer()?;
+        if writer.is_field {
+            return Ok(Vec::new());
+        }
         let (storage, attrs, counts) = (writer.storage_changed, writer.attrs_changed, grown || writer.shape_changed);
         let mut texts = Vec::new();
         if attrs {
@@ -253,8 +282,7 @@ impl ArrayFile {
             texts.push((STORAGE, meta::to_json(&self.meta.storage) + "\n"));
         }
         if counts {
-            let shape: Vec<String> = self.meta.array.shape.iter().map(u64::to_string).collect();
-            texts.push((SIZES, format!("{{\"shape\": [{}], \"nbytes\": {len}, \"cbytes\": {cbytes}}}\n", shape.join(", "))));
+            texts.push((SIZES, meta::sizes(&self.meta.array.shape, len, cbytes)));
         }
         if self.meta.checksum != Sum::None {
             texts.iter_mut().for_each(|(_, text)| *text = sealed(std::mem::take(text)));
@@ -362,6 +390,9 @@ impl Search<'_> {
     /// Have the fields folders of their own?
     fn is_apart(&self, data: &Place, fields: &[dtype::Field]) -> Result<bool> {
         let Some(first) = fields.first() else { return Ok(false) };
+        if self.meta.apart {
+            return Ok(true);
+        }
         let has_chunks = |p: &Place| Ok::<bool, Error>(p.has(&super::chunks::file_name(0))? || p.has(&super::superchunks::name(1))?);
         if has_chunks(data)? {
             return Ok(false);
@@ -471,7 +502,7 @@ impl Store for ArrayFile {
     }
 
     fn fill_set(&mut self, value: &[u8]) -> Result<()> {
-        self.writer()?;
+        self.refuse_field("fill value")?;
         let (item, row) = (&self.meta.array.dtype.item, self.meta.row());
         let each = matches!(self.meta.dflt, Value::Array(_)) || self.format() == Format::Blz;
         let new = create::dflt(value, item, row, each)?;
@@ -519,14 +550,14 @@ impl Store for ArrayFile {
     }
 
     fn attr_set(&mut self, name: &str, value: &[u8]) -> Result<()> {
-        self.writer()?;
+        self.refuse_field("attributes")?;
         self.attrs.set(name, value)?;
         self.writer()?.attrs_changed = true;
         Ok(())
     }
 
     fn attr_remove(&mut self, name: &str) -> Result<()> {
-        self.writer()?;
+        self.refuse_field("attributes")?;
         self.attrs.remove(name);
         self.writer()?.attrs_changed = true;
         Ok(())
@@ -568,6 +599,7 @@ impl Drop for ArrayFile {
     fn drop(&mut self) {
         let Some(writer) = self.writer.take().filter(|w| w.site.is_own()) else { return };
         self.edits().into_iter().for_each(Edit::clear);
-        writer.close();
+        let ways = self.ways();
+        writer.close(&ways);
     }
 }

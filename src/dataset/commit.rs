@@ -9,9 +9,10 @@
 use super::array::ArrayFile;
 use super::attrs::FILES;
 use super::edit::{Edit, Names};
-use super::meta::{SIZES, STORAGE};
+use super::meta::{self, SIZES, STORAGE};
 use super::open::ROOTDIRS;
 use super::place::Place;
+use super::seal::sealed;
 use crate::array::store::Store;
 use crate::error::{Error, Result, fail};
 use crate::io::journal::{self, Container, NEW, Snapshot, Swapped};
@@ -56,6 +57,8 @@ pub struct Writer {
     sizes: Option<Vec<u8>>,
     /// The array takes the place of another one.
     replaces: bool,
+    /// It is a field that stands apart: what is said of it stands with what is said of all.
+    pub(super) is_field: bool,
     /// What is to be written besides `meta/sizes`.
     pub(super) storage_changed: bool,
     pub(super) attrs_changed: bool,
@@ -65,8 +68,9 @@ pub struct Writer {
 /// May a journal name this file: one of an array, or of a column of a table?
 fn is_file(name: &OsStr) -> bool {
     let plain = Path::new(name).components().all(|c| matches!(c, Component::Normal(_)));
-    let Some(name) = name.to_str().filter(|n| plain && n.split('/').count() <= 3) else { return false };
-    let is_chunk = |n: &str| Names::parse(n).is_some();
+    let Some(name) = name.to_str().filter(|_| plain) else { return false };
+    // fields that stand apart have folders in that of the data
+    let is_chunk = |n: &str| Names::parse(n.rsplit('/').next().unwrap_or(n)).is_some();
     let below = |name: &str| [SIZES, STORAGE, ROOTDIRS, FILES[0], FILES[1]].contains(&name) || name.strip_prefix("data/").is_some_and(is_chunk);
     below(name) || name.split_once('/').is_some_and(|(_, rest)| below(rest))
 }
@@ -155,14 +159,29 @@ impl Writer {
             place: place.clone(),
             sizes: if is_new { None } else { place.read(SIZES, options.memory_limit())? },
             replaces: mode == Mode::Replace,
+            is_field: false,
             storage_changed: is_new,
             attrs_changed: is_new,
             shape_changed: is_new,
         })
     }
 
+    /// One of a field in this place that stands apart. `is_new`: nothing of it counts.
+    pub fn of_field(place: &Place, site: &Arc<Site>, is_new: bool, replaces: bool) -> Writer {
+        Writer {
+            site: site.clone(),
+            place: place.clone(),
+            sizes: if is_new { None } else { Some(Vec::new()) },
+            replaces,
+            is_field: true,
+            storage_changed: false,
+            attrs_changed: false,
+            shape_changed: false,
+        }
+    }
+
     fn still_ours(&self) -> Result<()> {
-        if self.replaces { Ok(()) } else { still_ours(&self.place, SIZES, self.sizes.as_deref()) }
+        if self.replaces || self.is_field { Ok(()) } else { still_ours(&self.place, SIZES, self.sizes.as_deref()) }
     }
 }
 
@@ -201,6 +220,20 @@ pub struct Beside<'a> {
     pub texts: Texts,
     /// Files that go.
     pub gone: Vec<String>,
+    /// Rows and bytes of all columns, where it counts them itself.
+    pub counts: Option<[u64; 2]>,
+    /// Have its small files checksums?
+    pub is_sealed: bool,
+}
+
+impl Beside<'_> {
+    /// Counts rows, which take so many bytes in files.
+    fn count(&mut self, cbytes: u64) {
+        if let Some([rows, nbytes]) = self.counts.take() {
+            let text = meta::sizes(&[rows], nbytes, cbytes);
+            self.texts.push((SIZES, if self.is_sealed { sealed(text) } else { text }));
+        }
+    }
 }
 
 /// What one array brings to a commit.
@@ -239,10 +272,15 @@ pub fn commit(file: &mut ArrayFile) -> Result<()> {
 
 /// Commits arrays that are in one folder together, and what is beside them: all of it or nothing. Their sizes are renamed in
 /// this order.
-pub fn commit_all(site: &Site, files: &mut [&mut ArrayFile], beside: Option<&Beside>) -> Result<()> {
+pub fn commit_all(site: &Site, files: &mut [&mut ArrayFile], mut beside: Option<&mut Beside>) -> Result<()> {
     site.check()?;
     let mut parts: Vec<Part> = files.iter_mut().map(|file| Part { file, texts: Vec::new(), renamed: Vec::new(), done: Ok(()) }).collect();
     all(&mut parts, |part| part.begin(site.durable))?;
+    if let Some(beside) = &mut beside {
+        let cbytes = parts.iter().map(|p| p.file.cbytes()).sum::<Result<u64>>()?;
+        beside.count(cbytes);
+    }
+    let beside = beside.as_deref();
     parts.retain_mut(|p| !p.texts.is_empty() || p.file.is_changed());
     let undo = |parts: &mut [Part]| {
         parts.iter_mut().for_each(|p| p.undo());
@@ -331,7 +369,11 @@ impl Part<'_> {
     fn prepare(&mut self, durable: bool) -> Result<()> {
         let writer = self.file.writer()?;
         let (place, replaces) = (writer.place.clone(), writer.replaces);
+        let is_new_field = writer.is_field && writer.is_new();
         self.renamed = self.chunks(durable, replaces)?;
+        if is_new_field && durable {
+            self.file.ways().iter().try_for_each(|(way, _)| way.sync_above())?;
+        }
         write_new(&place, &self.texts, durable)?;
         self.renamed.extend(self.texts.iter().map(|(name, _)| as_text(&place, name)));
         Ok(())
@@ -374,6 +416,8 @@ impl Part<'_> {
         let Ok(writer) = self.file.writer() else { return };
         if let Some((_, text)) = texts.into_iter().find(|(name, _)| *name == SIZES) {
             writer.sizes = Some(text.into_bytes());
+        } else if writer.is_field {
+            writer.sizes = Some(Vec::new());
         }
         (writer.storage_changed, writer.attrs_changed, writer.shape_changed) = (false, false, false);
         writer.replaces = false;
@@ -396,6 +440,12 @@ pub fn remove_array(place: &Place, chunks: u64) {
         remove_chunks(&data, there);
     }
     remove_folders(place);
+}
+
+/// Removes the chunks of a field that is none any more, and its folders, which are in that of the data.
+pub fn remove_field(data: &Place, way: &Place, files: u64) {
+    remove_chunks(way, if way.folder().is_foreign() { files } else { 0 });
+    way.remove_folders(data);
 }
 
 /// Removes all chunks in a folder; the first `there`, where it cannot be listed.
@@ -427,7 +477,7 @@ impl Writer {
 
     /// What was said beside the array that is replaced, where it is not said anew.
     fn gone(&self, attrs: &str) -> Vec<String> {
-        let other = |f: &&str| self.replaces && *f != attrs;
+        let other = |f: &&str| self.replaces && !self.is_field && *f != attrs;
         FILES.into_iter().filter(|f| other(f)).map(|f| as_text(&self.place, f)).collect()
     }
 
@@ -441,10 +491,14 @@ impl Writer {
         self.is_first() || self.replaces
     }
 
-    /// Of what never was committed the folders go.
-    pub(super) fn close(self) {
-        if self.sizes.is_none() && !self.replaces {
-            remove_folders(&self.place);
+    /// Of what never was committed the folders go. `ways`: those of chunks.
+    pub(super) fn close(self, ways: &[(Place, u64)]) {
+        if self.sizes.is_some() || self.replaces {
+            return;
+        }
+        match self.place.down(FOLDERS[0]) {
+            Ok(data) if self.is_field => ways.iter().for_each(|(way, _)| way.remove_folders(&data)),
+            _ => remove_folders(&self.place),
         }
     }
 }

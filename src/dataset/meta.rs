@@ -18,6 +18,8 @@ use crate::json::{self, Value};
 pub const SIZES: &str = "meta/sizes";
 /// How they are stored.
 pub const STORAGE: &str = "meta/storage";
+/// What `fields` says where each has a folder of its own.
+pub const APART: &str = "apart";
 /// The names of checksums, in the order of their numbers.
 const SUMS: [&str; 9] = ["none", "adler32", "crc32", "md5", "sha1", "sha224", "sha256", "sha384", "sha512"];
 
@@ -30,6 +32,8 @@ pub struct Meta {
     pub chunklen: u64,
     /// Chunks of a superchunk file, where that is said.
     pub superchunk: Option<u64>,
+    /// Does it say that each field has a folder of its own?
+    pub apart: bool,
     /// What stands behind each chunk in a file of its own.
     pub checksum: Sum,
     /// What is where nothing was written.
@@ -74,13 +78,23 @@ impl Meta {
 
     /// Sets the default value, there too where it is put down.
     pub fn set_dflt(&mut self, new: Value) {
+        self.set("dflt", new.clone());
+        self.dflt = new;
+    }
+
+    /// Puts this down for `meta/storage`.
+    pub fn set(&mut self, key: &str, value: Value) {
         if let Value::Object(all) = &mut self.storage {
-            match all.iter_mut().find(|(key, _)| key == "dflt") {
-                Some((_, old)) => *old = new.clone(),
-                None => all.push(("dflt".to_owned(), new.clone())),
+            match all.iter_mut().find(|(k, _)| k == key) {
+                Some((_, old)) => *old = value,
+                None => all.push((key.to_owned(), value)),
             }
         }
-        self.dflt = new;
+    }
+
+    /// Have its small files checksums?
+    pub fn is_sealed(&self) -> bool {
+        self.checksum != Sum::None
     }
 
     /// That of a text, without the numbers that `meta/sizes` has.
@@ -105,6 +119,7 @@ impl Meta {
             array: ArrayMeta { dtype: dtype(&storage)?, shape: Vec::new(), order: Order::C },
             chunklen: rows,
             superchunk: number("superchunksize")?,
+            apart: storage.get("fields").and_then(Value::as_str) == Some(APART),
             checksum,
             dflt: storage.get("dflt").cloned().unwrap_or(Value::Null),
             cbytes: 0,
@@ -173,6 +188,12 @@ impl Meta {
     pub fn has(&self, key: &str) -> bool {
         self.storage.get(key).is_some()
     }
+}
+
+/// The text of `meta/sizes`.
+pub fn sizes(shape: &[u64], nbytes: u64, cbytes: u64) -> String {
+    let shape: Vec<String> = shape.iter().map(u64::to_string).collect();
+    format!("{{\"shape\": [{}], \"nbytes\": {nbytes}, \"cbytes\": {cbytes}}}\n", shape.join(", "))
 }
 
 /// The name of a checksum in `meta/storage`.
