@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use super::attrs::{self, Attrs};
-use super::chunks::{Chunks, How, Sound, has_superchunks};
+use super::chunks::{Chunks, How, Sound, has_superchunks, is_damage};
 use super::commit::{Writer, commit};
 use super::create;
 use super::edit::Edit;
@@ -158,6 +158,35 @@ impl ArrayFile {
     /// The folders of its chunks, each with at most how many files.
     pub fn ways(&self) -> Vec<(Place, u64)> {
         self.runs().iter().map(|run| (run.place().clone(), run.count())).collect()
+    }
+
+    /// Bytes of a row of each of them.
+    pub fn row_bytes(&self) -> Vec<u64> {
+        self.runs().iter().map(|run| run.row).collect()
+    }
+
+    /// The chunks of each of them that are damaged, or not there.
+    pub fn damaged(&self) -> Result<Vec<Vec<u64>>> {
+        let bad = |run: &Chunks| {
+            let mut bad = Vec::new();
+            for i in 0..run.count() {
+                match run.check(i) {
+                    Err(e) if is_damage(e.status) => bad.push(i),
+                    done => _ = done?,
+                }
+            }
+            Ok(bad)
+        };
+        self.runs().into_iter().map(bad).collect()
+    }
+
+    /// Writes the files with these chunks anew, with what can be read of them. `before` is called with each.
+    pub fn write_anew(&mut self, run: usize, chunks: impl Iterator<Item = u64>, before: &dyn Fn(&Place, &str) -> Result<()>) -> Result<()> {
+        self.writer()?;
+        match self.runs_mut().into_iter().nth(run) {
+            Some(run) => run.write_anew(chunks, before),
+            None => Ok(()),
+        }
     }
 
     /// Makes those folders.

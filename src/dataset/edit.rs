@@ -496,6 +496,24 @@ impl Chunks {
         Ok(())
     }
 
+    /// Writes the units with these chunks, in rising order, anew, with what can be read of them.
+    pub fn write_anew(&mut self, chunks: impl Iterator<Item = u64>, before: &dyn Fn(&Place, &str) -> Result<()>) -> Result<()> {
+        let (unit, chunk, mut done) = (self.unit(), self.chunk, None);
+        for i in chunks.map(|c| c.saturating_mul(chunk) / unit) {
+            if done.replace(i) == Some(i) {
+                continue;
+            }
+            let edit = self.edit()?;
+            before(&edit.place, &edit.names.own(i))?;
+            let n = memory::allow(self.counted(i), self.edit()?.limit, "a file's content")?;
+            let mut content = memory::zeroed(n)?;
+            self.read(i * unit, &mut content)?;
+            self.write(i * unit, &content)?;
+            self.flush()?;
+        }
+        Ok(())
+    }
+
     /// Puts rows in and takes rows away; what is behind moves. On failure all is as it was.
     pub fn splice(&mut self, s: &Splice) -> Result<()> {
         let end = s.at.checked_add(s.gone).filter(|end| *end <= self.len);

@@ -46,6 +46,11 @@ pub struct Wish {
 }
 
 impl Wish {
+    /// Is what is written made durable?
+    pub fn is_durable(&self) -> bool {
+        self.durable
+    }
+
     /// What these options say.
     pub fn new(options: &Options) -> Wish {
         Wish {
