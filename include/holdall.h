@@ -205,14 +205,16 @@ typedef struct holdall_error {
 /* Datasets: rows that one is going to have, about, by which the length of its chunks is chosen. Default: those that it
  * is created with. */
 #define HOLDALL_OPT_EXPECTED_ROWS 16
-/* HOLDALL_FORMAT_BLZ_PAPER: chunks of a superchunk, each of which is a file, 1 to 1,048,576. A commit writes each one anew
- * in which something has changed, through memory. Default: 16 to 64 MiB of content, by HOLDALL_OPT_EXPECTED_ROWS. */
+/* HOLDALL_FORMAT_BLZ_PAPER: chunks of a superchunk, each of which is a file, 1 to 1,048,576. What is appended goes
+ * into the last one as it is there; a commit writes each one anew in which something else has changed, through memory.
+ * Default: 16 to 64 MiB of content, by HOLDALL_OPT_EXPECTED_ROWS; in a table at most 256 MiB of all columns together. */
 #define HOLDALL_OPT_SUPERCHUNK_CHUNKS 18
 /* Bloscpack: 1 (default) = with a table of where the chunks are; 0: without, each is found behind the one before. */
 #define HOLDALL_OPT_OFFSETS 19
 /* Bloscpack: entries of that table (8 bytes each) kept free for appends in place. Default: 10 for each chunk, 50 at
  * least; a new file has room for 1,022 chunks where that is little beside its content. Where there is none left, the
- * next commit that needs one writes the file anew, with as many free ones again; nothing else is different. */
+ * next commit that needs one writes the file anew, with as many free ones again; nothing else is different. A file of the
+ * papers' form has no more than it has chunks to come. */
 #define HOLDALL_OPT_SPARE_CHUNKS 20
 /* Bloscpack: bytes kept free in each new chunk, so that a changed one fits into its place (default 0); chunks that
  * cannot be made smaller have none. */
@@ -497,7 +499,7 @@ holdall_status holdall_verify(const char *path,
  * is right).
  * *kept and *dropped are then chunks, those that are zeros now and metadata that are gone (1) among the dropped: where
  * *dropped is 0, nothing was lost. Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _DURABILITY, _LOCK.
- * Or the array or table in this folder, with a file for each chunk: what was cut off is finished or undone, what writers left
+ * Or the array or table in this folder: what was cut off is finished or undone, what writers left
  * goes. Where `meta/sizes` is damaged it is made anew from the chunks, as many as are whole and follow each other; damaged
  * chunks at the end are cut off; columns of a table come out as long as the shortest, and names that are lost become those of
  * the folders, if the table's `__attrs__` is still there. HOLDALL_OPT_SKIP_DAMAGED 1: of the chunks that count a damaged one becomes the default value, and a column
@@ -507,7 +509,9 @@ holdall_status holdall_verify(const char *path,
  * not match its checksum, and HOLDALL_OPT_VERIFY 0 takes it, and the other small files, as they are.
  * *kept and *dropped are chunks, with damaged attributes, names and columns among the dropped. Options:
  * HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _DURABILITY, _LOCK, _VERIFY, _SKIP_DAMAGED.
- * HOLDALL_E_UNSUPPORTED: objects of Python's, or files of many chunks, each of which is a superchunk.
+ * In the papers' form the small files are made whole first, and chunks follow with another commit; the superchunks that
+ * are written anew have copies of that name.
+ * HOLDALL_E_UNSUPPORTED: objects of Python's, or columns of a table of bcolz's that are superchunks.
  * HOLDALL_E_FORMAT: it cannot be repaired (nothing of it is sound, it cannot be told which chunks are missing, or it
  * says to have lost more than it can have held), and nothing was changed; HOLDALL_E_CODEC, _VERSION, _UNSUPPORTED: nor is that done to chunks
  * that seem sound, of a kind that is not known. HOLDALL_E_BUSY: a writer is at work. */
@@ -840,8 +844,8 @@ typedef struct holdall_array holdall_array;
 /* Opens an array: its last commit, with HOLDALL_READ to be read, with HOLDALL_APPEND to be read and changed (one at a
  * time: HOLDALL_E_BUSY). Options: those of holdall_schunk_open().
  * Bloscpack files are arrays where their metadata say so, as those of NumPy arrays do. Folders are arrays that bcolz or
- * BLZ wrote, or as their papers have them. They are made of rows, which come and go as a whole; those of the papers
- * with fields in folders of their own, and of Python's objects, can be read only. What is written goes on as it is there (codec, level, filter, checksum) where the options do
+ * BLZ wrote, or as their papers have them. They are made of rows, which come and go as a whole; those of Python's objects
+ * can be read only. What is written goes on as it is there (codec, level, filter, checksum) where the options do
  * not say otherwise: those of holdall_array_create(). A handle that reads sees as many rows as were committed when it was
  * opened; where another writer changes some of them, it may see these as they are then. Of a folder just the files in `meta` and the
  * attributes are opened now, those of chunks when a call needs them: one that is missing then is HOLDALL_E_MISSING, and
@@ -877,7 +881,7 @@ holdall_status holdall_array_open_io(holdall_io *io,
  * - HOLDALL_FORMAT_BLZ: as BLZ 0.6 writes it, for BLZ alone; zstd and bitshuffle are HOLDALL_E_UNSUPPORTED.
  * - HOLDALL_FORMAT_BLZ_PAPER: as the papers on both have it: chunks stand together in superchunks (HOLDALL_OPT_SUPERCHUNK_CHUNKS),
  * each a file that Bloscpack reads, with offsets and checksums; HOLDALL_OPT_SPARE_CHUNKS and _SPARE_BYTES keep room in
- * them, none by default. Structures are stored as they are, not field by field.
+ * them. Structures are stored as they are, not field by field.
  * 
  * Whose form a folder has, appending to it leaves.
  * 
@@ -1189,7 +1193,7 @@ typedef struct holdall_table holdall_table;
  * next commit.
  * HOLDALL_E_TYPE: it is an array, or a file. HOLDALL_E_MISSING, HOLDALL_E_FORMAT: a column is not there, or broken, and the
  * words name it; names of columns that lead out of the folder. HOLDALL_E_UNSUPPORTED: it is to be changed, and can be read
- * only: a column holds objects of Python's, or the columns are the fields of one array. */
+ * only: a column holds objects of Python's. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_table_open(const char *path,
@@ -1199,7 +1203,7 @@ holdall_status holdall_table_open(const char *path,
                                   holdall_error *err);
 
 /* As holdall_table_open(), in storage of the caller's: the files "__rootdirs__", "NAME/meta/sizes", "NAME/data/__0.blp" and
- * so on. It may be closed at once. */
+ * so on, in the papers' form "meta/sizes", "data/NAME/__1__.bin" and so on. It may be closed at once. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_table_open_io(holdall_io *io,
@@ -1211,7 +1215,10 @@ holdall_status holdall_table_open_io(holdall_io *io,
 /* Creates a table without rows, of `columns` columns, 1 or more, with these names and dtypes, in this order. With HOLDALL_NEW
  * nothing may be there, with HOLDALL_REPLACE the table that is there is replaced by the first commit, until which nobody
  * else sees anything of the new one. Format: HOLDALL_FORMAT_BCOLZ, a folder that bcolz and BLZ read and append to, or
- * HOLDALL_FORMAT_BLZ, as BLZ has it, with the limits that holdall_array_create() tells of.
+ * HOLDALL_FORMAT_BLZ, as BLZ has it, with the limits that holdall_array_create() tells of, or HOLDALL_FORMAT_BLZ_PAPER, one
+ * dataset whose fields have folders of their own ("data/NAME", and "data/NAME/FIELD" for a dtype with fields), with
+ * superchunks of which each column's holds as many rows: chunks are as long as given, or usual, for a column of average
+ * width; the columns have no attributes of their own. With HOLDALL_REPLACE it takes the place of a table of its form.
  * names: UTF-8, each also that of the column's folder, so that it holds no slash, is not "", ".", ".." or a name of the
  * table's own files, and no other one's. dtypes: as NumPy spells them, see holdall_array_create(); one that is an array of
  * items, "('<f4', (3,))", makes a column whose rows have that shape.

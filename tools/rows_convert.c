@@ -86,7 +86,7 @@ static bool add_column_attrs(struct rows *rows) {
     struct dataset *from = rows->dataset;
     uint64_t lost = from && from->table ? attrs_count(from) - dataset_attrs(from) : 0;
     if (lost == 0) return true;
-    if (target->table) return attrs_copy_columns(from, target->table, target->path);
+    if (target->table && rows->args->as != AS_BLZ_PAPER) return attrs_copy_columns(from, target->table, target->path);
     if (!rows->args->quiet) note("%s: it has no place for %" PRIu64 " attribute%s of columns", target->path, lost, plural(lost));
     return true;
 }

@@ -114,8 +114,8 @@ fn destination<'a>(dst: *mut c_void, n: usize) -> Result<&'a mut [u8]> {
 /// Opens an array: its last commit, with HOLDALL_READ to be read, with HOLDALL_APPEND to be read and changed (one at a
 /// time: HOLDALL_E_BUSY). Options: those of holdall_schunk_open().
 /// Bloscpack files are arrays where their metadata say so, as those of NumPy arrays do. Folders are arrays that bcolz or
-/// BLZ wrote, or as their papers have them. They are made of rows, which come and go as a whole; those of the papers
-/// with fields in folders of their own, and of Python's objects, can be read only. What is written goes on as it is there (codec, level, filter, checksum) where the options do
+/// BLZ wrote, or as their papers have them. They are made of rows, which come and go as a whole; those of Python's objects
+/// can be read only. What is written goes on as it is there (codec, level, filter, checksum) where the options do
 /// not say otherwise: those of holdall_array_create(). A handle that reads sees as many rows as were committed when it was
 /// opened; where another writer changes some of them, it may see these as they are then. Of a folder just the files in `meta` and the
 /// attributes are opened now, those of chunks when a call needs them: one that is missing then is HOLDALL_E_MISSING, and
@@ -184,7 +184,7 @@ fn grid<'a>(dtype: *const c_char, ndim: u32, [shape, chunks]: [*const u64; 2], f
 /// - HOLDALL_FORMAT_BLZ: as BLZ 0.6 writes it, for BLZ alone; zstd and bitshuffle are HOLDALL_E_UNSUPPORTED.
 /// - HOLDALL_FORMAT_BLZ_PAPER: as the papers on both have it: chunks stand together in superchunks (HOLDALL_OPT_SUPERCHUNK_CHUNKS),
 ///   each a file that Bloscpack reads, with offsets and checksums; HOLDALL_OPT_SPARE_CHUNKS and _SPARE_BYTES keep room in
-///   them, none by default. Structures are stored as they are, not field by field.
+///   them. Structures are stored as they are, not field by field.
 ///
 /// Whose form a folder has, appending to it leaves.
 ///

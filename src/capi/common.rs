@@ -203,7 +203,7 @@ fn tell_fault(fault: holdall_fault_fn, ctx: *mut c_void, part: String, e: &Error
 /// is right).
 /// *kept and *dropped are then chunks, those that are zeros now and metadata that are gone (1) among the dropped: where
 /// *dropped is 0, nothing was lost. Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _DURABILITY, _LOCK.
-/// Or the array or table in this folder, with a file for each chunk: what was cut off is finished or undone, what writers left
+/// Or the array or table in this folder: what was cut off is finished or undone, what writers left
 /// goes. Where `meta/sizes` is damaged it is made anew from the chunks, as many as are whole and follow each other; damaged
 /// chunks at the end are cut off; columns of a table come out as long as the shortest, and names that are lost become those of
 /// the folders, if the table's `__attrs__` is still there. HOLDALL_OPT_SKIP_DAMAGED 1: of the chunks that count a damaged one becomes the default value, and a column
@@ -213,7 +213,9 @@ fn tell_fault(fault: holdall_fault_fn, ctx: *mut c_void, part: String, e: &Error
 /// not match its checksum, and HOLDALL_OPT_VERIFY 0 takes it, and the other small files, as they are.
 /// *kept and *dropped are chunks, with damaged attributes, names and columns among the dropped. Options:
 /// HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _DURABILITY, _LOCK, _VERIFY, _SKIP_DAMAGED.
-/// HOLDALL_E_UNSUPPORTED: objects of Python's, or files of many chunks, each of which is a superchunk.
+/// In the papers' form the small files are made whole first, and chunks follow with another commit; the superchunks that
+/// are written anew have copies of that name.
+/// HOLDALL_E_UNSUPPORTED: objects of Python's, or columns of a table of bcolz's that are superchunks.
 /// HOLDALL_E_FORMAT: it cannot be repaired (nothing of it is sound, it cannot be told which chunks are missing, or it
 /// says to have lost more than it can have held), and nothing was changed; HOLDALL_E_CODEC, _VERSION, _UNSUPPORTED: nor is that done to chunks
 /// that seem sound, of a kind that is not known. HOLDALL_E_BUSY: a writer is at work.

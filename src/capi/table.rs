@@ -71,7 +71,7 @@ fn value<T: Copy>(t: *const holdall_table, otherwise: T, f: impl FnOnce(&holdall
 /// next commit.
 /// HOLDALL_E_TYPE: it is an array, or a file. HOLDALL_E_MISSING, HOLDALL_E_FORMAT: a column is not there, or broken, and the
 /// words name it; names of columns that lead out of the folder. HOLDALL_E_UNSUPPORTED: it is to be changed, and can be read
-/// only: a column holds objects of Python's, or the columns are the fields of one array.
+/// only: a column holds objects of Python's.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_open(
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn holdall_table_open(
 }
 
 /// As holdall_table_open(), in storage of the caller's: the files "__rootdirs__", "NAME/meta/sizes", "NAME/data/__0.blp" and
-/// so on. It may be closed at once.
+/// so on, in the papers' form "meta/sizes", "data/NAME/__1__.bin" and so on. It may be closed at once.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_open_io(
@@ -122,14 +122,18 @@ fn format_of(format: holdall_format) -> Result<Format> {
     match format {
         HOLDALL_FORMAT_BCOLZ => Ok(Format::Bcolz),
         HOLDALL_FORMAT_BLZ => Ok(Format::Blz),
-        _ => Err(fail!(Unsupported, "format {format}: tables are created as HOLDALL_FORMAT_BCOLZ and HOLDALL_FORMAT_BLZ")),
+        HOLDALL_FORMAT_BLZ_PAPER => Ok(Format::BlzPaper),
+        _ => Err(fail!(Unsupported, "format {format}: tables are created as HOLDALL_FORMAT_BCOLZ, _BLZ and _BLZ_PAPER")),
     }
 }
 
 /// Creates a table without rows, of `columns` columns, 1 or more, with these names and dtypes, in this order. With HOLDALL_NEW
 /// nothing may be there, with HOLDALL_REPLACE the table that is there is replaced by the first commit, until which nobody
 /// else sees anything of the new one. Format: HOLDALL_FORMAT_BCOLZ, a folder that bcolz and BLZ read and append to, or
-/// HOLDALL_FORMAT_BLZ, as BLZ has it, with the limits that holdall_array_create() tells of.
+/// HOLDALL_FORMAT_BLZ, as BLZ has it, with the limits that holdall_array_create() tells of, or HOLDALL_FORMAT_BLZ_PAPER, one
+/// dataset whose fields have folders of their own ("data/NAME", and "data/NAME/FIELD" for a dtype with fields), with
+/// superchunks of which each column's holds as many rows: chunks are as long as given, or usual, for a column of average
+/// width; the columns have no attributes of their own. With HOLDALL_REPLACE it takes the place of a table of its form.
 /// names: UTF-8, each also that of the column's folder, so that it holds no slash, is not "", ".", ".." or a name of the
 /// table's own files, and no other one's. dtypes: as NumPy spells them, see holdall_array_create(); one that is an array of
 /// items, "('<f4', (3,))", makes a column whose rows have that shape.

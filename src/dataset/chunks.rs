@@ -31,6 +31,8 @@ const FEW_BYTES: u64 = 1 << 30;
 const FEW_CHUNKS: u64 = 1 << 16;
 /// Content of which a byte of a file may be all that is left.
 const BEST_RATIO: u64 = 32 << 10;
+/// How often a file is opened anew that a writer goes on changing.
+const AGAIN: u32 = 100;
 
 /// Chunk files that a handle keeps open.
 const OPEN: usize = 64;
@@ -194,6 +196,14 @@ impl Chunks {
         }
     }
 
+    /// The folder of the files.
+    pub fn place(&self) -> &Place {
+        match &self.files {
+            Files::One(place, _) => place,
+            Files::Many(files) => files.place(),
+        }
+    }
+
     /// The files with many chunks.
     pub fn superchunks(&self) -> Option<&Superchunks> {
         match &self.files {
@@ -346,12 +356,28 @@ impl Chunks {
     }
 
     fn part_of_many(&self, files: &Superchunks, chunk: u64, from: usize, dst: &mut [u8]) -> Result<bool> {
-        let (file, i) = self.in_file(files, chunk)?;
-        let begin = i.saturating_mul(self.chunk);
-        if file.chunk_span(begin).start != begin {
-            return Err(fail!(Format, "chunks before it are not of {} bytes", self.chunk));
+        self.with_file(files, chunk, &mut |file, i| {
+            let begin = i.saturating_mul(self.chunk);
+            if file.chunk_span(begin).start != begin {
+                return Err(fail!(Format, "chunks before it are not of {} bytes", self.chunk));
+            }
+            file.read(begin + from as u64, dst)
+        })
+    }
+
+    /// Calls `f` with the file that has a chunk, again where a writer has put more into it meanwhile: what was there is still
+    /// there then.
+    fn with_file<R>(&self, files: &Superchunks, chunk: u64, f: &mut dyn FnMut(&Bloscpack, u64) -> Result<R>) -> Result<R> {
+        let mut again = if self.edit.is_none() { AGAIN } else { 0 };
+        loop {
+            match self.in_file(files, chunk).and_then(|(file, i)| f(&file, i)) {
+                Err(e) if e.status == Status::State && again > 0 => {
+                    again -= 1;
+                    files.renew(chunk);
+                }
+                done => return done,
+            }
         }
-        file.read(begin + from as u64, dst)
     }
 
     fn named(&self, chunk: u64, mut e: Error) -> Error {
@@ -462,9 +488,11 @@ impl Chunks {
                 Ok(checked(file.has_digest))
             }
             Files::Many(files) => {
-                let (file, i) = self.in_file(files, chunk)?;
-                file.with_raw(i, |raw| blosc::decode(raw, &mut room(blosc::Header::parse(raw)?.nbytes)?, 1))?;
-                Ok(checked(file.header().checksum.size() > 0))
+                let is_checked = self.with_file(files, chunk, &mut |file, i| {
+                    file.with_raw(i, |raw| blosc::decode(raw, &mut room(blosc::Header::parse(raw)?.nbytes)?, 1))?;
+                    Ok(file.header().checksum.size() > 0)
+                })?;
+                Ok(checked(is_checked))
             }
         };
         read().map_err(|e| self.named(chunk, e))

@@ -5,6 +5,7 @@
 //! columns are cut to it here; how long each one is in its files is still known.
 #![forbid(unsafe_code)]
 
+mod papers;
 mod repair;
 #[cfg(test)]
 mod repair_tests;
@@ -21,7 +22,7 @@ use crate::dataset::array::{ArrayFile, Verified};
 use crate::dataset::attrs::Attrs;
 use crate::dataset::chunks::How;
 use crate::dataset::commit::{snapshot, snapshot_of_many};
-use crate::dataset::meta::{self, Meta, STORAGE};
+use crate::dataset::meta::{self, Meta, SIZES, STORAGE};
 use crate::dataset::open::{self, ROOTDIRS, all_sound, how};
 use crate::dataset::place::Place;
 use crate::dataset::seal;
@@ -140,7 +141,8 @@ impl<A> Table<A> {
 
 /// What users put beside a table.
 fn attrs_of(place: &Place, how: &How) -> Result<Attrs> {
-    let is_sealed = place.read(ROOTDIRS, how.memory_limit)?.is_some_and(|names| seal::is_sealed(&names));
+    let text = place.read(ROOTDIRS, how.memory_limit)?.map_or_else(|| place.read(STORAGE, how.memory_limit), |names| Ok(Some(names)))?;
+    let is_sealed = text.is_some_and(|text| seal::is_sealed(&text));
     Attrs::read(place, how.memory_limit, is_sealed, how.skip_damaged)
 }
 
@@ -192,8 +194,19 @@ fn find(place: &Place, how: &How, same: &dyn Fn() -> Result<bool>) -> Result<Opt
     if !place.has(STORAGE)? {
         return Err(fail!(Format, "{}: no dataset: neither {STORAGE} nor {ROOTDIRS} is there", place.show("")));
     }
-    let meta = Meta::read(place, how.memory_limit, !how.verify)?;
-    let fields = ArrayFile::fields(place, &meta, how)?;
+    // files of two commits say nothing together
+    let texts = || Ok::<_, Error>((place.read(SIZES, how.memory_limit)?, place.read(STORAGE, how.memory_limit)?));
+    let before = texts();
+    let read = || {
+        let meta = Meta::read(place, how.memory_limit, !how.verify)?;
+        Ok::<_, Error>((ArrayFile::fields(place, &meta, how)?, meta))
+    };
+    let found = { read }();
+    match (before, texts()) {
+        (Ok(before), Ok(now)) if before != now || !same()? => return Err(fail!(Busy, "{}: it is being changed", place.show(""))),
+        _ => {}
+    }
+    let (fields, meta) = found?;
     let column = |(name, file)| Found { name, folder: String::new(), stored_rows: meta.rows(), file: Ok(file) };
     Ok(fields.map(|f| f.into_iter().map(column).collect()))
 }

@@ -566,7 +566,17 @@ class Convert(Tables):
         self.assertEqual(self.good("sum", "o.blp").split()[0], want)
         self.assertEqual(self.info("o.blp")["metadata"]["attrs"], {"title": "x"})
         self.assertEqual(self.good("convert", "-q", "t", "-", "--to", "csv"), self.good("cat", "t"))
-        self.assertIn("tables are not written", self.bad("convert", "t", "paper", "--to", "blz-paper")[0])
+        # as the papers have it: the fields of one dataset
+        self.good("convert", "-q", "t", "paper", "--to", "blz-paper")
+        self.assertEqual((self.info("paper")["format"], self.good("sum", "paper").split()[0]), ("blz-paper", want))
+        self.assertTrue(os.path.exists(self.path("paper/data/n/__1__.bin")))
+        self.assertEqual(self.good("attr", "get", "paper", "title"), b'"x"\n')
+        self.assertEqual(self.good("cat", "paper"), self.good("cat", "t"))
+        self.good("append", "-q", "paper", "in.csv")
+        self.good("trim", "-q", "paper", "4")
+        self.good("verify", "paper")
+        self.good("convert", "-q", "paper", "back", "--to", "bcolz", "--force")
+        self.assertEqual(self.good("sum", "back").split()[0], self.good("sum", "paper").split()[0])
         self.bad("convert", "t", "o.bcolz")
         self.good("convert", "-q", "--force", "t", "o.bcolz")
         # all of it counts at once: what fails leaves nothing
