@@ -104,7 +104,6 @@ static void a_folder_is_an_array(void)
     GIVES(HOLDALL_E_TYPE, holdall_array_open(dataset("bcolz/bcolz121_table/t_attrs"), HOLDALL_APPEND, NULL, &a, &err));
     GIVES(HOLDALL_E_ARGUMENT, holdall_table_open(NULL, HOLDALL_READ, NULL, &t, &err));
     GIVES(HOLDALL_E_TYPE, holdall_table_open(dataset("bcolz/bcolz121_chunks/leftover"), HOLDALL_APPEND, NULL, &t, &err));
-    GIVES(HOLDALL_E_UNSUPPORTED, holdall_table_open(dataset("rfc/dataset/nested"), HOLDALL_APPEND, NULL, &t, &err));
     /* a table with objects */
     char command[2 * PATH_MAX + 256];
     const char *made = in_tmp("objects");
