@@ -11,13 +11,13 @@
 enum { ROOM = 1024 };
 
 static char base[64];
-static char spelled[8 << 10];
 
 /* The path of a file of the dataset of this test. */
 static const char *in_base(const char *name)
 {
-    snprintf(spelled, sizeof spelled, "%s/%s", base, name);
-    return in_tmp(spelled);
+    char below[600];
+    snprintf(below, sizeof below, "%s/%s", base, name);
+    return in_tmp(below);
 }
 
 static void put(const char *name, const char *text)
