@@ -167,14 +167,24 @@ impl ArrayFile {
     }
 
     /// The chunks of each of them that are damaged, or not there.
-    pub fn damaged(&self) -> Result<Vec<Vec<u64>>> {
+    pub fn damaged(&self) -> Result<Vec<Vec<Range<u64>>>> {
         let bad = |run: &Chunks| {
-            let mut bad = Vec::new();
-            for i in 0..run.count() {
-                match run.check(i) {
-                    Err(e) if is_damage(e.status) => bad.push(i),
-                    done => _ = done?,
+            let (mut bad, mut i): (Vec<Range<u64>>, u64) = (Vec::new(), 0);
+            let mut there = None;
+            while i < run.count() {
+                let next = match run.check(i) {
+                    Err(e) if is_damage(e.status) => run.next_there(i + 1, there.get_or_insert_with(|| run.there())).clamp(i + 1, run.count()),
+                    done => {
+                        done?;
+                        i += 1;
+                        continue;
+                    }
+                };
+                match bad.last_mut().filter(|last| last.end == i) {
+                    Some(last) => last.end = next,
+                    None => bad.push(i..next),
                 }
+                i = next;
             }
             Ok(bad)
         };

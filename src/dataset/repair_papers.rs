@@ -118,7 +118,7 @@ fn chunks(place: &Place, wish: &Wish, options: &Options, site: &Arc<Site>) -> Re
     let meta = Meta::read(place, limit, wish.trust)?;
     let strict = ArrayFile::open(place, meta.clone(), &How::new(&Options::new(), place))?;
     let bad = strict.damaged()?;
-    let (all, lost) = (strict.chunks(), bad.iter().map(|b| b.len() as u64).sum::<u64>());
+    let (all, lost) = (strict.chunks(), bad.iter().flatten().map(|r| r.end - r.start).sum::<u64>());
     if lost == 0 {
         return Ok((all, 0));
     }
@@ -129,8 +129,8 @@ fn chunks(place: &Place, wish: &Wish, options: &Options, site: &Arc<Site>) -> Re
     let each = all / bad.len().max(1) as u64;
     let mut first = each;
     for run in bad.iter().filter(|_| !wish.skip) {
-        let Some(at) = run.first().copied() else { continue };
-        if run.len() as u64 != each - at {
+        let Some(at) = run.first().map(|r| r.start) else { continue };
+        if !matches!(&run[..], [one] if one.end == each) {
             let words = "is damaged, and others behind it are not; HOLDALL_OPT_SKIP_DAMAGED lets it be the default value, else nothing is changed";
             return Err(fail!(Format, "{name}: chunk {at} {words}").at(at));
         }
@@ -150,10 +150,14 @@ fn chunks(place: &Place, wish: &Wish, options: &Options, site: &Arc<Site>) -> Re
     for (run, bad) in bad.iter().enumerate() {
         // what is behind the last row is not to be found in its file any more
         let last = first.checked_sub(1).filter(|_| !wish.skip && !bad.is_empty());
-        file.write_anew(run, bad.iter().copied().filter(|_| wish.skip).chain(last), &|way, name| match keep(way, name, wish.is_durable()) {
-            Err(e) if e.status == Status::Missing => Ok(()),
-            done => done,
-        })?;
+        file.write_anew(
+            run,
+            bad.iter().cloned().flatten().filter(|_| wish.skip).chain(last),
+            &|way, name| match keep(way, name, wish.is_durable()) {
+                Err(e) if e.status == Status::Missing => Ok(()),
+                done => done,
+            },
+        )?;
     }
     file.commit()?;
     let kept = if wish.skip { all - lost } else { first * bad.len() as u64 };
