@@ -214,14 +214,16 @@ typedef struct holdall_error {
 #define HOLDALL_OPT_EXPECTED_ROWS 16
 /* Frames: 0 (default) one file; 1 a folder with a file for each chunk, in which a changed chunk leaves no dead room. */
 #define HOLDALL_OPT_SPARSE 17
-/* HOLDALL_FORMAT_BLZ_PAPER: chunks of a superchunk, each of which is a file, 1 to 1,048,576. A commit writes each one anew
- * in which something has changed, through memory. Default: 16 to 64 MiB of content, by HOLDALL_OPT_EXPECTED_ROWS. */
+/* HOLDALL_FORMAT_BLZ_PAPER: chunks of a superchunk, each of which is a file, 1 to 1,048,576. What is appended goes
+ * into the last one as it is there; a commit writes each one anew in which something else has changed, through memory.
+ * Default: 16 to 64 MiB of content, by HOLDALL_OPT_EXPECTED_ROWS; in a table at most 256 MiB of all columns together. */
 #define HOLDALL_OPT_SUPERCHUNK_CHUNKS 18
 /* Bloscpack: 1 (default) = with a table of where the chunks are; 0: without, each is found behind the one before. */
 #define HOLDALL_OPT_OFFSETS 19
 /* Bloscpack: entries of that table (8 bytes each) kept free for appends in place. Default: 10 for each chunk, 50 at
  * least; a new file has room for 1,022 chunks where that is little beside its content. Where there is none left, the
- * next commit that needs one writes the file anew, with as many free ones again; nothing else is different. */
+ * next commit that needs one writes the file anew, with as many free ones again; nothing else is different. A file of the
+ * papers' form has no more than it has chunks to come. */
 #define HOLDALL_OPT_SPARE_CHUNKS 20
 /* Bloscpack: bytes kept free in each new chunk, so that a changed one fits into its place (default 0); chunks that
  * cannot be made smaller have none. */
@@ -455,8 +457,8 @@ typedef int32_t holdall_format;
 /* One of HOLDALL_KIND_*. */
 typedef int32_t holdall_kind;
 
-/* Told of each fault that holdall_verify() finds: `part` is "record N", "chunk N" or the path, borrowed for the call
- * like `fault`. Not zero stops. Runs on the calling thread. */
+/* Told of each fault that holdall_verify() finds: `part` is "record N", "chunk N" or the path; of a column of a table
+ * "COLUMN/data/__N.blp", which of its files, or just "COLUMN". It is borrowed for the call like `fault`. Not zero stops. Runs on the calling thread. */
 typedef int (*holdall_fault_fn)(void *ctx, const char *part, const holdall_error *fault);
 
 /* One of HOLDALL_READ, _APPEND, _NEW, _REPLACE. */
@@ -524,7 +526,7 @@ holdall_status holdall_verify(const char *path,
  * Or the Blosc2 frame, a file or folder, array or not: it is made anew without the room of chunks that no longer count; damaged chunks become zeros, damaged
  * metalayers of the trailer go; where header, index or trailer are damaged, a frame of this library in one file goes back to its last commit that is whole and
  * still there. *kept and *dropped are as for superchunks, with 1 for a commit that is lost. Options: as for superchunks.
- * Or the array or table in this folder, with a file for each chunk: what was cut off is finished or undone, what writers left
+ * Or the array or table in this folder: what was cut off is finished or undone, what writers left
  * goes. Where `meta/sizes` is damaged it is made anew from the chunks, as many as are whole and follow each other; damaged
  * chunks at the end are cut off; columns of a table come out as long as the shortest, and names that are lost become those of
  * the folders, if the table's `__attrs__` is still there. HOLDALL_OPT_SKIP_DAMAGED 1: of the chunks that count a damaged one becomes the default value, and a column
@@ -534,7 +536,9 @@ holdall_status holdall_verify(const char *path,
  * not match its checksum, and HOLDALL_OPT_VERIFY 0 takes it, and the other small files, as they are.
  * *kept and *dropped are chunks, with damaged attributes, names and columns among the dropped. Options:
  * HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _DURABILITY, _LOCK, _VERIFY, _SKIP_DAMAGED.
- * HOLDALL_E_UNSUPPORTED: objects of Python's, or files of many chunks, each of which is a superchunk.
+ * In the papers' form the small files are made whole first, and chunks follow with another commit; the superchunks that
+ * are written anew have copies of that name.
+ * HOLDALL_E_UNSUPPORTED: objects of Python's, or columns of a table of bcolz's that are superchunks.
  * HOLDALL_E_FORMAT: it cannot be repaired (nothing of it is sound, it cannot be told which chunks are missing, or it
  * says to have lost more than it can have held), and nothing was changed; HOLDALL_E_CODEC, _VERSION, _UNSUPPORTED: nor is that done to chunks
  * that seem sound, of a kind that is not known. HOLDALL_E_BUSY: a writer is at work. */
@@ -883,8 +887,8 @@ typedef struct holdall_array holdall_array;
  * the metalayers `b2nd` and `caterva`; where they have both, that which fits the chunks, `b2nd` first, and each commit of a new shape
  * makes both say it. Caterva has no dtype: its items are "|V8" and the like, bytes without a meaning. Frames with neither are arrays of one dimension, of bytes, or of
  * such items where they have more than one byte; these come and go at the end. Other folders are arrays that bcolz or
- * BLZ wrote, or as their papers have them. They are made of rows, which come and go as a whole; those of the papers
- * with fields in folders of their own, and of Python's objects, can be read only. What is written goes on as it is there (codec, level, filter, checksum) where the options do
+ * BLZ wrote, or as their papers have them. They are made of rows, which come and go as a whole; those of Python's objects
+ * can be read only. What is written goes on as it is there (codec, level, filter, checksum) where the options do
  * not say otherwise: those of holdall_array_create(). A handle that reads sees as many rows as were committed when it was
  * opened; where another writer changes some of them, it may see these as they are then. Of a folder just the files in `meta` and the
  * attributes are opened now, those of chunks when a call needs them: one that is missing then is HOLDALL_E_MISSING, and
@@ -892,7 +896,7 @@ typedef struct holdall_array holdall_array;
  * HOLDALL_E_TYPE: it is a superchunk or a table and no array, or has a dtype that is not known. HOLDALL_E_FORMAT: as
  * holdall_schunk_open(), and where its content is not as long as shape and dtype say (with HOLDALL_OPT_SKIP_DAMAGED what
  * is missing at its end reads as zeros, HOLDALL_NOT_FOUND, as damaged chunks do, unless it is more than the file can have
- * held); of a frame also where it has not as many chunks as the shape says, and what its metalayers say is not possible; in folders also names and links that lead out of them. HOLDALL_E_CHECKSUM, _FORMAT: the metadata are damaged
+ * held, which holds for folders, too, that say to have lost much more than is there); of a frame also where it has not as many chunks as the shape says, and what its metalayers say is not possible; in folders also names and links that lead out of them. HOLDALL_E_CHECKSUM, _FORMAT: the metadata are damaged
  * (HOLDALL_E_TYPE with that option). HOLDALL_E_UNSUPPORTED: more than HOLDALL_MAX_NDIM dimensions; a folder that can be read only, to be changed. */
 HOLDALL_API
 HOLDALL_USE
@@ -920,7 +924,7 @@ holdall_status holdall_array_open_io(holdall_io *io,
  * - HOLDALL_FORMAT_BLZ: as BLZ 0.6 writes it, for BLZ alone; zstd and bitshuffle are HOLDALL_E_UNSUPPORTED.
  * - HOLDALL_FORMAT_BLZ_PAPER: as the papers on both have it: chunks stand together in superchunks (HOLDALL_OPT_SUPERCHUNK_CHUNKS),
  * each a file that Bloscpack reads, with offsets and checksums; HOLDALL_OPT_SPARE_CHUNKS and _SPARE_BYTES keep room in
- * them, none by default. Structures are stored as they are, not field by field.
+ * them. Structures are stored as they are, not field by field.
  * 
  * - HOLDALL_FORMAT_B2ND: a Blosc2 frame as python-blosc2 has arrays, a file, or with HOLDALL_OPT_SPARSE a folder. Chunks are cut along
  * every dimension, and blocks in them, so that a box touches little besides, along whichever axis.
@@ -969,8 +973,9 @@ holdall_status holdall_array_create_io(holdall_io *io,
                                        holdall_array **out,
                                        holdall_error *err);
 
-/* Closes an array; NULL is fine. What was not committed is gone. */
-HOLDALL_API void holdall_array_close(holdall_array *array);
+/* Closes an array; NULL is fine, and a column of a table stays open. What was not committed is gone. */
+HOLDALL_API
+void holdall_array_close(holdall_array *array);
 
 /* How many dimensions, 0 to HOLDALL_MAX_NDIM. */
 HOLDALL_API uint32_t holdall_array_ndim(const holdall_array *array);
@@ -1121,8 +1126,9 @@ holdall_status holdall_array_remove(holdall_array *array,
                                     holdall_error *err);
 
 /* Writes the array, as this handle sees it, into a new container, with other chunks, codec or checksum, or another layout:
- * this is also how files are converted. Dtype with its spelling, shape and order stay (a frame is in C order and spells it as NumPy does), and named values where a dataset is
- * copied to a dataset, a Bloscpack file to one, or a frame to a frame: none has a place for those of the others. It takes little memory, and is there, whole, when the call is done, or not at all. mode, format, blocks: as for holdall_array_create(). chunks: as
+ * this is also how files are converted. Dtype with its spelling, shape and order stay (a frame is in C order and spells it as NumPy does), and named values: in the metadata of
+ * a file those of a folder are the members of a member "attrs", from which they become those of a folder again, as does
+ * all else there that does not make it an array; those of a frame stay where the copy is a frame, too. It takes little memory, and is there, whole, when the call is done, or not at all. mode, format, blocks: as for holdall_array_create(). chunks: as
  * there, but with any number of places of the slowest dimension (see holdall_array_order()); NULL: HOLDALL_OPT_CHUNK_BYTES,
  * or as here.
  * A frame: options, and what is not given, as for holdall_array_create(), but chunks, blocks, codec, level and filters of a frame are as here.
@@ -1132,7 +1138,7 @@ holdall_status holdall_array_remove(holdall_array *array,
  * told in bytes.
  * HOLDALL_E_ARGUMENT: path is this array's own file; its own folder, with HOLDALL_REPLACE, is replaced by the copy. HOLDALL_E_UNSUPPORTED: HOLDALL_OPT_FORMAT_VERSION 1 or 2, which have no
  * place for what makes an array. HOLDALL_NOT_FOUND (> 0): HOLDALL_OPT_SKIP_DAMAGED was set for this handle, and what is
- * damaged is zeros in the copy. Else as holdall_array_read() and holdall_array_commit(). */
+ * damaged is zeros in the copy, or attributes are missing there. Else as holdall_array_read() and holdall_array_commit(). */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_array_copy(const holdall_array *array,
@@ -1195,7 +1201,9 @@ holdall_status holdall_array_read_object(const holdall_array *array,
                                          holdall_error *err);
 
 /* How many named values it has. Bloscpack: its metadata, JSON, is the one named "". Folders: their attributes, each of
- * which is JSON (as Python writes it: NaN and Infinity are numbers there). Frames: their metalayers but `b2nd` and `caterva`, any bytes, by custom MessagePack. */
+ * which is JSON (as Python writes it: NaN and Infinity are numbers there). Frames: their metalayers but `b2nd` and `caterva`, any bytes, by custom MessagePack. Where the file of those of a folder is damaged, its name is
+ * the only one, and asking for any of them tells what is wrong; with HOLDALL_OPT_SKIP_DAMAGED there are none, and asking
+ * fails in the same way. */
 HOLDALL_API
 uint32_t holdall_array_attrs(const holdall_array *array);
 
@@ -1203,6 +1211,7 @@ uint32_t holdall_array_attrs(const holdall_array *array);
 HOLDALL_API const char *holdall_array_attr_name(const holdall_array *array, uint32_t i);
 
 /* A named value: *value is borrowed until the array is closed or changed. HOLDALL_NOT_FOUND: there is none of this name.
+ * HOLDALL_E_FORMAT, _CHECKSUM, _LIMIT: the file of them is damaged, or too large; so fails changing one, too.
  * The shape in the metadata is that of the last commit. */
 HOLDALL_API
 HOLDALL_USE
@@ -1237,7 +1246,7 @@ typedef struct holdall_table holdall_table;
  * next commit.
  * HOLDALL_E_TYPE: it is an array, or a file. HOLDALL_E_MISSING, HOLDALL_E_FORMAT: a column is not there, or broken, and the
  * words name it; names of columns that lead out of the folder. HOLDALL_E_UNSUPPORTED: it is to be changed, and can be read
- * only: a column holds objects of Python's, or the columns are the fields of one array. */
+ * only: a column holds objects of Python's. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_table_open(const char *path,
@@ -1247,7 +1256,7 @@ holdall_status holdall_table_open(const char *path,
                                   holdall_error *err);
 
 /* As holdall_table_open(), in storage of the caller's: the files "__rootdirs__", "NAME/meta/sizes", "NAME/data/__0.blp" and
- * so on. It may be closed at once. */
+ * so on, in the papers' form "meta/sizes", "data/NAME/__1__.bin" and so on. It may be closed at once. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_table_open_io(holdall_io *io,
@@ -1259,7 +1268,10 @@ holdall_status holdall_table_open_io(holdall_io *io,
 /* Creates a table without rows, of `columns` columns, 1 or more, with these names and dtypes, in this order. With HOLDALL_NEW
  * nothing may be there, with HOLDALL_REPLACE the table that is there is replaced by the first commit, until which nobody
  * else sees anything of the new one. Format: HOLDALL_FORMAT_BCOLZ, a folder that bcolz and BLZ read and append to, or
- * HOLDALL_FORMAT_BLZ, as BLZ has it, with the limits that holdall_array_create() tells of.
+ * HOLDALL_FORMAT_BLZ, as BLZ has it, with the limits that holdall_array_create() tells of, or HOLDALL_FORMAT_BLZ_PAPER, one
+ * dataset whose fields have folders of their own ("data/NAME", and "data/NAME/FIELD" for a dtype with fields), with
+ * superchunks of which each column's holds as many rows: chunks are as long as given, or usual, for a column of average
+ * width; the columns have no attributes of their own. With HOLDALL_REPLACE it takes the place of a table of its form.
  * names: UTF-8, each also that of the column's folder, so that it holds no slash, is not "", ".", ".." or a name of the
  * table's own files, and no other one's. dtypes: as NumPy spells them, see holdall_array_create(); one that is an array of
  * items, "('<f4', (3,))", makes a column whose rows have that shape.
@@ -1308,7 +1320,7 @@ const char *holdall_table_column_name(const holdall_table *table,
                                       uint32_t i);
 
 /* A column, as an array with the rows of the table; NULL beyond the last. Borrowed until the table is closed, or a column
- * added or removed: it is not to be closed, and is changed by way of the table. */
+ * added or removed: closing it does nothing, and it is changed by way of the table alone (HOLDALL_E_STATE). */
 HOLDALL_API
 const holdall_array *holdall_table_column(const holdall_table *table,
                                           uint32_t i);
@@ -1326,7 +1338,7 @@ HOLDALL_API uint32_t holdall_table_attrs(const holdall_table *table);
 HOLDALL_API const char *holdall_table_attr_name(const holdall_table *table, uint32_t i);
 
 /* A named value, JSON: *value is borrowed until the table is closed, or one is set. HOLDALL_NOT_FOUND: there is none of this
- * name. */
+ * name. Where they are damaged: as holdall_array_attr_get(). */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_table_attr_get(const holdall_table *table,
@@ -1344,6 +1356,17 @@ holdall_status holdall_table_attr_set(holdall_table *table,
                                       const void *value,
                                       size_t n,
                                       holdall_error *err);
+
+/* Sets a named value of column i in the same way, or removes it; it is read as holdall_array_attr_get() of the column has it.
+ * HOLDALL_E_RANGE: there is no such column. HOLDALL_E_ARGUMENT: it is no JSON. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_table_column_attr_set(holdall_table *table,
+                                             uint32_t i,
+                                             const char *name,
+                                             const void *value,
+                                             size_t n,
+                                             holdall_error *err);
 
 /* Puts rows behind the last, from the next commit on. columns[i]: the new items of column i, `rows` rows of them, packed, in C
  * order, sizes[i] bytes; both have a value for each column of the table. Nothing is borrowed beyond the call. Any number of

@@ -101,6 +101,61 @@ fn blz_is_written_as_blz_writes_it() {
 }
 
 #[test]
+fn fields_that_stand_apart_are_changed() {
+    use holdall::array::dtype::Dtype;
+    use holdall::table::Table;
+    let files = common::Files::of(common::own().join("datasets"));
+    let path = files.join("rfc/dataset/nested");
+    let table = |mode| Table::open(path.as_os_str(), mode, &Options::new()).unwrap();
+    let mut want = whole(&opened(&path, Mode::Read));
+    let item = 18;
+    let new: Vec<u8> = (0..500 * item).map(|i| (i * 7 % 251) as u8).collect();
+    // as one array
+    let mut a = opened(&path, Mode::Append);
+    a.append(0, 500, &new).unwrap();
+    a.write(&[333], &[200], None, &new[..200 * item], None).unwrap();
+    a.insert(0, 41, 7, &new[..7 * item]).unwrap();
+    a.remove(0, 1001, 300).unwrap();
+    a.attr_set("round", b"1").unwrap();
+    a.commit().unwrap();
+    drop(a);
+    want.extend(&new);
+    want[333 * item..533 * item].copy_from_slice(&new[..200 * item]);
+    want.splice(41 * item..41 * item, new[..7 * item].iter().copied());
+    want.drain(1001 * item..1301 * item);
+    assert!(whole(&opened(&path, Mode::Read)) == want);
+    // as a table
+    let columns = |from: usize, n: usize| -> Vec<Vec<u8>> {
+        [0..4, 4..12, 12..18].map(|f| new[from * item..(from + n) * item].chunks(item).flat_map(|i| i[f.clone()].to_vec()).collect()).to_vec()
+    };
+    for n in [1, 1, 399] {
+        let mut t = table(Mode::Append);
+        t.append(n as u64, &columns(7, n).iter().map(Vec::as_slice).collect::<Vec<_>>()).unwrap();
+        t.commit().unwrap();
+        want.extend(&new[7 * item..(7 + n) * item]);
+        assert!(whole(&opened(&path, Mode::Read)) == want, "{n}");
+    }
+    let mut t = table(Mode::Append);
+    t.truncate(900).unwrap();
+    t.attr_set("scale", None).unwrap();
+    t.column_remove("col2").unwrap();
+    t.column_add(0, "m", &Dtype::parse("('<i2', (3,))").unwrap(), &new[..900 * 6]).unwrap();
+    t.commit().unwrap();
+    drop(t);
+    let t = table(Mode::Read);
+    assert_eq!(t.columns().iter().map(|c| c.name.as_str()).collect::<Vec<_>>(), ["m", "col1", "col3"]);
+    assert_eq!((t.rows(), t.columns()[0].array.shape()), (900, &[900, 3][..]));
+    assert!(whole(&t.columns()[0].array) == new[..900 * 6]);
+    let col3: Vec<u8> = want.chunks(item).take(900).flat_map(|i| i[12..].to_vec()).collect();
+    assert!(whole(&t.columns()[2].array) == col3);
+    let has = |name| t.attrs().get(name).unwrap().is_some();
+    assert_eq!(["scale", "coords", "round"].map(has), [false, true, true]);
+    assert!(!path.join("data/col2").exists() && !path.join("__attrs__").exists());
+    let v = holdall::table::verify(path.as_os_str(), &Options::new(), |_, e| panic!("{e}")).unwrap();
+    assert_eq!(v.bad, 0);
+}
+
+#[test]
 fn what_is_as_in_the_papers_is_changed_and_stays_so() {
     let files = common::Files::of(common::own().join("datasets"));
     for name in ["one_superchunk", "one_chunk_each", "nooffsets_nochk", "empty"] {
@@ -130,7 +185,7 @@ fn what_is_as_in_the_papers_is_changed_and_stays_so() {
         }
         assert_eq!(identify::identify(path.as_os_str()).unwrap().0, Format::BlzPaper, "{name}");
         assert!(!path.join("__attrs__").exists() && std::fs::read(path.join("meta/storage")).unwrap() == storage, "{name}");
-        let v = holdall::table::verify(path.as_os_str(), &Options::new(), |e| panic!("{name}: {e}")).unwrap();
+        let v = holdall::table::verify(path.as_os_str(), &Options::new(), |_, e| panic!("{name}: {e}")).unwrap();
         assert_eq!((v.bad, v.sound + v.unchecked), (0, (want.len() as u64).div_ceil(4000)), "{name}");
     }
 }

@@ -117,7 +117,7 @@ fn check_table(id: &Value, path: &Path, entry: &Value) {
     let columns = entry["content"]["columns"].as_array().unwrap();
     assert_eq!(json!(table.rows()), entry["content"]["nrows"], "{id}");
     assert_eq!(table.columns().len(), columns.len(), "{id}");
-    check_attrs(id, &entry["attrs"], table.attrs().names(), |n| table.attrs().get(n).unwrap().to_vec());
+    check_attrs(id, &entry["attrs"], table.attrs().names(), |n| table.attrs().get(n).unwrap().unwrap().to_vec());
     for (column, want) in table.columns().iter().zip(columns) {
         assert_eq!(json!(column.name), want["name"], "{id}");
         assert_eq!(column.stored_rows, table.rows(), "{id}");
@@ -165,7 +165,7 @@ fn check(folder: &Path, entry: &Value) {
             assert_eq!(json!(array.cbytes().unwrap()), storage[""]["sizes"]["cbytes"], "{id}");
         }
     }
-    let v = table::verify(path.as_os_str(), &Options::new(), |e| panic!("{id}: {e}")).unwrap();
+    let v = table::verify(path.as_os_str(), &Options::new(), |_, e| panic!("{id}: {e}")).unwrap();
     assert_eq!(
         (v.bad, v.sound > 0),
         (0, matches!(id.as_str().unwrap().rsplit('/').next(), Some("one_superchunk" | "one_chunk_each")) || nested),
@@ -350,7 +350,7 @@ fn digests_behind_chunks_are_checked() {
     let verify = || {
         let folder: Arc<dyn Folder> = files.clone();
         let mut faults = Vec::new();
-        let v = table::verify_at(&Place::of(&folder), &Options::new(), |e| {
+        let v = table::verify_at(&Place::of(&folder), &Options::new(), |_, e| {
             faults.push(e.clone());
             true
         });
@@ -444,7 +444,7 @@ fn a_table_is_as_long_as_its_shortest_column() {
     assert!(e.status == Status::Missing && e.message.contains("column \"new\""), "{e:?}");
     let folder: Arc<dyn Folder> = files.clone();
     let mut faults = 0;
-    let v = table::verify_at(&Place::of(&folder), &Options::new(), |_| {
+    let v = table::verify_at(&Place::of(&folder), &Options::new(), |_, _| {
         faults += 1;
         true
     });

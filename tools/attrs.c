@@ -120,28 +120,19 @@ static struct dataset column_of(const struct dataset *table, uint32_t i) {
     return (struct dataset){.path = table->path, .array = (holdall_array *)holdall_table_column(table->table, i)};
 }
 
-static bool copy_column(const struct dataset *column, const char *path, const holdall_options *options) {
-    holdall_array *array = NULL;
+bool attrs_copy_columns(const struct dataset *from, holdall_table *to, const char *path) {
     holdall_error error;
-    bool good = holdall_array_open(path, HOLDALL_APPEND, options, &array, &error) >= 0 || fail(path, &error);
-    const struct dataset to = {.path = path, .array = array};
-    good = good && attrs_copy(column, &to) && dataset_commit(&to);
-    holdall_array_close(array);
-    return good;
-}
-
-bool attrs_copy_columns(const struct dataset *from, const char *path, const holdall_options *options) {
     bool good = true;
-    for (uint32_t i = 0; good && i < holdall_table_columns(from->table); i++) {
+    for (uint32_t i = 0; i < holdall_table_columns(from->table); i++) {
         const struct dataset column = column_of(from, i);
-        struct text name = {.bytes = NULL};
-        if (dataset_attrs(&column) == 0) continue;
-        text_words(&name, path);
-        text_char(&name, '/');
-        text_words(&name, holdall_table_column_name(from->table, i));
-        char *below = text_take(&name);
-        good = below && copy_column(&column, below, options);
-        free(below);
+        for (uint32_t k = 0; good && k < dataset_attrs(&column); k++) {
+            size_t n;
+            const char *name = dataset_attr_name(&column, k);
+            char *value = dataset_attr(&column, name, &n);
+            if (!value) return false;
+            good = holdall_table_column_attr_set(to, i, name, value, n, &error) >= 0 || fail(path, &error);
+            free(value);
+        }
     }
     return good;
 }

@@ -15,8 +15,8 @@ bool attrs_to_metadata(const struct dataset *from, holdall_array *to, const char
 bool attrs_from_metadata(const holdall_array *from, const struct dataset *to);
 /* From one dataset to another. */
 bool attrs_copy(const struct dataset *from, const struct dataset *to);
-/* Those of the columns of a table, of which each is a dataset; to a table that is there. */
-bool attrs_copy_columns(const struct dataset *from, const char *path, const holdall_options *options);
+/* Those of the columns of a table, of which each is a dataset; to a table of the same columns. */
+bool attrs_copy_columns(const struct dataset *from, holdall_table *to, const char *path);
 /* How many attributes a dataset has, with those of its columns. */
 uint64_t attrs_count(const struct dataset *dataset);
 

@@ -105,7 +105,7 @@ static int64_t file_size(void *ctx, const char *name) {
 
 static int64_t file_read(void *ctx, const char *name, uint64_t at, void *dst, size_t n) {
     struct folder *folder = ctx;
-    int fd = openat(folder->fd, name, O_RDONLY | O_CLOEXEC);
+    int fd = openat(folder->fd, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* not to wait for the other end of a pipe */
     if (fd < 0) return -errno;
     ssize_t got = pread(fd, dst, n, (off_t)at);
     int failed = errno;
@@ -131,14 +131,18 @@ static int64_t file_list(void *ctx, const char *name, int (*each)(void *arg, con
 
 /* ---- touching ---- */
 
+/* Chunks behind each other that cannot be read, after which no more are looked for: there may be none at all. */
+enum { MOST_LOST = 1 << 16 };
+
 /* Reads a row; what is missing is taken down, and other damage is for verify. */
-static void touch(struct folder *folder, const holdall_array *array, uint64_t row, void *dst, size_t n) {
+static holdall_status touch(struct folder *folder, const holdall_array *array, uint64_t row, void *dst, size_t n) {
     uint64_t start[HOLDALL_MAX_NDIM] = {row}, count[HOLDALL_MAX_NDIM] = {1};
     size_t size;
     for (uint32_t d = 1; d < holdall_array_ndim(array); d++) count[d] = holdall_array_shape(array)[d];
     holdall_status status = has_objects(array) ? holdall_array_read_object(array, row, NULL, 0, &size, NULL)
                                                : holdall_array_read(array, start, count, NULL, dst, NULL, n, NULL);
     if (status == HOLDALL_E_MISSING && folder->absent) take_down(folder, folder->absent, -1);
+    return status;
 }
 
 static bool touch_all(struct folder *folder, const holdall_array *array) {
@@ -147,9 +151,15 @@ static bool touch_all(struct folder *folder, const holdall_array *array) {
     size_t n = (size_t)row_bytes(array);
     void *row = malloc(n + 1);
     if (!row) return complain("out of memory"), false;
-    for (uint64_t at = 0; at < rows; at += chunk > 0 ? chunk : 1) touch(folder, array, at, row, n);
+    if (n == 0 && !has_objects(array)) rows = 0;
+    int lost = 0;
+    for (uint64_t at = 0; at < rows && lost < MOST_LOST; at += chunk > 0 ? chunk : 1) {
+        lost = touch(folder, array, at, row, n) < 0 ? lost + 1 : 0;
+        if (at + chunk < at) break;
+    }
     free(row);
-    return true;
+    if (lost == MOST_LOST) complain("%d chunks behind each other cannot be read: no more are looked for", lost);
+    return lost < MOST_LOST;
 }
 
 static bool touch_dataset(struct folder *folder, holdall_io *io, const char *path, bool table, const holdall_options *options) {

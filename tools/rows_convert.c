@@ -86,30 +86,23 @@ static bool add_attrs(struct rows *rows, bool file) {
     return attrs_to_metadata(rows->dataset, target->array, target->path) && target_commit(target);
 }
 
-/* Those of columns, which are opened one by one for that. */
+/* Those of columns. */
 static bool add_column_attrs(struct rows *rows) {
     struct target *target = &rows->target;
     struct dataset *from = rows->dataset;
     uint64_t lost = from && from->table ? attrs_count(from) - dataset_attrs(from) : 0;
     if (lost == 0) return true;
-    if (!target->table) {
-        if (!rows->args->quiet) note("%s: it has no place for %" PRIu64 " attribute%s of columns", target->path, lost, plural(lost));
-        return true;
-    }
-    holdall_table_close(target->table); /* one writer at a time */
-    target->table = NULL;
-    holdall_options *options = new_options();
-    bool good = options && set_commit_options(options, rows->args) && attrs_copy_columns(from, target->path, options);
-    holdall_options_free(options);
-    return good;
+    if (target->table && rows->args->as != AS_BLZ_PAPER) return attrs_copy_columns(from, target->table, target->path);
+    if (!rows->args->quiet) note("%s: it has no place for %" PRIu64 " attribute%s of columns", target->path, lost, plural(lost));
+    return true;
 }
 
 static bool to_container(struct rows *rows, holdall_format format) {
     struct target *target = &rows->target;
     bool file = format == HOLDALL_FORMAT_BLOSCPACK;
     return target_create(target, &rows->frame, rows->args->operands[1], format, rows->count, rows->args) &&
-           each(rows, target_take, target) && (file || add_attrs(rows, false)) && !stopped && target_commit(target) &&
-           (!file || add_attrs(rows, true)) && add_column_attrs(rows);
+           each(rows, target_take, target) && (file || add_attrs(rows, false)) && add_column_attrs(rows) && !stopped &&
+           target_commit(target) && (!file || add_attrs(rows, true));
 }
 
 static bool print(void *ctx) {

@@ -4,7 +4,6 @@
  * The copy counts at once, at its end: whatever fails before, or a signal, leaves OUT as it was.
  */
 #include "arrays.h"
-#include "attrs.h"
 #include "convert.h"
 #include "options.h"
 #include "packing.h"
@@ -59,13 +58,13 @@ static enum place place_of(holdall_format format) {
     return format == HOLDALL_FORMAT_BLOSCPACK ? METADATA : is_frame(format) ? METALAYERS : ATTRIBUTES;
 }
 
-/* The library leaves them out where they would have to change their place. */
+/* The library leaves them out between frames and others. */
 static bool convert_attrs(const struct dataset *from, const struct args *args, holdall_format format) {
     const char *out = args->operands[1];
     enum place was = place_of(from->format), is = place_of(format);
     bool good = false;
     struct dataset to = {.path = out, .format = format};
-    if (!from->array || was == is || (was != METADATA && dataset_attrs(from) == 0)) return true;
+    if (!from->array || (was == METALAYERS) == (is == METALAYERS) || (was == METALAYERS && dataset_attrs(from) == 0)) return true;
     holdall_options *options = new_options();
     holdall_error error;
     if (!options || !set_commit_options(options, args)) {

@@ -43,9 +43,7 @@ static bool create_table(struct target *target, const struct frame *frame, holda
     }
     if (good && holdall_table_create(target->path, mode, format, (uint32_t)frame->count, names, (const char *const *)dtypes,
                                      options, &target->table, &error) < 0) {
-        bool other = error.status == HOLDALL_E_UNSUPPORTED && format != HOLDALL_FORMAT_BCOLZ;
-        if (other) complain("%s: tables are not written in this format; bcolz's is read by BLZ, too: --to bcolz", target->path);
-        if (!other) complain_error(target->path, &error, error.status == HOLDALL_E_EXISTS ? " (--force takes its place)" : "");
+        complain_error(target->path, &error, error.status == HOLDALL_E_EXISTS ? " (--force takes its place)" : "");
         good = false;
     }
     for (size_t i = 0; dtypes && i < frame->count; i++) free(dtypes[i]);

@@ -38,7 +38,9 @@ fn options(how: u8) -> Options {
 fn read(array: &Array) -> Option<Vec<u8>> {
     let store = array.store();
     for name in store.attr_names() {
-        assert!(store.attr(name).unwrap().is_some());
+        // what is damaged is named by its file alone, and told of
+        let is_file = store.attr_names().len() == 1 && ["__attrs__", "meta/attributes"].contains(&name);
+        assert!(store.attr(name).map_or(is_file, |value| value.is_some()), "{name}");
     }
     let _ = (store.fill(), array.blockshape(), array.dtype_text(), array.cbytes());
     for i in 0..array.shape()[0].min(4) {
@@ -98,7 +100,7 @@ pub fn run(data: &[u8]) {
     }
     let mut faults = 0;
     let place = Place::of(&folder);
-    let verified = table::verify_at(&place, &options(0), |_| {
+    let verified = table::verify_at(&place, &options(0), |_, _| {
         faults += 1;
         faults < 10
     });

@@ -79,7 +79,7 @@ fn read(array: &Array) -> Option<Vec<u8>> {
 
 /// Opens it and looks at all of it.
 fn look(folder: &Arc<dyn Folder>) -> Option<(Vec<u64>, Vec<u8>)> {
-    let verified = table::verify_at(&Place::of(folder), &options(&[]), |_| true).is_ok_and(|v| v.bad == 0);
+    let verified = table::verify_at(&Place::of(folder), &options(&[]), |_, _| true).is_ok_and(|v| v.bad == 0);
     let array = open::open_in(folder, Mode::Read, &options(&[])).ok()?;
     let content = read(&array);
     if let Ok(skipping) = open::open_in(folder, Mode::Read, &options(&[(Opt::SkipDamaged, 1)])) {
@@ -135,7 +135,7 @@ fn columns(text: Vec<u8>) {
     };
     let named = [("__rootdirs__".into(), text), ("__attrs__".into(), b"{}".to_vec())];
     let folder = folder_of(named.into_iter().chain(column("a", 0)).chain(column("b", 5)).chain(column("\u{e9}", 2)));
-    let verified = table::verify_at(&Place::of(&folder), &options(&[]), |_| true).is_ok_and(|v| v.bad == 0);
+    let verified = table::verify_at(&Place::of(&folder), &options(&[]), |_, _| true).is_ok_and(|v| v.bad == 0);
     let _ = table::identify(&Place::of(&folder));
     let Ok(table) = Table::open_in(&folder, Mode::Read, &options(&[])) else { return };
     for column in table.columns() {

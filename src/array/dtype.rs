@@ -125,6 +125,13 @@ impl Type {
         Ok(Type { kind, big_endian, size })
     }
 
+    /// An array of it.
+    pub fn in_shape(self, shape: &[u64]) -> Result<Type> {
+        let shape: Vec<usize> = shape.iter().map(|n| usize::try_from(*n).map_err(|_| too_large())).collect::<Result<_>>()?;
+        let size = shape.iter().try_fold(self.size, |size, n| size.checked_mul(*n)).ok_or_else(too_large)?;
+        Type::new(Kind::Array(Box::new(self), shape), false, size)
+    }
+
     /// Does it hold objects of Python's?
     pub fn has_objects(&self) -> bool {
         match &self.kind {

@@ -123,6 +123,17 @@ impl Array {
         Tiled::create_in(folder, name, mode, new, options).map(Array::from)
     }
 
+    /// What others have put beside it, JSON by name: of a Bloscpack file all in its metadata that does not make it an array;
+    /// of a frame nothing, it has no JSON.
+    pub fn attrs(&self) -> Result<Vec<(String, Vec<u8>)>> {
+        if let Body::Rows(rows) = &self.0 { rows.attrs() } else { Ok(Vec::new()) }
+    }
+
+    /// Can they not be told, and was that to be skipped?
+    pub fn has_lost_attrs(&self) -> bool {
+        matches!(&self.0, Body::Rows(rows) if rows.has_lost_attrs())
+    }
+
     /// Copies it, as it is here and now, into a Bloscpack file, with the metadata of one. `chunks`: as creating has it, with
     /// rows along the slowest dimension; none: as here. All else as [`Bloscpack::copy`].
     pub fn copy(&self, to: Destination, chunks: Option<&[u64]>) -> Result<bool> {

@@ -72,6 +72,20 @@ impl Literal {
         })
     }
 
+    /// The same as JSON has it: tuples are lists.
+    pub fn to_json(&self) -> Value {
+        match self {
+            Literal::None => Value::Null,
+            Literal::Bool(b) => Value::Bool(*b),
+            Literal::Int(n) => Value::Int((*n).into()),
+            Literal::Float(x) => Value::Float(*x),
+            Literal::Str(s) => Value::String(s.clone()),
+            Literal::Bytes(b) => Value::String(String::from_utf8_lossy(b).into_owned()),
+            Literal::Tuple(items) | Literal::List(items) => Value::Array(items.iter().map(Literal::to_json).collect()),
+            Literal::Dict(items) => Value::Object(items.iter().map(|(k, v)| (k.text().unwrap_or_default().to_owned(), v.to_json())).collect()),
+        }
+    }
+
     /// The items of a tuple or a list.
     pub fn items(&self) -> Option<&[Literal]> {
         match self {

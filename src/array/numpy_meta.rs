@@ -6,7 +6,7 @@
 
 use super::dtype::Dtype;
 use crate::error::{Result, fail};
-use crate::json::{Quoted, Value};
+use crate::json::{self, Quoted, Value};
 
 /// The most dimensions, NumPy's limit.
 const MAX_DIMENSIONS: usize = 64;
@@ -104,6 +104,33 @@ pub fn with_shape(json: &[u8], shape: &[u64]) -> Result<String> {
     Ok(format!("{before}{}{}{after}", list(shape), " ".repeat(space)))
 }
 
+/// The member in which the attributes of a dataset stand.
+const ATTRS: &str = "attrs";
+
+/// These metadata with attributes in them, if there are any.
+pub fn with_attrs(mut json: String, attrs: &[(String, Vec<u8>)]) -> String {
+    if !attrs.is_empty() && json.ends_with('}') {
+        json.pop();
+        let one = |(name, value): &(String, Vec<u8>)| format!("{}:{}", Quoted(name), String::from_utf8_lossy(value));
+        let all: Vec<String> = attrs.iter().map(one).collect();
+        json.push_str(&format!(",\"{ATTRS}\":{{{}}}}}", all.join(",")));
+    }
+    json
+}
+
+/// What stands in metadata beside what makes them those of an array; the attributes of a dataset one by one.
+pub fn attrs_in(json: &[u8]) -> Result<Vec<(String, Vec<u8>)>> {
+    let mut all = Vec::new();
+    for (name, value) in json::members(json)? {
+        match name.as_str() {
+            "dtype" | "shape" | "order" | "container" => {}
+            ATTRS if value.starts_with('{') => all.extend(json::members(value.as_bytes())?),
+            _ => all.push((name, value)),
+        }
+    }
+    Ok(all.into_iter().map(|(name, value)| (name, value.as_bytes().to_vec())).collect())
+}
+
 /// JSON of an object, before, in and behind the value of this key; the last one counts, as in all readers.
 fn split_at_value<'a>(json: &'a str, key: &str) -> Option<(&'a str, &'a str, &'a str)> {
     let (mut depth, mut in_string, mut escaped) = (0usize, false, false);
@@ -182,6 +209,19 @@ mod tests {
         };
         assert_eq!((of("[2,3]"), of("[]"), of("7"), of("[0,18446744073709551615,4]")), (Some(48), Some(8), Some(56), Some(0)));
         assert_eq!(of("[2305843009213693952]"), None);
+    }
+
+    #[test]
+    fn attributes_go_in_and_come_out() {
+        let meta = r#"{"dtype":"'<f8'","shape":[3],"order":"C","container":"numpy"}"#;
+        let attrs = [("a".to_owned(), b"[1, NaN]".to_vec()), ("\"\u{e4}".to_owned(), br#"{"x": {}}"#.to_vec())];
+        let json = with_attrs(meta.to_owned(), &attrs);
+        assert_eq!(json, r#"{"dtype":"'<f8'","shape":[3],"order":"C","container":"numpy","attrs":{"a":[1, NaN],"\"\u00e4":{"x": {}}}}"#);
+        assert_eq!(attrs_in(json.as_bytes()).unwrap(), attrs);
+        assert!(ArrayMeta::read(json.as_bytes()).unwrap() == ArrayMeta::read(meta.as_bytes()).unwrap());
+        assert_eq!(with_attrs(meta.to_owned(), &[]), meta);
+        let other = br#"{"unit":"m","attrs":7,"shape":[3]}"#;
+        assert_eq!(attrs_in(other).unwrap(), [("unit".to_owned(), b"\"m\"".to_vec()), ("attrs".to_owned(), b"7".to_vec())]);
     }
 
     #[test]

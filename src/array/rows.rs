@@ -9,7 +9,7 @@
 use super::content::Content;
 use super::dtype::Dtype;
 use super::grid::{Grid, Positions, Repeated};
-use super::numpy_meta::{ArrayMeta, Order, nbytes, with_shape};
+use super::numpy_meta::{ArrayMeta, Order, attrs_in, nbytes, with_attrs, with_shape};
 use super::selection::{MAX_NDIM, Plan};
 use super::store::Store;
 use crate::error::{Error, Result, fail};
@@ -102,11 +102,29 @@ impl Rows {
         if chunks.is_some() || to.options.given(Opt::ChunkBytes).is_some() {
             to.options = with_chunks(&self.meta, self.nbytes(), chunks, &to.options)?;
         }
-        let json = match self.content.file.meta()? {
-            Some(json) => with_shape(json, &self.meta.shape)?,
-            None => self.meta.to_json(),
+        let (json, lost) = match self.content.file.meta()? {
+            Some(json) => (with_shape(json, &self.meta.shape)?, false),
+            None => (with_attrs(self.meta.to_json(), &self.attrs()?), self.has_lost_attrs()),
         };
-        self.content.file.copy_as(to, Some(json.as_bytes()), self.nbytes(), &|at, dst| self.content.read(at, dst))
+        let bad = self.content.file.copy_as(to, Some(json.as_bytes()), self.nbytes(), &|at, dst| self.content.read(at, dst))?;
+        Ok(bad | lost)
+    }
+
+    /// What others have put beside it, JSON by name: of a Bloscpack file all in its metadata that does not make it an array.
+    pub fn attrs(&self) -> Result<Vec<(String, Vec<u8>)>> {
+        let store = self.store();
+        if let Some(json) = store.meta()? {
+            return attrs_in(json);
+        }
+        if !store.has_json() {
+            return Ok(Vec::new());
+        }
+        store.attr_names().into_iter().map(|n| Ok((n.to_owned(), store.attr(n)?.unwrap_or_default().to_vec()))).collect()
+    }
+
+    /// Can they not be told, and was that to be skipped?
+    pub fn has_lost_attrs(&self) -> bool {
+        self.store().has_json() && self.store().attr_names().is_empty() && self.store().attr("").is_err()
     }
 
     // ---- what it is

@@ -34,6 +34,8 @@ pub struct holdall_array {
     dtype: CString,
     /// Of the named values, those that C can spell.
     names: Vec<CString>,
+    /// It is a table's, which alone may change it.
+    is_column: bool,
 }
 handle!(holdall_array);
 
@@ -43,9 +45,10 @@ impl AsRef<Array> for holdall_array {
     }
 }
 
+/// A column.
 impl From<Array> for holdall_array {
     fn from(array: Array) -> holdall_array {
-        array_handle(array)
+        holdall_array { is_column: true, ..array_handle(array) }
     }
 }
 
@@ -58,11 +61,18 @@ impl AsMut<Array> for holdall_array {
 const fn shared<T: Send + Sync>() {}
 const _: () = shared::<holdall_array>();
 
+impl holdall_array {
+    /// Attributes have changed.
+    pub(super) fn name_all(&mut self) {
+        self.names = c_names(self.inner.store().attr_names());
+    }
+}
+
 pub(super) fn array_handle(inner: Array) -> holdall_array {
     // what stands between quotes may hold anything, the constant that means the same holds no NUL
     let dtype = CString::new(inner.dtype_text()).or_else(|_| CString::new(inner.dtype().to_python_literal()));
     let names = c_names(inner.store().attr_names());
-    holdall_array { broken: AtomicBool::new(false), inner, dtype: dtype.unwrap_or_default(), names }
+    holdall_array { broken: AtomicBool::new(false), inner, dtype: dtype.unwrap_or_default(), names, is_column: false }
 }
 
 /// Names as C has them; one with a NUL in it cannot be told there.
@@ -73,6 +83,15 @@ pub(super) fn c_names(names: Vec<&str>) -> Vec<CString> {
 /// A name of the caller's; what is no UTF-8 is the name of nothing.
 pub(super) fn text<'a>(name: *const c_char) -> Result<Option<&'a str>> {
     Ok(string(name, "name")?.to_str())
+}
+
+/// Changes an array that is no table's: of a column nobody is sure to have it alone, and the others must change with it.
+fn change(array: *mut holdall_array, err: *mut holdall_error, f: impl FnOnce(&mut holdall_array) -> Result<()>) -> holdall_status {
+    if let Some(column) = borrow(array).filter(|a| a.is_column) {
+        let words = "it is a column of an open table: that is what changes it, see holdall_table_write() and what is beside it";
+        return guard_handle(Some(column), err, |a| Err(fail!(State, "{}: {words}", a.inner.store().name())));
+    }
+    guard_change(borrow_mut(array), err, f)
 }
 
 fn value<T: Copy>(a: *const holdall_array, otherwise: T, f: impl FnOnce(&holdall_array) -> T) -> T {
@@ -98,8 +117,8 @@ fn destination<'a>(dst: *mut c_void, n: usize) -> Result<&'a mut [u8]> {
 /// the metalayers `b2nd` and `caterva`; where they have both, that which fits the chunks, `b2nd` first, and each commit of a new shape
 /// makes both say it. Caterva has no dtype: its items are "|V8" and the like, bytes without a meaning. Frames with neither are arrays of one dimension, of bytes, or of
 /// such items where they have more than one byte; these come and go at the end. Other folders are arrays that bcolz or
-/// BLZ wrote, or as their papers have them. They are made of rows, which come and go as a whole; those of the papers
-/// with fields in folders of their own, and of Python's objects, can be read only. What is written goes on as it is there (codec, level, filter, checksum) where the options do
+/// BLZ wrote, or as their papers have them. They are made of rows, which come and go as a whole; those of Python's objects
+/// can be read only. What is written goes on as it is there (codec, level, filter, checksum) where the options do
 /// not say otherwise: those of holdall_array_create(). A handle that reads sees as many rows as were committed when it was
 /// opened; where another writer changes some of them, it may see these as they are then. Of a folder just the files in `meta` and the
 /// attributes are opened now, those of chunks when a call needs them: one that is missing then is HOLDALL_E_MISSING, and
@@ -107,7 +126,7 @@ fn destination<'a>(dst: *mut c_void, n: usize) -> Result<&'a mut [u8]> {
 /// HOLDALL_E_TYPE: it is a superchunk or a table and no array, or has a dtype that is not known. HOLDALL_E_FORMAT: as
 /// holdall_schunk_open(), and where its content is not as long as shape and dtype say (with HOLDALL_OPT_SKIP_DAMAGED what
 /// is missing at its end reads as zeros, HOLDALL_NOT_FOUND, as damaged chunks do, unless it is more than the file can have
-/// held); of a frame also where it has not as many chunks as the shape says, and what its metalayers say is not possible; in folders also names and links that lead out of them. HOLDALL_E_CHECKSUM, _FORMAT: the metadata are damaged
+/// held, which holds for folders, too, that say to have lost much more than is there); of a frame also where it has not as many chunks as the shape says, and what its metalayers say is not possible; in folders also names and links that lead out of them. HOLDALL_E_CHECKSUM, _FORMAT: the metadata are damaged
 /// (HOLDALL_E_TYPE with that option). HOLDALL_E_UNSUPPORTED: more than HOLDALL_MAX_NDIM dimensions; a folder that can be read only, to be changed.
 #[unsafe(no_mangle)]
 #[must_use]
@@ -174,7 +193,7 @@ fn lengths<'a>(p: *const u64, ndim: u32, what: &str) -> Result<Option<&'a [u64]>
 /// - HOLDALL_FORMAT_BLZ: as BLZ 0.6 writes it, for BLZ alone; zstd and bitshuffle are HOLDALL_E_UNSUPPORTED.
 /// - HOLDALL_FORMAT_BLZ_PAPER: as the papers on both have it: chunks stand together in superchunks (HOLDALL_OPT_SUPERCHUNK_CHUNKS),
 ///   each a file that Bloscpack reads, with offsets and checksums; HOLDALL_OPT_SPARE_CHUNKS and _SPARE_BYTES keep room in
-///   them, none by default. Structures are stored as they are, not field by field.
+///   them. Structures are stored as they are, not field by field.
 ///
 /// - HOLDALL_FORMAT_B2ND: a Blosc2 frame as python-blosc2 has arrays, a file, or with HOLDALL_OPT_SPARSE a folder. Chunks are cut along
 ///   every dimension, and blocks in them, so that a box touches little besides, along whichever axis.
@@ -243,10 +262,12 @@ pub unsafe extern "C" fn holdall_array_create_io(
     })
 }
 
-/// Closes an array; NULL is fine. What was not committed is gone.
+/// Closes an array; NULL is fine, and a column of a table stays open. What was not committed is gone.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_array_close(array: *mut holdall_array) {
-    take_back(array);
+    if value(array, true, |a| !a.is_column) {
+        take_back(array);
+    }
 }
 
 /// How many dimensions, 0 to HOLDALL_MAX_NDIM.
@@ -353,7 +374,7 @@ pub unsafe extern "C" fn holdall_array_write(
     src_size: usize,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard_change(borrow_mut(array), err, |a| {
+    change(array, err, |a| {
         let a = &mut a.inner;
         let (start, count) = (slice(start, a.shape().len(), "start")?, slice(count, a.shape().len(), "count")?);
         let (step, strides) = (numbers(step, a, "step")?, numbers(strides, a, "strides")?);
@@ -402,7 +423,7 @@ pub unsafe extern "C" fn holdall_array_write_orthogonal(
     src_size: usize,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard_change(borrow_mut(array), err, |a| {
+    change(array, err, |a| {
         let lists = lists(&a.inner, positions, counts)?;
         a.inner.write_orthogonal(&lists, slice(src.cast(), src_size, "src")?)
     })
@@ -440,7 +461,7 @@ pub unsafe extern "C" fn holdall_array_append(
     src_size: usize,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard_change(borrow_mut(array), err, |a| a.inner.append(axis as usize, count, slice(src.cast(), src_size, "src")?))
+    change(array, err, |a| a.inner.append(axis as usize, count, slice(src.cast(), src_size, "src")?))
 }
 
 /// Puts `count` new places into a dimension before place `at`. src: as for holdall_array_append(). Items behind them in the
@@ -462,7 +483,7 @@ pub unsafe extern "C" fn holdall_array_insert(
     src_size: usize,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard_change(borrow_mut(array), err, |a| a.inner.insert(axis as usize, at, count, slice(src.cast(), src_size, "src")?))
+    change(array, err, |a| a.inner.insert(axis as usize, at, count, slice(src.cast(), src_size, "src")?))
 }
 
 /// Takes away `count` places of a dimension from `at` on, from the next commit on. Those at the end of the slowest (see
@@ -472,12 +493,13 @@ pub unsafe extern "C" fn holdall_array_insert(
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_remove(array: *mut holdall_array, axis: u32, at: u64, count: u64, err: *mut holdall_error) -> holdall_status {
-    guard_change(borrow_mut(array), err, |a| a.inner.remove(axis as usize, at, count))
+    change(array, err, |a| a.inner.remove(axis as usize, at, count))
 }
 
 /// Writes the array, as this handle sees it, into a new container, with other chunks, codec or checksum, or another layout:
-/// this is also how files are converted. Dtype with its spelling, shape and order stay (a frame is in C order and spells it as NumPy does), and named values where a dataset is
-/// copied to a dataset, a Bloscpack file to one, or a frame to a frame: none has a place for those of the others. It takes little memory, and is there, whole, when the call is done, or not at all. mode, format, blocks: as for holdall_array_create(). chunks: as
+/// this is also how files are converted. Dtype with its spelling, shape and order stay (a frame is in C order and spells it as NumPy does), and named values: in the metadata of
+/// a file those of a folder are the members of a member "attrs", from which they become those of a folder again, as does
+/// all else there that does not make it an array; those of a frame stay where the copy is a frame, too. It takes little memory, and is there, whole, when the call is done, or not at all. mode, format, blocks: as for holdall_array_create(). chunks: as
 /// there, but with any number of places of the slowest dimension (see holdall_array_order()); NULL: HOLDALL_OPT_CHUNK_BYTES,
 /// or as here.
 /// A frame: options, and what is not given, as for holdall_array_create(), but chunks, blocks, codec, level and filters of a frame are as here.
@@ -487,7 +509,7 @@ pub unsafe extern "C" fn holdall_array_remove(array: *mut holdall_array, axis: u
 /// told in bytes.
 /// HOLDALL_E_ARGUMENT: path is this array's own file; its own folder, with HOLDALL_REPLACE, is replaced by the copy. HOLDALL_E_UNSUPPORTED: HOLDALL_OPT_FORMAT_VERSION 1 or 2, which have no
 /// place for what makes an array. HOLDALL_NOT_FOUND (> 0): HOLDALL_OPT_SKIP_DAMAGED was set for this handle, and what is
-/// damaged is zeros in the copy. Else as holdall_array_read() and holdall_array_commit().
+/// damaged is zeros in the copy, or attributes are missing there. Else as holdall_array_read() and holdall_array_commit().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_copy(
@@ -513,14 +535,14 @@ pub unsafe extern "C" fn holdall_array_copy(
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_resize(array: *mut holdall_array, shape: *const u64, err: *mut holdall_error) -> holdall_status {
-    guard_change(borrow_mut(array), err, |a| a.inner.resize(slice(shape, a.inner.shape().len(), "shape")?))
+    change(array, err, |a| a.inner.resize(slice(shape, a.inner.shape().len(), "shape")?))
 }
 
 /// Makes all changes so far durable and visible, content and shape together. Fails as holdall_schunk_commit() does.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_commit(array: *mut holdall_array, err: *mut holdall_error) -> holdall_status {
-    guard_change(borrow_mut(array), err, |a| a.inner.commit())
+    change(array, err, |a| a.inner.commit())
 }
 
 /// The item that is where nothing was written, and where damage was skipped (bcolz and BLZ: `dflt`): holdall_array_itemsize()
@@ -549,10 +571,7 @@ pub unsafe extern "C" fn holdall_array_fill_set(
     size: usize,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard_handle_mut(borrow_mut(array), err, |a| {
-        a.inner.fill_set(slice(src.cast(), size, "src")?)?;
-        Ok(HOLDALL_OK)
-    })
+    change(array, err, |a| a.inner.fill_set(slice(src.cast(), size, "src")?))
 }
 
 /// An item of an array of Python's objects (dtype "object" or "O", one dimension, itemsize 0): its bytes as Python
@@ -573,7 +592,9 @@ pub unsafe extern "C" fn holdall_array_read_object(
 }
 
 /// How many named values it has. Bloscpack: its metadata, JSON, is the one named "". Folders: their attributes, each of
-/// which is JSON (as Python writes it: NaN and Infinity are numbers there). Frames: their metalayers but `b2nd` and `caterva`, any bytes, by custom MessagePack.
+/// which is JSON (as Python writes it: NaN and Infinity are numbers there). Frames: their metalayers but `b2nd` and `caterva`, any bytes, by custom MessagePack. Where the file of those of a folder is damaged, its name is
+/// the only one, and asking for any of them tells what is wrong; with HOLDALL_OPT_SKIP_DAMAGED there are none, and asking
+/// fails in the same way.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_array_attrs(array: *const holdall_array) -> u32 {
     value(array, 0, |a| a.names.len() as u32)
@@ -586,6 +607,7 @@ pub unsafe extern "C" fn holdall_array_attr_name(array: *const holdall_array, i:
 }
 
 /// A named value: *value is borrowed until the array is closed or changed. HOLDALL_NOT_FOUND: there is none of this name.
+/// HOLDALL_E_FORMAT, _CHECKSUM, _LIMIT: the file of them is damaged, or too large; so fails changing one, too.
 /// The shape in the metadata is that of the last commit.
 #[unsafe(no_mangle)]
 #[must_use]
@@ -621,7 +643,7 @@ pub unsafe extern "C" fn holdall_array_attr_set(
     n: usize,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard_change(borrow_mut(array), err, |a| {
+    change(array, err, |a| {
         let is_removed = value.is_null();
         let (name, value) = (string(name, "name")?, slice(value.cast(), n, "value")?);
         if a.inner.store().meta()?.is_some() {
@@ -636,7 +658,7 @@ pub unsafe extern "C" fn holdall_array_attr_set(
             } else {
                 a.inner.attr_set(name, value)?
             }
-            a.names = c_names(a.inner.store().attr_names());
+            a.name_all();
         }
         Ok(())
     })

@@ -123,8 +123,8 @@ pub unsafe extern "C" fn holdall_identify(
     })
 }
 
-/// Told of each fault that holdall_verify() finds: `part` is "record N", "chunk N" or the path, borrowed for the call
-/// like `fault`. Not zero stops. Runs on the calling thread.
+/// Told of each fault that holdall_verify() finds: `part` is "record N", "chunk N" or the path; of a column of a table
+/// "COLUMN/data/__N.blp", which of its files, or just "COLUMN". It is borrowed for the call like `fault`. Not zero stops. Runs on the calling thread.
 pub type holdall_fault_fn = Option<unsafe extern "C" fn(ctx: *mut c_void, part: *const c_char, fault: *const holdall_error) -> c_int>;
 
 /// Reads everything at a path (or spec) and checks every length and checksum, to the end; each fault goes
@@ -157,22 +157,23 @@ pub unsafe extern "C" fn holdall_verify(
         let frame = frame::is_at(path, &options);
         let folder = !frame && is_local(path);
         let chunks = frame || folder || is_bloscpack(path);
-        let mut told = |e: &Error| {
+        let mut tell = |part: Option<&str>, e: &Error| {
             first.get_or_insert_with(|| e.clone());
-            tell_fault(fault, ctx, if chunks { "chunk" } else { "record" }, &path.display().to_string(), e)
+            let part = part.map_or_else(|| part_of(if chunks { "chunk" } else { "record" }, path, e), str::to_owned);
+            tell_fault(fault, ctx, part, e)
         };
         let found = if frame {
-            array::verify(path, &options, &mut told).map(|v| [v.sound, v.bad, v.unchecked])
+            array::verify(path, &options, &mut |e: &Error| tell(None, e)).map(|v| [v.sound, v.bad, v.unchecked])
         } else if folder {
-            table::verify(path, &options, &mut told).map(|v| [v.sound, v.bad, v.unchecked])
+            table::verify(path, &options, &mut tell).map(|v| [v.sound, v.bad, v.unchecked])
         } else if chunks {
-            bloscpack::verify(path, &options, &mut told).map(|v| [v.sound, v.bad, v.unchecked])
+            bloscpack::verify(path, &options, |e| tell(None, e)).map(|v| [v.sound, v.bad, v.unchecked])
         } else {
-            bag::verify(path, &options, &mut told).map(|v| [v.sound, v.bad, v.unchecked])
+            bag::verify(path, &options, |e| tell(None, e)).map(|v| [v.sound, v.bad, v.unchecked])
         };
         match &found {
             Err(e) if e.status == Status::Argument => return Err(e.clone()),
-            Err(e) => _ = told(e),
+            Err(e) => _ = tell(None, e),
             Ok(_) => {}
         }
         let counted = found.as_ref().copied().unwrap_or_default();
@@ -184,9 +185,13 @@ pub unsafe extern "C" fn holdall_verify(
     })
 }
 
-fn tell_fault(fault: holdall_fault_fn, ctx: *mut c_void, kind: &str, path: &str, e: &Error) -> bool {
+/// What a fault is in.
+fn part_of(kind: &str, path: &std::ffi::OsStr, e: &Error) -> String {
+    if e.position >= 0 { format!("{kind} {}", e.position) } else { path.display().to_string() }
+}
+
+fn tell_fault(fault: holdall_fault_fn, ctx: *mut c_void, part: String, e: &Error) -> bool {
     let Some(f) = fault else { return true };
-    let part = if e.position >= 0 { format!("{kind} {}", e.position) } else { path.to_string() };
     let part = CString::new(part).unwrap_or_default();
     let mut words = holdall_error { status: 0, os_code: 0, position: -1, message: [0; 496] };
     guard(&mut words, || Err(e.clone()));
@@ -211,7 +216,7 @@ fn tell_fault(fault: holdall_fault_fn, ctx: *mut c_void, kind: &str, path: &str,
 /// Or the Blosc2 frame, a file or folder, array or not: it is made anew without the room of chunks that no longer count; damaged chunks become zeros, damaged
 /// metalayers of the trailer go; where header, index or trailer are damaged, a frame of this library in one file goes back to its last commit that is whole and
 /// still there. *kept and *dropped are as for superchunks, with 1 for a commit that is lost. Options: as for superchunks.
-/// Or the array or table in this folder, with a file for each chunk: what was cut off is finished or undone, what writers left
+/// Or the array or table in this folder: what was cut off is finished or undone, what writers left
 /// goes. Where `meta/sizes` is damaged it is made anew from the chunks, as many as are whole and follow each other; damaged
 /// chunks at the end are cut off; columns of a table come out as long as the shortest, and names that are lost become those of
 /// the folders, if the table's `__attrs__` is still there. HOLDALL_OPT_SKIP_DAMAGED 1: of the chunks that count a damaged one becomes the default value, and a column
@@ -221,7 +226,9 @@ fn tell_fault(fault: holdall_fault_fn, ctx: *mut c_void, kind: &str, path: &str,
 /// not match its checksum, and HOLDALL_OPT_VERIFY 0 takes it, and the other small files, as they are.
 /// *kept and *dropped are chunks, with damaged attributes, names and columns among the dropped. Options:
 /// HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _DURABILITY, _LOCK, _VERIFY, _SKIP_DAMAGED.
-/// HOLDALL_E_UNSUPPORTED: objects of Python's, or files of many chunks, each of which is a superchunk.
+/// In the papers' form the small files are made whole first, and chunks follow with another commit; the superchunks that
+/// are written anew have copies of that name.
+/// HOLDALL_E_UNSUPPORTED: objects of Python's, or columns of a table of bcolz's that are superchunks.
 /// HOLDALL_E_FORMAT: it cannot be repaired (nothing of it is sound, it cannot be told which chunks are missing, or it
 /// says to have lost more than it can have held), and nothing was changed; HOLDALL_E_CODEC, _VERSION, _UNSUPPORTED: nor is that done to chunks
 /// that seem sound, of a kind that is not known. HOLDALL_E_BUSY: a writer is at work.

@@ -75,14 +75,16 @@ pub const HOLDALL_OPT_FILL: i32 = 15;
 pub const HOLDALL_OPT_EXPECTED_ROWS: i32 = 16;
 /// Frames: 0 (default) one file; 1 a folder with a file for each chunk, in which a changed chunk leaves no dead room.
 pub const HOLDALL_OPT_SPARSE: i32 = 17;
-/// HOLDALL_FORMAT_BLZ_PAPER: chunks of a superchunk, each of which is a file, 1 to 1,048,576. A commit writes each one anew
-/// in which something has changed, through memory. Default: 16 to 64 MiB of content, by HOLDALL_OPT_EXPECTED_ROWS.
+/// HOLDALL_FORMAT_BLZ_PAPER: chunks of a superchunk, each of which is a file, 1 to 1,048,576. What is appended goes
+/// into the last one as it is there; a commit writes each one anew in which something else has changed, through memory.
+/// Default: 16 to 64 MiB of content, by HOLDALL_OPT_EXPECTED_ROWS; in a table at most 256 MiB of all columns together.
 pub const HOLDALL_OPT_SUPERCHUNK_CHUNKS: i32 = 18;
 /// Bloscpack: 1 (default) = with a table of where the chunks are; 0: without, each is found behind the one before.
 pub const HOLDALL_OPT_OFFSETS: i32 = 19;
 /// Bloscpack: entries of that table (8 bytes each) kept free for appends in place. Default: 10 for each chunk, 50 at
 /// least; a new file has room for 1,022 chunks where that is little beside its content. Where there is none left, the
-/// next commit that needs one writes the file anew, with as many free ones again; nothing else is different.
+/// next commit that needs one writes the file anew, with as many free ones again; nothing else is different. A file of the
+/// papers' form has no more than it has chunks to come.
 pub const HOLDALL_OPT_SPARE_CHUNKS: i32 = 20;
 /// Bloscpack: bytes kept free in each new chunk, so that a changed one fits into its place (default 0); chunks that
 /// cannot be made smaller have none.

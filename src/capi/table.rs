@@ -1,6 +1,6 @@
 //! The C functions for tables.
 
-use super::array::{array_handle, c_names, give_bytes, holdall_array, text};
+use super::array::{c_names, give_bytes, holdall_array, text};
 use super::common::*;
 use super::guard::*;
 use super::io::{holdall_io, storage};
@@ -39,7 +39,7 @@ const _: () = shared::<holdall_table>();
 fn table_handle(options: *const holdall_options, open: impl FnOnce(&Options) -> Result<Table>) -> Result<holdall_table> {
     let mut options = chosen(options);
     let rules = Rules { binary: options.take(Opt::ArrowBinary) == Some(1), nulls: options.take(Opt::ArrowNulls) == Some(1) };
-    let inner = Arc::new(open(&options)?.map(|array| Ok(array_handle(array)))?);
+    let inner = Arc::new(open(&options)?.map(|array| Ok(holdall_array::from(array)))?);
     let mut table = holdall_table { broken: AtomicBool::new(false), inner, rules, columns: Vec::new(), names: Vec::new() };
     table.name_all();
     Ok(table)
@@ -71,7 +71,7 @@ fn value<T: Copy>(t: *const holdall_table, otherwise: T, f: impl FnOnce(&holdall
 /// next commit.
 /// HOLDALL_E_TYPE: it is an array, or a file. HOLDALL_E_MISSING, HOLDALL_E_FORMAT: a column is not there, or broken, and the
 /// words name it; names of columns that lead out of the folder. HOLDALL_E_UNSUPPORTED: it is to be changed, and can be read
-/// only: a column holds objects of Python's, or the columns are the fields of one array.
+/// only: a column holds objects of Python's.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_open(
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn holdall_table_open(
 }
 
 /// As holdall_table_open(), in storage of the caller's: the files "__rootdirs__", "NAME/meta/sizes", "NAME/data/__0.blp" and
-/// so on. It may be closed at once.
+/// so on, in the papers' form "meta/sizes", "data/NAME/__1__.bin" and so on. It may be closed at once.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_open_io(
@@ -122,14 +122,18 @@ fn format_of(format: holdall_format) -> Result<Format> {
     match format {
         HOLDALL_FORMAT_BCOLZ => Ok(Format::Bcolz),
         HOLDALL_FORMAT_BLZ => Ok(Format::Blz),
-        _ => Err(fail!(Unsupported, "format {format}: tables are created as HOLDALL_FORMAT_BCOLZ and HOLDALL_FORMAT_BLZ")),
+        HOLDALL_FORMAT_BLZ_PAPER => Ok(Format::BlzPaper),
+        _ => Err(fail!(Unsupported, "format {format}: tables are created as HOLDALL_FORMAT_BCOLZ, _BLZ and _BLZ_PAPER")),
     }
 }
 
 /// Creates a table without rows, of `columns` columns, 1 or more, with these names and dtypes, in this order. With HOLDALL_NEW
 /// nothing may be there, with HOLDALL_REPLACE the table that is there is replaced by the first commit, until which nobody
 /// else sees anything of the new one. Format: HOLDALL_FORMAT_BCOLZ, a folder that bcolz and BLZ read and append to, or
-/// HOLDALL_FORMAT_BLZ, as BLZ has it, with the limits that holdall_array_create() tells of.
+/// HOLDALL_FORMAT_BLZ, as BLZ has it, with the limits that holdall_array_create() tells of, or HOLDALL_FORMAT_BLZ_PAPER, one
+/// dataset whose fields have folders of their own ("data/NAME", and "data/NAME/FIELD" for a dtype with fields), with
+/// superchunks of which each column's holds as many rows: chunks are as long as given, or usual, for a column of average
+/// width; the columns have no attributes of their own. With HOLDALL_REPLACE it takes the place of a table of its form.
 /// names: UTF-8, each also that of the column's folder, so that it holds no slash, is not "", ".", ".." or a name of the
 /// table's own files, and no other one's. dtypes: as NumPy spells them, see holdall_array_create(); one that is an array of
 /// items, "('<f4', (3,))", makes a column whose rows have that shape.
@@ -207,7 +211,7 @@ pub unsafe extern "C" fn holdall_table_column_name(table: *const holdall_table, 
 }
 
 /// A column, as an array with the rows of the table; NULL beyond the last. Borrowed until the table is closed, or a column
-/// added or removed: it is not to be closed, and is changed by way of the table.
+/// added or removed: closing it does nothing, and it is changed by way of the table alone (HOLDALL_E_STATE).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_table_column(table: *const holdall_table, i: u32) -> *const holdall_array {
     value(table, std::ptr::null(), |t| t.inner.columns().get(i as usize).map_or(std::ptr::null(), |c| &raw const c.array))
@@ -233,7 +237,7 @@ pub unsafe extern "C" fn holdall_table_attr_name(table: *const holdall_table, i:
 }
 
 /// A named value, JSON: *value is borrowed until the table is closed, or one is set. HOLDALL_NOT_FOUND: there is none of this
-/// name.
+/// name. Where they are damaged: as holdall_array_attr_get().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_attr_get(
@@ -243,7 +247,7 @@ pub unsafe extern "C" fn holdall_table_attr_get(
     n: *mut usize,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard_handle(borrow(table), err, |t| give_bytes(text(name)?.and_then(|name| t.inner.attrs().get(name)), value, n))
+    guard_handle(borrow(table), err, |t| give_bytes(text(name)?.map_or(Ok(None), |name| t.inner.attrs().get(name))?, value, n))
 }
 
 /// Sets a named value, n bytes of JSON, from the next commit on; value NULL removes it, if it is there.
@@ -261,6 +265,25 @@ pub unsafe extern "C" fn holdall_table_attr_set(
         let json = if value.is_null() { None } else { Some(slice(value.cast(), n, "value")?) };
         t.changed()?.attr_set(utf8(name, "name")?, json)?;
         t.name_all();
+        Ok(())
+    })
+}
+
+/// Sets a named value of column i in the same way, or removes it; it is read as holdall_array_attr_get() of the column has it.
+/// HOLDALL_E_RANGE: there is no such column. HOLDALL_E_ARGUMENT: it is no JSON.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_table_column_attr_set(
+    table: *mut holdall_table,
+    i: u32,
+    name: *const c_char,
+    value: *const c_void,
+    n: usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard_change(borrow_mut(table), err, |t| {
+        let json = if value.is_null() { None } else { Some(slice(value.cast(), n, "value")?) };
+        t.changed()?.column_attr_set(i as usize, utf8(name, "name")?, json)?.name_all();
         Ok(())
     })
 }

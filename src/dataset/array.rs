@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use super::attrs::{self, Attrs};
-use super::chunks::{Chunks, How, Sound, has_superchunks};
+use super::chunks::{Chunks, How, Sound, has_superchunks, is_damage};
 use super::commit::{Writer, commit};
 use super::create;
 use super::edit::Edit;
@@ -79,7 +79,7 @@ struct Search<'a> {
 impl ArrayFile {
     /// The array in this folder.
     pub fn open(place: &Place, meta: Meta, how: &How) -> Result<ArrayFile> {
-        let attrs = Attrs::read(place, how.memory_limit, meta.checksum != Sum::None)?;
+        let attrs = Attrs::read(place, how.memory_limit, meta.checksum != Sum::None, how.skip_damaged)?;
         let item = meta.array.dtype.item.clone();
         ArrayFile::of(place, place.down(DATA)?, &item, meta, attrs, how)
     }
@@ -94,22 +94,34 @@ impl ArrayFile {
             file.items = Items::Whole(Chunks::new(place.down(DATA)?, many, &file.meta, row, None, how)?);
             (file.attrs, file.as_in_papers) = (Attrs::default(), many);
         }
-        let Items::Whole(chunks) = &mut file.items else {
-            let what = if file.has_objects() { "objects of Python's" } else { "fields in folders of their own" };
-            return Err(fail!(Unsupported, "{}: an array of {what} can be read only", place.show("")));
-        };
-        let there = || chunks.first_header()?.codec().ok();
-        let params = create::params(&file.meta.storage, &there, &file.meta.array.dtype.item, options).map_err(|e| e.within(place.show(STORAGE)))?;
-        let (make, each) = create::make(chunks, params, &file.meta, options)?;
-        let unit = chunks.chunk_bytes().checked_mul(each).filter(|n| usize::try_from(*n).is_ok());
-        let unit = unit.ok_or_else(|| fail!(Limit, "{}: superchunks of {each} chunks of {} bytes", place.show(""), chunks.chunk_bytes()))?;
-        let of = [unit, chunks.nbytes(), file.meta.cbytes, how.memory_limit];
-        chunks.edit = Some(Box::new(Edit::new(&place.down(DATA)?, make, of, how.threads)));
         let [tools, papers] = attrs::FILES;
         let is_tools = !file.as_in_papers || (!writer.is_new() && place.has(tools)?);
         file.attrs_file = if is_tools { tools } else { papers };
-        file.writer = Some(writer);
-        Ok(file)
+        file.for_writing(options, writer)
+    }
+
+    /// What was opened to be read may be changed from now on.
+    pub fn for_writing(mut self, options: &Options, writer: Writer) -> Result<ArrayFile> {
+        let (all, meta, how, name) = (self.nbytes().max(1), &self.meta, &self.how, &self.name);
+        let runs = match &mut self.items {
+            Items::Whole(chunks) => vec![(&meta.array.dtype.item, chunks)],
+            Items::Apart(fields) => fields.all.iter_mut().map(|f| (&f.item, &mut f.chunks)).collect(),
+            Items::Objects(_) => return Err(fail!(Unsupported, "{name}: an array of objects of Python's can be read only")),
+        };
+        for (item, chunks) in runs {
+            let there = || chunks.first_header()?.codec().ok();
+            let params = create::params(&meta.storage, &there, item, options).map_err(|e| e.within(format_args!("{name}/{STORAGE}")))?;
+            let (make, each) = create::make(chunks, params, meta, options)?;
+            let unit = chunks.chunk_bytes().checked_mul(each).filter(|n| usize::try_from(*n).is_ok());
+            let unit = unit.ok_or_else(|| fail!(Limit, "{name}: superchunks of {each} chunks of {} bytes", chunks.chunk_bytes()))?;
+            let cbytes = (meta.cbytes as f64 * chunks.nbytes() as f64 / all as f64) as u64;
+            let edit = Edit::new(chunks.place(), make, [unit, chunks.nbytes(), cbytes, how.memory_limit], how.threads);
+            edit.tidy(writer.is_durable())?;
+            chunks.forget();
+            chunks.edit = Some(Box::new(edit));
+        }
+        self.writer = Some(writer);
+        Ok(self)
     }
 
     /// The fields of the array in this folder, each an array, where they are stored apart.
@@ -119,18 +131,78 @@ impl ArrayFile {
         if !(Search { place, meta, how }).is_apart(&data, fields)? {
             return Ok(None);
         }
-        let size = meta.array.dtype.item.size.max(1) as f64;
-        let field = |f: &dtype::Field| {
-            let mut meta = meta.clone();
-            let mut dtype = Dtype { spelling: String::new(), item: f.item.clone() };
-            dtype.spelling = dtype.to_python_literal();
-            (meta.array.dtype, meta.dflt) = (dtype, Value::Null);
-            // nobody has put down how much of it is this one's
-            let of_all = meta.cbytes as f64 * f.item.size as f64 / size;
-            meta.cbytes = of_all as u64;
-            Ok((f.name.clone(), ArrayFile::of(place, data.down(&f.name)?, &f.item, meta, Attrs::default(), how)?))
-        };
+        let (own, size) = (meta.of_field(), meta.array.dtype.item.size);
+        let field = |f: &dtype::Field| Ok((f.name.clone(), ArrayFile::field(place, &data.down(&f.name)?, &f.item, (&own, size), how)?));
         fields.iter().map(field).collect::<Result<_>>().map(Some)
+    }
+
+    /// One of them, in this folder of data: rows of a shape where it is an array of items. `all`: what the dataset says of
+    /// its fields, and the bytes of an item of it.
+    pub fn field(place: &Place, data: &Place, item: &Type, all: (&Meta, usize), how: &How) -> Result<ArrayFile> {
+        let mut meta = all.0.clone();
+        // nobody has put down how much of it is this one's
+        let of_all = meta.cbytes as f64 * item.size as f64 / all.1.max(1) as f64;
+        meta.cbytes = of_all as u64;
+        let item = match &item.kind {
+            Kind::Array(of, shape) if !matches!(of.kind, Kind::Struct(_)) => {
+                meta.array.shape.extend(shape.iter().map(|n| *n as u64));
+                &**of
+            }
+            _ => item,
+        };
+        let mut dtype = Dtype { spelling: String::new(), item: item.clone() };
+        dtype.spelling = dtype.to_python_literal();
+        (meta.array.dtype, meta.dflt) = (dtype, Value::Null);
+        ArrayFile::of(place, data.clone(), item, meta, Attrs::default(), how)
+    }
+
+    /// The folders of its chunks, each with at most how many files.
+    pub fn ways(&self) -> Vec<(Place, u64)> {
+        self.runs().iter().map(|run| (run.place().clone(), run.count())).collect()
+    }
+
+    /// Bytes of a row of each of them.
+    pub fn row_bytes(&self) -> Vec<u64> {
+        self.runs().iter().map(|run| run.row).collect()
+    }
+
+    /// The chunks of each of them that are damaged, or not there.
+    pub fn damaged(&self) -> Result<Vec<Vec<Range<u64>>>> {
+        let bad = |run: &Chunks| {
+            let (mut bad, mut i): (Vec<Range<u64>>, u64) = (Vec::new(), 0);
+            let mut there = None;
+            while i < run.count() {
+                let next = match run.check(i) {
+                    Err(e) if is_damage(e.status) => run.next_there(i + 1, there.get_or_insert_with(|| run.there())).clamp(i + 1, run.count()),
+                    done => {
+                        done?;
+                        i += 1;
+                        continue;
+                    }
+                };
+                match bad.last_mut().filter(|last| last.end == i) {
+                    Some(last) => last.end = next,
+                    None => bad.push(i..next),
+                }
+                i = next;
+            }
+            Ok(bad)
+        };
+        self.runs().into_iter().map(bad).collect()
+    }
+
+    /// Writes the files with these chunks anew, with what can be read of them. `before` is called with each.
+    pub fn write_anew(&mut self, run: usize, chunks: impl Iterator<Item = u64>, before: &dyn Fn(&Place, &str) -> Result<()>) -> Result<()> {
+        self.writer()?;
+        match self.runs_mut().into_iter().nth(run) {
+            Some(run) => run.write_anew(chunks, before),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes those folders.
+    pub fn make_folders(&self) -> Result<()> {
+        self.ways().iter().try_for_each(|(way, _)| way.make_folders())
     }
 
     fn of(place: &Place, data: Place, item: &Type, mut meta: Meta, attrs: Attrs, how: &How) -> Result<ArrayFile> {
@@ -139,6 +211,11 @@ impl ArrayFile {
         let (items, as_in_papers) = Search { place, meta: &meta, how }.items(&data, item, fill.map(Arc::from))?;
         if matches!(items, Items::Objects(_)) {
             meta.array.dtype.item.size = 0;
+        }
+        if let Items::Whole(chunks) = &items {
+            chunks.refuse_lost()?;
+        } else if let Items::Apart(fields) = &items {
+            fields.all.iter().try_for_each(|f| f.chunks.refuse_lost())?;
         }
         let name = data.show("");
         let name = name.strip_suffix("/data").unwrap_or(&name).to_owned();
@@ -169,23 +246,51 @@ impl ArrayFile {
         writer.site.check().map(|()| writer)
     }
 
-    pub(super) fn edit(&mut self) -> Option<&mut Edit> {
-        match &mut self.items {
-            Items::Whole(chunks) => chunks.editing(),
-            _ => None,
-        }
+    /// What waits in every run of chunks.
+    pub(super) fn edits(&mut self) -> Vec<&mut Edit> {
+        self.runs_mut().into_iter().filter_map(Chunks::editing).collect()
     }
 
-    fn changing(&mut self) -> Result<&mut Chunks> {
-        self.writer()?;
-        match &mut self.items {
-            Items::Whole(chunks) => Ok(chunks),
-            _ => Err(fail!(State, "{}: it was opened to be read", self.name)),
+    /// The same, and how many bytes of content each has.
+    pub(super) fn edits_and_lengths(&mut self) -> Vec<(&mut Edit, u64)> {
+        fn with_length(run: &mut Chunks) -> Option<(&mut Edit, u64)> {
+            let len = run.nbytes();
+            run.editing().map(|e| (e, len))
         }
+        self.runs_mut().into_iter().filter_map(with_length).collect()
+    }
+
+    /// Has it another length than the last commit?
+    fn is_resized(&self) -> bool {
+        self.runs().iter().any(|run| run.edit.as_ref().is_some_and(|e| e.committed != run.nbytes()))
+    }
+
+    /// Is something to be committed besides small files?
+    pub(super) fn is_changed(&mut self) -> bool {
+        self.is_resized() || self.edits().iter().any(|e| e.has_waiting())
+    }
+
+    /// What was appended to files that are there goes into them.
+    pub(super) fn append_tails(&mut self, durable: bool) -> Result<()> {
+        self.edits().into_iter().try_for_each(|e| e.append_tail(durable))?;
+        self.forget();
+        Ok(())
+    }
+
+    /// Refuses what a column has not by itself.
+    fn refuse_field(&mut self, what: &str) -> Result<()> {
+        let is_field = self.writer()?.is_field;
+        if is_field { Err(fail!(Unsupported, "{}: a column in the papers' form has no {what} of its own: the table has", self.name)) } else { Ok(()) }
+    }
+
+    fn changing(&mut self) -> Result<&mut Items> {
+        self.writer()?;
+        Ok(&mut self.items)
     }
 
     pub(super) fn flush(&mut self) -> Result<()> {
-        self.changing()?.flush()
+        self.writer()?;
+        self.runs_mut().into_iter().try_for_each(Chunks::flush)
     }
 
     /// Chunks are in other files from now on.
@@ -196,20 +301,23 @@ impl ArrayFile {
     pub(super) fn break_off(&mut self) {
         self.writer.iter().for_each(Writer::break_off);
         // a journal may tell of them
-        self.edit().into_iter().for_each(|e| e.waiting = Vec::new());
+        self.edits().into_iter().for_each(|e| e.waiting = Vec::new());
     }
 
     /// Files with chunks of the last commit; none before the first.
     pub fn committed_files(&mut self) -> Option<u64> {
         let first = self.writer.as_ref().is_none_or(Writer::is_first);
-        self.edit().filter(|_| !first).map(|e| e.committed.div_ceil(e.unit))
+        self.edits().into_iter().next().filter(|_| !first).map(|e| e.committed.div_ceil(e.unit))
     }
 
     /// The small files that a commit has to write.
     pub(super) fn texts(&mut self) -> Result<Vec<(&'static str, String)>> {
-        let len = self.nbytes();
-        let (cbytes, grown) = self.edit().map_or((0, false), |e| (e.cbytes, e.committed != len));
+        let (len, grown) = (self.nbytes(), self.is_resized());
+        let cbytes = self.cbytes()?;
         let writer = self.writer()?;
+        if writer.is_field {
+            return Ok(Vec::new());
+        }
         let (storage, attrs, counts) = (writer.storage_changed, writer.attrs_changed, grown || writer.shape_changed);
         let mut texts = Vec::new();
         if attrs {
@@ -219,13 +327,19 @@ impl ArrayFile {
             texts.push((STORAGE, meta::to_json(&self.meta.storage) + "\n"));
         }
         if counts {
-            let shape: Vec<String> = self.meta.array.shape.iter().map(u64::to_string).collect();
-            texts.push((SIZES, format!("{{\"shape\": [{}], \"nbytes\": {len}, \"cbytes\": {cbytes}}}\n", shape.join(", "))));
+            texts.push((SIZES, meta::sizes(&self.meta.array.shape, len, cbytes)));
         }
         if self.meta.checksum != Sum::None {
             texts.iter_mut().for_each(|(_, text)| *text = sealed(std::mem::take(text)));
         }
         Ok(texts)
+    }
+
+    fn runs_mut(&mut self) -> Vec<&mut Chunks> {
+        match &mut self.items {
+            Items::Whole(chunks) | Items::Objects(chunks) => vec![chunks],
+            Items::Apart(fields) => fields.all.iter_mut().map(|f| &mut f.chunks).collect(),
+        }
     }
 
     /// Every run of chunks in it.
@@ -238,29 +352,33 @@ impl ArrayFile {
 
     /// How many chunks it has.
     pub fn chunks(&self) -> u64 {
-        self.runs().iter().map(|c| c.count()).sum()
+        self.runs().iter().map(|c| c.count()).fold(0, u64::saturating_add)
     }
 
     /// Reads every chunk and checks all that can be; tells each fault to `fault`, until it returns false, and `told`
     /// how many chunks were looked at.
     pub fn verify(&self, fault: &mut dyn FnMut(&Error) -> bool, told: &mut dyn FnMut(u64) -> Result<()>) -> Result<(Verified, bool)> {
         let mut v = Verified::default();
+        if self.attrs.damage().is_some_and(|e| !fault(e)) {
+            return Ok((v, false));
+        }
         let group = self.how.threads.max(1) as u64 * 4;
         for run in self.runs() {
-            let (mut first, mut was_missing, mut there) = (0, false, None);
+            let (mut first, mut was_missing, mut was_bad, mut there) = (0, false, false, None);
             while first < run.count() {
                 let end = run.count().min(first + group);
                 let mut found: Vec<(u64, Result<Sound>)> = (first..end).map(|i| (i, Ok(Sound::Unchecked))).collect();
                 parallel::for_each(self.how.threads, found.iter_mut().collect(), |(i, sound): &mut (u64, _)| *sound = run.check(*i));
                 for (_, sound) in found {
+                    was_bad = sound.is_err();
                     let is_missing = sound.as_ref().is_err_and(|e| e.status == Status::Missing);
                     match sound {
                         // one fault for all that are missing behind each other: there may be very many
-                        Err(_) if is_missing && was_missing => v.bad += 1,
+                        Err(_) if is_missing && was_missing => v.bad = v.bad.saturating_add(1),
                         Ok(Sound::Checked) => v.sound += 1,
                         Ok(Sound::Unchecked) => v.unchecked += 1,
                         Err(e) => {
-                            v.bad += 1;
+                            v.bad = v.bad.saturating_add(1);
                             if !fault(&e) {
                                 return Ok((v, false));
                             }
@@ -269,10 +387,10 @@ impl ArrayFile {
                     was_missing = is_missing;
                 }
                 let mut next = end;
-                if was_missing {
-                    let there = there.get_or_insert_with(|| run.there());
-                    next = there.get(there.partition_point(|i| *i < end)).copied().unwrap_or(u64::MAX).clamp(end, run.count());
-                    v.bad += next - end;
+                // it may say that it has far more chunks than there is anything of
+                if was_bad {
+                    next = run.next_there(end, there.get_or_insert_with(|| run.there())).clamp(end, run.count());
+                    v.bad = v.bad.saturating_add(next - end);
                 }
                 told(next - first)?;
                 first = next;
@@ -321,6 +439,9 @@ impl Search<'_> {
     /// Have the fields folders of their own?
     fn is_apart(&self, data: &Place, fields: &[dtype::Field]) -> Result<bool> {
         let Some(first) = fields.first() else { return Ok(false) };
+        if self.meta.apart {
+            return Ok(true);
+        }
         let has_chunks = |p: &Place| Ok::<bool, Error>(p.has(&super::chunks::file_name(0))? || p.has(&super::superchunks::name(1))?);
         if has_chunks(data)? {
             return Ok(false);
@@ -343,7 +464,7 @@ impl Search<'_> {
                     let fill = fill.and_then(|f| f.get(offset..)?.get(..size)).map(Arc::from);
                     let many = self.has_superchunks(&inner)?;
                     let chunks = Chunks::new(inner, many, self.meta, row_items.saturating_mul(size as u64), fill, self.how)?;
-                    all.push(Field { offset, size, chunks });
+                    all.push(Field { offset, size, item: f.item.clone(), chunks });
                 }
             }
         }
@@ -365,10 +486,8 @@ impl Store for ArrayFile {
     }
 
     fn cbytes(&self) -> Result<u64> {
-        Ok(match &self.items {
-            Items::Whole(Chunks { edit: Some(edit), .. }) => edit.cbytes,
-            _ => self.meta.cbytes,
-        })
+        let edited = self.runs().iter().map(|run| run.edit.as_ref().map(|e| e.cbytes)).sum::<Option<u64>>();
+        Ok(edited.unwrap_or(self.meta.cbytes))
     }
 
     fn chunk_span(&self, at: u64) -> Range<u64> {
@@ -422,7 +541,7 @@ impl Store for ArrayFile {
     }
 
     fn attr(&self, name: &str) -> Result<Option<&[u8]>> {
-        Ok(self.attrs.get(name))
+        self.attrs.get(name)
     }
 
     fn fill(&self) -> Result<Option<&[u8]>> {
@@ -432,7 +551,7 @@ impl Store for ArrayFile {
     }
 
     fn fill_set(&mut self, value: &[u8]) -> Result<()> {
-        self.writer()?;
+        self.refuse_field("fill value")?;
         let (item, row) = (&self.meta.array.dtype.item, self.meta.row());
         let each = matches!(self.meta.dflt, Value::Array(_)) || self.format() == Format::Blz;
         let new = create::dflt(value, item, row, each)?;
@@ -447,31 +566,49 @@ impl Store for ArrayFile {
     }
 
     fn write(&mut self, at: u64, src: &[u8]) -> Result<()> {
-        self.changing()?.write(at, src)
+        match self.changing()? {
+            Items::Apart(fields) => fields.write(at, src),
+            Items::Whole(chunks) | Items::Objects(chunks) => chunks.write(at, src),
+        }
     }
 
     fn splice(&mut self, splice: &Splice) -> Result<()> {
-        self.changing()?.splice(splice)
+        let done = match self.changing()? {
+            Items::Apart(fields) => fields.splice(splice),
+            Items::Whole(chunks) | Items::Objects(chunks) => return chunks.splice(splice),
+        };
+        if matches!(done, Err((_, true))) {
+            // some fields have the rows, and others have not
+            self.break_off();
+        }
+        done.map_err(|(e, _)| e)
     }
 
     fn append(&mut self, src: &[u8]) -> Result<()> {
-        self.changing()?.append(src)
+        match self.changing()? {
+            Items::Apart(fields) => fields.append(src),
+            Items::Whole(chunks) | Items::Objects(chunks) => chunks.append(src),
+        }
     }
 
     fn truncate(&mut self, nbytes: u64) -> Result<()> {
-        self.changing()?.truncate(nbytes)
+        match self.changing()? {
+            Items::Apart(fields) => fields.truncate(nbytes),
+            Items::Whole(chunks) | Items::Objects(chunks) => chunks.truncate(nbytes),
+        }
     }
 
     fn attr_set(&mut self, name: &str, value: &[u8]) -> Result<()> {
-        self.writer()?;
+        self.refuse_field("attributes")?;
         self.attrs.set(name, value)?;
         self.writer()?.attrs_changed = true;
         Ok(())
     }
 
     fn attr_remove(&mut self, name: &str) -> Result<()> {
+        self.refuse_field("attributes")?;
         self.writer()?;
-        self.attrs.remove(name);
+        self.attrs.remove(name)?;
         self.writer()?.attrs_changed = true;
         Ok(())
     }
@@ -511,7 +648,8 @@ impl Drop for ArrayFile {
     /// What was not committed goes, as far as it can.
     fn drop(&mut self) {
         let Some(writer) = self.writer.take().filter(|w| w.site.is_own()) else { return };
-        self.edit().into_iter().for_each(Edit::clear);
-        writer.close();
+        self.edits().into_iter().for_each(Edit::clear);
+        let ways = self.ways();
+        writer.close(&ways);
     }
 }

@@ -26,6 +26,14 @@ const WORTH: u64 = 256 << 10;
 /// Files that are asked for by their names where storage cannot list them.
 const PROBES: u64 = if cfg!(fuzzing) { 8 } else { 4096 };
 
+/// What may be missing of any dataset: bytes of content, and chunks.
+const FEW_BYTES: u64 = 1 << 30;
+const FEW_CHUNKS: u64 = 1 << 16;
+/// Content of which a byte of a file may be all that is left.
+const BEST_RATIO: u64 = 32 << 10;
+/// How often a file is opened anew that a writer goes on changing.
+const AGAIN: u32 = 100;
+
 /// Chunk files that a handle keeps open.
 const OPEN: usize = 64;
 /// The same for all handles, as a process may have no more than some hundreds of files open.
@@ -188,6 +196,14 @@ impl Chunks {
         }
     }
 
+    /// The folder of the files.
+    pub fn place(&self) -> &Place {
+        match &self.files {
+            Files::One(place, _) => place,
+            Files::Many(files) => files.place(),
+        }
+    }
+
     /// The files with many chunks.
     pub fn superchunks(&self) -> Option<&Superchunks> {
         match &self.files {
@@ -243,6 +259,11 @@ impl Chunks {
         // the first of those that fail, whatever the order in which they did
         let found = Mutex::new((None::<Error>, false));
         parallel::for_each(threads, parts, |(from, part)| {
+            // behind one that failed nothing is wanted, and there may be very many
+            let failed = found.lock().unwrap_or_else(PoisonError::into_inner).0.as_ref().map(|e| e.position);
+            if failed.is_some_and(|at| at >= 0 && at as u64 <= from / self.chunk) {
+                return;
+            }
             let read = self.part(from, part, 1);
             let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
             match read {
@@ -335,12 +356,28 @@ impl Chunks {
     }
 
     fn part_of_many(&self, files: &Superchunks, chunk: u64, from: usize, dst: &mut [u8]) -> Result<bool> {
-        let (file, i) = self.in_file(files, chunk)?;
-        let begin = i.saturating_mul(self.chunk);
-        if file.chunk_span(begin).start != begin {
-            return Err(fail!(Format, "chunks before it are not of {} bytes", self.chunk));
+        self.with_file(files, chunk, &mut |file, i| {
+            let begin = i.saturating_mul(self.chunk);
+            if file.chunk_span(begin).start != begin {
+                return Err(fail!(Format, "chunks before it are not of {} bytes", self.chunk));
+            }
+            file.read(begin + from as u64, dst)
+        })
+    }
+
+    /// Calls `f` with the file that has a chunk, again where a writer has put more into it meanwhile: what was there is still
+    /// there then.
+    fn with_file<R>(&self, files: &Superchunks, chunk: u64, f: &mut dyn FnMut(&Bloscpack, u64) -> Result<R>) -> Result<R> {
+        let mut again = if self.edit.is_none() { AGAIN } else { 0 };
+        loop {
+            match self.in_file(files, chunk).and_then(|(file, i)| f(&file, i)) {
+                Err(e) if e.status == Status::State && again > 0 => {
+                    again -= 1;
+                    files.renew(chunk);
+                }
+                done => return done,
+            }
         }
-        file.read(begin + from as u64, dst)
     }
 
     fn named(&self, chunk: u64, mut e: Error) -> Error {
@@ -402,6 +439,41 @@ impl Chunks {
         all
     }
 
+    /// The first chunk from this one on whose file is there, of what [`Chunks::there`] gives.
+    pub fn next_there(&self, chunk: u64, there: &[u64]) -> u64 {
+        if self.superchunks().and_then(|files| files.holding(chunk, None).ok()).is_some_and(|(file, i)| i < file.chunks() as u64) {
+            return chunk;
+        }
+        there.get(there.partition_point(|i| *i < chunk)).copied().unwrap_or(u64::MAX)
+    }
+
+    /// Refuses to read as the fill value much more than the files that are there can have held.
+    pub fn refuse_lost(&self) -> Result<()> {
+        let place = match &self.files {
+            _ if !self.how.skip_damaged || (self.len <= FEW_BYTES && self.count() <= FEW_CHUNKS) => return Ok(()),
+            Files::One(place, _) => place,
+            Files::Many(files) => files.place(),
+        };
+        let names = place.list("");
+        if names.is_empty() && place.folder().is_foreign() {
+            return Ok(()); // it may just not be able to tell
+        }
+        // a chunk takes a byte at least
+        let each = self.superchunks().map_or(1, |files| files.each().unwrap_or(u64::MAX));
+        let (mut held, mut size) = (0u64, 0u64);
+        for name in names.iter().filter_map(|n| n.to_str()).filter(|n| Names::parse(n).is_some()) {
+            let n = place.open(name, Access::Read).and_then(|f| f.size()).unwrap_or(0);
+            (held, size) = (held.saturating_add(each.min(n)), size.saturating_add(n));
+        }
+        let lost = self.count().saturating_sub(held);
+        let most = size.saturating_mul(BEST_RATIO).saturating_add(FEW_BYTES);
+        if lost <= size.saturating_add(FEW_CHUNKS) && lost.saturating_mul(self.chunk) <= most {
+            return Ok(());
+        }
+        let words = "of its chunks are lost, it says, more than the files that are there can have held";
+        Err(fail!(Format, "{}: {lost} {words}", place.show("")))
+    }
+
     /// Reads a whole chunk and checks all that can be.
     pub fn check(&self, chunk: u64) -> Result<Sound> {
         let room = |n: usize| memory::zeroed(memory::allow(n as u64, self.how.memory_limit, "a chunk")?);
@@ -416,9 +488,11 @@ impl Chunks {
                 Ok(checked(file.has_digest))
             }
             Files::Many(files) => {
-                let (file, i) = self.in_file(files, chunk)?;
-                file.with_raw(i, |raw| blosc::decode(raw, &mut room(blosc::Header::parse(raw)?.nbytes)?, 1))?;
-                Ok(checked(file.header().checksum.size() > 0))
+                let is_checked = self.with_file(files, chunk, &mut |file, i| {
+                    file.with_raw(i, |raw| blosc::decode(raw, &mut room(blosc::Header::parse(raw)?.nbytes)?, 1))?;
+                    Ok(file.header().checksum.size() > 0)
+                })?;
+                Ok(checked(is_checked))
             }
         };
         read().map_err(|e| self.named(chunk, e))

@@ -8,10 +8,11 @@
 
 use super::array::ArrayFile;
 use super::attrs::FILES;
-use super::edit::Names;
-use super::meta::{SIZES, STORAGE};
+use super::edit::{Edit, Names};
+use super::meta::{self, SIZES, STORAGE};
 use super::open::ROOTDIRS;
 use super::place::Place;
+use super::seal::sealed;
 use crate::array::store::Store;
 use crate::error::{Error, Result, fail};
 use crate::io::journal::{self, Container, NEW, Snapshot, Swapped};
@@ -19,7 +20,7 @@ use crate::io::lock::Lock;
 use crate::io::{Access, Folder};
 use crate::options::{Opt, Options};
 use crate::parallel;
-use crate::superchunk::bloscpack::Mode;
+use crate::superchunk::bloscpack::{self, Mode};
 use std::ffi::OsStr;
 use std::path::{Component, Path};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,6 +28,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Folders in that of an array.
 pub const FOLDERS: [&str; 2] = ["data", "meta"];
+
+/// What is beside a file while it is appended to.
+const OF_FILES: [&str; 3] = [".holdall-journal", ".holdall-journal-new", ".holdall-part"];
 
 /// What stands before the names of journal and lock.
 pub const MAIN: &str = "dataset";
@@ -53,19 +57,20 @@ pub struct Writer {
     sizes: Option<Vec<u8>>,
     /// The array takes the place of another one.
     replaces: bool,
+    /// It is a field that stands apart: what is said of it stands with what is said of all.
+    pub(super) is_field: bool,
     /// What is to be written besides `meta/sizes`.
     pub(super) storage_changed: bool,
     pub(super) attrs_changed: bool,
     pub(super) shape_changed: bool,
-    /// Chunks got their names, which may not be durable.
-    data_changed: bool,
 }
 
 /// May a journal name this file: one of an array, or of a column of a table?
 fn is_file(name: &OsStr) -> bool {
     let plain = Path::new(name).components().all(|c| matches!(c, Component::Normal(_)));
-    let Some(name) = name.to_str().filter(|n| plain && n.split('/').count() <= 3) else { return false };
-    let is_chunk = |n: &str| Names::parse(n).is_some();
+    let Some(name) = name.to_str().filter(|_| plain) else { return false };
+    // fields that stand apart have folders in that of the data
+    let is_chunk = |n: &str| Names::parse(n.rsplit('/').next().unwrap_or(n)).is_some();
     let below = |name: &str| [SIZES, STORAGE, ROOTDIRS, FILES[0], FILES[1]].contains(&name) || name.strip_prefix("data/").is_some_and(is_chunk);
     below(name) || name.split_once('/').is_some_and(|(_, rest)| below(rest))
 }
@@ -154,15 +159,29 @@ impl Writer {
             place: place.clone(),
             sizes: if is_new { None } else { place.read(SIZES, options.memory_limit())? },
             replaces: mode == Mode::Replace,
+            is_field: false,
             storage_changed: is_new,
             attrs_changed: is_new,
             shape_changed: is_new,
-            data_changed: false,
         })
     }
 
+    /// One of a field in this place that stands apart. `is_new`: nothing of it counts.
+    pub fn of_field(place: &Place, site: &Arc<Site>, is_new: bool, replaces: bool) -> Writer {
+        Writer {
+            site: site.clone(),
+            place: place.clone(),
+            sizes: if is_new { None } else { Some(Vec::new()) },
+            replaces,
+            is_field: true,
+            storage_changed: false,
+            attrs_changed: false,
+            shape_changed: false,
+        }
+    }
+
     fn still_ours(&self) -> Result<()> {
-        if self.replaces { Ok(()) } else { still_ours(&self.place, SIZES, self.sizes.as_deref()) }
+        if self.replaces || self.is_field { Ok(()) } else { still_ours(&self.place, SIZES, self.sizes.as_deref()) }
     }
 }
 
@@ -175,12 +194,16 @@ pub fn still_ours(place: &Place, file: &str, last: Option<&[u8]>) -> Result<()> 
     }
 }
 
-/// Removes the new files that a writer has left in a folder.
+/// Removes the new files that a writer has left in a folder, and settles files that it was appending to.
 pub fn tidy(place: &Place, below: &str) -> Result<()> {
     for name in place.list(below).iter().filter_map(|n| n.to_str()) {
+        let full = place.name(&if below.is_empty() { name.to_owned() } else { format!("{below}/{name}") });
         if name.strip_suffix('2').unwrap_or(name).ends_with(NEW) {
-            let way = if below.is_empty() { name.to_owned() } else { format!("{below}/{name}") };
-            place.folder().remove_if_there(&place.name(&way))?;
+            place.folder().remove_if_there(&full)?;
+        } else if let Some(file) =
+            OF_FILES.iter().find_map(|s| full.to_str()?.strip_suffix(s)).filter(|f| Names::parse(f.rsplit('/').next().unwrap_or(f)).is_some())
+        {
+            bloscpack::tidy(place.folder(), OsStr::new(file), true)?;
         }
     }
     Ok(())
@@ -197,6 +220,20 @@ pub struct Beside<'a> {
     pub texts: Texts,
     /// Files that go.
     pub gone: Vec<String>,
+    /// Rows and bytes of all columns, where it counts them itself.
+    pub counts: Option<[u64; 2]>,
+    /// Have its small files checksums?
+    pub is_sealed: bool,
+}
+
+impl Beside<'_> {
+    /// Counts rows, which take so many bytes in files.
+    fn count(&mut self, cbytes: u64) {
+        if let Some([rows, nbytes]) = self.counts.take() {
+            let text = meta::sizes(&[rows], nbytes, cbytes);
+            self.texts.push((SIZES, if self.is_sealed { sealed(text) } else { text }));
+        }
+    }
 }
 
 /// What one array brings to a commit.
@@ -206,6 +243,18 @@ struct Part<'a> {
     /// The files that are to get their names.
     renamed: Vec<String>,
     done: Result<()>,
+}
+
+/// Makes the new files of chunks durable; what went wrong.
+fn sync_all(edits: &[&mut Edit], threads: usize) -> Option<Error> {
+    let failed = Mutex::new(None::<Error>);
+    let files: Vec<_> = edits.iter().flat_map(|e| e.waiting.iter().map(|(unit, second)| (&e.place, e.names.waiting(*unit, *second)))).collect();
+    parallel::for_each(threads, files, |(place, name)| {
+        if let Err(e) = place.open(&name, Access::Write).and_then(|f| f.sync()) {
+            *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(e);
+        }
+    });
+    failed.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Does this for all parts, several at once.
@@ -223,11 +272,16 @@ pub fn commit(file: &mut ArrayFile) -> Result<()> {
 
 /// Commits arrays that are in one folder together, and what is beside them: all of it or nothing. Their sizes are renamed in
 /// this order.
-pub fn commit_all(site: &Site, files: &mut [&mut ArrayFile], beside: Option<&Beside>) -> Result<()> {
+pub fn commit_all(site: &Site, files: &mut [&mut ArrayFile], mut beside: Option<&mut Beside>) -> Result<()> {
     site.check()?;
     let mut parts: Vec<Part> = files.iter_mut().map(|file| Part { file, texts: Vec::new(), renamed: Vec::new(), done: Ok(()) }).collect();
-    all(&mut parts, |part| part.begin())?;
-    parts.retain_mut(|p| !p.texts.is_empty() || p.file.edit().is_some_and(|e| !e.waiting.is_empty()));
+    all(&mut parts, |part| part.begin(site.durable))?;
+    if let Some(beside) = &mut beside {
+        let cbytes = parts.iter().map(|p| p.file.cbytes()).sum::<Result<u64>>()?;
+        beside.count(cbytes);
+    }
+    let beside = beside.as_deref();
+    parts.retain_mut(|p| !p.texts.is_empty() || p.file.is_changed());
     let undo = |parts: &mut [Part]| {
         parts.iter_mut().for_each(|p| p.undo());
         beside.iter().for_each(|b| remove_new(b.place, &b.texts));
@@ -282,7 +336,7 @@ fn prepare(site: &Site, parts: &mut [Part], beside: Option<&Beside>) -> Result<(
 }
 
 /// What the journal calls a file.
-fn as_text(place: &Place, name: &str) -> String {
+pub(super) fn as_text(place: &Place, name: &str) -> String {
     // a name of a column is text
     place.name(name).to_string_lossy().into_owned()
 }
@@ -303,9 +357,10 @@ fn remove_new(place: &Place, texts: &Texts) {
 
 impl Part<'_> {
     /// Everything is in files, and nobody else has been there.
-    fn begin(&mut self) -> Result<()> {
+    fn begin(&mut self, durable: bool) -> Result<()> {
         self.file.flush()?;
         self.file.writer()?.still_ours()?;
+        self.file.append_tails(durable)?;
         self.texts = self.file.texts()?;
         Ok(())
     }
@@ -314,10 +369,13 @@ impl Part<'_> {
     fn prepare(&mut self, durable: bool) -> Result<()> {
         let writer = self.file.writer()?;
         let (place, replaces) = (writer.place.clone(), writer.replaces);
-        let mut names = self.chunks(durable, replaces)?;
+        let is_new_field = writer.is_field && writer.is_new();
+        self.renamed = self.chunks(durable, replaces)?;
+        if is_new_field && durable {
+            self.file.ways().iter().try_for_each(|(way, _)| way.sync_above())?;
+        }
         write_new(&place, &self.texts, durable)?;
-        names.extend(self.texts.iter().map(|(name, _)| (*name).to_owned()));
-        self.renamed = names.iter().map(|n| as_text(&place, n)).collect();
+        self.renamed.extend(self.texts.iter().map(|(name, _)| as_text(&place, name)));
         Ok(())
     }
 
@@ -325,45 +383,15 @@ impl Part<'_> {
     fn chunks(&mut self, durable: bool, replaces: bool) -> Result<Vec<String>> {
         let threads = self.file.file_threads();
         self.file.forget();
-        let Some(edit) = self.file.edit() else { return Ok(Vec::new()) };
-        let (place, names) = (edit.place.clone(), edit.names);
-        let failed = Mutex::new(None::<Error>);
-        if durable {
-            parallel::for_each(threads, edit.waiting.clone(), |(unit, second)| {
-                let synced = place.open(&names.waiting(unit, second), Access::Write).and_then(|f| f.sync());
-                if let Err(e) = synced {
-                    *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(e);
-                }
-            });
-        }
-        if let Some(e) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        if durable && let Some(e) = sync_all(&self.file.edits(), threads) {
             // the system may have thrown away what it could not write, and says so once
             self.file.break_off();
             return Err(e);
         }
-        let grows = edit.kept >= edit.committed && !replaces;
-        let mut named = 0;
-        let renamed = edit.waiting.iter_mut().try_for_each(|(unit, second)| {
-            let to = if grows { names.own(*unit) } else { names.waiting(*unit, false) };
-            let from = place.name(&names.waiting(*unit, *second));
-            let done = if grows || *second { place.folder().rename(&from, &place.name(&to)) } else { Ok(()) };
-            // what has failed may have been done all the same
-            if done.is_ok() || !place.folder().exists(&from).unwrap_or(true) {
-                (*second, named) = (false, named + 1);
-            }
-            done
-        });
-        if grows {
-            edit.waiting.drain(..named);
+        let mut swapped = Vec::new();
+        for edit in self.file.edits() {
+            swapped.extend(edit.name_all(durable, replaces)?);
         }
-        let swapped = edit.waiting.iter().map(|(unit, _)| format!("data/{}", names.own(*unit))).collect();
-        let writer = self.file.writer()?;
-        writer.data_changed |= grows && named > 0;
-        renamed?;
-        if writer.data_changed && durable {
-            place.sync()?;
-        }
-        writer.data_changed = false;
         Ok(swapped)
     }
 
@@ -377,35 +405,30 @@ impl Part<'_> {
     /// The commit stands; goes on from it. What has no use any more goes.
     fn settle(&mut self, is_broken: bool) {
         let texts = std::mem::take(&mut self.texts);
-        let len = self.file.nbytes();
         self.file.forget();
-        let mut units = None;
-        if let Some(edit) = self.file.edit() {
-            edit.waiting.clear();
-            let old = std::mem::replace(&mut edit.committed, len);
-            edit.kept = len;
-            for i in len.div_ceil(edit.unit)..old.div_ceil(edit.unit) {
-                let _ = edit.place.folder().remove_if_there(&edit.place.name(&edit.names.own(i)));
+        let is_new = self.file.writer().is_ok_and(|w| w.is_new()) && !is_broken;
+        for (edit, len) in self.file.edits_and_lengths() {
+            edit.settle(len);
+            if is_new {
+                remove_others(&edit.place, edit.names, len.div_ceil(edit.unit));
             }
-            units = Some((edit.names, len.div_ceil(edit.unit)));
         }
         let Ok(writer) = self.file.writer() else { return };
-        if let Some((names, count)) = units.filter(|_| writer.is_new() && !is_broken) {
-            remove_others(&writer.place, names, count);
-        }
         if let Some((_, text)) = texts.into_iter().find(|(name, _)| *name == SIZES) {
             writer.sizes = Some(text.into_bytes());
+        } else if writer.is_field {
+            writer.sizes = Some(Vec::new());
         }
         (writer.storage_changed, writer.attrs_changed, writer.shape_changed) = (false, false, false);
         writer.replaces = false;
     }
 }
 
-/// Removes the files of another array, which this one does not have.
+/// Removes the files of another array, which this one does not have, in a folder of chunks.
 fn remove_others(place: &Place, names: Names, count: u64) {
-    for name in place.list(FOLDERS[0]) {
-        if name.to_str().and_then(Names::parse).is_some_and(|(form, unit)| form != names || unit >= count) {
-            let _ = place.folder().remove_if_there(&place.name(&format!("data/{}", name.to_string_lossy())));
+    for name in place.list("").iter().filter_map(|n| n.to_str()) {
+        if Names::parse(name).is_some_and(|(form, unit)| form != names || unit >= count) {
+            let _ = place.folder().remove_if_there(&place.name(name));
         }
     }
 }
@@ -413,11 +436,24 @@ fn remove_others(place: &Place, names: Names, count: u64) {
 /// Removes the files of an array that is none any more, and its folder. Without it `sizes` and `storage` must be gone.
 pub fn remove_array(place: &Place, chunks: u64) {
     let there = if place.folder().is_foreign() { chunks } else { 0 };
-    for name in (0..there).flat_map(|i| [Names::One.own(i), Names::Many.own(i)]) {
-        let _ = place.folder().remove_if_there(&place.name(&format!("data/{name}")));
+    if let Ok(data) = place.down(FOLDERS[0]) {
+        remove_chunks(&data, there);
     }
-    remove_others(place, Names::One, 0);
     remove_folders(place);
+}
+
+/// Removes the chunks of a field that is none any more, and its folders, which are in that of the data.
+pub fn remove_field(data: &Place, way: &Place, files: u64) {
+    remove_chunks(way, if way.folder().is_foreign() { files } else { 0 });
+    way.remove_folders(data);
+}
+
+/// Removes all chunks in a folder; the first `there`, where it cannot be listed.
+fn remove_chunks(data: &Place, there: u64) {
+    for name in (0..there).flat_map(|i| [Names::One.own(i), Names::Many.own(i)]) {
+        let _ = data.folder().remove_if_there(&data.name(&name));
+    }
+    remove_others(data, Names::One, 0);
 }
 
 /// Removes the folders of an array, as far as they are empty.
@@ -435,9 +471,13 @@ impl Writer {
         self.site.break_off();
     }
 
+    pub(super) fn is_durable(&self) -> bool {
+        self.site.durable
+    }
+
     /// What was said beside the array that is replaced, where it is not said anew.
     fn gone(&self, attrs: &str) -> Vec<String> {
-        let other = |f: &&str| self.replaces && *f != attrs;
+        let other = |f: &&str| self.replaces && !self.is_field && *f != attrs;
         FILES.into_iter().filter(|f| other(f)).map(|f| as_text(&self.place, f)).collect()
     }
 
@@ -451,10 +491,14 @@ impl Writer {
         self.is_first() || self.replaces
     }
 
-    /// Of what never was committed the folders go.
-    pub(super) fn close(self) {
-        if self.sizes.is_none() && !self.replaces {
-            remove_folders(&self.place);
+    /// Of what never was committed the folders go. `ways`: those of chunks.
+    pub(super) fn close(self, ways: &[(Place, u64)]) {
+        if self.sizes.is_some() || self.replaces {
+            return;
+        }
+        match self.place.down(FOLDERS[0]) {
+            Ok(data) if self.is_field => ways.iter().for_each(|(way, _)| way.remove_folders(&data)),
+            _ => remove_folders(&self.place),
         }
     }
 }

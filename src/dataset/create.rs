@@ -41,6 +41,10 @@ const PAPER_OPTIONS: &[Opt] = &[Opt::SpareChunks, Opt::SpareBytes, Opt::Superchu
 /// Content of a superchunk: this part of all there is going to be, within these limits.
 const SUPERCHUNKS: u64 = 256;
 const SUPERCHUNK: [u64; 2] = [16 << 20, 64 << 20];
+/// The same of all columns of a table together: what a writer may have in memory of them.
+const TABLE_SUPERCHUNK: u64 = 256 << 20;
+/// The longest chunk.
+const LONGEST_CHUNK: u64 = i32::MAX as u64 - 32;
 /// The most chunks of a superchunk that is not told.
 const MOST_CHUNKS: u64 = 4096;
 
@@ -147,13 +151,14 @@ pub fn copy(from: &Array, path: &OsStr, mode: Mode, format: Format, chunks: Opti
     }
     let (dtype, none) = (from.dtype_text(), [&[0], row].concat());
     let mut new = create(path, mode, &Kindred { dtype: &dtype, shape: &none, chunks, format }, &options)?;
-    for name in from.store().attr_names().into_iter().filter(|n| !n.is_empty() && from.store().has_json()) {
-        new.attr_set(name, from.store().attr(name)?.unwrap_or_default())?;
+    for (name, value) in from.attrs()? {
+        new.attr_set(&name, &value)?;
     }
     let bytes = from.nbytes() / rows.max(&1);
-    let most = (PIECE / bytes.max(1)).max(1);
+    // rows of no bytes are copied at once, however many there are
+    let most = PIECE.checked_div(bytes).map_or(*rows, |n| n.max(1));
     let mut buffer = memory::zeroed(memory::allow(most.min(*rows).saturating_mul(bytes), options.memory_limit(), "some rows")?)?;
-    let (mut at, mut bad, mut start) = (0, false, vec![0; from.shape().len()]);
+    let (mut at, mut bad, mut start) = (0, from.has_lost_attrs(), vec![0; from.shape().len()]);
     while at < *rows {
         let n = most.min(rows - at);
         let part = buffer.get_mut(..(n * bytes) as usize).unwrap_or_default();
@@ -243,6 +248,29 @@ fn storage(dtype: &Dtype, new: &Kindred, options: &Options) -> Result<Value> {
     Ok(object(&all))
 }
 
+/// What a new table in the papers' form says of itself, but for its columns: all have as many rows in a chunk.
+pub fn of_papers(columns: &[&Type], options: &Options) -> Result<Meta> {
+    paper_options(true, options)?;
+    let row = columns.iter().fold(0, |n: u64, item| n.saturating_add(item.size as u64)).max(1);
+    // of a column of average width
+    let width = (row / columns.len().max(1) as u64).max(1);
+    let rows = options.given(Opt::ExpectedRows).map_or(0, |n| n as u64);
+    let bytes = rows.saturating_mul(width);
+    let given = options.given(Opt::ChunkBytes).map(|n| n as u64);
+    let n = (given.unwrap_or_else(|| usual_chunk(bytes, Format::BlzPaper)) / width).min(LONGEST_CHUNK / row).max(1);
+    let mut options = options.clone();
+    if options.given(Opt::SuperchunkChunks).is_none() {
+        let most = (TABLE_SUPERCHUNK / (n * width * columns.len().max(1) as u64)).max(1);
+        options.set(Opt::SuperchunkChunks, superchunk(n * width, bytes, &options).min(most) as i64)?;
+    }
+    options.take(Opt::ChunkBytes);
+    let dtype = Dtype::parse("[]")?;
+    let new = Kindred { dtype: "", shape: &[0], chunks: Some(&[n]), format: Format::BlzPaper };
+    let mut meta = Meta::new(storage(&dtype, &new, &options)?, vec![0])?;
+    meta.set_dflt(Value::Array(Vec::new()));
+    Ok(meta)
+}
+
 /// Refuses options that mean nothing to a form without superchunks.
 fn paper_options(is_paper: bool, options: &Options) -> Result<()> {
     match PAPER_OPTIONS.iter().find(|o| !is_paper && options.given(**o).is_some()) {
@@ -272,8 +300,8 @@ pub fn make(chunks: &Chunks, params: Params, meta: &Meta, options: &Options) -> 
     } else {
         (files.each_or(superchunk(chunk_size, 0, options)), said)
     };
-    let (spare_chunks, spare_bytes) = (options.get(Opt::SpareChunks, 0) as u64, options.get(Opt::SpareBytes, 0) as u32);
-    Ok((Make::Many(Whole { params, sum, chunk_size: chunk_size as usize, spare_chunks, spare_bytes }), each))
+    let (spare_chunks, spare_bytes) = (options.given(Opt::SpareChunks).map(|n| n as u64), options.get(Opt::SpareBytes, 0) as u32);
+    Ok((Make::Many(Whole { params, sum, chunk_size: chunk_size as usize, most: each, spare_chunks, spare_bytes }), each))
 }
 
 fn object(items: &[(&str, Value)]) -> Value {
@@ -342,7 +370,7 @@ fn chunk_rows(item: u64, rows: u64, new: &Kindred, options: &Options) -> Result<
         (Some(chunks), None) => return Err(fail!(Unsupported, "chunks of {chunks:?}: in a dataset they are rows of {:?}", new.shape)),
         (None, given) => (given.unwrap_or_else(|| usual_chunk(rows.saturating_mul(row), new.format)) / row).max(1),
     };
-    let fits = n.checked_mul(row).is_some_and(|n| n <= i32::MAX as u64 - 32);
+    let fits = n.checked_mul(row).is_some_and(|n| n <= LONGEST_CHUNK);
     if n > 0 && fits {
         Ok((n, row))
     } else {

@@ -8,6 +8,7 @@
 
 use super::chunk::HEADER;
 use super::chunks::{Chunks, file_name};
+use super::commit::{as_text, tidy};
 use super::place::Place;
 use super::superchunks;
 use crate::blosc::{self, Params};
@@ -15,7 +16,8 @@ use crate::checksum::Sum;
 use crate::error::{Error, Result, fail};
 use crate::io::Access;
 use crate::io::journal::NEW;
-use crate::superchunk::bloscpack::{Splice, Whole};
+use crate::options::{Opt, Options};
+use crate::superchunk::bloscpack::{self, Splice, Whole};
 use crate::{memory, parallel};
 use std::sync::{Mutex, PoisonError};
 
@@ -84,6 +86,8 @@ impl Make {
 /// The content of a unit.
 struct Open {
     unit: u64,
+    /// From this byte of the unit on, where a chunk begins.
+    from: u64,
     content: Vec<u8>,
     /// It is not in a file.
     changed: bool,
@@ -99,6 +103,9 @@ pub struct Edit {
     limit: u64,
     threads: usize,
     open: Option<Open>,
+    /// What the last commit has in the last unit, from its last chunk on, and what was appended to that unit since, where
+    /// nothing but that is changed in it: it goes into the file that is there.
+    tail: Option<Open>,
     /// Units that are in new files, in rising order; true: in the second one.
     pub(super) waiting: Vec<(u64, bool)>,
     /// Bytes of content of the last commit, and how many of its first ones are as they were.
@@ -108,6 +115,8 @@ pub struct Edit {
     pub(super) cbytes: u64,
     /// The unit that was written last, and the bytes of its file.
     written: Option<(u64, u64)>,
+    /// Files got their names, which may not be durable.
+    is_named: bool,
 }
 
 /// A unit in a new file, and the bytes of it.
@@ -118,11 +127,38 @@ impl Edit {
     pub fn new(place: &Place, make: Make, [unit, committed, cbytes, limit]: [u64; 4], threads: usize) -> Edit {
         let names = if matches!(make, Make::One(..)) { Names::One } else { Names::Many };
         let (place, waiting) = (place.clone(), Vec::new());
-        Edit { place, names, make, unit: unit.max(1), limit, threads, open: None, waiting, committed, kept: committed, cbytes, written: None }
+        Edit {
+            place,
+            names,
+            make,
+            unit: unit.max(1),
+            limit,
+            threads,
+            open: None,
+            tail: None,
+            waiting,
+            committed,
+            kept: committed,
+            cbytes,
+            written: None,
+            is_named: false,
+        }
     }
 
     fn find(&self, unit: u64) -> std::result::Result<usize, usize> {
         self.waiting.binary_search_by_key(&unit, |(i, _)| *i)
+    }
+
+    /// Nothing is left there of a writer that was cut off.
+    pub(super) fn tidy(&self, durable: bool) -> Result<()> {
+        tidy(&self.place, "")?;
+        match self.committed / self.unit {
+            // storage that cannot list its files may have something beside this one all the same
+            last if self.names == Names::Many && last * self.unit < self.committed => {
+                bloscpack::tidy(self.place.folder(), &self.place.name(&self.names.own(last)), durable)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Which new file a unit is in, if it is in one.
@@ -137,13 +173,72 @@ impl Edit {
 
     /// The content from this byte on to the end of its unit, if it is in memory.
     pub fn content(&self, at: u64) -> Option<&[u8]> {
-        let open = self.open.as_ref().filter(|o| o.unit == at / self.unit)?;
-        Some(open.content.get((at % self.unit) as usize..).unwrap_or_default())
+        let (unit, at) = (at / self.unit, at % self.unit);
+        let held = [&self.open, &self.tail].into_iter().flatten().find(|o| o.unit == unit && o.from <= at)?;
+        Some(held.content.get((at - held.from) as usize..).unwrap_or_default())
     }
 
     /// Is nothing waiting?
     pub fn is_clean(&self) -> bool {
-        self.waiting.is_empty() && !self.open.as_ref().is_some_and(|o| o.changed)
+        !self.has_waiting() && !self.open.as_ref().is_some_and(|o| o.changed)
+    }
+
+    /// Is something waiting, besides what is being changed in memory?
+    pub(super) fn has_waiting(&self) -> bool {
+        self.tail.is_some() || !self.waiting.is_empty()
+    }
+
+    /// Puts what was appended to the last unit of the last commit into its file, of which it does not count yet.
+    pub(super) fn append_tail(&mut self, durable: bool) -> Result<()> {
+        let (Some(tail), Make::Many(whole)) = (&self.tail, &self.make) else { return Ok(()) };
+        let name = self.place.name(&self.names.own(tail.unit));
+        let mut options = Options::new().with(Opt::Threads, self.threads as i64)?.with(Opt::Durability, durable.into())?;
+        options.set(Opt::MemoryLimit, i64::try_from(self.limit).unwrap_or(i64::MAX))?;
+        let keep = self.committed - tail.unit * self.unit;
+        let new = tail.content.get((keep - tail.from) as usize..).unwrap_or_default();
+        let grown = whole.append(self.place.folder(), &name, keep, new, &options)?;
+        (self.tail, self.written) = (None, None);
+        self.cbytes = self.cbytes.saturating_add_signed(grown);
+        Ok(())
+    }
+
+    /// New files get their own names, where nothing but what goes on behind the last commit is in them; they are to be
+    /// swapped else, and these are returned.
+    pub(super) fn name_all(&mut self, durable: bool, replaces: bool) -> Result<Vec<String>> {
+        let (place, names) = (&self.place, self.names);
+        let grows = self.kept >= self.committed && !replaces;
+        let mut named = 0;
+        let renamed = self.waiting.iter_mut().try_for_each(|(unit, second)| {
+            let to = if grows { names.own(*unit) } else { names.waiting(*unit, false) };
+            let from = place.name(&names.waiting(*unit, *second));
+            let done = if grows || *second { place.folder().rename(&from, &place.name(&to)) } else { Ok(()) };
+            // what has failed may have been done all the same
+            if done.is_ok() || !place.folder().exists(&from).unwrap_or(true) {
+                (*second, named) = (false, named + 1);
+            }
+            done
+        });
+        if grows {
+            self.waiting.drain(..named);
+            self.is_named |= named > 0;
+        }
+        let swapped = self.waiting.iter().map(|(unit, _)| as_text(place, &names.own(*unit))).collect();
+        renamed?;
+        if self.is_named && durable {
+            place.sync()?;
+        }
+        self.is_named = false;
+        Ok(swapped)
+    }
+
+    /// So many bytes are committed; what has no use any more goes.
+    pub(super) fn settle(&mut self, len: u64) {
+        self.waiting.clear();
+        let old = std::mem::replace(&mut self.committed, len);
+        self.kept = len;
+        for i in len.div_ceil(self.unit)..old.div_ceil(self.unit) {
+            self.remove(&self.names.own(i));
+        }
     }
 
     /// Removes a file; one that stays does no harm.
@@ -278,11 +373,35 @@ impl Chunks {
                 let chunk = at / self.chunk;
                 return Err(fail!(Format, "what is damaged from chunk {chunk} on can be written as a whole only").at(chunk));
             }
-            self.edit()?.open = Some(Open { unit, content, changed: false });
+            let edit = self.edit()?;
+            edit.open = Some(Open { unit, from: 0, content, changed: false });
+            edit.tail.take_if(|t| t.unit == unit);
         }
         let open = self.edit()?.open.as_mut().ok_or_else(|| fail!(State, "no open content"))?;
         open.changed = true;
         Ok(&mut open.content)
+    }
+
+    /// The end of the last commit, to be appended to where it is; none where other things are changed there, or each chunk has
+    /// a file of its own.
+    fn tail(&mut self) -> Result<Option<&mut Vec<u8>>> {
+        let (len, chunk) = (self.len, self.chunk);
+        let edit = self.edit()?;
+        let unit = len / edit.unit;
+        if edit.tail.as_ref().is_none_or(|t| t.unit != unit) {
+            let is_there = edit.names == Names::Many && edit.committed == len && edit.find(unit).is_err();
+            if !is_there || edit.open.as_ref().is_some_and(|o| o.unit == unit) {
+                return Ok(None);
+            }
+            let start = unit * edit.unit;
+            let from = (len - start) / chunk * chunk;
+            let mut content = memory::zeroed(memory::allow(len - start - from, edit.limit, "a chunk's content")?)?;
+            if !content.is_empty() && self.read(start + from, &mut content)? {
+                return Err(fail!(Format, "the last chunk is damaged: nothing can be appended to it").at(len / chunk));
+            }
+            self.edit()?.tail = Some(Open { unit, from, content, changed: true });
+        }
+        Ok(self.edit()?.tail.as_mut().map(|t| &mut t.content))
     }
 
     /// Units that are encoded at once.
@@ -309,7 +428,11 @@ impl Chunks {
             if whole > 0 {
                 self.replace(i, now)?;
             } else {
-                let content = self.opened(i, true)?;
+                // what is appended to the last commit goes where that is
+                let content = match if used > 0 { self.tail()? } else { None } {
+                    Some(content) => content,
+                    None => self.opened(i, true)?,
+                };
                 memory::reserve(content, now.len())?;
                 content.extend_from_slice(now);
             }
@@ -335,7 +458,8 @@ impl Chunks {
                 let units = whole as u64 / unit;
                 self.replace(i, now)?;
                 // what was in memory of these is of no use
-                self.edit()?.open.take_if(|o| (i..i + units).contains(&o.unit));
+                let edit = self.edit()?;
+                [&mut edit.open, &mut edit.tail].into_iter().for_each(|o| _ = o.take_if(|o| (i..i + units).contains(&o.unit)));
             } else {
                 let place = self.opened(i, (now.len() as u64) < self.counted(i))?.get_mut(from as usize..).and_then(|c| c.get_mut(..now.len()));
                 place.ok_or_else(|| fail!(State, "content of another size"))?.copy_from_slice(now);
@@ -353,6 +477,11 @@ impl Chunks {
             return Err(fail!(Range, "{n} bytes are to stay: there are {len}"));
         }
         edit.kept = edit.kept.min(n);
+        // the file has all of it but what was appended
+        edit.tail.take_if(|_| n <= edit.committed);
+        if let Some(tail) = edit.tail.as_mut().filter(|t| t.unit == n / unit) {
+            tail.content.truncate((n % unit - tail.from) as usize);
+        }
         edit.cbytes = (u128::from(edit.cbytes) * u128::from(n) / u128::from(len.max(1))) as u64;
         let gone = edit.waiting.partition_point(|(i, _)| *i < n.div_ceil(unit));
         for (i, second) in edit.waiting.split_off(gone) {
@@ -367,6 +496,24 @@ impl Chunks {
         Ok(())
     }
 
+    /// Writes the units with these chunks, in rising order, anew, with what can be read of them.
+    pub fn write_anew(&mut self, chunks: impl Iterator<Item = u64>, before: &dyn Fn(&Place, &str) -> Result<()>) -> Result<()> {
+        let (unit, chunk, mut done) = (self.unit(), self.chunk, None);
+        for i in chunks.map(|c| c.saturating_mul(chunk) / unit) {
+            if done.replace(i) == Some(i) {
+                continue;
+            }
+            let edit = self.edit()?;
+            before(&edit.place, &edit.names.own(i))?;
+            let n = memory::allow(self.counted(i), self.edit()?.limit, "a file's content")?;
+            let mut content = memory::zeroed(n)?;
+            self.read(i * unit, &mut content)?;
+            self.write(i * unit, &content)?;
+            self.flush()?;
+        }
+        Ok(())
+    }
+
     /// Puts rows in and takes rows away; what is behind moves. On failure all is as it was.
     pub fn splice(&mut self, s: &Splice) -> Result<()> {
         let end = s.at.checked_add(s.gone).filter(|end| *end <= self.len);
@@ -376,6 +523,12 @@ impl Chunks {
             return Err(fail!(Unsupported, "the chunks of a dataset are made of rows: these come and go as a whole"));
         }
         self.flush()?;
+        let (unit, tail) = (self.unit(), self.edit()?.tail.as_ref().map(|t| t.unit));
+        if let Some(tail) = tail.filter(|t| s.at / unit <= *t) {
+            // it moves
+            self.opened(tail, true)?;
+            self.flush()?;
+        }
         let len = (self.len - s.gone).checked_add(s.src.len() as u64).ok_or_else(|| fail!(Limit, "more than 2^64 bytes"))?;
         let first = s.at / self.unit();
         let mut all = Vec::new();

@@ -1,12 +1,14 @@
 //! Items whose fields stand in folders of their own, as the papers have it: `data/a`, `data/b/c`.
 //!
 //! Each field at the end of such a way is a run of bytes in chunks, of as many rows as all. Here they become items
-//! again.
+//! again, and items become fields.
 #![forbid(unsafe_code)]
 
 use super::chunks::Chunks;
-use crate::error::{Result, fail};
+use crate::array::dtype::Type;
+use crate::error::{Error, Result, fail};
 use crate::memory;
+use crate::superchunk::bloscpack::Splice;
 use std::ops::Range;
 
 /// Bytes of items that are put together at once.
@@ -18,6 +20,8 @@ pub struct Field {
     pub offset: usize,
     /// Its bytes.
     pub size: usize,
+    /// What it is.
+    pub item: Type,
     /// Those of all items.
     pub chunks: Chunks,
 }
@@ -93,5 +97,85 @@ impl Fields {
             }
         }
         Ok(bad)
+    }
+
+    /// How many items so many bytes are.
+    fn whole(&self, nbytes: u64) -> Result<u64> {
+        let n = nbytes / self.item.max(1);
+        if n * self.item == nbytes { Ok(n) } else { Err(fail!(Argument, "{nbytes} bytes: items of {} bytes were expected", self.item)) }
+    }
+
+    /// The values of one field in these items.
+    fn values(&self, field: &Field, items: &[u8]) -> Result<Vec<u8>> {
+        let item = self.item.max(1) as usize;
+        let mut values = memory::with_room(items.len() / item * field.size)?;
+        for item in items.chunks_exact(item) {
+            values.extend_from_slice(item.get(field.offset..).and_then(|i| i.get(..field.size)).unwrap_or_default());
+        }
+        Ok(values)
+    }
+
+    /// Calls `f` for each field, with the values of it in these items.
+    fn each(&mut self, src: &[u8], mut f: impl FnMut(&mut Chunks, u64, &[u8]) -> Result<()>) -> Result<()> {
+        for i in 0..self.all.len() {
+            let Some(field) = self.all.get(i) else { break };
+            let values = self.values(field, src)?;
+            if let Some(field) = self.all.get_mut(i) {
+                f(&mut field.chunks, field.size as u64, &values)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`Chunks::append`].
+    pub fn append(&mut self, src: &[u8]) -> Result<()> {
+        let new = self.whole(src.len() as u64)?;
+        if let Err(e) = self.each(src, |chunks, _, values| chunks.append(values)) {
+            // as many of each as there were; what cannot be taken back does not count
+            let old = self.items;
+            self.all.iter_mut().try_for_each(|f| f.chunks.truncate(old * f.size as u64))?;
+            return Err(e);
+        }
+        self.items += new;
+        Ok(())
+    }
+
+    /// As [`Chunks::write`].
+    pub fn write(&mut self, at: u64, src: &[u8]) -> Result<()> {
+        let first = self.whole(at)?;
+        self.whole(src.len() as u64)?;
+        let most = (PIECE / self.item.max(1)).max(1);
+        for (i, piece) in src.chunks((most * self.item).max(1) as usize).enumerate() {
+            let at = first + i as u64 * most;
+            self.each(piece, |chunks, size, values| chunks.write(at * size, values))?;
+        }
+        Ok(())
+    }
+
+    /// As [`Chunks::truncate`].
+    pub fn truncate(&mut self, nbytes: u64) -> Result<()> {
+        let items = self.whole(nbytes)?;
+        if items > self.items {
+            return Err(fail!(Range, "{nbytes} bytes are to stay: there are {}", self.nbytes()));
+        }
+        self.all.iter_mut().try_for_each(|f| f.chunks.truncate(items * f.size as u64))?;
+        self.items = items;
+        Ok(())
+    }
+
+    /// As [`Chunks::splice`], but that some fields may be changed when it fails: it says so.
+    pub fn splice(&mut self, s: &Splice) -> std::result::Result<(), (Error, bool)> {
+        let (mut some, times, every) = (false, s.times, s.every);
+        let done = (|| {
+            let (at, gone, new) = (self.whole(s.at)?, self.whole(s.gone)?, self.whole(s.src.len() as u64)?);
+            self.each(s.src, |chunks, size, values| {
+                chunks.splice(&Splice { at: at * size, gone: gone * size, src: values, times, every })?;
+                some = true;
+                Ok(())
+            })?;
+            self.items = self.items - gone + new;
+            Ok(())
+        })();
+        done.map_err(|e| (e, some))
     }
 }

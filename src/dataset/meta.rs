@@ -18,7 +18,11 @@ use crate::json::{self, Value};
 pub const SIZES: &str = "meta/sizes";
 /// How they are stored.
 pub const STORAGE: &str = "meta/storage";
+/// What `fields` says where each has a folder of its own.
+pub const APART: &str = "apart";
 /// The names of checksums, in the order of their numbers.
+/// The longest name of a codec or a checksum that is handed on.
+const SHORT: usize = 64;
 const SUMS: [&str; 9] = ["none", "adler32", "crc32", "md5", "sha1", "sha224", "sha256", "sha384", "sha512"];
 
 /// See the top of the file.
@@ -30,6 +34,8 @@ pub struct Meta {
     pub chunklen: u64,
     /// Chunks of a superchunk file, where that is said.
     pub superchunk: Option<u64>,
+    /// Does it say that each field has a folder of its own?
+    pub apart: bool,
     /// What stands behind each chunk in a file of its own.
     pub checksum: Sum,
     /// What is where nothing was written.
@@ -57,12 +63,32 @@ impl Meta {
         Ok(meta)
     }
 
-    /// Are there as many rows now as when this was read?
+    /// Do both files say the same now as when this was read?
     pub fn is_current(&self, place: &Place, limit: u64) -> Result<bool> {
-        let Some(text) = place.read(SIZES, limit)? else { return Ok(false) };
+        let (Some(sizes), Some(storage)) = (place.read(SIZES, limit)?, place.read(STORAGE, limit)?) else { return Ok(false) };
         let mut now = self.clone();
-        now.take_sizes(&parse(&text)?, true)?;
-        Ok(now.array.shape == self.array.shape && now.cbytes == self.cbytes)
+        now.take_sizes(&parse(&sizes)?, true)?;
+        let is_same = now.array.shape == self.array.shape && now.cbytes == self.cbytes;
+        // as text: what is no number equals nothing
+        Ok(is_same && parse(&storage)?.to_string() == self.storage.to_string())
+    }
+
+    /// What it says of each field of this array, of which the dtype is to be set. There may be very many, and none needs what is
+    /// said of the others.
+    pub fn of_field(&self) -> Meta {
+        let item = Type { kind: Kind::Void, big_endian: false, size: 0 };
+        let array = ArrayMeta { dtype: Dtype { spelling: String::new(), item }, shape: self.array.shape.clone(), order: Order::C };
+        let small = |v: &Value| !matches!(v, Value::Array(_) | Value::Object(_)) && v.as_str().is_none_or(|t| t.len() <= SHORT);
+        let some = |of: &Value, keys: &[&str]| {
+            let found = keys.iter().filter_map(|key| Some(((*key).to_owned(), of.get(key).filter(|v| small(v))?.clone())));
+            found.collect::<Vec<_>>()
+        };
+        let mut storage = some(&self.storage, &["chunklen", "expectedlen", "superchunksize", "checksum"]);
+        for of in ["cparams", "bparams"] {
+            let said = self.storage.get(of).map(|of| some(of, &["clevel", "shuffle", "cname", "quantize"]));
+            storage.extend(said.map(|said| (of.to_owned(), Value::Object(said))));
+        }
+        Meta { array, dflt: Value::Null, storage: Value::Object(storage), ..*self }
     }
 
     /// That of a new dataset.
@@ -74,13 +100,23 @@ impl Meta {
 
     /// Sets the default value, there too where it is put down.
     pub fn set_dflt(&mut self, new: Value) {
+        self.set("dflt", new.clone());
+        self.dflt = new;
+    }
+
+    /// Puts this down for `meta/storage`.
+    pub fn set(&mut self, key: &str, value: Value) {
         if let Value::Object(all) = &mut self.storage {
-            match all.iter_mut().find(|(key, _)| key == "dflt") {
-                Some((_, old)) => *old = new.clone(),
-                None => all.push(("dflt".to_owned(), new.clone())),
+            match all.iter_mut().find(|(k, _)| k == key) {
+                Some((_, old)) => *old = value,
+                None => all.push((key.to_owned(), value)),
             }
         }
-        self.dflt = new;
+    }
+
+    /// Have its small files checksums?
+    pub fn is_sealed(&self) -> bool {
+        self.checksum != Sum::None
     }
 
     /// That of a text, without the numbers that `meta/sizes` has.
@@ -105,6 +141,7 @@ impl Meta {
             array: ArrayMeta { dtype: dtype(&storage)?, shape: Vec::new(), order: Order::C },
             chunklen: rows,
             superchunk: number("superchunksize")?,
+            apart: storage.get("fields").and_then(Value::as_str) == Some(APART),
             checksum,
             dflt: storage.get("dflt").cloned().unwrap_or(Value::Null),
             cbytes: 0,
@@ -173,6 +210,12 @@ impl Meta {
     pub fn has(&self, key: &str) -> bool {
         self.storage.get(key).is_some()
     }
+}
+
+/// The text of `meta/sizes`.
+pub fn sizes(shape: &[u64], nbytes: u64, cbytes: u64) -> String {
+    let shape: Vec<String> = shape.iter().map(u64::to_string).collect();
+    format!("{{\"shape\": [{}], \"nbytes\": {nbytes}, \"cbytes\": {cbytes}}}\n", shape.join(", "))
 }
 
 /// The name of a checksum in `meta/storage`.

@@ -28,6 +28,7 @@ pub mod meta;
 pub mod open;
 pub mod place;
 pub mod repair;
+pub mod repair_papers;
 pub mod seal;
 pub mod superchunks;
 #[cfg(test)]

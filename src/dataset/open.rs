@@ -3,7 +3,7 @@
 
 use super::array::{ArrayFile, Verified};
 use super::chunks::How;
-use super::commit::{Site, Writer, snapshot};
+use super::commit::{Site, Writer, snapshot, snapshot_of_many};
 use super::create::{WRITE_OPTIONS, for_reading};
 use super::meta::{Meta, STORAGE};
 use super::place::Place;
@@ -61,7 +61,7 @@ fn open_at(place: &Place, mode: Mode, options: &Options) -> Result<Array> {
     let file = match mode {
         Mode::Read => {
             let how = how(place, options)?;
-            snapshot(&place.trusted(!how.verify), |place| file_at(place, &how))?
+            snapshot_of_many(&place.trusted(!how.verify), |place, same| file_of_one_commit(place, &how, same))?
         }
         Mode::Append => open_for_writing(place, options)?,
         _ => return Err(fail!(Argument, "HOLDALL_NEW and HOLDALL_REPLACE create: they need a format and a dtype")),
@@ -93,6 +93,24 @@ pub fn file_at(place: &Place, how: &How) -> Result<ArrayFile> {
     ArrayFile::open(place, Meta::read(place, how.memory_limit, !how.verify)?, how)
 }
 
+/// The same, all of whose small files are those of one commit. `same`: is no commit under way that was not when they were
+/// first looked for?
+pub fn file_of_one_commit(place: &Place, how: &How, same: &dyn Fn() -> Result<bool>) -> Result<ArrayFile> {
+    let file = file_at(place, how);
+    // what the second look finds as the first did was there all the time, or came before all that was read in between
+    let is_one = same()?
+        && match &file {
+            Ok(file) => file.meta.is_current(place, how.memory_limit)?,
+            Err(e) => file_at(place, how).is_err_and(|again| again.message == e.message),
+        };
+    if is_one { file } else { Err(changing(place)) }
+}
+
+/// Somebody has written what is being read.
+pub fn changing(place: &Place) -> Error {
+    fail!(Busy, "{}: it is being changed", place.show(""))
+}
+
 fn refuse_others(place: &Place) -> Result<()> {
     if place.has(ROOTDIRS)? {
         return Err(fail!(Type, "{}: this is a table, not an array", place.show("")));
@@ -116,21 +134,22 @@ pub fn all_sound(files: &[&ArrayFile]) -> Result<()> {
     first.map_or(Ok(()), Err)
 }
 
-/// Verifies arrays one after the other; what could not be opened is a fault.
-pub fn verify(files: &[Result<ArrayFile>], options: &Options, mut fault: impl FnMut(&Error) -> bool) -> Result<Verified> {
-    let (mut all, mut done) = (Verified::default(), 0);
-    let chunks = files.iter().flatten().map(ArrayFile::chunks).sum();
-    for file in files {
+/// Verifies arrays one after the other; what could not be opened is a fault. `fault` is told by its number which one it is of.
+pub fn verify(files: &[Result<ArrayFile>], options: &Options, mut fault: impl FnMut(usize, &Error) -> bool) -> Result<Verified> {
+    let (mut all, mut done) = (Verified::default(), 0u64);
+    let chunks = files.iter().flatten().map(ArrayFile::chunks).fold(0, u64::saturating_add);
+    for (i, file) in files.iter().enumerate() {
         let file = match file {
             Ok(file) => file,
-            Err(e) if fault(e) => continue,
+            Err(e) if fault(i, e) => continue,
             Err(_) => return Ok(all),
         };
-        let (v, go_on) = file.verify(&mut fault, &mut |n| {
-            done += n;
+        let (v, go_on) = file.verify(&mut |e| fault(i, e), &mut |n| {
+            done = done.saturating_add(n);
             options.progress(done, chunks)
         })?;
-        all = Verified { sound: all.sound + v.sound, bad: all.bad + v.bad, unchecked: all.unchecked + v.unchecked };
+        let bad = all.bad.saturating_add(v.bad);
+        all = Verified { sound: all.sound + v.sound, bad, unchecked: all.unchecked + v.unchecked };
         if !go_on {
             break;
         }

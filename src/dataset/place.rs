@@ -108,6 +108,33 @@ impl Place {
         self.folder.sync_in(io::parent(&self.name("-")))
     }
 
+    /// Makes its folder and all those that it is in.
+    pub fn make_folders(&self) -> Result<()> {
+        for i in self.way.as_bytes().iter().enumerate().filter_map(|(i, b)| (*b == b'/').then_some(i)) {
+            self.folder.make_folder(OsStr::from_bytes(self.way.as_bytes().get(..i).unwrap_or_default()))?;
+        }
+        Ok(())
+    }
+
+    /// Makes the names of the folders that it is in durable.
+    pub fn sync_above(&self) -> Result<()> {
+        let mut way = self.own();
+        while !way.is_empty() {
+            way = io::parent(way);
+            self.folder.sync_in(way)?;
+        }
+        Ok(())
+    }
+
+    /// Removes its folder and those that it is in, as far as they are empty, up to that one.
+    pub fn remove_folders(&self, up_to: &Place) {
+        let mut way = self.own();
+        while way.len() > up_to.own().len() {
+            let _ = self.folder.remove_folder(way);
+            way = io::parent(way);
+        }
+    }
+
     /// Is there a file, or a folder, of this name?
     pub fn has(&self, name: &str) -> Result<bool> {
         self.folder.exists(&self.name(name))

@@ -12,7 +12,7 @@ use super::commit::{container, write_new};
 use super::create;
 use super::edit::{Make, Names};
 use super::fill;
-use super::meta::{Meta, SIZES, STORAGE, parse};
+use super::meta::{Meta, SIZES, STORAGE, parse, sizes};
 use super::place::Place;
 use super::seal::{self, sealed};
 use crate::array::dtype::Kind;
@@ -46,6 +46,11 @@ pub struct Wish {
 }
 
 impl Wish {
+    /// Is what is written made durable?
+    pub fn is_durable(&self) -> bool {
+        self.durable
+    }
+
     /// What these options say.
     pub fn new(options: &Options) -> Wish {
         Wish {
@@ -358,11 +363,10 @@ impl Plan {
         }
         self.fill(wish, ready)?;
         self.meta.array.shape.first_mut().into_iter().for_each(|n| *n = self.rows);
-        let sizes = |i: &u64| self.data.open(&file_name(*i), Access::Read).and_then(|f| f.size()).unwrap_or(0);
-        let cbytes: u64 = self.found.keys().filter(|i| **i < count).map(sizes).sum();
-        let shape: Vec<String> = self.meta.array.shape.iter().map(u64::to_string).collect();
+        let size = |i: &u64| self.data.open(&file_name(*i), Access::Read).and_then(|f| f.size()).unwrap_or(0);
+        let cbytes: u64 = self.found.keys().filter(|i| **i < count).map(size).sum();
         let nbytes = self.rows.saturating_mul(self.row);
-        self.texts.push((SIZES, format!("{{\"shape\": [{}], \"nbytes\": {nbytes}, \"cbytes\": {cbytes}}}\n", shape.join(", "))));
+        self.texts.push((SIZES, sizes(&self.meta.array.shape, nbytes, cbytes)));
         if self.meta.checksum != Sum::None {
             self.texts.iter_mut().for_each(|(_, text)| *text = sealed(std::mem::take(text)));
         }

@@ -59,6 +59,12 @@ impl Superchunks {
         Ok((self.file(number, edit)?, chunk % each))
     }
 
+    /// The file with this chunk is opened anew.
+    pub fn renew(&self, chunk: u64) {
+        let number = self.each.get().map_or(0, |each| chunk / each + 1);
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).retain(|(n, _)| *n != number);
+    }
+
     /// Files are opened anew from now on.
     pub fn forget(&self) {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).clear();

@@ -155,6 +155,55 @@ fn a_failing_power_supply_leaves_the_old_rows_or_the_new() {
     assert!(states > 1_000, "{states}");
 }
 
+/// What is appended to 64 MiB in one file does not write them again.
+#[test]
+fn a_small_append_writes_little() {
+    let disk = SimDisk::default();
+    let f = disk.folder();
+    let (chunk, rows) = (16 << 10, (64 << 20) / 8 - 3);
+    let options = options().with(Opt::ChunkBytes, chunk).unwrap().with(Opt::SuperchunkChunks, 4096).unwrap();
+    let new = Kindred { dtype: "<i8", shape: &[0], chunks: None, format: Format::BlzPaper };
+    let mut a = create::create_in(&f, Mode::New, &new, &options).unwrap();
+    let mut want: Vec<u8> = (0..rows as u64).flat_map(|i| (i * i).to_le_bytes()).collect();
+    a.append(0, rows as u64, &want).unwrap();
+    a.commit().unwrap();
+    drop(a);
+    disk.settle();
+    // the last three fill the chunk and the file
+    for n in 0..5u64 {
+        let before = disk.written();
+        let mut a = opened(&f, Mode::Append).unwrap();
+        let row = (n << 40).to_le_bytes();
+        a.append(0, 1, &row).unwrap();
+        a.commit().unwrap();
+        want.extend(row);
+        let written = disk.written() - before;
+        println!("row {n}: {written} bytes");
+        // the chunk, and what was there as it is saved; offsets and small files
+        assert!(written < 2 * chunk as u64 + 4096, "{written}");
+    }
+    let a = opened(&f, Mode::Read).unwrap();
+    let mut got = vec![0; a.nbytes() as usize];
+    a.read(&[0], a.shape(), None, &mut got, None).unwrap();
+    assert!(got == want);
+    assert!(disk.contents().contains_key(OsStr::new("data/__2__.bin")));
+}
+
+/// A reader goes on with the rows that it found while others are put behind them in the same file.
+#[test]
+fn a_reader_of_superchunks_goes_on_while_rows_are_appended() {
+    let disk = base(ROWS, Format::BlzPaper);
+    let f = disk.folder();
+    let reader = opened(&f, Mode::Read).unwrap();
+    let want = noise(1, ROWS * ROW);
+    for n in 0..40 {
+        assert!(content(&reader) == want, "{n}");
+        act(&f, |a| append(a, 5, 1)).unwrap();
+    }
+    assert_eq!(opened(&f, Mode::Read).unwrap().shape()[0], ROWS + 40);
+    assert!(content(&reader) == want);
+}
+
 /// The rig notices syncs that are none.
 #[test]
 fn each_sync_is_needed() {

@@ -251,7 +251,12 @@ impl Folder for LocalFolder {
     }
 
     fn show(&self, name: &OsStr) -> String {
-        let shown = if self.shown == Path::new(".") { PathBuf::from(name) } else { self.shown.join(name) };
+        let shown = match self.shown == Path::new(".") {
+            // "." would tell nobody which folder that is
+            true if name.is_empty() => self.path.clone(),
+            true => PathBuf::from(name),
+            false => self.shown.join(name),
+        };
         shown.display().to_string()
     }
 }

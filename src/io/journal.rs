@@ -101,7 +101,7 @@ impl Container {
         name.as_bytes().strip_suffix(NEW.as_bytes()).is_some_and(|n| self.has(OsStr::from_bytes(n)))
     }
     fn sync(&self, durable: bool) -> Result<()> {
-        if durable { self.folder.sync() } else { Ok(()) }
+        if durable { self.folder.sync_in(parent(&self.main)) } else { Ok(()) }
     }
     /// As [`Container::sync`], for the folders in it that these files are in.
     fn sync_below(&self, durable: bool, entries: &[Entry]) -> Result<()> {

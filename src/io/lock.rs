@@ -44,7 +44,7 @@ impl Lock {
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
-                    return Err(fail!(Busy, "{shown}: another writer is at work; wait for it, or see HOLDALL_OPT_LOCK"));
+                    return Err(fail!(Busy, "{shown}: another writer holds this lock; wait for it, or see HOLDALL_OPT_LOCK"));
                 }
                 Err(TryLockError::Error(e)) => return Err(Error::os(&shown, &e)),
             }

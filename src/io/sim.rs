@@ -59,6 +59,7 @@ struct State {
     durable_names: BTreeMap<OsString, usize>,
     pending_names: Vec<NameOp>,
     ops: usize,
+    written: u64,
     cut_at: Option<usize>,
     /// Syncs that are lies, for showing that the rig notices: the n-th sync of a file or folder.
     lie: Option<usize>,
@@ -171,6 +172,11 @@ impl SimDisk {
     /// Operations so far that changed something.
     pub fn ops(&self) -> usize {
         self.with(|s| s.ops)
+    }
+
+    /// Bytes written so far.
+    pub fn written(&self) -> u64 {
+        self.with(|s| s.written)
     }
 
     /// Syncs so far.
@@ -430,6 +436,7 @@ impl File for SimFile {
     fn write_at(&self, at: u64, src: &[u8]) -> Result<()> {
         self.disk.with(|s| {
             let done = s.op();
+            s.written += src.len() as u64;
             // a full disk takes what there is room for
             let room = if s.full_at == Some(s.ops.wrapping_sub(1)) { src.len() / 2 } else { src.len() };
             if done.is_ok() || (0 < room && room < src.len()) {

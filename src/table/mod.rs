@@ -5,6 +5,7 @@
 //! columns are cut to it here; how long each one is in its files is still known.
 #![forbid(unsafe_code)]
 
+mod papers;
 mod repair;
 #[cfg(test)]
 mod repair_tests;
@@ -16,11 +17,12 @@ pub use repair::{Repaired, repair, repair_at};
 
 use self::write::Changing;
 use crate::array::Array;
+use crate::array::store::Store;
 use crate::dataset::array::{ArrayFile, Verified};
 use crate::dataset::attrs::Attrs;
 use crate::dataset::chunks::How;
 use crate::dataset::commit::{snapshot, snapshot_of_many};
-use crate::dataset::meta::{self, Meta, STORAGE};
+use crate::dataset::meta::{self, Meta, SIZES, STORAGE};
 use crate::dataset::open::{self, ROOTDIRS, all_sound, how};
 use crate::dataset::place::Place;
 use crate::dataset::seal;
@@ -28,11 +30,15 @@ use crate::error::{Error, Result, fail};
 use crate::identify::{Format, Kind};
 use crate::io::Folder;
 use crate::json::Value;
+use crate::memory;
 use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::Mode;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::sync::Arc;
+
+/// Columns that do not open, after which no more are looked at: names cost nothing, and each of these takes memory.
+const MOST_BROKEN: usize = 1000;
 
 /// An open table. `A`: what its columns are.
 pub struct Table<A = Array> {
@@ -89,8 +95,7 @@ impl Table {
             _ => return Err(fail!(Argument, "HOLDALL_NEW and HOLDALL_REPLACE create: they need a format and columns")),
         }
         let how = how(place, options)?;
-        let (found, attrs) =
-            snapshot_of_many(&place.trusted(!how.verify), |place, same| Ok((find(place, &how, same)?, attrs_of(place, how.memory_limit)?)))?;
+        let (found, attrs) = snapshot_of_many(&place.trusted(!how.verify), |place, same| Ok((find(place, &how, same)?, attrs_of(place, &how)?)))?;
         let found = found.ok_or_else(|| fail!(Type, "{}: this is an array, not a table", place.show("")))?;
         let mut columns = Vec::new();
         for column in found {
@@ -135,9 +140,10 @@ impl<A> Table<A> {
 }
 
 /// What users put beside a table.
-fn attrs_of(place: &Place, limit: u64) -> Result<Attrs> {
-    let is_sealed = place.read(ROOTDIRS, limit)?.is_some_and(|names| seal::is_sealed(&names));
-    Attrs::read(place, limit, is_sealed)
+fn attrs_of(place: &Place, how: &How) -> Result<Attrs> {
+    let text = place.read(ROOTDIRS, how.memory_limit)?.map_or_else(|| place.read(STORAGE, how.memory_limit), |names| Ok(Some(names)))?;
+    let is_sealed = text.is_some_and(|text| seal::is_sealed(&text));
+    Attrs::read(place, how.memory_limit, is_sealed, how.skip_damaged)
 }
 
 /// The columns of a table, none of which is opened beyond the shortest; nothing where it is an array.
@@ -148,7 +154,28 @@ fn find(place: &Place, how: &How, same: &dyn Fn() -> Result<bool>) -> Result<Opt
             let place = place.down(folder)?;
             Ok((Meta::read(&place, how.memory_limit, !how.verify)?, place))
         };
-        let metas: Vec<Result<(Meta, Place)>> = names.iter().map(|(_, folder)| read(folder)).collect();
+        let (mut metas, mut broken) = (Vec::new(), 0);
+        for (name, folder) in &names {
+            let meta: Result<(Meta, Place)> = read(folder);
+            broken += usize::from(meta.is_err());
+            if let (Err(e), true) = (&meta, broken > MOST_BROKEN) {
+                return Err(e.clone().within(format_args!("column {name:?}, as others before it")));
+            }
+            memory::reserve(&mut metas, 1)?;
+            metas.push(meta);
+        }
+        let rows = metas.iter().flatten().map(|(m, _)| m.rows()).min().unwrap_or(0);
+        let column = |((name, folder), meta): (&(String, String), &Result<(Meta, Place)>)| {
+            let stored_rows = meta.as_ref().map_or(0, |(m, _)| m.rows());
+            let file = meta.as_ref().map_err(Error::clone).and_then(|(meta, place)| {
+                let mut meta = meta.clone();
+                meta.array.shape.first_mut().into_iter().for_each(|n| *n = rows);
+                ArrayFile::open(place, meta, how)
+            });
+            let file = file.map_err(|e| e.within(format_args!("column {name:?}")));
+            Found { file, name: name.clone(), folder: folder.clone(), stored_rows }
+        };
+        let found = names.iter().zip(&metas).map(column).collect();
         // sizes of two commits say nothing: where the second look finds what the first has found, and no commit was under
         // way between them, all are of one
         let mut is_one = same()?;
@@ -160,24 +187,26 @@ fn find(place: &Place, how: &How, same: &dyn Fn() -> Result<bool>) -> Result<Opt
                 };
         }
         if !is_one || place.read(ROOTDIRS, how.memory_limit)?.is_none_or(|now| now != text) {
-            return Err(fail!(Busy, "{}: it is being changed", place.show("")));
+            return Err(open::changing(place));
         }
-        let rows = metas.iter().flatten().map(|(m, _)| m.rows()).min().unwrap_or(0);
-        let column = |((name, folder), meta): ((String, String), Result<(Meta, Place)>)| {
-            let stored_rows = meta.as_ref().map_or(0, |(m, _)| m.rows());
-            let file = meta.and_then(|(mut meta, place)| {
-                meta.array.shape.first_mut().into_iter().for_each(|n| *n = rows);
-                ArrayFile::open(&place, meta, how)
-            });
-            Found { file: file.map_err(|e| e.within(format_args!("column {name:?}"))), name, folder, stored_rows }
-        };
-        return Ok(Some(names.into_iter().zip(metas).map(column).collect()));
+        return Ok(Some(found));
     }
     if !place.has(STORAGE)? {
         return Err(fail!(Format, "{}: no dataset: neither {STORAGE} nor {ROOTDIRS} is there", place.show("")));
     }
-    let meta = Meta::read(place, how.memory_limit, !how.verify)?;
-    let fields = ArrayFile::fields(place, &meta, how)?;
+    // files of two commits say nothing together
+    let texts = || Ok::<_, Error>((place.read(SIZES, how.memory_limit)?, place.read(STORAGE, how.memory_limit)?));
+    let before = texts();
+    let read = || {
+        let meta = Meta::read(place, how.memory_limit, !how.verify)?;
+        Ok::<_, Error>((ArrayFile::fields(place, &meta, how)?, meta))
+    };
+    let found = { read }();
+    match (before, texts()) {
+        (Ok(before), Ok(now)) if before != now || !same()? => return Err(fail!(Busy, "{}: it is being changed", place.show(""))),
+        _ => {}
+    }
+    let (fields, meta) = found?;
     let column = |(name, file)| Found { name, folder: String::new(), stored_rows: meta.rows(), file: Ok(file) };
     Ok(fields.map(|f| f.into_iter().map(column).collect()))
 }
@@ -195,37 +224,64 @@ fn names(text: &[u8]) -> Result<Vec<(String, String)>> {
         return Err(fail!(Format, "two columns have the name {twice:?}"));
     }
     // BLZ says where they are; what comes last of that is in the table
-    let folder = |name: &String| {
-        let said = value.get("dirs").and_then(|d| d.get(name)).and_then(Value::as_str);
-        said.map_or(name.as_str(), |way| way.rsplit('/').next().unwrap_or(way)).to_owned()
+    let said: HashMap<&str, &str> = match value.get("dirs") {
+        Some(Value::Object(dirs)) => dirs.iter().filter_map(|(name, way)| Some((name.as_str(), way.as_str()?))).collect(),
+        _ => HashMap::new(),
     };
-    Ok(names.iter().map(|n| (n.clone(), folder(n))).collect())
+    let folder = |name: &str| said.get(name).map_or(name, |way| way.rsplit('/').next().unwrap_or(way)).to_owned();
+    let all: Vec<_> = names.iter().map(|n| (n.clone(), folder(n))).collect();
+    // each column takes memory, and one folder could be as many as there are names
+    let mut seen = HashSet::new();
+    match all.iter().find(|(_, folder)| !seen.insert(folder.as_str())) {
+        Some((name, folder)) => Err(fail!(Format, "column {name:?} is in the same folder as another one, {folder:?}")),
+        None => Ok(all),
+    }
 }
 
 /// Reads every chunk of a table or an array and checks all that can be; every fault goes to `fault`, which says whether to
-/// go on.
-pub fn verify(path: &OsStr, options: &Options, fault: impl FnMut(&Error) -> bool) -> Result<Verified> {
+/// go on. With it comes which file of which column it is in, for a table's.
+pub fn verify(path: &OsStr, options: &Options, fault: impl FnMut(Option<&str>, &Error) -> bool) -> Result<Verified> {
     options.only("verifying a dataset", &[Opt::Threads, Opt::MemoryLimit, Opt::Io])?;
     let place = Place::local(path)?;
     verify_at(&place, options, fault)
 }
 
 /// As [`verify`], in this place.
-pub fn verify_at(place: &Place, options: &Options, mut fault: impl FnMut(&Error) -> bool) -> Result<Verified> {
+pub fn verify_at(place: &Place, options: &Options, mut fault: impl FnMut(Option<&str>, &Error) -> bool) -> Result<Verified> {
     // in a file of many chunks all that are there are looked at
     let skipping = options.clone().with(Opt::SkipDamaged, 1)?;
     let strict = How { skip_damaged: false, ..How::new(&skipping, place) };
-    let opened = snapshot_of_many(place, |place, same| {
-        Ok(match find(place, &strict, same)? {
-            Some(found) => (found.into_iter().map(|c| c.file).collect(), attrs_of(place, strict.memory_limit).err()),
-            None => (vec![open::file_at(place, &strict)], None),
+    let (columns, attrs) = snapshot_of_many(place, |place, same| {
+        let found = find(place, &strict, same)?;
+        let attrs = if found.is_some() { attrs_of(place, &strict)? } else { Attrs::default() };
+        Ok(match found {
+            Some(found) => (found, attrs),
+            None => {
+                let file = open::file_of_one_commit(place, &strict, same);
+                (vec![Found { name: String::new(), folder: String::new(), stored_rows: 0, file }], attrs)
+            }
         })
-    });
-    let (files, attrs) = opened?;
-    if attrs.is_some_and(|e| !fault(&e)) {
+    })?;
+    if attrs.damage().is_some_and(|e| !fault(None, e)) {
         return Ok(Verified::default());
     }
-    open::verify(&files, options, fault)
+    let (parts, files): (Vec<_>, Vec<_>) = columns.into_iter().map(|c| ((c.name, c.folder), c.file)).unzip();
+    open::verify(&files, options, |i, e| match parts.get(i).filter(|(name, _)| !name.is_empty()) {
+        Some((name, folder)) => fault(Some(&part(place, name, folder, files.get(i), e)), e),
+        None => fault(None, e),
+    })
+}
+
+/// The column, and the file in it that the words tell of.
+fn part(place: &Place, name: &str, folder: &str, file: Option<&Result<ArrayFile>>, e: &Error) -> String {
+    let base = match file {
+        Some(Ok(file)) => Store::name(file).to_owned(),
+        _ => place.down(folder).map(|p| p.show("")).unwrap_or_default(),
+    };
+    match e.message.split_once(&format!("{base}/")) {
+        Some((_, rest)) => format!("{name}/{}", rest.split_once(": ").map_or(rest, |(file, _)| file)),
+        None => name.to_owned(),
+    }
 }
 
 /// Format and kind of a folder; nothing where it is no dataset.

@@ -12,6 +12,7 @@ use crate::dataset::meta::STORAGE;
 use crate::dataset::open::ROOTDIRS;
 use crate::dataset::place::Place;
 use crate::dataset::repair::{Plan, Ready, Wish, damaged_attrs, keep};
+use crate::dataset::repair_papers;
 use crate::dataset::seal::{self, sealed};
 use crate::error::{Error, Result, fail};
 use crate::options::{Opt, Options};
@@ -38,7 +39,12 @@ pub fn repair_at(place: &Place, options: &Options) -> Result<Repaired> {
     options.only("repairing a dataset", &known)?;
     let wish = Wish::new(options);
     // what was cut off is finished or undone
-    let _site = Site::new(place.folder(), options)?;
+    let site = Site::new(place.folder(), options)?;
+    if !place.has(ROOTDIRS)?
+        && let Some((kept, dropped)) = repair_papers::repair(place, &wish, options, &site)?
+    {
+        return Ok(Repaired { kept, dropped });
+    }
     let folders = folders(place)?;
     if !place.has(ROOTDIRS)? && (place.has(STORAGE)? || folders.is_empty()) {
         let mut plan = array(place, &wish)?;

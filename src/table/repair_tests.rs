@@ -64,7 +64,7 @@ fn read(a: &Array) -> Result<Vec<u8>> {
 fn seen(folder: &Arc<dyn Folder>) -> Result<Vec<Vec<u8>>> {
     match Table::open_in(folder, Mode::Read, &options(&[])) {
         Ok(t) => {
-            let attr = t.attrs().get("n").unwrap_or_default().to_vec();
+            let attr = t.attrs().get("n")?.unwrap_or_default().to_vec();
             std::iter::once(Ok(attr)).chain(t.columns().iter().map(|c| read(&c.array))).collect()
         }
         Err(e) if e.status == Status::Type => {
@@ -346,4 +346,72 @@ fn columns_come_out_equally_long() {
     let disk = SimDisk::with_files(&lost);
     repaired(&disk, &[(Opt::SkipDamaged, 1)]).unwrap();
     assert!(disk.contents()[&OsString::from("b/data/__0.blp")] == files[&OsString::from("b/data/__0.blp")], "the files of the column stay");
+}
+
+/// In the papers' form: superchunks of 2 chunks, and of each field.
+fn in_papers() -> [Files; 2] {
+    let disk = SimDisk::default();
+    let new = Kindred { dtype: "<i4", shape: &[0], chunks: Some(&[CHUNK]), format: Format::BlzPaper };
+    let two = options(&[(Opt::SuperchunkChunks, 2)]);
+    let mut a = create_in(&disk.folder(), Mode::New, &new, &two).unwrap();
+    a.append(0, ROWS, &content(ROWS)[..ROWS as usize * 4]).unwrap();
+    a.attr_set("n", b"[1, 2]").unwrap();
+    a.commit().unwrap();
+    let tables = SimDisk::default();
+    let columns = [("a", "<i4"), ("b", "[('p', '|S3'), ('q', '<i8')]")].map(|(name, dtype)| (name, Dtype::parse(dtype).unwrap()));
+    let two = two.with(Opt::ChunkBytes, 64).unwrap();
+    let mut t = Table::create_in(&tables.folder(), Mode::New, Format::BlzPaper, &columns, &two).unwrap();
+    let all = content(ROWS);
+    t.append(ROWS, &[&all[..ROWS as usize * 4], &all[..ROWS as usize * 11]]).unwrap();
+    t.attr_set("n", Some(b"[1, 2]")).unwrap();
+    t.commit().unwrap();
+    [disk.contents(), tables.contents()]
+}
+
+#[test]
+fn superchunks_are_repaired() {
+    let last = |files: &Files| files.keys().filter_map(|n| n.to_str()?.strip_prefix("data/")).map(|n| format!("data/{n}")).next_back().unwrap();
+    for files in in_papers() {
+        let sound = seen(&SimDisk::with_files(&files).folder()).unwrap();
+        let damage = |name: &str, f: &dyn Fn(&mut Vec<u8>)| {
+            let mut files = files.clone();
+            f(files.get_mut(&OsString::from(name)).unwrap());
+            SimDisk::with_files(&files)
+        };
+        // nothing to be done
+        let disk = SimDisk::with_files(&files);
+        let all = repaired(&disk, &[]).unwrap();
+        assert!(all.dropped == 0 && all.kept > 5 && disk.contents() == files, "{all:?}");
+        // small files
+        for name in ["meta/sizes", "meta/attributes"] {
+            let disk = damage(name, &|bytes| bytes.truncate(9));
+            assert!(seen(&disk.folder()).is_err(), "{name}");
+            let done = repaired(&disk, &[]).unwrap();
+            assert_eq!(done, Repaired { kept: all.kept, dropped: u64::from(name.ends_with('s') && name.contains("attr")) });
+            assert!(seen(&disk.folder()).unwrap()[1..] == sound[1..], "{name}");
+            assert!(disk.contents().keys().any(|n| n.to_string_lossy().contains("holdall-damaged")));
+        }
+        // the end: what is before it stays, of all fields
+        let end = last(&files);
+        let disk = damage(&end, &|bytes| *bytes.last_mut().unwrap() ^= 1);
+        assert!(seen(&disk.folder()).is_err());
+        let done = repaired(&disk, &[]).unwrap();
+        assert!(done.kept < all.kept && done.kept + done.dropped == all.kept, "{done:?}");
+        let now = seen(&disk.folder()).unwrap();
+        assert!(now.iter().zip(&sound).skip(1).all(|(now, was)| now.len() < was.len() && was.starts_with(now) && now.len() > was.len() / 2));
+        assert_eq!(repaired(&disk, &[]).unwrap().dropped, 0);
+        // in the middle: on wish alone, and the others are as they were
+        let disk = damage(&end.replace("__2__", "__1__").replace("__3__", "__1__"), &|bytes| *bytes.last_mut().unwrap() ^= 1);
+        let before = disk.contents();
+        assert_eq!(repaired(&disk, &[]).unwrap_err().status, Status::Format);
+        assert!(disk.contents() == before);
+        let skip = [(Opt::SkipDamaged, 1)];
+        assert_eq!(repaired(&disk, &skip).unwrap(), Repaired { kept: all.kept - 1, dropped: 1 });
+        let now = seen(&disk.folder()).unwrap();
+        let differ: usize = now.iter().zip(&sound).map(|(a, b)| a.iter().zip(b).filter(|(a, b)| a != b).count()).sum();
+        assert!(
+            now.iter().zip(&sound).all(|(a, b)| a.len() == b.len()) && 0 < differ && differ < sound[1].len().max(sound[sound.len() - 1].len()) / 2
+        );
+        assert_eq!(repaired(&disk, &skip).unwrap().dropped, 0);
+    }
 }

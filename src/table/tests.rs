@@ -31,8 +31,14 @@ fn dtypes<'a>(columns: &[(&'a str, &str)]) -> Vec<(&'a str, Dtype)> {
     columns.iter().map(|(name, dtype)| (*name, Dtype::parse(dtype).unwrap())).collect()
 }
 
-fn new(folder: &Arc<dyn Folder>, mode: Mode, columns: &[(&str, &str)]) -> Result<Table> {
-    Table::create_in(folder, mode, Format::Bcolz, &dtypes(columns), &options().with(Opt::ChunkBytes, 64)?)
+const FORMATS: [Format; 2] = [Format::Bcolz, Format::BlzPaper];
+
+fn new(folder: &Arc<dyn Folder>, mode: Mode, columns: &[(&str, &str)], format: Format) -> Result<Table> {
+    let mut options = options().with(Opt::ChunkBytes, 64)?;
+    if format == Format::BlzPaper {
+        options.set(Opt::SuperchunkChunks, 2)?;
+    }
+    Table::create_in(folder, mode, format, &dtypes(columns), &options)
 }
 
 fn opened(folder: &Arc<dyn Folder>, mode: Mode) -> Result<Table> {
@@ -60,9 +66,9 @@ fn write(t: &mut Table, column: usize, first: u64, n: u64) -> Result<()> {
     t.write(column, first, n, &src)
 }
 
-fn base(rows: u64) -> SimDisk {
+fn base(rows: u64, format: Format) -> SimDisk {
     let disk = SimDisk::default();
-    let mut t = new(&disk.folder(), Mode::New, COLUMNS).unwrap();
+    let mut t = new(&disk.folder(), Mode::New, COLUMNS, format).unwrap();
     append(&mut t, 1, rows).unwrap();
     t.attr_set("n", Some(b"1")).unwrap();
     t.commit().unwrap();
@@ -80,7 +86,7 @@ fn content(a: &Array) -> Result<Vec<u8>> {
 fn seen(folder: &Arc<dyn Folder>) -> Result<Vec<Vec<u8>>> {
     let t = opened(folder, Mode::Read)?;
     let one_length = t.columns().iter().all(|c| c.stored_rows == t.rows());
-    let attrs: Vec<_> = t.attrs().names().into_iter().map(|n| (n, t.attrs().get(n))).collect();
+    let attrs: Vec<_> = t.attrs().names().into_iter().map(|n| (n, t.attrs().get(n).unwrap())).collect();
     let columns: Vec<_> = t.columns().iter().map(|c| (&c.name, &c.array.dtype().spelling)).collect();
     let mut all = vec![format!("{one_length} {attrs:?} {columns:?}").into_bytes()];
     let content: Vec<Vec<u8>> = t.columns().iter().map(|c| content(&c.array)).collect::<Result<_>>()?;
@@ -135,12 +141,37 @@ fn check(name: &str, disk: &SimDisk, acts: &dyn Fn(Arc<dyn Folder>) -> Result<()
     sim::check(&scene, 8, lie)
 }
 
-fn create(folder: &Arc<dyn Folder>, mode: Mode, columns: &[(&str, &str)]) -> Result<()> {
-    let mut t = new(folder, mode, columns)?;
+fn create(folder: &Arc<dyn Folder>, mode: Mode, columns: &[(&str, &str)], format: Format) -> Result<()> {
+    let mut t = new(folder, mode, columns, format)?;
     append(&mut t, 5, 25)?;
     t.attr_set("n", Some(b"1"))?;
     t.commit()
 }
+
+/// A table in the papers' form with a column that has fields.
+fn nested() -> SimDisk {
+    let disk = SimDisk::default();
+    let mut t =
+        new(&disk.folder(), Mode::New, &[("a", "<i4"), ("n", "[('p', '<i2'), ('q', [('r', '|S3'), ('s', '<f8')])]")], Format::BlzPaper).unwrap();
+    append(&mut t, 1, ROWS).unwrap();
+    t.commit().unwrap();
+    drop(t);
+    disk.settle();
+    let names: Vec<String> = disk.contents().keys().map(|n| n.to_string_lossy().into_owned()).collect();
+    for name in ["data/a/__1__.bin", "data/n/p/__1__.bin", "data/n/q/r/__1__.bin", "data/n/q/s/__2__.bin", "meta/attributes", "meta/sizes"] {
+        assert!(names.iter().any(|n| n == name), "{name}: {names:?}");
+    }
+    disk
+}
+
+const NESTED: &[(&str, Change)] = &[
+    ("append", |t| append(t, 2, 3)),
+    ("append much", |t| append(t, 2, 100)),
+    ("write", |t| write(t, 1, 17, 30)),
+    ("cut, and append", |t| t.truncate(70).and_then(|()| append(t, 7, 50))),
+    ("numbers in the place of fields", |t| t.column_remove("n").and_then(|()| add(t, 1, "n", "<i8"))),
+    ("fields in the place of numbers", |t| t.column_remove("a").and_then(|()| add(t, 1, "a", "[('p', '<i2'), ('q', '<i4')]"))),
+];
 
 #[test]
 fn a_failing_power_supply_leaves_the_old_table_or_the_new() {
@@ -149,19 +180,26 @@ fn a_failing_power_supply_leaves_the_old_table_or_the_new() {
         states += t.states;
         violations.extend(t.violations);
     };
-    let disk = base(ROWS);
-    for (name, change) in CHANGES {
-        count(check(name, &disk, &|folder| act(&folder, *change), None));
+    for format in FORMATS {
+        let named = |name: &str| format!("{name}, {format:?}");
+        let disk = base(ROWS, format);
+        for (name, change) in CHANGES {
+            count(check(&named(name), &disk, &|folder| act(&folder, *change), None));
+        }
+        // longer last chunks than count, and chunks that do not count at all
+        let cut = base(ROWS, format);
+        act(&cut.folder(), |t| t.truncate(70)).unwrap();
+        cut.settle();
+        count(check(&named("append where rows were cut"), &cut, &|folder| act(&folder, |t| append(t, 5, 40)), None));
+        count(check(&named("create"), &SimDisk::default(), &|folder| create(&folder, Mode::New, COLUMNS, format), None));
+        count(check(&named("replace"), &disk, &|folder| create(&folder, Mode::Replace, COLUMNS, format), None));
+        let others = [("x", "<i4"), ("b", "<f8"), ("m", "[('p', '<i2'), ('q', [('r', '|S3')])]")];
+        count(check(&named("replace by others"), &disk, &|folder| create(&folder, Mode::Replace, &others, format), None));
     }
-    // longer last chunks than count, and chunks that do not count at all
-    let cut = base(ROWS);
-    act(&cut.folder(), |t| t.truncate(70)).unwrap();
-    cut.settle();
-    count(check("append where rows were cut", &cut, &|folder| act(&folder, |t| append(t, 5, 40)), None));
-    count(check("create", &SimDisk::default(), &|folder| create(&folder, Mode::New, COLUMNS), None));
-    count(check("replace", &disk, &|folder| create(&folder, Mode::Replace, COLUMNS), None));
-    let others = [("x", "<i4"), ("b", "<f8")];
-    count(check("replace by others", &disk, &|folder| create(&folder, Mode::Replace, &others), None));
+    let nested = nested();
+    for (name, change) in NESTED {
+        count(check(&format!("{name}, nested"), &nested, &|folder| act(&folder, *change), None));
+    }
     println!("simulated disk: {states} states, {} violations", violations.len());
     assert!(violations.is_empty(), "{}", violations[..violations.len().min(10)].join("\n"));
     assert!(states > 2_000, "{states}");
@@ -170,14 +208,15 @@ fn a_failing_power_supply_leaves_the_old_table_or_the_new() {
 /// The rig notices syncs that are none.
 #[test]
 fn each_sync_is_needed() {
-    let disk = base(ROWS);
-    for (name, change) in CHANGES.iter().filter(|(n, _)| ["append beyond the last chunk", "add a column"].contains(n)) {
+    let some = CHANGES.iter().filter(|(n, _)| ["append beyond the last chunk", "add a column"].contains(n));
+    for ((name, change), format) in some.flat_map(|c| FORMATS.map(|f| (c, f))) {
+        let disk = base(ROWS, format);
         let whole = disk.copy();
         let before = whole.syncs();
         act(&whole.folder(), *change).unwrap();
         let n = whole.syncs() - before;
         let missed: Vec<usize> = (0..n).filter(|lie| check(name, &disk, &|f| act(&f, *change), Some(*lie)).violations.is_empty()).collect();
-        println!("{name}: {n} syncs, without harm: {missed:?}");
+        println!("{name}, {format:?}: {n} syncs, without harm: {missed:?}");
         assert!(missed.len() * 2 <= n, "{name}: {missed:?} of {n}");
     }
 }
@@ -189,7 +228,11 @@ fn shown(t: &Table) -> (u64, Vec<(String, Vec<u8>)>) {
 
 #[test]
 fn what_fails_leaves_the_table_as_it_was() {
-    let disk = base(ROWS);
+    FORMATS.into_iter().for_each(fails);
+}
+
+fn fails(format: Format) {
+    let disk = base(ROWS, format);
     let old = seen(&disk.folder()).unwrap();
     let mut failed = [0; 2];
     for (name, change) in CHANGES {
@@ -201,7 +244,7 @@ fn what_fails_leaves_the_table_as_it_was() {
             let before = d.ops();
             if let Err(e) = change(&mut t) {
                 assert_eq!(e.status, Status::Io, "{name}");
-                let several = name.contains(',') || name.starts_with("write") || name.contains("all");
+                let several = name.contains(',') || name.contains("same name") || name.starts_with("write") || name.contains("all");
                 assert!(several || shown(&t) == was, "{name} at {k}");
                 // the disk has room again, and what has not happened is not committed
                 t.commit().unwrap();
@@ -307,7 +350,8 @@ fn random_operations_do_what_they_do_to_vectors() {
     for seed in 0..60 {
         let mut rng = Rng(seed * 7919 + 1);
         (0..9).for_each(|_| _ = rng.draw());
-        let disk = base(seed);
+        let format = FORMATS[seed as usize % 2];
+        let disk = base(seed, format);
         let column = |(i, (name, dtype)): (usize, &(&str, &'static str))| {
             let row = [4, 3, 6][i];
             ((*name).to_owned(), *dtype, row, noise(1 + i as u64, seed * row))
@@ -321,6 +365,13 @@ fn random_operations_do_what_they_do_to_vectors() {
         let names: Vec<String> = run.disk.contents().keys().map(|n| n.to_string_lossy().into_owned()).collect();
         assert!(!names.iter().any(|n| n.contains("holdall")), "{names:?}");
         // nothing is left of columns that are no more
+        if format == Format::BlzPaper {
+            let mut ways: Vec<_> = names.iter().filter_map(|n| n.strip_prefix("data/")?.split_once('/')).map(|(column, _)| column).collect();
+            ways.dedup();
+            assert_eq!(ways.len(), run.now.len(), "{names:?}");
+            assert_eq!(names.iter().filter(|n| n.ends_with("meta/storage")).count(), 1, "{names:?}");
+            continue;
+        }
         let folders = names.iter().filter(|n| n.ends_with("/meta/")).count();
         assert_eq!(folders, run.now.len(), "{names:?}");
         assert_eq!(names.iter().filter(|n| n.ends_with("/meta/storage")).count(), run.now.len(), "{names:?}");
@@ -329,8 +380,8 @@ fn random_operations_do_what_they_do_to_vectors() {
 
 /// A column that got more rows than the others, as a tool that was cut off leaves it.
 fn unequal() -> SimDisk {
-    let disk = base(ROWS);
-    let longer = base(ROWS + 40);
+    let disk = base(ROWS, Format::Bcolz);
+    let longer = base(ROWS + 40, Format::Bcolz);
     for name in ["meta/sizes", "data/__4.blp", "data/__5.blp", "data/__6.blp", "data/__7.blp", "data/__8.blp"] {
         let name = format!("b/{name}");
         let bytes = longer.contents().remove(OsStr::new(&name));
@@ -355,7 +406,7 @@ fn columns_of_unequal_length_become_equal() {
         act(&d.folder(), *change).unwrap_or_else(|e| panic!("{name}: {e}"));
         let t = opened(&d.folder(), Mode::Read).unwrap();
         assert!(lengths(&t).iter().all(|n| *n == t.rows()), "{name}");
-        let of_old = base(ROWS);
+        let of_old = base(ROWS, Format::Bcolz);
         act(&of_old.folder(), *change).unwrap();
         assert!(rows(&d.folder()) == rows(&of_old.folder()), "{name}");
         let scene = Scene {
@@ -377,32 +428,32 @@ fn columns_of_unequal_length_become_equal() {
 /// Names of columns that lead elsewhere never get into a journal.
 #[test]
 fn a_broken_table_can_be_replaced() {
-    let disk = base(ROWS);
+    let disk = base(ROWS, Format::Bcolz);
     let f = disk.folder();
     let names = b"{\"names\": [\"../a\", \"a/meta\", \"b\", \"gone\"]}";
     f.open(OsStr::new("__rootdirs__"), Access::Create).unwrap().write_at(0, names).unwrap();
     assert_eq!(opened(&f, Mode::Append).err().map(|e| e.status), Some(Status::Format));
-    create(&f, Mode::Replace, &[("b", "<f8"), ("x", "<i4")]).unwrap();
+    create(&f, Mode::Replace, &[("b", "<f8"), ("x", "<i4")], Format::Bcolz).unwrap();
     assert_eq!(opened(&f, Mode::Append).unwrap().rows(), 25);
     f.open(OsStr::new("__rootdirs__"), Access::Create).unwrap().write_at(0, b"{\"names\": [\"b\", \"b\"]}").unwrap();
-    assert_eq!(create(&f, Mode::Replace, COLUMNS).unwrap_err().status, Status::Format);
+    assert_eq!(create(&f, Mode::Replace, COLUMNS, Format::Bcolz).unwrap_err().status, Status::Format);
 }
 
 #[test]
 fn what_does_not_fit_is_refused() {
-    let disk = base(ROWS);
+    let disk = base(ROWS, Format::Bcolz);
     let f = disk.folder();
     let status = |r: Result<Table>| r.err().map(|e| e.status);
-    assert_eq!(status(new(&f, Mode::New, COLUMNS)), Some(Status::Exists));
-    assert_eq!(status(new(&f, Mode::Append, COLUMNS)), Some(Status::Argument));
-    assert_eq!(status(new(&f, Mode::Replace, &[])), Some(Status::Argument));
+    assert_eq!(status(new(&f, Mode::New, COLUMNS, Format::Bcolz)), Some(Status::Exists));
+    assert_eq!(status(new(&f, Mode::Append, COLUMNS, Format::Bcolz)), Some(Status::Argument));
+    assert_eq!(status(new(&f, Mode::Replace, &[], Format::Bcolz)), Some(Status::Argument));
     assert_eq!(status(opened(&f, Mode::New)), Some(Status::Argument));
     let nothing = SimDisk::default();
     for name in ["", ".", "..", "a/b", "a\0", "__attrs__", "__rootdirs__", "dataset.holdall-lock"] {
-        assert_eq!(status(new(&nothing.folder(), Mode::New, &[("b", "<i4"), (name, "<i4")])), Some(Status::Argument), "{name:?}");
+        assert_eq!(status(new(&nothing.folder(), Mode::New, &[("b", "<i4"), (name, "<i4")], Format::Bcolz)), Some(Status::Argument), "{name:?}");
     }
-    assert_eq!(status(new(&nothing.folder(), Mode::New, &[("a", "<i4"), ("a", "<i4")])), Some(Status::Exists));
-    assert_eq!(status(new(&nothing.folder(), Mode::New, &[("a", "O")])), Some(Status::Unsupported));
+    assert_eq!(status(new(&nothing.folder(), Mode::New, &[("a", "<i4"), ("a", "<i4")], Format::Bcolz)), Some(Status::Exists));
+    assert_eq!(status(new(&nothing.folder(), Mode::New, &[("a", "O")], Format::Bcolz)), Some(Status::Unsupported));
     assert!(nothing.contents().is_empty(), "{:?}", nothing.contents());
 
     let said = |r: Result<()>| r.unwrap_err().status;
@@ -455,6 +506,6 @@ fn what_does_not_fit_is_refused() {
     a.commit().unwrap();
     drop(a);
     assert_eq!(status(opened(&array.folder(), Mode::Append)), Some(Status::Type));
-    assert_eq!(status(new(&array.folder(), Mode::Replace, COLUMNS)), Some(Status::Exists));
+    assert_eq!(status(new(&array.folder(), Mode::Replace, COLUMNS, Format::Bcolz)), Some(Status::Exists));
     assert_eq!(open::open_in(&f, Mode::Append, &options()).err().map(|e| e.status), Some(Status::Type));
 }

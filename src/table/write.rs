@@ -2,15 +2,17 @@
 //!
 //! Each column is an array with its own waiting changes; what the table says of itself waits here. A commit takes all of
 //! it or nothing, by the journal of the table's folder. A new column is a folder that nobody knows of before the names
-//! of columns have it, and of one that was removed `meta` goes with the commit, and the rest behind it.
+//! of columns have it, and of one that was removed `meta` goes with the commit, and the rest behind it. Tables in the
+//! papers' form: see [`papers`](super::papers).
 #![forbid(unsafe_code)]
 
+use super::papers::{self, Papers};
 use super::{Column, Table, names};
 use crate::array::Array;
 use crate::array::dtype::{Dtype, Kind};
 use crate::dataset::array::ArrayFile;
 use crate::dataset::attrs::{Attrs, FILES};
-use crate::dataset::commit::{Beside, MAIN, Site, Writer, commit_all, remove_array, snapshot, still_ours, tidy};
+use crate::dataset::commit::{Beside, FOLDERS, MAIN, Site, Writer, commit_all, remove_array, remove_field, snapshot, still_ours, tidy};
 use crate::dataset::create::{self, Kindred};
 use crate::dataset::meta::{Meta, SIZES, STORAGE};
 use crate::dataset::open::{ROOTDIRS, all_sound, how_to_write};
@@ -32,38 +34,51 @@ pub(super) struct Changing {
     place: Place,
     options: Options,
     /// Whose form new columns have.
-    format: Format,
+    pub format: Format,
+    /// Where the columns are fields of one dataset.
+    pub papers: Option<Papers>,
     /// The names of columns as the last commit left them; none before the first.
     last: Option<Vec<u8>>,
     /// The table takes the place of another one.
     replaces: bool,
     /// Rows of the last commit.
-    rows: u64,
+    pub rows: u64,
     names_changed: bool,
     attrs_changed: bool,
     /// Attributes were removed, which the papers' file may have as well.
     attrs_fewer: bool,
-    /// Columns that the last commit has, and the next one has not, or has other ones in their place: folders, and how
-    /// many chunks each has.
-    removed: Vec<(String, u64)>,
+    /// Columns that the last commit has, and the next one has not, or has other ones in their place.
+    removed: Vec<Removed>,
     /// Its small files have checksums.
-    is_sealed: bool,
+    pub is_sealed: bool,
     // last, so that the lock outlives what tidies up
     site: Arc<Site>,
 }
 
-/// Opens a table to be changed, one that has a folder for each column.
+/// A column that the last commit has.
+pub(super) struct Removed {
+    /// Its folder.
+    pub folder: String,
+    /// How many chunks it has, in that folder.
+    pub chunks: u64,
+    /// Where its chunks are in the papers' form, and how many files at most.
+    pub ways: Vec<(Place, u64)>,
+}
+
+/// Opens a table to be changed.
 pub(super) fn open(place: &Place, options: &Options) -> Result<Table> {
     let how = how_to_write(place, options)?;
     let place = &place.trusted(!how.verify);
-    snapshot(place, refuse_others)?;
+    if snapshot(place, is_of_papers)? {
+        return papers::open(place, &how, options);
+    }
     let site = Site::new(place.folder(), options)?;
     tidy(place, "")?;
     let text = place.read(ROOTDIRS, how.memory_limit)?.unwrap_or_default();
     let names = names(&text).map_err(|e| e.within(place.show(ROOTDIRS)))?;
     refuse_shared(place, &names)?;
     let is_sealed = seal::is_sealed(&text);
-    let attrs = Attrs::read(place, how.memory_limit, is_sealed)?;
+    let attrs = Attrs::read(place, how.memory_limit, is_sealed, how.skip_damaged)?;
     let mut files = Vec::new();
     for (name, folder) in names {
         let open = || {
@@ -89,16 +104,16 @@ pub(super) fn open(place: &Place, options: &Options) -> Result<Table> {
     Ok(Table { name: place.show(""), rows, columns, attrs, changing: Some(changing) })
 }
 
-/// Refuses what has no folder for each column.
-fn refuse_others(place: &Place) -> Result<()> {
+/// Is it a table whose columns are fields of one dataset? Refuses what is no table.
+fn is_of_papers(place: &Place) -> Result<bool> {
     if place.has(ROOTDIRS)? {
-        return Ok(());
+        return Ok(false);
     }
-    Err(match super::identify_at(place)? {
-        Some((_, Sort::Table)) => fail!(Unsupported, "{}: a table whose columns are fields of one array can be read only", place.show("")),
-        Some(_) => fail!(Type, "{}: this is an array, not a table", place.show("")),
-        None => fail!(Format, "{}: no dataset: neither {STORAGE} nor {ROOTDIRS} is there", place.show("")),
-    })
+    match super::identify_at(place)? {
+        Some((_, Sort::Table)) => Ok(true),
+        Some(_) => Err(fail!(Type, "{}: this is an array, not a table", place.show(""))),
+        None => Err(fail!(Format, "{}: no dataset: neither {STORAGE} nor {ROOTDIRS} is there", place.show(""))),
+    }
 }
 
 /// Refuses columns that are in one folder: a change of one of them would be one of the other.
@@ -139,16 +154,17 @@ impl Table {
 }
 
 fn create(place: &Place, mode: Mode, format: Format, columns: &[(&str, Dtype)], options: &Options, site: &Arc<Site>) -> Result<Table> {
-    if !matches!(format, Format::Bcolz | Format::Blz) {
-        return Err(fail!(Unsupported, "tables are created as HOLDALL_FORMAT_BCOLZ and HOLDALL_FORMAT_BLZ"));
-    }
     if columns.is_empty() {
         return Err(fail!(Argument, "a table has at least one column"));
     }
     tidy(place, "")?;
-    let removed = refuse_existing(place, mode, columns, options)?;
+    let (papers, removed) = match format {
+        Format::BlzPaper => papers::create(place, mode, columns, options).map(|(papers, removed)| (Some(papers), removed))?,
+        _ => (None, refuse_existing(place, mode, columns, options)?),
+    };
     let changing = Changing {
         format,
+        papers,
         replaces: mode == Mode::Replace,
         names_changed: true,
         attrs_changed: true,
@@ -165,7 +181,7 @@ fn create(place: &Place, mode: Mode, format: Format, columns: &[(&str, Dtype)], 
 }
 
 /// Refuses to write where something else is. The columns that are replaced.
-fn refuse_existing(place: &Place, mode: Mode, columns: &[(&str, Dtype)], options: &Options) -> Result<Vec<(String, u64)>> {
+fn refuse_existing(place: &Place, mode: Mode, columns: &[(&str, Dtype)], options: &Options) -> Result<Vec<Removed>> {
     let exists = |e: &str| Err(Error { status: Status::Exists, ..fail!(State, "{}: {e}", place.show("")) });
     let limit = options.memory_limit();
     if place.has(STORAGE)? || place.has(SIZES)? {
@@ -181,7 +197,8 @@ fn refuse_existing(place: &Place, mode: Mode, columns: &[(&str, Dtype)], options
             };
             // what is broken may be replaced, too
             let inside = |folder: &String| place.down(folder).is_ok();
-            Ok(names.into_iter().filter(|(_, folder)| inside(folder)).map(|(_, folder)| (folder.clone(), chunks(&folder).unwrap_or(0))).collect())
+            let removed = |folder: String| Removed { chunks: chunks(&folder).unwrap_or(0), ways: Vec::new(), folder };
+            Ok(names.into_iter().filter(|(_, folder)| inside(folder)).map(|(_, folder)| removed(folder)).collect())
         }
         None => {
             // what a writer that was cut off has left may be there
@@ -195,11 +212,12 @@ fn refuse_existing(place: &Place, mode: Mode, columns: &[(&str, Dtype)], options
 }
 
 impl Changing {
-    fn new(place: &Place, options: &Options, site: Arc<Site>) -> Changing {
+    pub fn new(place: &Place, options: &Options, site: Arc<Site>) -> Changing {
         Changing {
             place: place.clone(),
             options: options.clone(),
             format: Format::Bcolz,
+            papers: None,
             last: None,
             replaces: false,
             rows: 0,
@@ -214,6 +232,10 @@ impl Changing {
 
     /// Makes the folder of a column, without rows.
     fn column(&self, name: &str, dtype: &Dtype, options: &Options) -> Result<ArrayFile> {
+        let replaces = self.removed.iter().any(|r| r.folder == name);
+        if let Some(papers) = &self.papers {
+            return papers.column(name, dtype, &self.site, replaces, options);
+        }
         let (spelling, row) = match &dtype.item.kind {
             Kind::Array(of, shape) => {
                 let item = Dtype { spelling: String::new(), item: (**of).clone() };
@@ -221,7 +243,7 @@ impl Changing {
             }
             _ => (dtype.spelling.clone(), Vec::new()),
         };
-        let mode = if self.removed.iter().any(|(folder, _)| folder == name) { Mode::Replace } else { Mode::New };
+        let mode = if replaces { Mode::Replace } else { Mode::New };
         let place = self.place.down(name)?;
         self.place.folder().make_folder(place.own())?;
         let new = Kindred { dtype: &spelling, shape: &[&[0], &row[..]].concat(), chunks: None, format: self.format };
@@ -235,27 +257,38 @@ impl Changing {
     }
 
     /// What the table says of itself, where that is new, and the files of the columns that are no more.
-    fn beside<A>(&self, columns: &[Column<A>], attrs: &Attrs) -> Beside<'_> {
-        let mut beside = Beside { place: &self.place, texts: Vec::new(), gone: Vec::new() };
+    fn beside<A>(&self, columns: &[Column<A>], attrs: &Attrs, rows: u64) -> Beside<'_> {
+        let mut beside = Beside { place: &self.place, texts: Vec::new(), gone: Vec::new(), counts: None, is_sealed: self.is_sealed };
+        let own = self.papers.as_ref().map_or(FILES[0], |p| p.attrs_file);
         if self.attrs_changed {
-            beside.texts.push((FILES[0], self.text(attrs.to_json())));
+            beside.texts.push((own, self.text(attrs.to_json())));
         }
         if self.attrs_fewer {
-            beside.gone.push(FILES[1].to_owned());
+            beside.gone.extend(FILES.iter().filter(|f| **f != own).map(|f| (*f).to_owned()));
+        }
+        if let Some(papers) = &self.papers {
+            beside.texts.extend(papers.texts(self.names_changed).into_iter().map(|(name, text)| (name, self.text(text))));
+            let is_changed = self.names_changed || self.rows != rows || papers.is_first();
+            beside.counts = is_changed.then(|| [rows, rows.saturating_mul(papers.meta.array.dtype.item.size as u64)]);
+            return beside;
         }
         if self.names_changed {
             beside.texts.push((ROOTDIRS, self.text(to_json(columns))));
         }
-        let gone = self.removed.iter().filter(|(folder, _)| columns.iter().all(|c| c.folder != *folder));
-        let files = gone.flat_map(|(folder, _)| [SIZES, STORAGE, FILES[0], FILES[1]].map(|file| format!("{folder}/{file}")));
+        let gone = self.removed.iter().map(|r| &r.folder).filter(|folder| columns.iter().all(|c| c.folder != **folder));
+        let files = gone.flat_map(|folder| [SIZES, STORAGE, FILES[0], FILES[1]].map(|file| format!("{folder}/{file}")));
         beside.gone.extend(files);
         beside
     }
 
     /// The commit stands; goes on from it.
-    fn settle<A>(&mut self, columns: &[Column<A>], rows: u64) {
-        for (folder, chunks) in std::mem::take(&mut self.removed) {
-            if let Some(place) = self.place.down(&folder).ok().filter(|_| columns.iter().all(|c| c.folder != folder)) {
+    fn settle<A>(&mut self, columns: &[Column<A>], kept: &[(Place, u64)], rows: u64) {
+        for Removed { folder, chunks, ways } in std::mem::take(&mut self.removed) {
+            if let Some(data) = self.place.down(FOLDERS[0]).ok().filter(|_| self.papers.is_some()) {
+                ways.iter().filter(|(way, _)| !kept.iter().any(|(k, _)| k.own() == way.own())).for_each(|(way, n)| remove_field(&data, way, *n));
+            }
+            let is_gone = self.papers.is_none() && columns.iter().all(|c| c.folder != folder);
+            if let Some(place) = self.place.down(&folder).ok().filter(|_| is_gone) {
                 remove_array(&place, chunks);
             }
         }
@@ -280,7 +313,7 @@ pub(super) fn names_to_json<'a>(columns: impl Iterator<Item = (&'a str, &'a str)
 }
 
 /// Refuses what cannot be both a name of a column and that of its folder.
-fn check_name(name: &str) -> Result<()> {
+pub(super) fn check_name(name: &str) -> Result<()> {
     let taken = [ROOTDIRS, FILES[0]].contains(&name) || name.contains(".holdall-");
     if taken || matches!(name, "" | "." | "..") || name.contains(['/', '\0']) {
         return Err(fail!(Argument, "{name:?}: a column cannot have this name, which is that of its folder, too"));
@@ -409,7 +442,8 @@ impl<A: From<Array> + AsMut<Array>> Table<A> {
         let file = file_of(column.array.as_mut())?;
         if let Some(chunks) = file.committed_files() {
             let folder = column.folder.clone();
-            self.changing()?.removed.push((folder, chunks));
+            let ways = file_of(column.array.as_mut())?.ways();
+            self.changing()?.removed.push(Removed { folder, chunks, ways });
         }
         self.changing()?.names_changed = true;
         Ok(())
@@ -420,7 +454,7 @@ impl<A: From<Array> + AsMut<Array>> Table<A> {
         self.changing()?;
         match value {
             Some(value) => self.attrs.set(name, value)?,
-            None => self.attrs.remove(name),
+            None => self.attrs.remove(name)?,
         }
         let changing = self.changing()?;
         changing.attrs_changed = true;
@@ -428,25 +462,52 @@ impl<A: From<Array> + AsMut<Array>> Table<A> {
         Ok(())
     }
 
+    /// Does the same with one of a column.
+    pub fn column_attr_set(&mut self, column: usize, name: &str, value: Option<&[u8]>) -> Result<&mut A> {
+        self.changing()?;
+        let have = self.columns.len();
+        let column = self.columns.get_mut(column).ok_or_else(|| fail!(Range, "column {column}: there are {have}"))?;
+        let array = column.array.as_mut();
+        let done = match value {
+            Some(value) => array.attr_set(name, value),
+            None => array.attr_remove(name),
+        };
+        done.map_err(|e| e.within(format_args!("column {:?}", column.name)))?;
+        Ok(&mut column.array)
+    }
+
     /// Makes all changes durable and visible, those of all columns together. On failure the files are as the last commit
     /// left them.
     pub fn commit(&mut self) -> Result<()> {
         let rows = self.rows;
         let changing = self.changing()?;
-        if !changing.replaces {
+        if let Some(papers) = &changing.papers {
+            papers.still_ours()?;
+        } else if !changing.replaces {
             still_ours(&changing.place, ROOTDIRS, changing.last.as_deref())?;
         }
         self.columns.iter_mut().try_for_each(|c| c.array.as_mut().settle())?;
         let Some(changing) = &mut self.changing else { return Ok(()) };
-        let beside = changing.beside(&self.columns, &self.attrs);
+        if let Some(papers) = &mut changing.papers {
+            // that each field has a folder need not be told by the folders any more
+            changing.names_changed |= !papers.meta.apart && rows != changing.rows;
+        }
+        if let Some(papers) = changing.papers.as_mut().filter(|_| changing.names_changed) {
+            papers.rename(&mut self.columns)?;
+        }
+        let mut beside = changing.beside(&self.columns, &self.attrs, rows);
         let mut files = self.columns.iter_mut().map(|c| file_of(c.array.as_mut())).collect::<Result<Vec<_>>>()?;
         // bcolz takes the length of the first column for that of all: it is never longer than another one
         if rows >= changing.rows {
             files.reverse();
         }
-        commit_all(&changing.site, &mut files, Some(&beside))?;
-        drop(beside);
-        changing.settle(&self.columns, rows);
+        commit_all(&changing.site, &mut files, Some(&mut beside))?;
+        let kept: Vec<(Place, u64)> = if changing.papers.is_some() { files.iter().flat_map(|f| f.ways()).collect() } else { Vec::new() };
+        let texts = beside.texts;
+        if let Some(papers) = &mut changing.papers {
+            papers.settle(texts, rows);
+        }
+        changing.settle(&self.columns, &kept, rows);
         self.columns.iter_mut().for_each(|c| c.stored_rows = rows);
         Ok(())
     }

@@ -1,7 +1,7 @@
 /* Appends to an array in a folder, or writes over what is there, or appends to a table, with a commit now and then,
  * until it is killed; test_kill_bcolz.py starts it.
  *
- * usage: kill_dataset PATH append|edit|table SEED NUMBER CHECKSUM ATTRIBUTE DURABILITY
+ * usage: kill_dataset PATH append|edit|table|papers-append|papers-table SEED NUMBER CHECKSUM ATTRIBUTE DURABILITY
  *
  * Tells of each commit its number, or that of all rows where it appends. With ATTRIBUTE 1 the attribute "number" says the
  * same, so that a commit changes several files. Items are of commit 1 where it appends, of the number of the column in a
@@ -10,6 +10,8 @@
 #include "kill.h"
 
 #define COLUMNS 8
+/* in the papers' form: chunks of a file */
+#define SUPERCHUNK 5
 
 static const char *const names[COLUMNS] = { "a", "b", "c", "d", "e", "f", "g", "h" };
 static const char *const dtypes[COLUMNS] = { "<u8", "<u4", "<u2", "|u1", "<i8", "|S5", "<u8", "<i4" };
@@ -74,13 +76,18 @@ static void append_rows(holdall_table *t, uint64_t from, uint64_t n)
     check(holdall_table_append(t, n, columns, bytes, &err), "append");
 }
 
+static holdall_format format_of(const char *what)
+{
+    return strncmp(what, "papers", 6) ? HOLDALL_FORMAT_BCOLZ : HOLDALL_FORMAT_BLZ_PAPER;
+}
+
 static void table(char **argv, const holdall_options *o, int there)
 {
     holdall_table *t;
     if (there)
         check(holdall_table_open(argv[1], HOLDALL_APPEND, o, &t, &err), "open");
     else
-        check(holdall_table_create(argv[1], HOLDALL_NEW, HOLDALL_FORMAT_BCOLZ, COLUMNS, names, dtypes, o, &t, &err), "create");
+        check(holdall_table_create(argv[1], HOLDALL_NEW, format_of(argv[2]), COLUMNS, names, dtypes, o, &t, &err), "create");
     uint64_t rows = holdall_table_rows(t);
     tell(0, rows);
     while (rows < ENOUGH) {
@@ -105,7 +112,7 @@ static void array(char **argv, const holdall_options *o, int there)
     if (there)
         check(holdall_array_open(argv[1], HOLDALL_APPEND, o, &a, &err), "open");
     else
-        check(holdall_array_create(argv[1], HOLDALL_NEW, HOLDALL_FORMAT_BCOLZ, "<u8", 1, &none, NULL, NULL, o, &a, &err), "create");
+        check(holdall_array_create(argv[1], HOLDALL_NEW, format_of(argv[2]), "<u8", 1, &none, NULL, NULL, o, &a, &err), "create");
     if (!strcmp(argv[2], "edit"))
         edit(a, strtoull(argv[3], NULL, 10), strtoull(argv[4], NULL, 10), atoi(argv[6]));
     else
@@ -123,8 +130,10 @@ int main(int argc, char **argv)
     if (!there) {
         set(o, HOLDALL_OPT_CHECKSUM, argv[5]);
         check(holdall_options_set(o, HOLDALL_OPT_CHUNK_BYTES, CHUNK, &err), "chunk bytes");
+        if (format_of(argv[2]) == HOLDALL_FORMAT_BLZ_PAPER)
+            check(holdall_options_set(o, HOLDALL_OPT_SUPERCHUNK_CHUNKS, SUPERCHUNK, &err), "superchunk");
     }
-    if (!strcmp(argv[2], "table"))
+    if (strstr(argv[2], "table"))
         table(argv, o, there);
     else
         array(argv, o, there);

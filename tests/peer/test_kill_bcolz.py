@@ -1,5 +1,6 @@
 """kill -9 at any moment of appending to an array in a folder, or writing over it, or appending to a table, and committing:
 the last commit that has returned is there, whole, or the one that was under way. What bcolz-zipline opens then is told, too.
+The same in the form of the papers, whose files Bloscpack reads.
 """
 
 import os
@@ -13,6 +14,7 @@ import numpy as np
 import holdall_c as h
 from killing import Kill, kill_one
 from test_kill_schunk import Appended, Edited, values
+from theirs import bloscpack
 
 TRIALS = int(os.environ.get("HOLDALL_KILLS", 60))
 KILLS_A_DATASET = 6
@@ -187,6 +189,47 @@ class Table(Dataset):
         self.test.tally["later commits read back"] += 1
 
 
+class InPapers:
+    """In the papers' form: each file is one that Bloscpack reads, as long as it is not being changed."""
+
+    form = dict(format=h.FORMAT_BLZ_PAPER, chunk_bytes=CHUNK, superchunk_chunks=5)
+
+    def theirs(self, wanted):
+        pass
+
+    def left(self):
+        names = [f.name for f in self.path.rglob("*") if "holdall" in f.name and not f.name.endswith("-lock")]
+        self.test.assertEqual(names, [])
+        for file in self.path.rglob("__*__.bin"):
+            self.test.assertTrue(bloscpack.unpack_bytes_from_file(str(file))[0], file)
+            self.test.tally["Bloscpack: read"] += 1
+        self.test.tally["later commits read back"] += 1
+
+
+class PapersArray(InPapers, Dataset):
+    def go_on(self):
+        with h.Array.create(self.path, "<u8", (0,), **self.form) if self.state is None else h.Array(self.path, h.APPEND) as a:
+            more = self.rng.choice((1, self.rng.randrange(1, 5000)))
+            number = (self.state or 0) + more
+            a.append(0, more, values(number - more, more, 1).tobytes())
+            a.attr_set("number", b"%d" % number)
+            a.commit()
+        self.look([number])
+        self.left()
+
+
+class PapersTable(InPapers, Table):
+    def go_on(self):
+        with h.Table.create(self.path, self.DTYPES, **self.form) if self.state is None else h.Table(self.path, h.APPEND) as t:
+            more = self.rng.choice((1, self.rng.randrange(1, 5000)))
+            t.append(more, list(self.columns(len(t), more)))
+            number = (self.state or 0) + more
+            t.attr_set("number", b"%d" % number)
+            t.commit()
+        self.look([number])
+        self.left()
+
+
 class KillDataset(Kill):
     writer = "kill_dataset.c"
 
@@ -201,6 +244,12 @@ class KillDataset(Kill):
 
     def test_table(self):
         self.kill("table", Table)
+
+    def test_papers_append(self):
+        self.kill("papers-append", PapersArray)
+
+    def test_papers_table(self):
+        self.kill("papers-table", PapersTable)
 
 
 if __name__ == "__main__":

@@ -488,6 +488,33 @@ class Look(Tables):
         self.assertEqual((facts["rows"], facts["columns"][1]["nbytes"], facts["columns"][1]["rows_stored"]), (3, 24, 3))
         self.assertRegex(self.good("info", "d/sub/t").decode(), r"\n  n: <i8 \[3\], 24 bytes, chunks of \d+\n")
 
+    def test_what_claims_far_too_much(self):
+        storage = b'{"dtype": "int8", "cparams": {}, "chunklen": 1000}'
+        for name in ("huge/a", "huge/b"):
+            for folder in ("meta", "data"):
+                os.makedirs(self.path(name + "/" + folder))
+            self.write(name + "/meta/sizes", b'{"shape": [%d], "nbytes": %d, "cbytes": 9}' % (1 << 57, 1 << 57))
+            self.write(name + "/meta/storage", storage)
+        self.write("huge/__rootdirs__", b'{"names": ["a", "b"]}')
+        os.symlink("..", self.path("huge/b/data/up"))
+        for path in ("huge", "huge/a"):
+            self.good("ls", path)
+            self.good("info", path)
+            for args in (["cat"], ["verify"], ["repair"], ["info", "--files"], ["sum"], ["cat", "--skip-damaged"], ["repair", "--skip-damaged"]):
+                r = run(*args, path, cwd=self.folder.name)
+                self.assertEqual(r.returncode, 1, args)
+            for to in ("bcolz", "csv", "blpk"):
+                for more in ([], ["--skip-damaged"]):
+                    r = run("convert", "-q", path, "out", "--to", to, *more, cwd=self.folder.name)
+                    self.assertEqual(r.returncode, 1, (to, more))
+                    self.assertFalse(os.path.exists(self.path("out")))
+
+    def test_pipes_are_not_waited_for(self):
+        os.remove(self.path("d/a/data/__0.blp"))
+        os.mkfifo(self.path("d/a/data/__0.blp"))
+        for args in (["info"], ["info", "--files"], ["cat"], ["verify"], ["ls"]):
+            run(*args, "d/a", cwd=self.folder.name)
+
     def files_of(self, path):
         found = {os.path.relpath(os.path.join(f, n), self.path(path)) for f, _, names in os.walk(self.path(path)) for n in names}
         return {n for n in found if not n.endswith(".holdall-lock")}
@@ -540,9 +567,25 @@ class Convert(Tables):
         self.assertEqual(self.good("sum", "o.blp").split()[0], want)
         self.assertEqual(self.info("o.blp")["metadata"]["attrs"], {"title": "x"})
         self.assertEqual(self.good("convert", "-q", "t", "-", "--to", "csv"), self.good("cat", "t"))
-        self.assertIn("tables are not written", self.bad("convert", "t", "paper", "--to", "blz-paper")[0])
+        # as the papers have it: the fields of one dataset
+        self.good("convert", "-q", "t", "paper", "--to", "blz-paper")
+        self.assertEqual((self.info("paper")["format"], self.good("sum", "paper").split()[0]), ("blz-paper", want))
+        self.assertTrue(os.path.exists(self.path("paper/data/n/__1__.bin")))
+        self.assertEqual(self.good("attr", "get", "paper", "title"), b'"x"\n')
+        self.assertEqual(self.good("cat", "paper"), self.good("cat", "t"))
+        self.good("append", "-q", "paper", "in.csv")
+        self.good("trim", "-q", "paper", "4")
+        self.good("verify", "paper")
+        self.good("convert", "-q", "paper", "back", "--to", "bcolz", "--force")
+        self.assertEqual(self.good("sum", "back").split()[0], self.good("sum", "paper").split()[0])
         self.bad("convert", "t", "o.bcolz")
         self.good("convert", "-q", "--force", "t", "o.bcolz")
+        # all of it counts at once: what fails leaves nothing
+        self.write("t/n/__attrs__", b"{")
+        self.assertIn("__attrs__", self.bad("convert", "-q", "t", "gone.bcolz")[0])
+        self.assertFalse(os.path.exists(self.path("gone.bcolz")))
+        self.good("convert", "-q", "t", "kept.bcolz", "--skip-damaged")
+        self.good("attr", "get", "kept.bcolz/n")
 
     def test_arrays(self):
         data = struct.pack("<12d", *range(12))

@@ -169,8 +169,7 @@ impl Bloscpack {
 
     /// Offsets that a new file keeps free.
     fn spare_offsets(&self) -> u64 {
-        let usual = (self.slots.len() as u64).saturating_mul(SPARE).max(LEAST_SPARE);
-        self.options.given(Opt::SpareChunks).map_or(usual, |n| n as u64)
+        self.options.given(Opt::SpareChunks).map_or_else(|| usual_spare(self.slots.len() as u64), |n| n as u64)
     }
 
     pub(super) fn stored_size(&self, s: &Slot) -> u64 {
@@ -290,6 +289,11 @@ impl Bloscpack {
         self.broken |= done.is_err();
         done
     }
+}
+
+/// Offsets that a file of so many chunks keeps free, if nothing else is said.
+pub(super) fn usual_spare(chunks: u64) -> u64 {
+    chunks.saturating_mul(SPARE).max(LEAST_SPARE)
 }
 
 fn copy_run(run: Option<(&Arc<dyn File>, Range<u64>)>, to: &dyn File, at: u64) -> Result<u64> {

@@ -35,7 +35,7 @@ pub use open::{Mode, OPEN_OPTIONS, filter_number, params};
 pub use read::{Verified, verify};
 pub use repair::{Repaired, repair, repair_in};
 pub use splice::Splice;
-pub use whole::Whole;
+pub use whole::{Whole, tidy};
 
 use crate::blosc::{Codec, Params};
 use crate::error::{Error, Result};
