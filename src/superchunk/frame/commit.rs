@@ -4,8 +4,8 @@
 //! header, in one write within one sector, says that they count. More than that is written under the journal. In a folder,
 //! a new file with header, index and trailer takes the place of the old one; chunk files that nobody needs then go.
 //!
-//! Where the length of the header changes, all chunks move: then a new file takes the place of the old one, without the
-//! room that had no use any more.
+//! Where the length of the header changes, all chunks move, and where there are none any more, the trailer does: then a new
+//! file takes the place of the old one, without the room that had no use.
 #![forbid(unsafe_code)]
 
 use super::entry::Entry;
