@@ -177,8 +177,9 @@ impl Frame {
     fn is_still(&self) -> Result<bool> {
         let Some(file) = &self.file else { return Ok(true) };
         let same = !self.site.sparse || self.site.folder.identity(&self.site.main())? == Some(file.identity());
-        if !same || (file.size()?, file.modified()?) == self.last.stamp || !self.last.grows {
-            return Ok(same && (file.size()?, file.modified()?) == self.last.stamp);
+        let as_opened = same && (file.size()?, file.modified()?) == self.last.stamp;
+        if as_opened || !same || !self.last.grows {
+            return Ok(as_opened);
         }
         // whoever is not one of us writes over the trailer, and nobody else does
         let mut tail = [0; super::trailer::TAIL];

@@ -242,3 +242,46 @@ fn no_more_is_read_than_is_wanted() {
         assert!(total < content.len() + content.len() / 50, "{total}");
     }
 }
+
+#[test]
+fn many_threads_read_while_one_writes() {
+    for form in [PLAIN, Form { sparse: true, ..PLAIN }] {
+        let place = Place::new();
+        let content = bytes(4, 20_000);
+        let mut w = create(&place, form, Mode::New).unwrap();
+        w.append(&content).unwrap();
+        w.commit().unwrap();
+        let r = open(&place, Mode::Read).unwrap();
+        let (r, content) = (&r, &content);
+        std::thread::scope(|scope| {
+            for t in 0..4 {
+                let place = &place;
+                scope.spawn(move || {
+                    let mut rng = Rng(77 + t);
+                    for i in 0..300 {
+                        let from = rng.below(content.len());
+                        let mut got = vec![0xee; rng.below(content.len() - from)];
+                        match r.read(from as u64, &mut got) {
+                            Ok(_) => assert!(got == content[from..][..got.len()]),
+                            Err(e) => assert!(form.sparse && e.status == Status::State, "{e}"),
+                        }
+                        if i % 10 == 0 {
+                            // whoever comes now sees one commit, whole: all of it ends with the same byte
+                            let now = open(place, Mode::Read).unwrap();
+                            let mut got = vec![0xee; now.nbytes() as usize];
+                            match now.read(0, &mut got) {
+                                Ok(_) => assert!(got.starts_with(&content[..600]) && got[20_000..].iter().all(|b| *b == (got.len() - 20_000) as u8)),
+                                Err(e) => assert!(form.sparse && e.status == Status::State, "{e}"),
+                            }
+                        }
+                    }
+                });
+            }
+            for n in 1..60 {
+                w.truncate(20_000).unwrap();
+                w.append(&vec![n as u8; n]).unwrap();
+                w.commit().unwrap();
+            }
+        });
+    }
+}
