@@ -18,6 +18,8 @@ mod chunk;
 mod dataset;
 #[path = "../fuzz/checks/folder.rs"]
 mod folder;
+#[path = "../fuzz/checks/frame.rs"]
+mod frame;
 #[path = "../fuzz/checks/meta.rs"]
 mod meta;
 
@@ -69,6 +71,11 @@ fn streams_of_blosclz() {
 #[test]
 fn superchunks() {
     each("blpk", 4, blpk::run);
+}
+
+#[test]
+fn frames() {
+    each("frame", 4, frame::run);
 }
 
 #[test]
