@@ -374,6 +374,8 @@ class Frames(Arrays):
         self.assertEqual(sorted(self.good("info", "--files", "s.b2nd").decode().split()), sorted(os.listdir(self.path("s.b2nd"))))
         self.assertEqual([(x["path"], x["format"], x["kind"], x["shape"]) for x in json.loads(self.good("ls", "--json", "."))],
                          [("./a.b2nd", "b2nd", "array", [6, 5]), ("./s.b2nd", "b2nd", "array", [6, 5])])
+        for name in ["a.b2nd", "s.b2nd"]:
+            self.assertEqual(self.good("ls", name).decode(), f"{name}  b2nd array  <u4 [6, 5]\n")
         for to, name in self.FORMATS:
             self.make(Grid.numbered([60, 50]), to, name)
             facts = self.info(name)
