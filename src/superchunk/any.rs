@@ -96,16 +96,16 @@ impl Superchunk {
     /// Copies content and named values. What the options do not say is as here.
     /// True: some of it was damaged, and is zeros there.
     pub fn copy(&self, path: &OsStr, mode: Mode, form: Form, options: &Options) -> Result<bool> {
-        let to = || Destination::at(path, mode, options.clone());
+        let mut to = Destination::at(path, mode, options.clone())?;
+        if let Superchunk::Frame(frame) = self
+            && frame.is_named(&to.folder, &to.name)?
+        {
+            return Err(fail!(Argument, "{}: a copy cannot take the place of what it is made from", frame.name()));
+        }
         match (self, form) {
-            (Superchunk::Bloscpack(file), Form::Bloscpack) => file.copy(to()?),
-            (Superchunk::Frame(frame), Form::Bloscpack) => {
-                let to = to()?;
-                refuse_itself(frame, &to)?;
-                frame.copy_as(to, None, frame.nbytes(), &|at, dst| frame.read(at, dst))
-            }
+            (Superchunk::Bloscpack(file), Form::Bloscpack) => file.copy(to),
+            (Superchunk::Frame(frame), Form::Bloscpack) => frame.copy_as(to, None, frame.nbytes(), &|at, dst| frame.read(at, dst)),
             (Superchunk::Frame(frame), Form::Frame) if [Opt::ChunkBytes, Opt::BlockBytes].iter().all(|o| options.given(*o).is_none()) => {
-                let mut to = to()?;
                 let sparse = to.options.take(Opt::Sparse) == Some(1);
                 frame.copy(to, sparse)
             }
@@ -119,10 +119,7 @@ impl Superchunk {
             wished.set(Opt::ChunkBytes, self.chunk_size() as i64)?;
         }
         let like = match self {
-            Superchunk::Frame(frame) => {
-                refuse_itself(frame, &Destination::at(path, mode, options.clone())?)?;
-                frame.params().ok().cloned()
-            }
+            Superchunk::Frame(frame) => frame.params().ok().cloned(),
             Superchunk::Bloscpack(_) => None,
         };
         let mut new = with_new(self.typesize(), like.as_ref(), &wished, |new, options| Frame::create(path, mode, new, options))?;
@@ -326,13 +323,6 @@ impl Frame {
         }
         new.fill_from(len, PIECE, read, &options)
     }
-}
-
-fn refuse_itself(frame: &Frame, to: &Destination) -> Result<()> {
-    if frame.is_named(&to.folder, &to.name)? {
-        return Err(fail!(Argument, "{}: a copy cannot take the place of what it is made from", frame.name()));
-    }
-    Ok(())
 }
 
 /// Creates a frame as the options say, and else as `like`.
