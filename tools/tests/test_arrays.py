@@ -12,6 +12,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import struct
 import subprocess
 import unittest
@@ -356,6 +357,9 @@ class Formats(Arrays):
             self.assertEqual((p.stderr, p.stdout.split(), p.returncode), (b"", [b"300000000", b"268500000"], 0))
             os.remove(self.path("a.b2nd"))
             os.remove(self.path("b.b2nd"))
+        for to in ["b2nd", "b2frame", "blpk", "npy"]:
+            self.interrupt_fed(signal.SIGTERM, bytes(20_000_000), "convert", "-", "s." + to, "--to", to, "--dtype", "<i4", "--shape", "100,100,1000")
+            self.assertFalse(os.path.exists(self.path("s." + to)), to)
 
 
 class Frames(Arrays):
