@@ -107,6 +107,14 @@ bool attrs_copy(const struct dataset *from, const struct dataset *to) {
         const char *name = dataset_attr_name(from, i);
         char *value = dataset_attr(from, name, &n);
         if (!value) return false;
+        if (is_frame(to->format) && !json_is_valid(value, n)) { /* Python's NaN, say: it becomes text */
+            struct text text = {.bytes = NULL};
+            text_json(&text, value, n);
+            free(value);
+            value = text_take(&text);
+            if (!value) return false;
+            n = strlen(value);
+        }
         good = dataset_attr_set(to, name, value, n, false);
         free(value);
     }

@@ -89,7 +89,7 @@ static int convert_dataset(const struct args *args, struct dataset *dataset, int
     struct source source = {.path = dataset->path};
     if (array && as == AS_B2FRAME && !has_objects(array)) return flat_convert(args, &source, array);
     if (array && format && (in_c_order(array) || is_frame(format))) return array_convert(args, dataset, format);
-    if (array && !has_objects(array) && (as == AS_NPY || as == AS_RAW)) return array_to_file(args, &source, array, as);
+    if (array && !has_objects(array) && (as == AS_NPY || as == AS_RAW)) return array_to_file(args, &source, array, as, dataset_attrs(dataset));
     return rows_convert(args, dataset, NOT_GIVEN, as);
 }
 

@@ -184,7 +184,9 @@ int cmd_ls(const struct args *args) {
     struct walk walk = {.args = args, .first = true};
     const char *path = args->operands[0];
     if (args->json) put_text("[");
-    look_at(&walk, path, container_of(path) == DATASET ? path : "", 0);
+    struct stat about;
+    bool folder = stat(path, &about) == 0 && S_ISDIR(about.st_mode) && container_of(path) == BAG; /* of others */
+    look_at(&walk, path, folder ? "" : path, 0);
     if (args->json) put_text("%s]\n", walk.first ? "" : "\n");
     return put_end(walk.failed ? FAILED : DONE);
 }

@@ -22,14 +22,13 @@
 /* Where things are in the head of a frame. */
 enum { MAGIC_AT = 2, CODEC_AT = 0x1b, FILTERS_AT = 0x47, OTHER_CODEC_AT = 0x4d, META_AT = 0x4f, HEAD = 0x57 };
 
-/* Reads the head of a frame: of the file itself, or of that in its folder. */
-static bool read_head(const char *path, unsigned char *head) {
+bool frame_head(const char *path, unsigned char *head, size_t n) {
     char inside[PATH_MAX];
     struct stat about;
     bool folder = stat(path, &about) == 0 && S_ISDIR(about.st_mode);
-    int n = snprintf(inside, sizeof inside, "%s%s", path, folder ? "/chunks.b2frame" : "");
-    int fd = n > 0 && (size_t)n < sizeof inside ? open(inside, O_RDONLY | O_CLOEXEC) : -1;
-    bool good = fd >= 0 && read(fd, head, HEAD) == HEAD && memcmp(head + MAGIC_AT, "b2frame", 8) == 0;
+    int length = snprintf(inside, sizeof inside, "%s%s", path, folder ? "/chunks.b2frame" : "");
+    int fd = length > 0 && (size_t)length < sizeof inside ? open(inside, O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
+    bool good = fd >= 0 && read(fd, head, n) == (ssize_t)n && memcmp(head + MAGIC_AT, "b2frame", 8) == 0;
     if (fd >= 0) close(fd);
     return good;
 }
@@ -38,7 +37,7 @@ static bool coding_of_frame(struct coding *coding, const char *path) {
     static const char *const names[] = {"blosclz", "lz4", "lz4hc", "snappy", "zlib", "zstd"};
     static const char *const others[] = {"ndlz", "zfp_acc", "zfp_prec", "zfp_rate"}; /* from 32 on */
     unsigned char head[HEAD];
-    if (!read_head(path, head)) return false;
+    if (!frame_head(path, head, sizeof head)) return false;
     unsigned codec = head[CODEC_AT] & 15, other = head[OTHER_CODEC_AT];
     coding->level = head[CODEC_AT] >> 4;
     if (codec < sizeof names / sizeof *names) {

@@ -8,6 +8,7 @@
 #include "text.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct coding {
@@ -16,6 +17,11 @@ struct coding {
     uint8_t filters[6], meta[6];
     int count; /* of filters */
 };
+
+/* Reads n bytes, FRAME_MAGIC at least, from the front of a frame, of the file itself or of that in its folder. False: it is no
+ * frame, or shorter. */
+enum { FRAME_MAGIC = 10 };
+bool frame_head(const char *path, unsigned char *head, size_t n);
 
 /* Looks at the head of a frame, or at the first chunk of another container. False: nothing tells, there are no chunks. */
 bool coding_of(struct coding *coding, const char *path, holdall_format format);

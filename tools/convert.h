@@ -25,8 +25,11 @@ int items_convert(const struct args *args, int64_t from, int64_t as);
 /* Items of a file, or of an array in C order, become the content of a frame that has no shape. */
 int items_to_frame(const struct args *args);
 int flat_convert(const struct args *args, struct source *source, const holdall_array *array);
-/* The items of an array, or the content of a superchunk (`array` is NULL), become a file. */
-int array_to_file(const struct args *args, struct source *source, const holdall_array *array, int64_t as);
+/* The items of an array, or the content of a superchunk (`array` is NULL), become a file, which has no place
+ * for `attrs` attributes. */
+int array_to_file(const struct args *args, struct source *source, const holdall_array *array, int64_t as, uint64_t attrs);
+/* Says that they are lost. */
+void note_lost_attrs(const struct args *args, uint64_t attrs);
 
 /* Prints into OUT, which is there when all is printed, or to stdout where it is "-". */
 bool print_to_out(const struct args *args, bool (*print)(void *ctx), void *ctx);

@@ -26,6 +26,11 @@ bool print_to_out(const struct args *args, bool (*print)(void *ctx), void *ctx) 
     return output_close(&out, good && written && !stopped, args->replace) && good && written;
 }
 
+void note_lost_attrs(const struct args *args, uint64_t attrs) {
+    if (attrs == 0 || args->quiet) return;
+    note("%s: a file of this format has no place for %" PRIu64 " attribute%s", args->operands[1], attrs, plural(attrs));
+}
+
 /* ---- items ---- */
 
 struct giving {
@@ -40,11 +45,12 @@ static bool give(void *ctx) {
     return source_stream(g->source, 0, holdall_schunk_nbytes(g->source->schunk), to_stdout, NULL);
 }
 
-int array_to_file(const struct args *args, struct source *source, const holdall_array *array, int64_t as) {
+int array_to_file(const struct args *args, struct source *source, const holdall_array *array, int64_t as, uint64_t attrs) {
     struct giving g = {.args = *args, .source = source, .array = array};
     g.args.format = as == AS_NPY ? FORMAT_NPY : FORMAT_RAW;
     catch_signals();
     bool good = print_to_out(args, give, &g);
+    if (good) note_lost_attrs(args, attrs);
     uint64_t n = array ? holdall_array_nbytes(array) : holdall_schunk_nbytes(source->schunk);
     if (good && !args->quiet) note("%s: %" PRIu64 " byte%s converted", args->operands[1], n, plural(n));
     if (!good && stopped) die_of_signal();

@@ -112,11 +112,8 @@ static bool print(void *ctx) {
 }
 
 static bool to_file(struct rows *rows) {
-    uint64_t lost = rows->dataset ? attrs_count(rows->dataset) : 0;
     bool good = print_to_out(rows->args, print, rows);
-    if (good && lost > 0 && !rows->args->quiet) {
-        note("%s: a file of this format has no place for %" PRIu64 " attribute%s", rows->args->operands[1], lost, plural(lost));
-    }
+    if (good && rows->dataset) note_lost_attrs(rows->args, attrs_count(rows->dataset));
     return good;
 }
 

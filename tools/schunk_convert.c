@@ -110,7 +110,7 @@ int schunk_convert(const struct args *args, int64_t as) {
         const struct dataset from = {.path = source.path, .format = HOLDALL_FORMAT_BLOSCPACK, .array = array};
         code = convert(&source, &from, args, format);
     } else if (array ? as == AS_NPY || as == AS_RAW : as == AS_RAW) {
-        code = array_to_file(args, &source, array, as);
+        code = array_to_file(args, &source, array, as, 0);
     } else if (array) {
         code = rows_convert_array(args, array, as);
     } else {

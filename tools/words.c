@@ -4,14 +4,13 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "words.h"
+#include "coding.h"
 #include "report.h"
 
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 /* Is there something of this name in the folder? Then it is a dataset, if perhaps a broken one. */
 static bool is_inside(const char *folder, const char *name) {
@@ -21,24 +20,14 @@ static bool is_inside(const char *folder, const char *name) {
     return n > 0 && (size_t)n < sizeof path && stat(path, &about) == 0;
 }
 
-/* Does it begin as a frame of Blosc2, if perhaps a broken one? */
-static bool begins_as_frame(const char *path) {
-    char inside[PATH_MAX];
-    unsigned char head[10];
-    int n = snprintf(inside, sizeof inside, "%s%s", path, is_inside(path, "chunks.b2frame") ? "/chunks.b2frame" : "");
-    int fd = n > 0 && (size_t)n < sizeof inside ? open(inside, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
-    bool frame = fd >= 0 && read(fd, head, sizeof head) == sizeof head && memcmp(head + 2, "b2frame", 8) == 0;
-    if (fd >= 0) close(fd);
-    return frame;
-}
-
 enum container container_of(const char *path) {
     holdall_format format;
     holdall_kind kind;
     if (is_inside(path, "meta") || is_inside(path, "__rootdirs__")) return DATASET;
     bool known = holdall_identify(path, &format, &kind, NULL) >= 0;
     if (known && kind == HOLDALL_KIND_ARRAY) return DATASET; /* in a frame */
-    return (known && format != HOLDALL_FORMAT_BAGZ) || (!known && begins_as_frame(path)) ? SUPERCHUNK : BAG;
+    unsigned char head[FRAME_MAGIC]; /* of a frame that is broken, perhaps */
+    return known ? (format == HOLDALL_FORMAT_BAGZ ? BAG : SUPERCHUNK) : frame_head(path, head, sizeof head) ? SUPERCHUNK : BAG;
 }
 
 holdall_format format_at(const char *path) {
