@@ -1,5 +1,5 @@
 /* holdall.h - chunked, compressed containers, read and written from C:
- * Bloscpack, bcolz, BLZ and Bagz.
+ * Bloscpack, bcolz, BLZ, Blosc2 frames with b2nd and Caterva, and Bagz.
  *
  * RULES, the same for every function:
  *  - Result. Functions that can fail return holdall_status: 0 done, > 0 done but (see
@@ -382,7 +382,7 @@ typedef struct holdall_io_functions {
     int64_t (*rename)(void *ctx, const char *from, const char *to);
     /* Removes a file. */
     int64_t (*remove)(void *ctx, const char *name);
-    /* Calls `each` with the name of each file in a folder, until it returns non-zero. Not called for bags and superchunks. */
+    /* Calls `each` with the name of each file in a folder, until it returns non-zero. Called for folders alone: datasets, and frames with a file a chunk that are changed. */
     int64_t (*list)(void *ctx,
                     const char *folder,
                     int (*each)(void *arg, const char *name),
@@ -585,7 +585,7 @@ holdall_status holdall_digest_finish(holdall_digest *digest,
 /* Frees it; NULL is fine. */
 HOLDALL_API void holdall_digest_free(holdall_digest *digest);
 
-/* ---- superchunks: a run of bytes in compressed chunks (Bloscpack) --------------*/
+/* ---- superchunks: a run of bytes in compressed chunks (Bloscpack, Blosc2) ------*/
 
 /* An open superchunk: a run of bytes, its content, in compressed chunks, numbered from 0 on. May be read from many
  * threads at once. A handle that was opened for writing sees its own changes at once; others see them when they open

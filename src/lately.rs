@@ -79,6 +79,32 @@ impl<K: PartialEq, V: Clone> Lately<K, V> {
     }
 }
 
+/// Parts of blocks that were wanted lately: a block of which one small part after the other is wanted may as well be decoded
+/// as a whole.
+#[derive(Default)]
+pub struct Parts(Mutex<Wanted>);
+
+/// The block that parts were wanted of, how many, and where the last one ended.
+#[derive(Default)]
+struct Wanted {
+    block: usize,
+    parts: u32,
+    end: usize,
+}
+
+impl Parts {
+    /// Is more of this block likely to be wanted: were there so many parts before, or does this one go on from the last?
+    pub fn are_likely(&self, block: usize, from: usize, n: usize, most: u32) -> bool {
+        let Some(mut lately) = unless_taken(&self.0) else { return false };
+        let again = lately.parts > 0 && lately.block == block;
+        let parts = if again { lately.parts + 1 } else { 1 };
+        let likely = parts > most || (again && lately.end == from);
+        // from the beginning, as it may not be kept for long
+        *lately = Wanted { block, parts: if likely { 0 } else { parts }, end: from + n };
+        likely
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -124,5 +150,13 @@ mod tests {
         kept.put(2, 2, 1);
         drop(looking);
         assert_eq!((kept.get(&1), kept.get(&2)), (Some(1), None));
+    }
+
+    #[test]
+    fn parts_of_one_block() {
+        let parts = Parts::default();
+        assert_eq!([1, 9, 5, 7, 3].map(|from| parts.are_likely(4, from, 1, 4)), [false, false, false, false, true]);
+        // one behind the other, in any block
+        assert_eq!([(4, 0), (5, 0), (5, 8), (4, 8)].map(|(block, from)| parts.are_likely(block, from, 8, 4)), [false, false, true, false]);
     }
 }

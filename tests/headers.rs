@@ -9,7 +9,7 @@ const PARTS: &[(&str, &str)] = &[
     ("options", "options: every open takes them, NULL is the defaults"),
     ("io", "where the bytes live: a path, or this"),
     ("common", "what is it, is it sound, make it whole"),
-    ("schunk", "superchunks: a run of bytes in compressed chunks (Bloscpack)"),
+    ("schunk", "superchunks: a run of bytes in compressed chunks (Bloscpack, Blosc2)"),
     ("array", "arrays: items of one type in a grid (Bloscpack, bcolz, BLZ)"),
     ("table", "tables: named columns of one length (bcolz, BLZ)"),
     ("bag", "bags: records of any length (Bagz)"),

@@ -50,7 +50,7 @@ pub struct holdall_io_functions {
     pub rename: Option<unsafe extern "C" fn(ctx: *mut c_void, from: *const c_char, to: *const c_char) -> i64>,
     /// Removes a file.
     pub remove: Option<unsafe extern "C" fn(ctx: *mut c_void, name: *const c_char) -> i64>,
-    /// Calls `each` with the name of each file in a folder, until it returns non-zero. Not called for bags and superchunks.
+    /// Calls `each` with the name of each file in a folder, until it returns non-zero. Called for folders alone: datasets, and frames with a file a chunk that are changed.
     pub list: Option<
         unsafe extern "C" fn(
             ctx: *mut c_void,

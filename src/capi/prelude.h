@@ -1,5 +1,5 @@
 /* holdall.h - chunked, compressed containers, read and written from C:
- * Bloscpack, bcolz, BLZ and Bagz.
+ * Bloscpack, bcolz, BLZ, Blosc2 frames with b2nd and Caterva, and Bagz.
  *
  * RULES, the same for every function:
  *  - Result. Functions that can fail return holdall_status: 0 done, > 0 done but (see

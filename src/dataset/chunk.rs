@@ -14,12 +14,11 @@ use crate::blosc;
 use crate::checksum::Sum;
 use crate::error::{Error, Result, fail};
 use crate::io::{File, lend};
-use crate::lately::{Budget, Lately};
+use crate::lately::{Budget, Lately, Parts};
 use crate::memory;
-use crate::parallel::unless_taken;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
 /// What stands before the chunk.
 pub const HEADER: [u8; 16] = *b"blpk\x01\0\0\0\x01\0\0\0\0\0\0\0";
@@ -58,15 +57,7 @@ pub struct ChunkFile {
     id: u64,
     /// Its digest was found to fit.
     is_sound: AtomicBool,
-    lately: Mutex<Wanted>,
-}
-
-/// The block that small parts were wanted of, how many, and where the last one ended.
-#[derive(Default)]
-struct Wanted {
-    block: usize,
-    parts: u32,
-    end: usize,
+    lately: Parts,
 }
 
 impl ChunkFile {
@@ -92,7 +83,7 @@ impl ChunkFile {
             return Err(fail!(Format, "{digest} bytes of a digest were expected, {behind} are there"));
         }
         let (has_digest, id) = (digest > 0 && behind >= digest, OPENED.fetch_add(1, Ordering::Relaxed));
-        let (is_sound, lately) = (AtomicBool::new(false), Mutex::default());
+        let (is_sound, lately) = (AtomicBool::new(false), Parts::default());
         Ok(ChunkFile { file, header, has_digest, sum, limit, as_opened: (size, changed), id, is_sound, lately })
     }
 
@@ -193,7 +184,7 @@ impl ChunkFile {
             if begin < h.len() + 4 * h.blocks() || begin >= h.cbytes {
                 return Err(outside(index));
             }
-            if len > LONGEST_KEPT || !self.is_worth_it(index, skip, dst.len()) {
+            if len > LONGEST_KEPT || !self.lately.are_likely(index, skip, dst.len(), PARTS) {
                 return self.block_part(decoder, index, begin..h.cbytes, skip, dst);
             }
             let mut block = memory::zeroed(len)?;
@@ -205,17 +196,6 @@ impl ChunkFile {
         let part = whole.as_ref().and_then(|w| w.get(skip..)?.get(..dst.len()));
         dst.copy_from_slice(part.ok_or_else(|| fail!(Range, "bytes beyond its end"))?);
         Ok(())
-    }
-
-    /// Is more of this block going to be wanted, so that all of it may be decoded now?
-    fn is_worth_it(&self, block: usize, skip: usize, n: usize) -> bool {
-        let Some(mut lately) = unless_taken(&self.lately) else { return false };
-        let again = lately.parts > 0 && lately.block == block;
-        let parts = if again { lately.parts + 1 } else { 1 };
-        let is_worth_it = parts > PARTS || (again && lately.end == skip);
-        // from the beginning, as it may not be kept for long
-        *lately = Wanted { block, parts: if is_worth_it { 0 } else { parts }, end: skip + n };
-        is_worth_it
     }
 
     /// Decodes a part of a block whose bytes are in this range.

@@ -7,6 +7,7 @@ Ours are made and changed by the tests `make` and `go_on` in tests/frames.rs.
 import os
 import pathlib
 import random
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -14,6 +15,9 @@ import unittest
 import blosc2
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+FIXTURES = pathlib.Path(os.environ.get("HOLDALL_FIXTURES", ROOT / "tests/fixtures"))
+# plugins that we do not have, blocks of any length, bits that are lost with what is written, content that was never set
+ELSEWHERE = ("s_uninit", "s_empty", "k_ndcell", "k_ndlz", "k_zfp", "k_int_trunc", "v_", "k_trunc", "c5d_f4_cont_trunc")
 
 
 def ours(test, folder):
@@ -60,6 +64,25 @@ class Frames(unittest.TestCase):
             for name in names:
                 self.check(folder, name)
         print(f"{len(names)} frames there and back, blosc2 {blosc2.__version__}")
+
+    def test_theirs_changed_by_us(self):
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            for kind, ends in (("b2nd", (".b2nd", ".b2frame")), ("caterva", (".cat",))):
+                for path in (FIXTURES / kind).iterdir():
+                    if not path.name.startswith(ELSEWHERE) and path.suffix in ends:
+                        (shutil.copytree if path.is_dir() else shutil.copyfile)(path, folder / path.name)
+            subprocess.run(["chmod", "-R", "u+w", str(folder)], check=True)
+            names = sorted(p.name for p in folder.iterdir())
+            ours("change_theirs", folder)
+            for name in names:
+                # the frame of an array goes with the array
+                array = blosc2.open(str(folder / name), mode="r")
+                frame = getattr(array, "schunk", array)
+                got = b"".join(frame.decompress_chunk(i) for i in range(frame.nchunks))
+                self.assertTrue(got == (folder / f"{name}.bin").read_bytes(), f"{name}: other content")
+                self.assertEqual(frame.vlmeta["changed"], "yes", name)
+        print(f"{len(names)} frames of others changed by us")
 
 
 if __name__ == "__main__":

@@ -8,13 +8,12 @@
 use crate::blosc::{self, BlockDecoder, Codec, Content, Header, sections};
 use crate::error::{Error, Result, fail};
 use crate::io::{File, lend};
-use crate::lately::{Budget, Lately};
+use crate::lately::{Budget, Lately, Parts};
 use crate::memory;
-use crate::parallel::unless_taken;
 use crate::superchunk::chunks::{Fill, Sink};
 use std::cell::RefCell;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 /// Bytes that are read at once for several blocks, unless one has more.
 const RUN: usize = 256 << 10;
@@ -55,7 +54,7 @@ pub struct Chunk {
     header: Header,
     body: Body,
     limit: u64,
-    lately: Mutex<Wanted>,
+    lately: Parts,
 }
 
 enum Body {
@@ -73,14 +72,6 @@ struct Table {
     decoder: BlockDecoder,
     /// The content of the first block, where the others need it.
     first: OnceLock<Vec<u8>>,
-}
-
-/// The block that small parts were wanted of, how many, and where the last one ended.
-#[derive(Default)]
-struct Wanted {
-    block: usize,
-    parts: u32,
-    end: usize,
 }
 
 impl Chunk {
@@ -114,7 +105,7 @@ impl Chunk {
             Content::Copied => Body::Copied,
             Content::Blocks => Body::Blocks(Box::new(Table::read(&header, bytes)?)),
         };
-        Ok(Some(Chunk { file: file.clone(), at, header, body, limit, lately: Mutex::default() }))
+        Ok(Some(Chunk { file: file.clone(), at, header, body, limit, lately: Parts::default() }))
     }
 
     /// Its header.
@@ -280,14 +271,9 @@ impl Chunk {
 
     /// Is more of this block going to be wanted, so that all of it may be decoded now?
     fn is_worth_it(&self, block: usize, from: usize, n: usize, len: usize) -> bool {
-        let Some(mut lately) = unless_taken(&self.lately) else { return false };
         let in_parts = matches!(self.header.codec(), Ok(Codec::BloscLz | Codec::Lz4 | Codec::Lz4Hc));
-        let again = lately.parts > 0 && lately.block == block;
-        let parts = if again { lately.parts + 1 } else { 1 };
-        let is_worth_it = n == len || parts > if in_parts { PARTS } else { 1 } || (again && lately.end == from);
-        // from the beginning, as it may not be kept for long
-        *lately = Wanted { block, parts: if is_worth_it { 0 } else { parts }, end: from + n };
-        is_worth_it && len <= LONGEST_KEPT
+        let most = if in_parts { PARTS } else { 1 };
+        n == len || (self.lately.are_likely(block, from, n, most) && len <= LONGEST_KEPT)
     }
 }
 

@@ -4,8 +4,8 @@
 //! header, in one write within one sector, says that they count. More than that is written under the journal. In a folder,
 //! a new file with header, index and trailer takes the place of the old one; chunk files that nobody needs then go.
 //!
-//! Where the length of the header changes, all chunks move: then a new file takes the place of the old one, without the
-//! room that had no use any more.
+//! Where the length of the header changes, all chunks move, and where there are none any more, the trailer does: then a new
+//! file takes the place of the old one, without the room that had no use.
 #![forbid(unsafe_code)]
 
 use super::entry::Entry;
@@ -52,7 +52,9 @@ impl Frame {
             self.still_ours()?
         }
         self.find_sums()?;
-        let moves = !self.site.sparse && self.header.len() != self.base;
+        // of a frame without chunks the reference library looks for the trailer right behind the header
+        let is_bare = self.entries.is_empty() && self.next > 0;
+        let moves = !self.site.sparse && (self.header.len() != self.base || is_bare);
         match (self.site.sparse, moves, self.is_new()) {
             (true, ..) => self.commit_folder(),
             (_, true, _) => self.rewrite(),

@@ -220,3 +220,71 @@ fn blocks_that_nobody_touches_stay_as_they_are_stored() {
     assert!(size() < n + 500, "{n} {}", size());
     w.commit().unwrap();
 }
+
+/// Does all that can be done with a frame, whatever becomes of it.
+fn use_up(folder: &Arc<dyn Folder>) {
+    let options = Options::new().with(Opt::MemoryLimit, 8 << 20).unwrap().with(Opt::Threads, 1).unwrap();
+    for skip in [0, 1] {
+        let options = options.clone().with(Opt::SkipDamaged, skip).unwrap();
+        let Ok(f) = Frame::open_in(folder, OsStr::new(NAME), Mode::Read, &options) else { continue };
+        let n = f.nbytes().min(1 << 20) as usize;
+        let _ = f.read(0, &mut vec![0; n]);
+        for i in 0..f.chunks().min(20) {
+            let _ = (f.chunk_info(i), f.with_raw(i, |c| Ok(c.len())));
+            if f.chunk_bytes() > 0 && f.chunk_bytes() < 1 << 20 {
+                let _ = crate::superchunk::chunks::Chunks::read_part(&f, i, 1, 3, &mut [0; 5]);
+                let _ = crate::superchunk::chunks::Chunks::fill(&f, i);
+            }
+        }
+        let names: Vec<String> = f.meta_names().map(str::to_owned).collect();
+        names.iter().for_each(|n| _ = f.meta(n));
+        if f.chunks() < 1000 {
+            let _ = f.verify(|_| true);
+        }
+    }
+    if let Ok(mut w) = Frame::open_in(folder, OsStr::new(NAME), Mode::Append, &options)
+        && w.chunks() < 1000
+        && w.chunk_bytes() < 1 << 20
+    {
+        let n = w.nbytes();
+        let _ = (w.write(n / 2, &vec![3; (n / 4).min(5000) as usize]), w.append(&[1; 700]), w.insert(1, &[5; 30]), w.remove(0));
+        let _ = (w.vlmeta_set("x", &[1]), w.truncate(w.nbytes() / 2), w.commit());
+    }
+    let _ = repair_in(folder, OsStr::new(NAME), &Options::new().with(Opt::MemoryLimit, 8 << 20).unwrap());
+}
+
+#[test]
+fn no_bytes_do_harm() {
+    let variable = {
+        let (files, _) = made(Form { sum: 0, ..PLAIN });
+        let disk = SimDisk::with_files(&files);
+        let mut w = PLAIN.append(&disk.folder()).unwrap();
+        w.insert(1, &bytes(3, 77)).unwrap();
+        w.commit().unwrap();
+        drop(w);
+        disk.contents()
+    };
+    let unsealed = [PLAIN, Form { sparse: true, ..PLAIN }, Form { codec: Codec::Zstd, filter: Some(Filter::Delta), ..PLAIN }];
+    let all = unsealed.into_iter().map(|form| made(Form { sum: 0, ..form }).0).chain([variable]);
+    for (k, files) in all.enumerate() {
+        let mut rng = Rng(1000 + k as u64);
+        let names: Vec<OsString> = files.iter().filter(|(_, b)| !b.is_empty()).map(|(n, _)| n.clone()).collect();
+        for _ in 0..2500 {
+            let mut files = files.clone();
+            for _ in 0..1 + rng.below(3) {
+                let index = names.iter().find(|n| n.to_str().unwrap().contains("b2frame") && !n.to_str().unwrap().ends_with(".chunk")).unwrap();
+                let name = if rng.below(2) == 0 { index } else { &names[rng.below(names.len())] };
+                let bytes = files.get_mut(name).unwrap();
+                // mostly where numbers are
+                let at = match rng.below(4) {
+                    0 => rng.below(100),
+                    1 => bytes.len() - 1 - rng.below(200.min(bytes.len())),
+                    _ => rng.below(bytes.len()),
+                };
+                let at = at.min(bytes.len() - 1);
+                bytes[at] = [0, 1, 0x7f, 0x80, 0xff, bytes[at] ^ 1 << rng.below(8)][rng.below(6)];
+            }
+            use_up(&folder(&files));
+        }
+    }
+}
