@@ -4,6 +4,7 @@
  * The copy counts at once, at its end: whatever fails before, or a signal, leaves OUT as it was.
  */
 #include "arrays.h"
+#include "attrs.h"
 #include "convert.h"
 #include "options.h"
 #include "packing.h"
