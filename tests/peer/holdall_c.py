@@ -487,7 +487,7 @@ class Array(Handle):
         return c.string_at(value, n.value)
 
     def attr_set(self, name, value):
-        call("array_attr_set", self._handle, name.encode(), value, len(value))
+        call("array_attr_set", self._handle, name.encode(), value, len(value or b""))
 
     def resize(self, shape):
         call("array_resize", self._handle, _numbers(U64, shape))
