@@ -121,7 +121,7 @@ struct Writing {
     number: u64,
     /// Chunk files that were written and not committed.
     fresh: Vec<u64>,
-    /// Those of the last commit, in rising order.
+    /// Those of the last commit, in rising order; before the first one here, all that are there.
     files: Vec<u64>,
     /// The folder that was made for it, and where that is.
     made: Option<(Arc<dyn Folder>, OsString)>,

@@ -78,6 +78,10 @@ impl Frame {
                 let mut frame = Frame::load(site, main, options, lock)?;
                 frame.verify_if_wished()?;
                 frame.write_from_here(Mode::Append);
+                if site.sparse {
+                    // what a writer that was cut off has left goes with the next commit
+                    frame.writing.files = site.chunks()?;
+                }
                 frame.go_on_as_wished()?;
                 Ok(frame)
             }

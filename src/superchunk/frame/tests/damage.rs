@@ -70,6 +70,23 @@ fn no_flip_and_no_cut_is_silently_wrong() {
 }
 
 #[test]
+fn chunks_that_a_writer_left_go_with_the_next_commit() {
+    let form = Form { sparse: true, ..PLAIN };
+    let (mut files, states) = made(form);
+    let there: Vec<OsString> = files.keys().cloned().collect();
+    for left in ["00000000", "000000FF"] {
+        assert!(files.insert(format!("x.b2frame/{left}.chunk").into(), vec![1; 9]).is_none(), "{left}");
+    }
+    let disk = SimDisk::with_files(&files);
+    let mut w = Frame::open_in(&disk.folder(), OsStr::new(NAME), Mode::Append, &Options::new()).unwrap();
+    w.vlmeta_set("vl", b"other").unwrap();
+    w.commit().unwrap();
+    drop(w);
+    assert!(disk.contents().keys().filter(|n| !n.to_str().unwrap().contains("lock")).eq(&there));
+    assert!(State::of(&reader(&disk.folder()).unwrap()).unwrap().chunks == states.last().unwrap().chunks);
+}
+
+#[test]
 fn what_is_not_damaged_is_read_and_repair_keeps_it() {
     for form in [PLAIN, Form { sparse: true, ..PLAIN }] {
         let (mut files, states) = made(form);
