@@ -296,7 +296,7 @@ impl Frame {
     // ---- a folder
 
     fn commit_folder(&mut self) -> Result<()> {
-        let (header, ends) = self.ends(&self.slots()?, self.header.cbytes)?;
+        let (header, ends) = self.ends(&self.slots()?, self.chunk_files().unwrap_or(self.header.cbytes))?;
         if self.writing.durable {
             for number in self.writing.fresh.clone() {
                 let file = self.site.folder.open(&self.site.chunk(number), Access::Write)?;

@@ -72,6 +72,7 @@ impl Frame {
     /// the trailer. In the header the same length costs nothing; another one lets all chunks move at the commit.
     pub fn meta_set(&mut self, name: &str, value: &[u8]) -> Result<()> {
         self.check_writer()?;
+        refuse_nameless(name)?;
         self.refuse_ours(name)?;
         if self.vlmeta.iter().any(|v| v.name == name) {
             return self.vlmeta_set(name, value);
@@ -90,6 +91,7 @@ impl Frame {
     /// Sets a metalayer of the trailer.
     pub fn vlmeta_set(&mut self, name: &str, value: &[u8]) -> Result<()> {
         self.check_writer()?;
+        refuse_nameless(name)?;
         self.refuse_ours(name)?;
         Kind::Variable.check_name(name)?;
         if self.is_fixed(name) {
@@ -137,4 +139,8 @@ fn copied(value: &[u8]) -> Result<Vec<u8>> {
     let mut copy = memory::with_room(value.len())?;
     copy.extend_from_slice(value);
     Ok(copy)
+}
+
+fn refuse_nameless(name: &str) -> Result<()> {
+    if name.is_empty() { Err(fail!(Argument, "a metalayer of a frame has a name")) } else { Ok(()) }
 }

@@ -160,7 +160,13 @@ impl Frame {
     pub fn cbytes(&self) -> Result<u64> {
         let Some(file) = &self.file else { return Ok(0) };
         let size = file.size()?.saturating_sub(self.at);
-        Ok(if self.site.sparse { size.saturating_add(self.header.cbytes) } else { size })
+        Ok(if self.site.sparse { size.saturating_add(self.chunk_files().unwrap_or(self.header.cbytes)) } else { size })
+    }
+
+    /// Bytes of all chunks, where they are known.
+    fn chunk_files(&self) -> Option<u64> {
+        let stored = self.entries.iter().filter(|e| e.place().is_some());
+        stored.map(|e| e.length(self.binding).map(u64::from)).try_fold(0u64, |n, of_it| Some(n.saturating_add(of_it?)))
     }
 
     /// Bytes of content of each chunk but the last; 0 where they may have any length.

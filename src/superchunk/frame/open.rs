@@ -17,6 +17,7 @@ use crate::io::{Access, File, Folder, file, lend};
 use crate::memory;
 use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::Mode;
+use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::sync::Arc;
@@ -151,7 +152,8 @@ impl Frame {
     }
 
     /// Chunks and metalayers.
-    fn take_in(&mut self, slots: Vec<Slot>, vlmeta: Vec<(String, Vec<u8>)>) -> Result<()> {
+    fn take_in(&mut self, mut slots: Vec<Slot>, vlmeta: Vec<(String, Vec<u8>)>) -> Result<()> {
+        doubt_shared(&mut slots)?;
         let mut sums = Vec::new();
         for (name, chunk) in vlmeta {
             if name != SUMS {
@@ -327,4 +329,22 @@ fn read_index<'b>(header: &Header, bytes: &'b [u8], limit: u64) -> Result<(&'b [
 /// Is this what damage looks like, as against a failing disk or a limit of the caller's?
 pub(super) fn is_damage(e: &Error) -> bool {
     matches!(e.status, Status::Format | Status::Checksum | Status::Codec | Status::Version | Status::Unsupported)
+}
+
+/// No writer puts two chunks in one place: of those that say so, none can be believed.
+fn doubt_shared(slots: &mut [Slot]) -> Result<()> {
+    let at = |slot: &Slot| if let Slot::At(place) = slot { Some(*place) } else { None };
+    if slots.iter().filter_map(at).is_sorted_by(|a, b| a < b) {
+        return Ok(());
+    }
+    let mut places = memory::with_room(slots.len())?;
+    places.extend(slots.iter().filter_map(at));
+    places.sort_unstable();
+    let shared: HashSet<u64> = places.windows(2).filter(|w| matches!(w, [a, b] if a == b)).filter_map(|w| w.first().copied()).collect();
+    for slot in slots.iter_mut().filter(|_| !shared.is_empty()) {
+        if let Some(place) = at(slot).filter(|place| shared.contains(place)) {
+            *slot = Slot::Unknown(place);
+        }
+    }
+    Ok(())
 }

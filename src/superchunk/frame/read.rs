@@ -63,6 +63,7 @@ impl Frame {
     pub(super) fn place_of(&self, entry: &Entry) -> Result<(Arc<dyn File>, u64, u64)> {
         let place = match entry.slot {
             Slot::At(place) => place,
+            Slot::Unknown(place) if place >> 63 == 0 => return Err(fail!(Format, "the index says that it is at {place}, as others are")),
             Slot::Unknown(bits) => return Err(fail!(Format, "the index says {bits:#x} of it, which means nothing")),
             _ => return Err(fail!(State, "it is not stored")),
         };

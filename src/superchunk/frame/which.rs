@@ -17,9 +17,9 @@ use std::sync::Arc;
 /// What a frame begins with, behind a marker and a length.
 const MAGIC: &[u8] = b"b2frame\0";
 
-/// Does a file begin as a frame does (HOLDALL_OPT_AT: from that byte on), or is this the folder of one?
+/// Does a file begin as a frame does, or is this the folder of one? HOLDALL_OPT_AT is of frames alone: who gives it wants one.
 pub fn is_frame(folder: &Arc<dyn Folder>, name: &OsStr, options: &Options) -> bool {
-    main(folder, name).is_ok_and(|file| begins(&*file, options.get(Opt::At, 0) as u64))
+    options.given(Opt::At).is_some() || main(folder, name).is_ok_and(|file| begins(&*file, options.get(Opt::At, 0) as u64))
 }
 
 /// The same of a path.
