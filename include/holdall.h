@@ -19,8 +19,8 @@
  *    commit leaves the container as the last commit left it, as a crash would.
  *  - Readers see the last commit at the time they open, at any moment of a commit and
  *    after any crash. They need no lock and write nothing. After a later commit, reads
- *    through a superchunk or an array in one file that was open before may be
- *    HOLDALL_E_STATE (never a mixture): open it again. Folders (bcolz, BLZ) have a file for
+ *    through a superchunk or an array in one file, or in a frame that is a folder, that was open
+ *    before may be HOLDALL_E_STATE (never a mixture): open it again. Datasets (bcolz, BLZ) have a file for
  *    each chunk, opened when it is wanted: after a commit that changes rows, a handle from
  *    before it may see some of them as they are now. While a change is under way,
  *    a writer keeps files beside the container NAME, in a folder beside each file of it:
@@ -205,9 +205,9 @@ typedef struct holdall_error {
 #define HOLDALL_OPT_CHECKSUM 13
 /* Bytes: a zstd dictionary, trained or any content. What was written with one is read with the same. */
 #define HOLDALL_OPT_DICTIONARY 14
-/* Bytes, for a dataset, or an array in a frame: those of an item, or of a row, which are where nothing is written: what it is created with and what
- * it grows by (bcolz and BLZ: `dflt`). Default: zeros. See holdall_array_fill_set(). A frame
- * does not keep it: it is what it is created with, and what it grows by is zeros. Such chunks cost next to nothing, NaN among them. */
+/* Bytes of what is where nothing is written. A dataset: an item or a row, which it is created with and grows by (bcolz and
+ * BLZ: `dflt`); see holdall_array_fill_set(). An array in a frame: an item, which it is created with alone, for frames do
+ * not keep it; it grows by zeros. Such chunks cost next to nothing there, NaN among them. Default: zeros. */
 #define HOLDALL_OPT_FILL 15
 /* Datasets: rows that one is going to have, about, by which the length of its chunks is chosen. Default: those that it
  * is created with. */
@@ -867,7 +867,7 @@ holdall_status holdall_schunk_copy(const holdall_schunk *schunk,
                                    const holdall_options *options,
                                    holdall_error *err);
 
-/* ---- arrays: items of one type in a grid (Bloscpack, bcolz, BLZ) ---------------*/
+/* ---- arrays: items of one type in a grid (Bloscpack, bcolz, BLZ, b2nd, Caterva) */
 
 /* The most dimensions of an array. */
 #define HOLDALL_MAX_NDIM 16
@@ -933,8 +933,8 @@ holdall_status holdall_array_open_io(holdall_io *io,
  * Whose form a folder has, appending to it leaves.
  * 
  * dtype: as NumPy spells it: "<f8", "|S16", "<M8[ns]", "[('a','<i4'),('b','<f8')]". shape: its length along each of
- * the ndim dimensions, 0 or more; it can grow along any, cheaply along the slowest, the first, a folder
- * along that alone. chunks: the shape of a chunk, whose dimensions but the first are those of `shape`; NULL: about HOLDALL_OPT_CHUNK_BYTES (1 MiB) of whole rows, or of whole items where a row is
+ * the ndim dimensions, 0 or more; it can grow along any, cheaply along the slowest, the first, a dataset
+ * along that alone, a frame cheaply along any at its end. chunks: the shape of a chunk, whose dimensions but the first are those of `shape`; NULL: about HOLDALL_OPT_CHUNK_BYTES (1 MiB) of whole rows, or of whole items where a row is
  * longer; in a folder, of whole rows, as bcolz chooses them for HOLDALL_OPT_EXPECTED_ROWS. blocks: NULL. In a frame chunks and blocks have any
  * shape, blocks no longer than chunks; NULL: about as long along every dimension, never longer than the array, where a length of 0
  * counts as one that will grow; the same on every machine. Such an array grows cheaply along any axis.
@@ -1128,7 +1128,8 @@ holdall_status holdall_array_remove(holdall_array *array,
 /* Writes the array, as this handle sees it, into a new container, with other chunks, codec or checksum, or another layout:
  * this is also how files are converted. Dtype with its spelling, shape and order stay (a frame is in C order and spells it as NumPy does), and named values: in the metadata of
  * a file those of a folder are the members of a member "attrs", from which they become those of a folder again, as does
- * all else there that does not make it an array; those of a frame stay where the copy is a frame, too. It takes little memory, and is there, whole, when the call is done, or not at all. mode, format, blocks: as for holdall_array_create(). chunks: as
+ * all else there that does not make it an array; those of a frame stay where the copy is a frame, too, and are left out elsewhere, as
+ * are those of others in a frame. It takes little memory, and is there, whole, when the call is done, or not at all. mode, format, blocks: as for holdall_array_create(). chunks: as
  * there, but with any number of places of the slowest dimension (see holdall_array_order()); NULL: HOLDALL_OPT_CHUNK_BYTES,
  * or as here.
  * A frame: options, and what is not given, as for holdall_array_create(), but chunks, blocks, codec, level and filters of a frame are as here.

@@ -10,7 +10,7 @@ const PARTS: &[(&str, &str)] = &[
     ("io", "where the bytes live: a path, or this"),
     ("common", "what is it, is it sound, make it whole"),
     ("schunk", "superchunks: a run of bytes in compressed chunks (Bloscpack, Blosc2)"),
-    ("array", "arrays: items of one type in a grid (Bloscpack, bcolz, BLZ)"),
+    ("array", "arrays: items of one type in a grid (Bloscpack, bcolz, BLZ, b2nd, Caterva)"),
     ("table", "tables: named columns of one length (bcolz, BLZ)"),
     ("bag", "bags: records of any length (Bagz)"),
     ("arrow", "Arrow: tables and bags for query engines, and back"),

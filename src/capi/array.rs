@@ -202,8 +202,8 @@ fn lengths<'a>(p: *const u64, ndim: u32, what: &str) -> Result<Option<&'a [u64]>
 /// Whose form a folder has, appending to it leaves.
 ///
 /// dtype: as NumPy spells it: "<f8", "|S16", "<M8[ns]", "[('a','<i4'),('b','<f8')]". shape: its length along each of
-/// the ndim dimensions, 0 or more; it can grow along any, cheaply along the slowest, the first, a folder
-/// along that alone. chunks: the shape of a chunk, whose dimensions but the first are those of `shape`; NULL: about HOLDALL_OPT_CHUNK_BYTES (1 MiB) of whole rows, or of whole items where a row is
+/// the ndim dimensions, 0 or more; it can grow along any, cheaply along the slowest, the first, a dataset
+/// along that alone, a frame cheaply along any at its end. chunks: the shape of a chunk, whose dimensions but the first are those of `shape`; NULL: about HOLDALL_OPT_CHUNK_BYTES (1 MiB) of whole rows, or of whole items where a row is
 /// longer; in a folder, of whole rows, as bcolz chooses them for HOLDALL_OPT_EXPECTED_ROWS. blocks: NULL. In a frame chunks and blocks have any
 /// shape, blocks no longer than chunks; NULL: about as long along every dimension, never longer than the array, where a length of 0
 /// counts as one that will grow; the same on every machine. Such an array grows cheaply along any axis.
@@ -499,7 +499,8 @@ pub unsafe extern "C" fn holdall_array_remove(array: *mut holdall_array, axis: u
 /// Writes the array, as this handle sees it, into a new container, with other chunks, codec or checksum, or another layout:
 /// this is also how files are converted. Dtype with its spelling, shape and order stay (a frame is in C order and spells it as NumPy does), and named values: in the metadata of
 /// a file those of a folder are the members of a member "attrs", from which they become those of a folder again, as does
-/// all else there that does not make it an array; those of a frame stay where the copy is a frame, too. It takes little memory, and is there, whole, when the call is done, or not at all. mode, format, blocks: as for holdall_array_create(). chunks: as
+/// all else there that does not make it an array; those of a frame stay where the copy is a frame, too, and are left out elsewhere, as
+/// are those of others in a frame. It takes little memory, and is there, whole, when the call is done, or not at all. mode, format, blocks: as for holdall_array_create(). chunks: as
 /// there, but with any number of places of the slowest dimension (see holdall_array_order()); NULL: HOLDALL_OPT_CHUNK_BYTES,
 /// or as here.
 /// A frame: options, and what is not given, as for holdall_array_create(), but chunks, blocks, codec, level and filters of a frame are as here.

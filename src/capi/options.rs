@@ -66,9 +66,9 @@ pub const HOLDALL_OPT_BLOCK_BYTES: i32 = 12;
 pub const HOLDALL_OPT_CHECKSUM: i32 = 13;
 /// Bytes: a zstd dictionary, trained or any content. What was written with one is read with the same.
 pub const HOLDALL_OPT_DICTIONARY: i32 = 14;
-/// Bytes, for a dataset, or an array in a frame: those of an item, or of a row, which are where nothing is written: what it is created with and what
-/// it grows by (bcolz and BLZ: `dflt`). Default: zeros. See holdall_array_fill_set(). A frame
-/// does not keep it: it is what it is created with, and what it grows by is zeros. Such chunks cost next to nothing, NaN among them.
+/// Bytes of what is where nothing is written. A dataset: an item or a row, which it is created with and grows by (bcolz and
+/// BLZ: `dflt`); see holdall_array_fill_set(). An array in a frame: an item, which it is created with alone, for frames do
+/// not keep it; it grows by zeros. Such chunks cost next to nothing there, NaN among them. Default: zeros.
 pub const HOLDALL_OPT_FILL: i32 = 15;
 /// Datasets: rows that one is going to have, about, by which the length of its chunks is chosen. Default: those that it
 /// is created with.

@@ -19,8 +19,8 @@
  *    commit leaves the container as the last commit left it, as a crash would.
  *  - Readers see the last commit at the time they open, at any moment of a commit and
  *    after any crash. They need no lock and write nothing. After a later commit, reads
- *    through a superchunk or an array in one file that was open before may be
- *    HOLDALL_E_STATE (never a mixture): open it again. Folders (bcolz, BLZ) have a file for
+ *    through a superchunk or an array in one file, or in a frame that is a folder, that was open
+ *    before may be HOLDALL_E_STATE (never a mixture): open it again. Datasets (bcolz, BLZ) have a file for
  *    each chunk, opened when it is wanted: after a commit that changes rows, a handle from
  *    before it may see some of them as they are now. While a change is under way,
  *    a writer keeps files beside the container NAME, in a folder beside each file of it:
