@@ -782,8 +782,8 @@ holdall_status holdall_schunk_write(holdall_schunk *schunk,
                                     holdall_error *err);
 
 /* Puts n bytes of content, as one chunk of its own, before a chunk, or behind the last where `chunk` is their number;
- * what waits to be encoded becomes chunks first. The commit writes a Bloscpack file anew. In a frame whose chunks have one length it
- * must have that. */
+ * what waits to be encoded becomes chunks first. The commit writes a Bloscpack file anew. A chunk of another length
+ * makes a frame one whose chunks have any length, which c-blosc2 reads from its version 3 on. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_schunk_insert(holdall_schunk *schunk,

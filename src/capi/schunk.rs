@@ -375,8 +375,8 @@ pub unsafe extern "C" fn holdall_schunk_write(
 }
 
 /// Puts n bytes of content, as one chunk of its own, before a chunk, or behind the last where `chunk` is their number;
-/// what waits to be encoded becomes chunks first. The commit writes a Bloscpack file anew. In a frame whose chunks have one length it
-/// must have that.
+/// what waits to be encoded becomes chunks first. The commit writes a Bloscpack file anew. A chunk of another length
+/// makes a frame one whose chunks have any length, which c-blosc2 reads from its version 3 on.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_insert(
