@@ -1,5 +1,8 @@
 """What the tests that damage files share: what came of each way of reading, and the table of it."""
 
+import os
+import resource
+import signal
 import sys
 
 import holdall_c as h
@@ -19,6 +22,26 @@ class Found:
             self.wrong += read() != want
         except h.Error:
             self.refused += 1
+
+
+def alone(is_right):
+    """"right", "error", "silently wrong" or "crash": what became of a peer's reading, in a process of its own."""
+    sys.stderr.flush()
+    child = os.fork()
+    if child == 0:
+        code = 3
+        try:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+            signal.alarm(100)
+            code = 0 if is_right() else 2
+        except BaseException:
+            code = 1
+        finally:
+            os._exit(code)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return {0: "right", 1: "error", 2: "silently wrong"}.get(code, "crash")
 
 
 def table(what, columns, rows):
