@@ -7,6 +7,9 @@ DESTDIR ?=
 CARGO ?= cargo
 PYTHON ?= python3
 CMAKE_FLAGS ?=
+# Of the long tests.
+TIME ?= 600
+TIMES ?= 100
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
 
 BUILD := target/cmake
@@ -14,6 +17,7 @@ STAGE := $(CURDIR)/target/prefix
 VENV := target/venv
 BLZ_VENV := target/venv-blz
 CATERVA_VENV := target/venv-caterva
+CLOUD_VENV := target/venv-cloud
 
 # Files that the real tools made, for the tests.
 HOLDALL_FIXTURES ?= $(abspath $(firstword $(wildcard ../shared/fixtures) tests/fixtures))
@@ -25,12 +29,16 @@ export HOLDALL_LIB := $(CURDIR)/$(BUILD)/lib/libholdall.$(if $(filter Darwin,$(s
 # The steps below are in their order: one fails, and those after it do not run.
 .NOTPARALLEL:
 MAKEFLAGS += --no-print-directory
-.PHONY: help build install demo check check-rust check-c check-consumers check-tool check-peers \
-    bench clean stage venv need-demo need-check need-bench
+.PHONY: help build install demo check check-rust check-c check-consumers check-tool check-peers check-cloud \
+    check-tsan check-long fuzz bench clean stage venv need-demo need-check need-bench
 
 help:
 	@echo 'make demo      build, install below target/, compile examples/demo.c against it, run it on real data'
 	@echo 'make check     every test; its parts: check-rust check-c check-consumers check-tool check-peers'
+	@echo 'make check-cloud   the same of what CMAKE_FLAGS=-DHOLDALL_CLOUD=ON builds, on emulators of object stores'
+	@echo 'make check-tsan  the tests of threads under the thread sanitizer; needs nightly Rust with its source'
+	@echo 'make check-long  TIMES=$(TIMES) times as many sequences of calls as make check draws'
+	@echo 'make fuzz      every fuzzer, TIME=$(TIME) seconds in sum; needs nightly Rust'
 	@echo 'make build     the libraries and the tool, in $(BUILD)'
 	@echo 'make install   what make build made (builds first where nothing is built): PREFIX=$(PREFIX) DESTDIR='
 	@echo 'make bench     side by side with the peers'
@@ -99,6 +107,29 @@ check-peers: stage venv
 	    $(VENV)/bin/python "$$test"; \
 	done
 
+# In a folder of its own, and without debug information: it has some hundred crates more.
+check-cloud:
+	@echo '== Object stores'
+	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc venv
+	@PYTHON=$(PYTHON) sh cmake/venv.sh $(CLOUD_VENV) bagz==0.3.8 bagz-gcs==0.3.8 gcp-storage-emulator==2026.7.19 'moto[server]==5.2.5'
+	CARGO_TARGET_DIR=target/cloud CARGO_PROFILE_DEV_DEBUG=0 $(CARGO) rustc --locked --lib --crate-type cdylib --features cloud
+	@HOLDALL_LIB=$(CURDIR)/target/cloud/debug/$(notdir $(HOLDALL_LIB)) $(CLOUD_VENV)/bin/python tests/cloud/test_cloud.py
+
+# Not in `check`: it needs nightly Rust, and builds Rust's standard library.
+check-tsan:
+	@echo '== Threads, under the thread sanitizer'
+	@sh c-tests/tsan.sh target/tsan
+
+# The test of calls under the address sanitizer, from the first seed that `check` does not draw.
+check-long:
+	@echo '== Sequences of calls'
+	cmake -S . -B $(BUILD) -DHOLDALL_TESTS=ON -DHOLDALL_FIXTURES=$(HOLDALL_FIXTURES) $(CMAKE_FLAGS)
+	cmake --build $(BUILD) --parallel $(JOBS) --target calls_asan
+	HOLDALL_SEED=60 HOLDALL_CALLS=$$((60 * $(TIMES))) sh c-tests/run.sh $(BUILD)/calls 0 $(BUILD)/c-tests/calls_asan
+
+fuzz:
+	@sh fuzz/run.sh $(TIME)
+
 venv:
 	@PYTHON=$(PYTHON) sh cmake/venv.sh $(VENV) bagz==0.3.8 bcolz-zipline==1.13.0 blosc==1.11.4 blosc2==4.14.1 bloscpack==0.16.0 \
 	    duckdb==2.0.0 numpy==2.4.6 pandas==3.1.1 polars==2.1.0 pyarrow==26.0.1
@@ -110,8 +141,10 @@ venv:
 	}
 
 bench: need-bench build stage venv
-	@PYTHON=$(PYTHON) sh cmake/venv.sh $(VENV) h5py==3.16.0 hdf5plugin==7.1.0 tensorstore==0.1.86 zarr==3.1.6
+	@PYTHON=$(PYTHON) sh cmake/venv.sh $(VENV) array-record==0.8.6 h5py==3.16.0 hdf5plugin==7.1.0 lmdb==3.0.0 tensorstore==0.1.86 zarr==3.1.6 zstandard==0.25.0
 	@$(VENV)/bin/python tests/bench/bench.py
+	@$(VENV)/bin/python tests/bench/bench_records.py
+	@$(VENV)/bin/python tests/bench/bench_index.py
 	@$(VENV)/bin/python tests/bench/bench_blpk.py
 	@$(VENV)/bin/python tests/bench/bench_bcolz.py
 	@$(VENV)/bin/python tests/bench/bench_b2nd.py

@@ -132,6 +132,19 @@ static inline bool slow(void)
     return preload != NULL && strstr(preload, "vgpreload") != NULL;
 }
 
+/* Under the thread sanitizer? */
+static inline bool races_are_seen(void)
+{
+#if defined(__SANITIZE_THREAD__)
+    return true;
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+    return true;
+#endif
+#endif
+    return false;
+}
+
 /* ---- files --------------------------------------------------------------------------------------*/
 
 /* $HOLDALL_TMP/name; good until fifteen more were asked for. */

@@ -7,7 +7,7 @@
 
 #include <pthread.h>
 
-enum { FILES_MOST = 64, NAME_MOST = 64 };
+enum { FILES_MOST = 64, NAME_MOST = 64, BYTES_MOST = 1 << 28 };
 
 typedef enum { SIZE, READ, WRITE, TRUNCATE, SYNC, RENAME, REMOVE, OPERATIONS } operation;
 
@@ -152,6 +152,8 @@ static int64_t folder_write_at(void *ctx, const char *name, uint64_t at, const v
     folder_file *file = folder_find(f, name);
     if (file == NULL)
         return folder_leave(f, fails, -ENOENT);
+    if (at > BYTES_MOST || n > BYTES_MOST)
+        return folder_leave(f, fails, -EFBIG);
     if (n > 0) {
         if (at + n > file->size)
             folder_resize(file, (size_t)at + n);
@@ -163,6 +165,10 @@ static int64_t folder_write_at(void *ctx, const char *name, uint64_t at, const v
 static int64_t folder_truncate(void *ctx, const char *name, uint64_t size)
 {
     FOLDER_CALL(TRUNCATE);
+    if (size > BYTES_MOST)
+        return folder_leave(f, fails, -EFBIG);
+    if (folder_find(f, name) == NULL && (f->n == FILES_MOST || strlen(name) >= NAME_MOST))
+        return folder_leave(f, fails, -ENOSPC);
     folder_resize(folder_make(f, name), (size_t)size);
     return folder_leave(f, fails, 0);
 }
@@ -199,6 +205,26 @@ static int64_t folder_remove(void *ctx, const char *name)
     return folder_leave(f, fails, 0);
 }
 
+/* The files in it: in `name`, where that is not "". */
+static int64_t folder_list(void *ctx, const char *name, int (*each)(void *arg, const char *name), void *arg)
+{
+    folder *f = ctx;
+    static _Thread_local char names[FILES_MOST][NAME_MOST];
+    size_t under = strlen(name);
+    int n = 0;
+    pthread_mutex_lock(&f->lock);
+    for (int i = 0; i < f->n; i++) {
+        const char *file = f->files[i].name;
+        if (under == 0 || (strncmp(file, name, under) == 0 && file[under] == '/'))
+            strcpy(names[n++], file + (under == 0 ? 0 : under + 1));
+    }
+    pthread_mutex_unlock(&f->lock);
+    for (int i = 0; i < n; i++)
+        if (each(arg, names[i]) != 0)
+            break;
+    return 0;
+}
+
 static void folder_destroy(void *ctx)
 {
     folder *f = ctx;
@@ -219,6 +245,7 @@ static inline holdall_io_functions folder_functions(folder *f)
         .sync = folder_sync,
         .rename = folder_rename,
         .remove = folder_remove,
+        .list = folder_list,
         .destroy = folder_destroy,
     };
 }

@@ -65,7 +65,7 @@ static void numbers_and_ranges(void)
 static void unknown_options(void)
 {
     holdall_options *o = holdall_options_new();
-    static const holdall_option none[] = {0, -1, 26, 31, 1000, INT32_MAX, INT32_MIN};
+    static const holdall_option none[] = {0, -1, 31, 32, 1000, INT32_MAX, INT32_MIN};
     for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
         GIVES(HOLDALL_E_ARGUMENT, holdall_options_set(o, none[i], 1, &err));
         GIVES(HOLDALL_E_ARGUMENT, holdall_options_set_bytes(o, none[i], "x", 1, &err));

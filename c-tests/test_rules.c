@@ -85,6 +85,8 @@ static void null_is_an_argument_error(void)
     REFUSES(holdall_io_from_memory("x", 1, NULL, &err), holdall_io_from_memory("x", 1, NULL, NULL));
 
     REFUSES(holdall_identify(NULL, &format, &kind, &err), holdall_identify(NULL, &format, &kind, NULL));
+    REFUSES(holdall_bag_files(NULL, NULL, 0, &n, &err), holdall_bag_files(NULL, NULL, 0, &n, NULL));
+    REFUSES(holdall_bag_files(path, NULL, 0, NULL, &err), holdall_bag_files(path, NULL, 0, NULL, NULL));
     REFUSES(holdall_verify(NULL, NULL, NULL, NULL, NULL, NULL, NULL, &err), holdall_verify(NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL));
     REFUSES(holdall_repair(NULL, NULL, NULL, NULL, &err), holdall_repair(NULL, NULL, NULL, NULL, NULL));
     REFUSES(holdall_checksum(HOLDALL_SUM_MD5, NULL, 1, NULL, 0, &n, &err), holdall_checksum(HOLDALL_SUM_MD5, NULL, 1, NULL, 0, &n, NULL));

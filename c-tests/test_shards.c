@@ -1,4 +1,17 @@
-/* Specs: several files read as one bag, by commas, @N and @*, one after the other or in turns. */
+/* Specs: several files read as one bag, by commas, @N and @*, one after the other or in turns.
+ *
+ * What Bagz 0.3.8 does wrong with specs, and where it is held here that we do not:
+ *   a name with a comma cannot be opened                            what_exists_is_taken_as_it_stands
+ *   a file `at@2.bag` can be written and not be read back           what_exists_..., test_sets.c
+ *   "" and "," are a bag without a record                           specs_that_name_nothing
+ *   only the last @* of a list is resolved, none beside an @N       every_item_for_itself
+ *   @* or a list with separate limits fails, or loses records       separate_limits_of_every_form
+ *   of two sets under one @* the larger is taken silently           specs_that_name_nothing
+ *   a missing shard is told of by the spec, not by its name         specs_that_name_nothing
+ *   the end of the whole spec tells the compression of all          every_file_by_its_own_name
+ *   names with a colon are refused; posix: with separate limits     names_with_a_colon
+ *   an empty records file with limits reads as empty records        test_bad.c (sep_records_empty)
+ * Of slices, ranges and records that cannot be read (slice leak, overflow, emptied records): test_slice.c, test_bad.c. */
 #include "check.h"
 
 /* Writes records first, first + step, ... to a file. */
@@ -104,6 +117,101 @@ static void in_turns(void)
     /* each must have as many as the next, or one more */
     GAVE(HOLDALL_E_FORMAT, open_spec("$i-00002-of-00003.bagz,$i-00000-of-00003.bagz", turns, &bag));
     GAVE(HOLDALL_E_FORMAT, open_spec("$c@3.bagz", turns, &bag));
+    CHECK(says("c-00000-of-00003.bagz, has 7 records") && says("c-00001-of-00003.bagz, has 0"));
+}
+
+static void every_item_for_itself(void)
+{
+    write_shard("e-00000-of-00002.bagz", NULL, 0, 1, 3);
+    write_shard("e-00001-of-00002.bagz", NULL, 3, 1, 4);
+    write_shard("f-00000-of-00003.bag", NULL, 7, 1, 2);
+    write_shard("f-00001-of-00003.bag", NULL, 9, 1, 2);
+    write_shard("f-00002-of-00003.bag", NULL, 11, 1, 2);
+    write_shard("g-00000-of-00001.bagz", NULL, 13, 1, 4);
+    check_spec("$e@*.bagz,$f@*.bag", NULL, 13, 5);
+    check_spec("$e@2.bagz,$f@*.bag,$g@*.bagz", NULL, 17, 6);
+    check_spec("$e@*.bagz,$f@3.bag,$g@1.bagz", NULL, 17, 6);
+    check_spec("$e@*.bagz,$f@*.bag,$g-00000-of-00001.bagz,", NULL, 17, 6);
+}
+
+static void separate_limits_of_every_form(void)
+{
+    const int64_t *apart = WITH(HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE);
+    const int64_t *turns = WITH(HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_OPT_BAG_SHARDS, HOLDALL_BAG_SHARDS_INTERLEAVED);
+    write_shard("h-00000-of-00002.bagz", apart, 0, 1, 3);
+    write_shard("h-00001-of-00002.bagz", apart, 3, 1, 4);
+    write_shard("i.bag", apart, 7, 1, 9);
+    CHECK(mkdir(in_tmp("j"), 0700) == 0);
+    write_shard("j/i.bag", apart, 16, 1, 4);
+    check_spec("$h@*.bagz", apart, 7, 2);
+    check_spec("$h@2.bagz,$i.bag,$j/i.bag", apart, 20, 4);
+    check_spec("$h@*.bagz,$i.bag,$j/i.bag", apart, 20, 4);
+    check_spec("posix:$h@*.bagz,posix:$i.bag", apart, 16, 3);
+    write_shard("t-00000-of-00002.bagz", apart, 0, 3, 3);
+    write_shard("t-00001-of-00002.bagz", apart, 1, 3, 3);
+    write_shard("u.bag", apart, 2, 3, 2);
+    check_spec("$t@2.bagz,$u.bag", turns, 8, 3);
+    check_spec("$t@*.bagz,$u.bag", turns, 8, 3);
+}
+
+static void every_file_by_its_own_name(void)
+{
+    const int64_t *bare = WITH(HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_NONE);
+    write_shard("k.bagz", bare, 0, 1, 5);
+    write_shard("k.bag", bare, 5, 1, 5);
+    write_shard("k.bagz.tmp", bare, 10, 1, 5);
+    write_shard("k.bagz-00000-of-00001", bare, 15, 1, 5);
+    check_spec("$k.bagz,$k.bag,$k.bagz.tmp,$k.bagz@1", NULL, 20, 4);
+    check_spec("$k.bagz,", NULL, 5, 1);
+    /* .bagz is at their end, or not */
+    static const struct {
+        const char *spec;
+        int32_t codec;
+    } files[] = {{"$k.bagz", HOLDALL_CODEC_ZSTD}, {"$k.bagz.tmp", HOLDALL_CODEC_NONE}, {"$k.bagz@1", HOLDALL_CODEC_NONE}, {"$k.bag", HOLDALL_CODEC_NONE}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        holdall_bag *bag;
+        GAVE(HOLDALL_OK, open_spec(files[i].spec, NULL, &bag));
+        EQUAL(holdall_bag_codec(bag), files[i].codec);
+        holdall_bag_close(bag);
+    }
+}
+
+static void names_with_a_colon(void)
+{
+    const int64_t *apart = WITH(HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE);
+    char folder[4096];
+    CHECK(getcwd(folder, sizeof folder) != NULL && chdir(getenv("HOLDALL_TMP")) == 0);
+    holdall_bag_writer *w = open_writer("co:lon.bag", HOLDALL_NEW, apart);
+    append_records(w, 0, 3);
+    OK(holdall_bag_writer_commit(w, &err));
+    holdall_bag_writer_close(w);
+    check_spec("co:lon.bag", apart, 3, 1);
+    check_spec("posix:co:lon.bag", apart, 3, 1);
+    check_spec("posix:e@2.bagz,posix:f@*.bag", NULL, 13, 5);
+    holdall_bag *bag;
+    GAVE(HOLDALL_E_MISSING, open_spec("posix:none.bag", apart, &bag));
+    CHECK(!there("posix:none.bag") && !there("none.bag") && !there("limits.posix:none.bag"));
+    CHECK(chdir(folder) == 0);
+}
+
+static void what_a_backslash_is_for(void)
+{
+    write_shard("v.bag", NULL, 0, 1, 3);
+    CHECK(rename(in_tmp("v.bag"), in_tmp("v,1@2.bag")) == 0 && rename(in_tmp("checksums.v.bag"), in_tmp("checksums.v,1@2.bag")) == 0);
+    check_spec("$v\\,1\\@2.bag", NULL, 3, 1);
+    write_shard("v-00000-of-00001.bag", NULL, 3, 1, 2);
+    check_spec("$v\\,1\\@2.bag,$v@1.bag", NULL, 5, 2);
+    holdall_bag *bag;
+    GAVE(HOLDALL_E_MISSING, open_spec("$v,1@2.bag,$v@1.bag", NULL, &bag));
+    CHECK(mkdir(in_tmp("d,@2"), 0700) == 0);
+    write_shard("d,@2/w-00000-of-00002.bag", NULL, 0, 2, 2);
+    write_shard("d,@2/w-00001-of-00002.bag", NULL, 1, 2, 2);
+    check_spec("$d\\,@2/w@2.bag", WITH(HOLDALL_OPT_BAG_SHARDS, HOLDALL_BAG_SHARDS_INTERLEAVED), 4, 2);
+    check_spec("$d\\,\\@2/w@*.bag", WITH(HOLDALL_OPT_BAG_SHARDS, HOLDALL_BAG_SHARDS_INTERLEAVED), 4, 2);
+    /* a backslash that is in the name */
+    write_shard("x\\y.bag", NULL, 0, 1, 2);
+    check_spec("$x\\y.bag", NULL, 2, 1);
+    check_spec("$x\\\\y.bag", NULL, 2, 1);
 }
 
 /* A damaged record is named by its number in the whole, and by its file in the words. */
@@ -160,14 +268,40 @@ static void specs_that_name_nothing(void)
     GAVE(HOLDALL_E_MISSING, open_spec("$c@100000.bagz", NULL, &bag));
     write_shard("c-00000-of-00001.bagz", NULL, 0, 1, 1);
     GAVE(HOLDALL_E_ARGUMENT, open_spec("$c@*.bagz", NULL, &bag));
+    CHECK(says("1 of the files") && says("c-00000-of-00001.bagz, 3 as") && says("c-00000-of-00003.bagz"));
+    CHECK(unlink(in_tmp("c-00000-of-00001.bagz")) == 0 && unlink(in_tmp("c-00001-of-00003.bagz")) == 0);
+    GAVE(HOLDALL_E_MISSING, open_spec("$c@*.bagz", NULL, &bag));
+    CHECK(says("c-00001-of-00003.bagz"));
+}
+
+/* Each name with a NUL behind it. Names that need not be looked for are told whether they are there or not. */
+static void names_of_the_files(void)
+{
+    static const char wanted[] = "/no/a-00000-of-00002.bagz\0/no/a-00001-of-00002.bagz\0/no/b.bag";
+    char names[sizeof wanted];
+    size_t n;
+    OK(holdall_bag_files("/no/a@2.bagz,,/no/b.bag", NULL, 0, &n, &err));
+    EQUAL(n, sizeof wanted);
+    GIVES(HOLDALL_E_BUFFER, holdall_bag_files("/no/a@2.bagz,,/no/b.bag", names, n - 1, &n, &err));
+    EQUAL(n, sizeof wanted);
+    OK(holdall_bag_files("/no/a@2.bagz,,/no/b.bag", names, sizeof names, &n, &err));
+    CHECK(memcmp(names, wanted, sizeof wanted) == 0);
+    GIVES(HOLDALL_E_ARGUMENT, holdall_bag_files(",", NULL, 0, &n, &err));
+    GIVES(HOLDALL_E_MISSING, holdall_bag_files("/no/a@*.bagz", NULL, 0, &n, &err));
 }
 
 int main(void)
 {
     RUN(one_after_the_other);
     RUN(in_turns);
+    RUN(every_item_for_itself);
+    RUN(separate_limits_of_every_form);
+    RUN(every_file_by_its_own_name);
+    RUN(names_with_a_colon);
+    RUN(what_a_backslash_is_for);
     RUN(errors_name_the_record_and_the_file);
     RUN(what_exists_is_taken_as_it_stands);
     RUN(specs_that_name_nothing);
+    RUN(names_of_the_files);
     return 0;
 }

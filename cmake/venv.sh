@@ -11,7 +11,7 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 try:
     for name, _, wanted in (package.partition("==") for package in sys.argv[1:]):
-        if wanted not in ("", version(name)):
+        if wanted not in ("", version(name.partition("[")[0])):
             sys.exit(1)
 except PackageNotFoundError:
     sys.exit(1)

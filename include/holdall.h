@@ -47,6 +47,19 @@
  *    fork() the child may go on reading through handles that it inherited, on the
  *    calling thread only; an inherited writer refuses work there (HOLDALL_E_STATE), and
  *    closing it there changes nothing (but its lock lasts until both have ended).
+ *  - Object stores: in builds that have them (cmake -DHOLDALL_CLOUD=ON) paths may be names of
+ *    objects: gs://bucket/key (gs:bucket/key and /gs:bucket/key are the same), s3://, az://,
+ *    http:// and https://; in others such a name is HOLDALL_E_UNSUPPORTED. A local file of
+ *    that very name goes before, and ./gs:x is always local. All formats are read there, bags
+ *    are written, but not to http. An open object is the version that was opened: where
+ *    another one has its place, or none, reading is HOLDALL_E_STATE. A store that does not
+ *    answer is HOLDALL_E_IO within HOLDALL_OPT_CLOUD_TIMEOUT, one that refuses too, with
+ *    EACCES in os_code. A bag has one commit there: before, nothing of it can be seen; what
+ *    is added later is another shard (HOLDALL_APPEND is HOLDALL_E_UNSUPPORTED), and several
+ *    objects at once (a set of shards, separate limits) are not replaced. Its limits wait in
+ *    memory. Here the environment is read: what the clients of each cloud know (GOOGLE_*,
+ *    AWS_*, AZURE_*; README.md has the list) and the proxies. Two threads of the library's
+ *    talk to stores; after fork() the child opens anew what it reads (else HOLDALL_E_STATE).
  *  - Callbacks run on the calling thread unless they say otherwise; they must not
  *    unwind (C++ exceptions, longjmp) through the library, nor call it with the handle
  *    they were called for.
@@ -169,7 +182,8 @@ typedef struct holdall_error {
 /* 1: damaged records read as empty, damaged chunks as zeros, and the call says so (HOLDALL_NOT_FOUND; which they are:
  * holdall_verify()); 0 (default): they are an error. With HOLDALL_APPEND this holds for reads alone: a change never takes
  * damaged content for zeros. What needs some of a damaged chunk fails, one that nothing touches stays as it is, and where
- * chunks are missing the commit is HOLDALL_E_STATE: see holdall_repair(). */
+ * chunks are missing the commit is HOLDALL_E_STATE: see holdall_repair(). A frame whose header, index or trailer is damaged opens
+ * for reading with what is found again of it, as holdall_repair() does it, and every read says so. */
 #define HOLDALL_OPT_SKIP_DAMAGED 5
 /* At commit: 1 (default) data and folder are synced; 0 they are not: a crash of the program loses nothing
  * of a commit, a failing power supply may. */
@@ -189,7 +203,7 @@ typedef struct holdall_error {
 #define HOLDALL_OPT_FILTERS 10
 /* Bytes of content in a chunk, a multiple of the typesize, 1 to 2,147,483,615. Default: 1 MiB, rounded down to one.
  * Arrays: rounded down to whole rows, or whole items where a row is longer; one item at least. Arrays in frames: about
- * so many, along every dimension; default: 4 MiB at most. */
+ * so many, along every dimension; default: 2 to 4 MiB where the array has that much. */
 #define HOLDALL_OPT_CHUNK_BYTES 11
 /* Bytes of content in a block of a chunk. Default: what the Blosc libraries choose for codec and level. Arrays in frames:
  * about so many, along every dimension; default: 32 KiB for each byte of an item, 256 KiB at most. */
@@ -238,6 +252,9 @@ typedef struct holdall_error {
 #define HOLDALL_OPT_BAG_LIMITS_CACHE 24
 /* HOLDALL_BAG_SHARDS_CONCATENATED (default) or _INTERLEAVED: how several files make one sequence. */
 #define HOLDALL_OPT_BAG_SHARDS 25
+/* Streams of bags: records that are read, or wanted from the index function, before they are taken. Default: as many as
+ * HOLDALL_OPT_BAG_READ_AHEAD_BYTES allows, 65,536 of them a batch at most. 0: none; what is wanted is read then. */
+#define HOLDALL_OPT_BAG_READ_AHEAD 26
 /* Tables: 0 (default) columns of S, which NumPy calls bytes, go to Arrow as utf8, as which most are meant; 1 as binary. */
 #define HOLDALL_OPT_ARROW_BINARY 27
 /* Tables: 0 (default) NaN goes to Arrow as it is, and spoils a sum as it does elsewhere; 1 as null, which queries leave out. */
@@ -247,6 +264,17 @@ typedef struct holdall_error {
 /* HOLDALL_FORMAT_B2ND and _CATERVA: 1 the array has both metalayers, so that python-blosc2 sees it with its dtype, and Caterva
  * too; 0 (default) that of the format. */
 #define HOLDALL_OPT_BOTH_METALAYERS 30
+/* Streams of bags: bytes of the records that are read before they are taken. Default: batches of about 1 MiB, or of one record where
+ * that is larger, and two of them for each thread. A record that alone has more than there are is read when it is wanted. 0: none. */
+#define HOLDALL_OPT_BAG_READ_AHEAD_BYTES 33
+/* Object stores: milliseconds, other tries included, that a request may wait for something to come before the call is
+ * HOLDALL_E_IO; default 30,000. A part of 8 MiB that is sent must be there in half of it. This and the next two are for
+ * every call that takes a path, and mean nothing to local ones. */
+#define HOLDALL_OPT_CLOUD_TIMEOUT 39
+/* Object stores: times that a request that failed is tried again, within that time; default 5. */
+#define HOLDALL_OPT_CLOUD_RETRIES 40
+/* Object stores: requests that one call has under way at once, 1 to 256; default 16. */
+#define HOLDALL_OPT_CLOUD_REQUESTS 41
 /* Files are read: one that is cut short under us is an error. */
 #define HOLDALL_IO_READ 0
 /* Files are mapped into memory: faster for small records; a file that is cut short while it is open, by another
@@ -384,7 +412,8 @@ typedef struct holdall_io_functions {
     int64_t (*rename)(void *ctx, const char *from, const char *to);
     /* Removes a file. */
     int64_t (*remove)(void *ctx, const char *name);
-    /* Calls `each` with the name of each file in a folder, until it returns non-zero. Called for folders alone: datasets, and frames with a file a chunk that are changed. */
+    /* Calls `each` with the name of each file in a folder ("": the storage itself), without that of the folder, until it returns
+     * non-zero; on the calling thread. Needed for folders alone: frames with a file a chunk that are changed, and datasets. */
     int64_t (*list)(void *ctx,
                     const char *folder,
                     int (*each)(void *arg, const char *name),
@@ -394,8 +423,8 @@ typedef struct holdall_io_functions {
 } holdall_io_functions;
 
 /* Storage behind functions; the table is copied, what its functions need must live until `destroy`.
- * HOLDALL_E_ARGUMENT: struct_size is 0 or beyond this version's, or size or read_at is NULL; `destroy` is
- * then not called. */
+ * HOLDALL_E_ARGUMENT: struct_size is 0, within a field or beyond this version's, or size or read_at is NULL; `destroy`
+ * is then not called. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_io_from_functions(const holdall_io_functions *functions,
@@ -487,13 +516,27 @@ holdall_status holdall_identify(const char *path,
                                 holdall_kind *kind,
                                 holdall_error *err);
 
+/* The files that a spec names (see holdall_bag_open()), in order, each a path with a NUL behind it, end to end in dst; their
+ * bytes, with the NULs, into *n. dst NULL asks for *n alone. Files are looked for only where `@*` or a name as it stands asks
+ * for that: those that `@N` and plain names stand for need not be there.
+ * HOLDALL_E_ARGUMENT: it names none, or there are shards of several numbers for `@*`. HOLDALL_E_MISSING: there are none for it. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_bag_files(const char *spec,
+                                 char *dst,
+                                 size_t dst_size,
+                                 size_t *n,
+                                 holdall_error *err);
+
 /* Reads everything at a path (or spec) and checks every length and checksum, to the end; each fault goes
  * to `fault` (NULL: none is told). Then *sound, *bad and *unchecked (each may be NULL) are how many records
  * or chunks are sound, cannot be read (chunks that the header counts and that are not there, too, of which one fault
  * is told), and can be read but have no checksum; they are set also where it returns that there are faults. *bad may be 0
  * although the file is damaged, in its header or metadata: the status tells.
  * What begins as a Bloscpack file or a Blosc2 frame is looked at as a superchunk, a folder as an array or a table (or a frame, if it
- * is one), all else as a bag. Metadata that make it an array must say as many bytes, or chunks, as there are.
+ * is one), all else as a bag. What does not begin as a frame any more counts as one if most of its header does, if it ends as one, or by
+ * its name: `.b2nd`, `.b2frame`, `.caterva`, `.cat`. Of a frame whose header, index or trailer is damaged first that is told, then what is lost with
+ * it, and the chunks that are not found again. Metadata that make it an array must say as many bytes, or chunks, as there are.
  * Of a frame that another tool has written, or changed since, chunks without a checksum that fits are unchecked.
  * Bags: takes the options of holdall_bag_open() but HOLDALL_OPT_VERIFY and _SKIP_DAMAGED. Superchunks and folders:
  * HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO, frames also _AT. Superchunks in storage of the caller's: see HOLDALL_OPT_VERIFY 2.
@@ -509,7 +552,8 @@ holdall_status holdall_verify(const char *path,
                               uint64_t *unchecked,
                               holdall_error *err);
 
-/* Brings the bag of one file at this path, which a crash, a full disk or another program left torn, back
+/* Brings the bag at this path (or spec, see holdall_bag_open(): then each of its files by itself, and the error is about
+ * the first that cannot be repaired), which a crash, a full disk or another program left torn, back
  * to its last whole state: an unfinished change is undone or finished; what a Bagz writer of a single file
  * leaves when it is cut off (`X` and `limits.X`) becomes a bag; separate limits that are torn or reach
  * beyond the records go; a damaged last limit is put right where frames or checksums prove what it was. A bag
@@ -524,8 +568,12 @@ holdall_status holdall_verify(const char *path,
  * *kept and *dropped are then chunks, those that are zeros now and metadata that are gone (1) among the dropped: where
  * *dropped is 0, nothing was lost. Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _DURABILITY, _LOCK.
  * Or the Blosc2 frame, a file or folder, array or not: it is made anew without the room of chunks that no longer count; damaged chunks become zeros, damaged
- * metalayers of the trailer go; where header, index or trailer are damaged, a frame of this library in one file goes back to its last commit that is whole and
- * still there. *kept and *dropped are as for superchunks, with 1 for a commit that is lost. Options: as for superchunks.
+ * metalayers of the trailer go. Where header, index or trailer are damaged, they are made anew: in a frame of this library any one byte of each
+ * is put right for certain, and the index from the chunks, which the trailer knows by their checksums; of others what fits: header and
+ * index without the trailer, whose metalayers are lost then, the trailer's last whole commit that is still in the file, or the chunks as they stand behind
+ * each other, if there are as many as there must be. Where the metalayers of the header are lost, which say the shape, it is HOLDALL_E_FORMAT: with
+ * HOLDALL_OPT_SKIP_DAMAGED it opens as a superchunk. holdall_verify() tells beforehand what is lost. *kept and *dropped are as for superchunks, with 1 each for
+ * a trailer, an order of chunks that is not certain and a commit that are lost. Options: as for superchunks.
  * Or the array or table in this folder: what was cut off is finished or undone, what writers left
  * goes. Where `meta/sizes` is damaged it is made anew from the chunks, as many as are whole and follow each other; damaged
  * chunks at the end are cut off; columns of a table come out as long as the shortest, and names that are lost become those of
@@ -608,7 +656,8 @@ typedef struct holdall_schunk holdall_schunk;
  * _FILTERS, _CHECKSUM. Progress is told by _VERIFY 2 and holdall_schunk_checksum().
  * HOLDALL_E_FORMAT: it is none, or chunks of it are missing or not where header and offsets say; the position is
  * that of the first such chunk. HOLDALL_OPT_SKIP_DAMAGED opens what is there, holdall_repair() makes it whole. HOLDALL_E_CHECKSUM: header,
- * index or trailer of a frame do not fit what its writer has put down of them. */
+ * index or trailer of a frame do not fit what its writer has put down of them. HOLDALL_E_MISSING: there is nothing, or a folder in which a frame was begun
+ * and never committed. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_schunk_open(const char *path,
@@ -631,7 +680,7 @@ holdall_status holdall_schunk_open_io(holdall_io *io,
 
 /* Creates a superchunk of items of `typesize` bytes each (1 or more; it is what filters work with, content need not
  * be whole items). With HOLDALL_NEW nothing may be there (HOLDALL_E_EXISTS), with HOLDALL_REPLACE what is there is
- * replaced by the first commit. Format: HOLDALL_FORMAT_BLOSCPACK; c-blosc 1.x reads its chunks, Bloscpack 0.16 its
+ * replaced by the first commit (but not a file by a frame that is a folder, nor the other way: HOLDALL_E_EXISTS). Format: HOLDALL_FORMAT_BLOSCPACK; c-blosc 1.x reads its chunks, Bloscpack 0.16 its
  * files. Or HOLDALL_FORMAT_B2FRAME, which c-blosc2 and python-blosc2 read and change: appends and changed chunks go behind what is
  * there, which costs the room of the old ones until a copy or holdall_repair(). HOLDALL_E_BUSY: another writer has it open.
  * Options: those of holdall_schunk_open() with HOLDALL_APPEND, and HOLDALL_OPT_CHECKSUM, _OFFSETS, _FORMAT_VERSION. Frames: those
@@ -1021,6 +1070,10 @@ uint64_t holdall_array_cbytes(const holdall_array *array);
  * begins at dst, whatever the signs: where strides[d] is negative, the items of dimension d begin at its far
  * end. Nothing outside of the box is written, between its items neither.
  * Each chunk that the box touches is decoded once, or as much of it as is needed, several in parallel where it pays.
+ * Of a frame no more read calls go to the file than blocks are touched, and blocks beside each other are read with one. One more comes
+ * the first time that a chunk is read, if it has more than 64 KiB and no checksum that is looked at, and its first block that is
+ * wanted ends, as it seems, more than 128 KiB behind its beginning: only the chunk itself tells where its blocks are.
+ * With a checksum that is looked at, all of a chunk is read the first time, with one call.
  * HOLDALL_E_BUFFER: dst_size is too small. HOLDALL_E_RANGE: the box reaches beyond the array. HOLDALL_E_ARGUMENT: a step of
  * 0. HOLDALL_NOT_FOUND (> 0) and all else: as holdall_schunk_read(); dst then holds anything. */
 HOLDALL_API
@@ -1128,17 +1181,19 @@ holdall_status holdall_array_remove(holdall_array *array,
 /* Writes the array, as this handle sees it, into a new container, with other chunks, codec or checksum, or another layout:
  * this is also how files are converted. Dtype with its spelling, shape and order stay (a frame is in C order and spells it as NumPy does), and named values: in the metadata of
  * a file those of a folder are the members of a member "attrs", from which they become those of a folder again, as does
- * all else there that does not make it an array; those of a frame stay where the copy is a frame, too, and are left out elsewhere, as
- * are those of others in a frame. It takes little memory, and is there, whole, when the call is done, or not at all. mode, format, blocks: as for holdall_array_create(). chunks: as
+ * all else there that does not make it an array. In a frame they are MessagePack, elsewhere JSON: bytes become {"hex": "00ff"}, what
+ * is no MessagePack is taken for bytes, and what is no JSON becomes text; from frame to frame they stay as they are. It takes little memory, and is there, whole, when the call is done, or not at all. mode, format, blocks: as for holdall_array_create(). chunks: as
  * there, but with any number of places of the slowest dimension (see holdall_array_order()); NULL: HOLDALL_OPT_CHUNK_BYTES,
  * or as here.
  * A frame: options, and what is not given, as for holdall_array_create(), but chunks, blocks, codec, level and filters of a frame are as here.
+ * From frame to frame, with chunks of the same shape: those that take no room take none there, and where blocks have the same shape, too,
+ * and no codec, level or filter is given, chunks go over as they are stored, held against their checksums before.
  * A folder: options, and what is not given, as for holdall_array_create(), but the fill value is that of here; the array must be in C order.
  * Else options: those of holdall_schunk_create(). Codec, filter and checksum that are not given are as here (_FILTERS and _CODEC as
  * the last chunk has them; CRC-32 for a file without checksums); the level is 5, the layout that of version 3. Progress is
  * told in bytes.
  * HOLDALL_E_ARGUMENT: path is this array's own file; its own folder, with HOLDALL_REPLACE, is replaced by the copy. HOLDALL_E_UNSUPPORTED: HOLDALL_OPT_FORMAT_VERSION 1 or 2, which have no
- * place for what makes an array. HOLDALL_NOT_FOUND (> 0): HOLDALL_OPT_SKIP_DAMAGED was set for this handle, and what is
+ * place for what makes an array. HOLDALL_E_ARGUMENT: the name of a value has more than the 31 bytes that it can have in a frame. HOLDALL_NOT_FOUND (> 0): HOLDALL_OPT_SKIP_DAMAGED was set for this handle, and what is
  * damaged is zeros in the copy, or attributes are missing there. Else as holdall_array_read() and holdall_array_commit(). */
 HOLDALL_API
 HOLDALL_USE
@@ -1445,14 +1500,21 @@ typedef struct holdall_bag_writer holdall_bag_writer;
 /* What one batch read gave: bytes and offsets, which belong to it. */
 typedef struct holdall_records holdall_records;
 
-/* Opens a bag for reading: its last commit. `spec` is a path, or several with commas between; in each,
- * `@N` stands for the files `-00000-of-0000N` and so on, `@*` for as many as there are: "a@3.bagz,b.bag". A
- * name that exists as it stands is taken as it stands.
- * Takes no more memory or time for 10^8 records than for 10, unless limits are to be kept in memory.
+/* Opens a bag for reading: its last commit. `spec` is a path, or several with commas between (empty ones are skipped);
+ * in each, the first `@N` behind the last slash, N from 1 to 99999, stands for the files `-00000-of-0000N` and so on, `@*`
+ * for as many as there are: "a@3.bagz,b.bag". A backslash before `,`, `@` or a backslash takes it as it is, and a name that
+ * exists as it stands is taken as it stands. Each file is compressed or not by its own name.
+ * The files are all as they were at one moment, also while a set of them is written. Their records are one sequence, file
+ * by file, or in turns (HOLDALL_OPT_BAG_SHARDS).
+ * Takes no more memory or time for 10^8 records than for 10, unless limits are to be kept in memory. Of more than 64 files
+ * at most 128 are open at once, whatever their number, and none is mapped; of those one that was replaced meanwhile cannot
+ * be read any more (HOLDALL_E_STATE).
  * Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO, _VERIFY, _SKIP_DAMAGED, _CODEC, _DICTIONARY, _BAG_LIMITS,
  * _BAG_LIMITS_CACHE, _BAG_SHARDS; progress is told by holdall_bag_checksum() and _VERIFY 2.
- * HOLDALL_E_MISSING: a file is not there (the message names it). HOLDALL_E_FORMAT: it is no bag, or a torn
- * one: see holdall_repair(). HOLDALL_E_CHECKSUM: `checksums.NAME` is that of another state of the bag. */
+ * HOLDALL_E_MISSING: a file is not there (the message names it). HOLDALL_E_ARGUMENT: there are sets of different N where
+ * `@*` asks for one. HOLDALL_E_FORMAT: a file is no bag, or a torn one: see holdall_repair(); or the files are to be
+ * read in turns, and their numbers of records do not rise or fall as turns leave them. HOLDALL_E_CHECKSUM:
+ * `checksums.NAME` is that of another state of the bag. HOLDALL_E_BUSY: it was changed each time it was looked at, for 5 seconds. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_bag_open(const char *spec,
@@ -1505,6 +1567,14 @@ HOLDALL_API uint64_t holdall_bag_cbytes(const holdall_bag *bag);
 /* Files it is made of, limits and checksums not counted. */
 HOLDALL_API uint32_t holdall_bag_shards(const holdall_bag *bag);
 
+/* The name of file i of those, as messages have it; borrowed until the bag is closed; NULL where there is no file i. */
+HOLDALL_API
+const char *holdall_bag_shard_name(const holdall_bag *bag,
+                                   uint32_t i);
+
+/* How many records file i has. */
+HOLDALL_API uint64_t holdall_bag_shard_size(const holdall_bag *bag, uint32_t i);
+
 /* Reads record i into dst, its size in bytes into *n. dst NULL asks for the size alone.
  * HOLDALL_E_BUFFER: dst is too small, *n is the size. HOLDALL_E_RANGE: there is no record i.
  * HOLDALL_E_FORMAT, _CHECKSUM: the record is damaged; the others can still be read. HOLDALL_E_LIMIT: it takes
@@ -1531,7 +1601,8 @@ holdall_status holdall_bag_read_range(const holdall_bag *bag,
                                       holdall_records **out,
                                       holdall_error *err);
 
-/* Reads the records of these n numbers, in any order, repeated or not, into one batch in that order.
+/* Reads the records of these n numbers, in any order, repeated or not, into one batch in that order. A record that is there
+ * several times is decoded once, and neighbours are read together.
  * Fails as holdall_bag_read_range() does. */
 HOLDALL_API
 HOLDALL_USE
@@ -1573,17 +1644,32 @@ size_t holdall_records_damaged(const holdall_records *records);
 /* Which they are: their places in the batch, rising. Borrowed until the batch is closed. */
 HOLDALL_API const uint64_t *holdall_records_damaged_at(const holdall_records *records);
 
+/* The numbers in the bag of the records of a batch that holdall_bag_stream_take() gave; NULL for other batches. Borrowed until the
+ * batch is closed. */
+HOLDALL_API
+const uint64_t *holdall_records_numbers(const holdall_records *records);
+
 /* Closes a batch; NULL is fine. */
 HOLDALL_API void holdall_records_close(holdall_records *records);
 
-/* Opens a bag of one file for writing. mode: HOLDALL_NEW, _REPLACE or _APPEND; whatever it is, nothing that
- * others can see changes before the first commit. What a crash left unfinished is settled first.
+/* Opens a bag for writing: of one file, or of a set of them: of the path "name@8.bagz" the files
+ * `name-00000-of-00008.bagz` and so on, record i in file i modulo 8, to be read in turns (HOLDALL_OPT_BAG_SHARDS). "name@*.bagz"
+ * is as many as there are. A backslash before `@` or a backslash takes it as it is, and so is a comma; a file that has
+ * the path for its name is that file. All of a set is committed as one: at any crash every file, also one that is opened
+ * alone, is as the last commit left it. The files of a set are in one folder.
+ * One file of a set may be written by its own name, "name-00003-of-00008.bagz", each by another process at the same time;
+ * then each commits for itself.
+ * mode: HOLDALL_NEW, _REPLACE or _APPEND (of a set: none of its files, or all of them are there); whatever it is,
+ * nothing that others can see changes before the first commit. What a crash left unfinished is settled first.
  * A commit to limits at the tail moves them all, 8 bytes a record (and saves them first); one to separate
  * limits appends: the better choice for many small commits to a large bag.
  * Options: HOLDALL_OPT_THREADS, _DURABILITY, _LOCK, _CODEC, _LEVEL, _CHECKSUM, _DICTIONARY, _BAG_LIMITS. To go on
  * with a bag, give the same _CODEC, _DICTIONARY and _BAG_LIMITS; checksums go on as they are there.
- * HOLDALL_E_EXISTS, HOLDALL_E_MISSING: as the mode says. HOLDALL_E_BUSY: another writer has it open.
- * HOLDALL_E_STATE: checksums are asked for, and the records that are there have none. */
+ * HOLDALL_E_EXISTS, HOLDALL_E_MISSING: as the mode says. HOLDALL_E_BUSY: another writer has it open, or one of its files,
+ * or the set that it is a file of.
+ * HOLDALL_E_STATE: checksums are asked for, and the records that are there have none; or a set is not as turns leave it,
+ * as where its files were written one by one: then they are to be appended to so.
+ * HOLDALL_E_UNSUPPORTED: a file of a set is a link to another folder. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_bag_writer_open(const char *path,
@@ -1639,6 +1725,270 @@ holdall_status holdall_bag_writer_commit(holdall_bag_writer *writer,
 
 /* Closes a writer; NULL is fine. What was not committed is gone, as after a crash. */
 HOLDALL_API void holdall_bag_writer_close(holdall_bag_writer *writer);
+
+/* ---- streams of records, read ahead; shuffled epochs; batches into memory of the caller's */
+
+/* Records of a bag in a wanted order, read ahead in parallel. */
+typedef struct holdall_bag_stream holdall_bag_stream;
+
+/* The numbers of an epoch, shuffled, that fall to one rank. */
+typedef struct holdall_epoch holdall_epoch;
+
+/* Gives the number of the record wanted next in *index and returns 0; 1 at the end; less than 0 to fail. */
+typedef int (*holdall_next_index_fn)(void *ctx, uint64_t *index);
+
+/* Makes room for n bytes and returns it; NULL to fail, or where n is 0. */
+typedef void *(*holdall_allocate_fn)(void *ctx, size_t n);
+
+/* Opens a stream over the records of a bag: those whose numbers `next` gives, in that order, any of them any number of
+ * times, without an end maybe; NULL: all records in their order. The bag may be closed; `ctx` is the caller's.
+ * 
+ * `next` is called only while holdall_bag_stream_next() or _take() runs, on the thread that called it, by one thread at a
+ * time: for as many records as are read ahead. A number that it gave stays asked for: to go on later where the records stopped
+ * that were used, count those. Other threads read and decode, if HOLDALL_OPT_THREADS allows it (storage of the
+ * caller's: if it was set); in a child after fork(), the one that takes.
+ * Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _SKIP_DAMAGED (as the bag has them where they are not given),
+ * _BAG_READ_AHEAD, _BAG_READ_AHEAD_BYTES. What was read and not taken is a quarter of the memory limit at most. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_bag_stream_open(const holdall_bag *bag,
+                                       holdall_next_index_fn next,
+                                       void *ctx,
+                                       const holdall_options *options,
+                                       holdall_bag_stream **out,
+                                       holdall_error *err);
+
+/* Gives the next record: its bytes (never NULL) and how many. It is borrowed until the next call that takes from the stream, or
+ * closes it. For one thread at a time; several take with holdall_bag_stream_take().
+ * HOLDALL_NOT_FOUND (> 0): the end, from now on.
+ * Failures are told at the record that they belong to, after all before it, and the next call gives the one behind it.
+ * Damaged records and others that holdall_bag_read() cannot read fail as they do there, with the number of the record in
+ * err->position; with HOLDALL_OPT_SKIP_DAMAGED, damaged ones are empty: see holdall_bag_stream_damaged(). HOLDALL_E_RANGE: `next`
+ * gave a number that the bag has not. HOLDALL_E_CALLBACK: `next` failed; it is called again. HOLDALL_E_LIMIT: a record takes
+ * more than three quarters of the memory limit. HOLDALL_E_STATE: `next` itself has made this call, or another
+ * thread was taking when this process was forked. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_bag_stream_next(holdall_bag_stream *stream,
+                                       const void **record,
+                                       size_t *n,
+                                       holdall_error *err);
+
+/* Takes the next n records as a batch of the caller's own, in order, in which holdall_records_numbers() tells which they are; fewer at the
+ * end, or before one that fails, which the next call that takes is told. 0: as many as were read together, which costs no copy.
+ * Many threads may take from one stream: each record goes to one of them.
+ * HOLDALL_NOT_FOUND (> 0): the end, and *out is NULL; one thread may be told so before another has its last records. Fails as
+ * holdall_bag_stream_next() does. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_bag_stream_take(const holdall_bag_stream *stream,
+                                       size_t n,
+                                       holdall_records **out,
+                                       holdall_error *err);
+
+/* The number in the bag of the record that holdall_bag_stream_next() gave last; UINT64_MAX before the first. */
+HOLDALL_API
+uint64_t holdall_bag_stream_number(const holdall_bag_stream *stream);
+
+/* How many records so far were damaged and given as empty ones; 0 without HOLDALL_OPT_SKIP_DAMAGED. */
+HOLDALL_API
+uint64_t holdall_bag_stream_damaged(const holdall_bag_stream *stream);
+
+/* Closes a stream at any moment; NULL is fine. What is being read ahead stops at its next record and is waited for; nothing
+ * uses the bag, its storage or `next` any more. Does nothing where `next` itself calls it. */
+HOLDALL_API
+void holdall_bag_stream_close(holdall_bag_stream *stream);
+
+/* A shuffled epoch: every number below n once, in an order that `seed` and `epoch` decide, and nothing else, in every version of the library;
+ * no table is made. Of that order rank `rank` of `world` (0 and 1 where there is one) has the places rank, rank + world,
+ * rank + 2 * world, ...: all ranks together have every number once, and the first n % world of them one more than
+ * the others. When all ranks have had k numbers, k * world places of the order are done, so that other ranks may go on
+ * from there, too. Give holdall_epoch_next and the handle to holdall_bag_stream_open().
+ * HOLDALL_E_ARGUMENT: rank is not below world. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_epoch_open(uint64_t n,
+                                  uint64_t seed,
+                                  uint64_t epoch,
+                                  uint32_t rank,
+                                  uint32_t world,
+                                  holdall_epoch **out,
+                                  holdall_error *err);
+
+/* How many numbers fall to this rank in every epoch. */
+HOLDALL_API uint64_t holdall_epoch_size(const holdall_epoch *epoch);
+
+/* The next number of an epoch, as a holdall_next_index_fn: `epoch` is the holdall_epoch *. 1 at its end;
+ * HOLDALL_E_ARGUMENT where an argument is NULL. */
+HOLDALL_API
+HOLDALL_USE
+int holdall_epoch_next(void *epoch,
+                       uint64_t *index);
+
+/* Goes to a position of this rank in an epoch, from 0 to holdall_epoch_size(), the end: the one that comes next, or where training
+ * stopped. Not while a stream that is open takes numbers from it: that has some ahead.
+ * HOLDALL_E_RANGE: the position is beyond the end. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_epoch_seek(holdall_epoch *epoch,
+                                  uint64_t number,
+                                  uint64_t position,
+                                  holdall_error *err);
+
+/* Closes an epoch; NULL is fine. No record may be taken any more from a stream that was given it. */
+HOLDALL_API void holdall_epoch_close(holdall_epoch *epoch);
+
+/* As holdall_bag_read_range(), into memory of the caller's: `allocate` is called once, on the calling thread, with the size of all records
+ * together, as soon as that is known; they are decoded straight to there, end to end. offsets: room for n + 1 numbers; record i goes to
+ * offsets[i] to offsets[i + 1], the last one not included: an array of large_binary as Arrow has it. Whatever the call
+ * returns, that memory stays the caller's.
+ * HOLDALL_NOT_FOUND (> 0): some were damaged, and are empty as HOLDALL_OPT_SKIP_DAMAGED wished (holdall_bag_read() tells which), so that less
+ * than was asked for is used. HOLDALL_E_CALLBACK: `allocate` gave NULL. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_bag_read_range_to(const holdall_bag *bag,
+                                         uint64_t first,
+                                         size_t n,
+                                         holdall_allocate_fn allocate,
+                                         void *ctx,
+                                         uint64_t *offsets,
+                                         holdall_error *err);
+
+/* As holdall_bag_read_indices(), into memory of the caller's: see holdall_bag_read_range_to(). */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_bag_read_indices_to(const holdall_bag *bag,
+                                           const uint64_t *indices,
+                                           size_t n,
+                                           holdall_allocate_fn allocate,
+                                           void *ctx,
+                                           uint64_t *offsets,
+                                           holdall_error *err);
+
+/* ---- indexes of bags: from content to the numbers of records -------------------*/
+
+/* In place of the number of a record: there is none. */
+#define HOLDALL_NO_RECORD UINT64_MAX
+/* Tells in which records of a bag some content is. May be used by many threads at once.
+ * 
+ * It has fingerprints of the records and their numbers, 7 to 9 bytes each, never the records: those that a fingerprint leads
+ * to are read and compared. So an index keeps its bag open, needs no more memory for long keys, and what it finds is right
+ * whatever has become of it or the bag. It may be in memory or in a file, in no form of Bagz' own (it has none): "holdall
+ * bagindex", a version, checksums of each of its parts, as src/bag/index/mod.rs has it byte by byte.
+ * 
+ * An index in a file belongs to one bag as it was, or to one slice of it. Opening it notices another number of files,
+ * records or bytes, and looks at a few records besides. A record that was changed to another of the same length
+ * may not be noticed: it is then not found until the index is made anew, nor is any other record taken for it.
+ * HOLDALL_OPT_VERIFY 2 at opening notices everything. */
+typedef struct holdall_bag_index holdall_bag_index;
+
+/* Makes the index of a bag, or of a slice of one, in memory: about 22 bytes a record while it is made, 9 then.
+ * Numbers of records are those of the slice.
+ * Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _SKIP_DAMAGED; progress is told.
+ * HOLDALL_E_FORMAT, _CHECKSUM: a record is damaged (err->position); with HOLDALL_OPT_SKIP_DAMAGED, given here or to the bag, such
+ * records are left out: see holdall_bag_index_damaged(). HOLDALL_E_LIMIT: it takes more than HOLDALL_OPT_MEMORY_LIMIT. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_bag_index_build(const holdall_bag *keys,
+                                       const holdall_options *options,
+                                       holdall_bag_index **out,
+                                       holdall_error *err);
+
+/* As holdall_bag_index_build(), in a file, "NAME.index" beside the bag NAME say, and opens it. It is there as a whole or not at
+ * all; while it is made, readers see the one from before. Takes 64 MiB of memory, or a quarter of HOLDALL_OPT_MEMORY_LIMIT
+ * where that is less, and what reading and sorting take; what has no room there is in `NAME.holdall-part`.
+ * mode: HOLDALL_NEW, or HOLDALL_REPLACE, which replaces an index and no other file.
+ * Further options: HOLDALL_OPT_DURABILITY, _LOCK, and _IO as holdall_bag_index_open() has it.
+ * HOLDALL_E_EXISTS: as the mode says. HOLDALL_E_BUSY: another one is being made there. HOLDALL_E_UNSUPPORTED: it is to be in an
+ * object store: make it in a local file and copy that. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_bag_index_create(const char *path,
+                                        holdall_mode mode,
+                                        const holdall_bag *keys,
+                                        const holdall_options *options,
+                                        holdall_bag_index **out,
+                                        holdall_error *err);
+
+/* As holdall_bag_index_create(), in a storage of the caller's, under the name ""; it may be closed at once. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_bag_index_create_io(holdall_io *io,
+                                           holdall_mode mode,
+                                           const holdall_bag *keys,
+                                           const holdall_options *options,
+                                           holdall_bag_index **out,
+                                           holdall_error *err);
+
+/* Opens the index of a bag, or of the same slice of one. It takes no more memory or time for 10^8 keys than for 10: parts of it are
+ * read, and their checksums looked at, when they are wanted.
+ * Options: HOLDALL_OPT_IO, _VERIFY, _SKIP_DAMAGED, and for _VERIFY 2 _THREADS and _MEMORY_LIMIT.
+ * HOLDALL_E_STATE: it was made for another bag, another state of it, or another slice. HOLDALL_E_MISSING: there is none.
+ * HOLDALL_E_FORMAT, _CHECKSUM: it is no index, or damaged. HOLDALL_E_VERSION: it was made by a later version of this library. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_bag_index_open(const char *path,
+                                      const holdall_bag *keys,
+                                      const holdall_options *options,
+                                      holdall_bag_index **out,
+                                      holdall_error *err);
+
+/* As holdall_bag_index_open(), from a storage of the caller's, where it has the name ""; it may be closed at once. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_bag_index_open_io(holdall_io *io,
+                                         const holdall_bag *keys,
+                                         const holdall_options *options,
+                                         holdall_bag_index **out,
+                                         holdall_error *err);
+
+/* Closes an index; NULL is fine. The file stays, as does the bag. */
+HOLDALL_API void holdall_bag_index_close(holdall_bag_index *index);
+
+/* How many different keys it has. */
+HOLDALL_API uint64_t holdall_bag_index_keys(const holdall_bag_index *index);
+
+/* How many records were damaged when it was made, and are not in it. */
+HOLDALL_API uint64_t holdall_bag_index_damaged(const holdall_bag_index *index);
+
+/* Finds the first record that is this key, all of it (key may be NULL where key_size is 0): its number into *record. This is
+ * the Index of the Bagz package.
+ * HOLDALL_NOT_FOUND (> 0) and *record HOLDALL_NO_RECORD: there is none.
+ * HOLDALL_E_FORMAT, _CHECKSUM: a part of the index is damaged, or a record that may be the key (err->position), unless
+ * HOLDALL_OPT_SKIP_DAMAGED is set. Otherwise fails as holdall_bag_read() does. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_bag_index_find_first(const holdall_bag_index *index,
+                                            const void *key,
+                                            size_t key_size,
+                                            uint64_t *record,
+                                            holdall_error *err);
+
+/* Finds all records that are this key: their numbers, rising, into `records`, which has room for `most`; how many they are into
+ * *n. records NULL asks for *n alone. This is the MultiIndex of the Bagz package.
+ * HOLDALL_NOT_FOUND (> 0) and *n 0: there is none. HOLDALL_E_BUFFER: there are more, *n, than `most`.
+ * Otherwise fails as holdall_bag_index_find_first() does. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_bag_index_find(const holdall_bag_index *index,
+                                      const void *key,
+                                      size_t key_size,
+                                      uint64_t *records,
+                                      size_t most,
+                                      size_t *n,
+                                      holdall_error *err);
+
+/* As holdall_bag_index_find_first(), for many keys at once, in parallel and with records read together: key i is data[offsets[i]]
+ * to data[offsets[i + 1]], offsets has count + 1 rising values; its record goes to records[i], which is HOLDALL_NO_RECORD
+ * where there is none. HOLDALL_NOT_FOUND (> 0): there was none for one key at least. */
+HOLDALL_API
+HOLDALL_USE
+holdall_status holdall_bag_index_find_many(const holdall_bag_index *index,
+                                           const void *data,
+                                           const uint64_t *offsets,
+                                           size_t count,
+                                           uint64_t *records,
+                                           holdall_error *err);
 
 /* ---- Arrow: tables and bags for query engines, and back ------------------------*/
 

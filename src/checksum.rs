@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 use crate::error::{Result, fail};
+use crate::zlib;
 use sha2::Digest;
 
 /// A kind of checksum.
@@ -96,7 +97,7 @@ pub struct Hasher(Inner);
 
 enum Inner {
     None,
-    Adler32(libdeflater::Adler32),
+    Adler32(zlib::Adler32),
     Crc32(crc32fast::Hasher),
     Md5(md5::Md5),
     Sha1(sha1::Sha1),
@@ -111,7 +112,7 @@ impl Hasher {
     pub fn new(sum: Sum) -> Hasher {
         Hasher(match sum {
             Sum::None => Inner::None,
-            Sum::Adler32 => Inner::Adler32(libdeflater::Adler32::new()),
+            Sum::Adler32 => Inner::Adler32(zlib::adler32()),
             Sum::Crc32 => Inner::Crc32(crc32fast::Hasher::new()),
             Sum::Md5 => Inner::Md5(Digest::new()),
             Sum::Sha1 => Inner::Sha1(Digest::new()),

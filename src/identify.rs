@@ -5,8 +5,8 @@ use crate::array::metalayer::{B2ND, CATERVA};
 use crate::bag::{Bag, spec};
 use crate::dataset::open::is_folder;
 use crate::dataset::place::Place;
-use crate::error::{Error, Result, fail};
-use crate::io::{Access, file};
+use crate::error::{Error, Result, Status, fail};
+use crate::io::{Access, file, locate};
 use crate::options::{Opt, Options};
 use crate::superchunk::frame;
 use crate::table;
@@ -53,7 +53,7 @@ pub enum Kind {
 pub fn is_bloscpack(path: &OsStr) -> bool {
     let mut magic = [0; 4];
     let read = |place: file::Located| place.folder.open(&place.name, Access::Read)?.read_at(0, &mut magic);
-    file::locate(path).and_then(read).is_ok() && &magic == b"blpk"
+    locate::locate(path).and_then(read).is_ok() && &magic == b"blpk"
 }
 
 /// Format and kind of a path or spec.
@@ -62,6 +62,7 @@ pub fn identify(path: &OsStr) -> Result<(Format, Kind)> {
         Ok(None) => {}
         Ok(Some(header)) if header.meta(B2ND).is_some() => return Ok((Format::B2nd, Kind::Array)),
         Ok(Some(header)) if header.meta(CATERVA).is_some() => return Ok((Format::Caterva, Kind::Array)),
+        Err(e) if e.status == Status::Missing => return Err(e),
         // one that is damaged, too
         _ => return Ok((Format::B2Frame, Kind::Schunk)),
     }
@@ -72,7 +73,7 @@ pub fn identify(path: &OsStr) -> Result<(Format, Kind)> {
     }
     let files = spec::expand(path)?;
     let first = files.first().ok_or_else(|| fail!(Argument, "no path"))?;
-    let place = file::locate(first)?;
+    let place = locate::locate(first)?;
     let file = place.folder.open(&place.name, Access::Read)?;
     let mut head = [0; 16];
     let n = file.read_at(0, &mut head)?;
@@ -96,7 +97,5 @@ fn bag(path: &OsStr, first: &[u8], size: u64) -> Result<(Format, Kind)> {
     if try_limits(1).is_ok() {
         return Ok((Format::Bagz, Kind::Bag));
     }
-    Err(tail.err().unwrap_or_else(|| {
-        Error::new(crate::error::Status::Format, format!("{}: an empty file, and its name does not say what it is", path.display()))
-    }))
+    Err(tail.err().unwrap_or_else(|| Error::new(Status::Format, format!("{}: an empty file, and its name does not say what it is", path.display()))))
 }

@@ -1,7 +1,7 @@
 //! Chunked, compressed containers of the Blosc and Bagz families, read and written.
 //!
 //! This is the Rust side of the library; C programs use `holdall.h`. Layers, each using only those
-//! before it: [`error`], [`memory`], [`io`], [`checksum`], [`parallel`], [`options`], [`blosc`], [`bag`], [`capi`].
+//! before it: [`error`], [`memory`], [`io`], [`zlib`], [`checksum`], [`parallel`], [`options`], [`blosc`], [`bag`], [`capi`].
 #![deny(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
@@ -24,5 +24,6 @@ pub mod options;
 pub mod parallel;
 pub mod superchunk;
 pub mod table;
+pub mod zlib;
 
 pub use error::{Error, Result, Status};

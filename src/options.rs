@@ -64,6 +64,8 @@ pub enum Opt {
     BagLimitsCache = 24,
     /// 0 shards one after the other, 1 interleaved.
     BagShards = 25,
+    /// Records that a stream reads ahead.
+    BagReadAhead = 26,
     /// 0 bytes go to Arrow as text, 1 as binary.
     ArrowBinary = 27,
     /// 0 NaN goes to Arrow as it is, 1 as null.
@@ -72,7 +74,18 @@ pub enum Opt {
     At = 29,
     /// Arrays in frames: 1 with both metalayers that make one.
     BothMetalayers = 30,
+    /// Bytes of records that a stream reads ahead.
+    BagReadAheadBytes = 33,
+    /// Milliseconds that an object store may be silent.
+    CloudTimeout = 39,
+    /// Times that a request to one is tried again.
+    CloudRetries = 40,
+    /// Requests to one under way at once.
+    CloudRequests = 41,
 }
+
+/// What every call that opens a name knows, which may be one of an object store.
+pub const CLOUD_OPTIONS: &[Opt] = &[Opt::CloudTimeout, Opt::CloudRetries, Opt::CloudRequests];
 
 const ALL: &[(Opt, &str, i64, i64)] = &[
     (Opt::Threads, "HOLDALL_OPT_THREADS", 0, 1 << 16),
@@ -100,10 +113,15 @@ const ALL: &[(Opt, &str, i64, i64)] = &[
     (Opt::BagLimits, "HOLDALL_OPT_BAG_LIMITS", 0, 1),
     (Opt::BagLimitsCache, "HOLDALL_OPT_BAG_LIMITS_CACHE", 0, 1),
     (Opt::BagShards, "HOLDALL_OPT_BAG_SHARDS", 0, 1),
+    (Opt::BagReadAhead, "HOLDALL_OPT_BAG_READ_AHEAD", 0, 1 << 40),
     (Opt::ArrowBinary, "HOLDALL_OPT_ARROW_BINARY", 0, 1),
     (Opt::ArrowNulls, "HOLDALL_OPT_ARROW_NULLS", 0, 1),
     (Opt::At, "HOLDALL_OPT_AT", 0, i64::MAX),
     (Opt::BothMetalayers, "HOLDALL_OPT_BOTH_METALAYERS", 0, 1),
+    (Opt::BagReadAheadBytes, "HOLDALL_OPT_BAG_READ_AHEAD_BYTES", 0, i64::MAX),
+    (Opt::CloudTimeout, "HOLDALL_OPT_CLOUD_TIMEOUT", 1, 86_400_000),
+    (Opt::CloudRetries, "HOLDALL_OPT_CLOUD_RETRIES", 0, 100),
+    (Opt::CloudRequests, "HOLDALL_OPT_CLOUD_REQUESTS", 1, 256),
 ];
 
 /// The most that a chunk can hold, a little less than the 2 GiB of its header's fields.
@@ -227,7 +245,7 @@ impl Options {
 
     /// Refuses what means nothing to this call.
     pub fn only(&self, call: &str, known: &[Opt]) -> Result<()> {
-        match self.values.keys().chain(self.bytes.keys()).find(|o| !known.contains(o)) {
+        match self.values.keys().chain(self.bytes.keys()).find(|o| !known.contains(o) && !CLOUD_OPTIONS.contains(o)) {
             Some(o) => Err(fail!(Argument, "{} means nothing to {call}", o.name())),
             None => Ok(()),
         }
@@ -257,7 +275,7 @@ mod tests {
                 o.set(*opt, *high).unwrap();
                 assert_eq!(o.given(*opt), Some(*high));
             }
-            assert!(o.only("f", &[]).unwrap_err().message.contains(name));
+            assert!(CLOUD_OPTIONS.contains(opt) || o.only("f", &[]).unwrap_err().message.contains(name));
             o.only("f", &[*opt]).unwrap();
         }
         assert_eq!(Opt::from_number(0).unwrap_err().status, Status::Argument);

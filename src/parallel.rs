@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
@@ -99,6 +100,15 @@ pub fn for_each_alone<T: Send>(threads: usize, items: Vec<T>, f: impl Fn(T) + Sy
         let _was = Alone(WORKER.replace(true));
         f(item);
     });
+}
+
+/// Has one of the pool's threads do this, some time; where there are none (see above), or this is one of them, it is not done,
+/// and says so.
+pub fn spawn(f: impl FnOnce() + Send + 'static) -> bool {
+    let Some(pool) = pool().filter(|_| !is_worker()) else { return false };
+    // a panic that came out of here would end the process; what it carries may panic when it is dropped
+    pool.spawn(|| catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(std::mem::forget));
+    true
 }
 
 /// What is locked, unless another thread has it now: for what a reader can do without. A forked child may find it taken by

@@ -4,8 +4,9 @@ use holdall::array::{Array, NewTiled};
 use holdall::dataset::{any, create::Kindred, open};
 use holdall::identify::Format;
 use holdall::options::{Opt, Options};
+use holdall::superchunk::any::Superchunk;
 use holdall::superchunk::bloscpack::Mode;
-use holdall::superchunk::frame::Frame;
+use holdall::superchunk::frame::{self, Frame};
 use holdall::{Result, Status};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -223,6 +224,39 @@ fn named_values_are_kept() {
 }
 
 #[test]
+fn named_values_go_from_one_format_to_the_other() {
+    let folder = TempDir::new();
+    let path = place(&folder, "a");
+    filled(&path, &options(&[]));
+    let mut a = open_array(&path, Mode::Append).unwrap();
+    a.attr_set("n", b"\x82\xa1a\x01\xa1b\x92\xc3\xcb\x7f\xf0\0\0\0\0\0\0").unwrap();
+    a.attr_set("b", b"\xc4\x02\0\xff").unwrap();
+    a.commit().unwrap();
+    let want = a.attrs().unwrap();
+    assert_eq!(want[0], ("n".to_owned(), b"{\"a\":1,\"b\":[true,Infinity]}".to_vec()));
+    let formats = [Format::Bloscpack, Format::Bcolz, Format::Blz, Format::BlzPaper, Format::Caterva, Format::B2nd];
+    let sorted = |a: &Array| {
+        let mut all = a.attrs().unwrap();
+        all.sort();
+        all.iter().map(|(name, json)| (name.clone(), String::from_utf8_lossy(json).replace(' ', ""))).collect::<Vec<_>>()
+    };
+    for from in formats {
+        let first = place(&folder, &format!("{from:?}"));
+        any::copy(&a, first.as_os_str(), Mode::New, from, [None, None], &options(&[])).unwrap();
+        let first = open_array(&first, Mode::Read).unwrap();
+        for to in formats {
+            let second = place(&folder, &format!("{from:?} {to:?}"));
+            any::copy(&first, second.as_os_str(), Mode::New, to, [None, None], &options(&[])).unwrap();
+            let second = open_array(&second, Mode::Read).unwrap();
+            assert_eq!(sorted(&second), sorted(&a), "{from:?} {to:?}");
+            if matches!(to, Format::Caterva | Format::B2nd) {
+                assert_eq!(second.store().attr("n").unwrap(), a.store().attr("n").unwrap(), "{from:?} {to:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn every_format_becomes_every_other() {
     let folder = TempDir::new();
     let formats = [Format::Bloscpack, Format::Bcolz, Format::Blz, Format::BlzPaper, Format::Caterva, Format::B2nd];
@@ -271,6 +305,107 @@ fn copies_are_as_they_were_or_as_was_wished() {
         assert!(all(&copy) == content, "{name}");
         assert_eq!(codec(&to) == codec(&path), o.is_empty(), "{name}");
     }
+}
+
+/// The bytes of each chunk as it is stored, or none where it takes no room.
+fn stored(path: &Path) -> Vec<Option<Vec<u8>>> {
+    let frame = Frame::open(path.as_os_str(), Mode::Read, &reading()).unwrap();
+    let bytes = |i| (frame.chunk_info(i).unwrap().1 > 0).then(|| frame.with_raw(i, |b| Ok(b.to_vec())).unwrap());
+    (0..frame.chunks()).map(bytes).collect()
+}
+
+#[test]
+fn copies_take_chunks_as_they_are() {
+    let folder = TempDir::new();
+    let path = place(&folder, "a");
+    let nan = f32::NAN.to_le_bytes();
+    let mut o = options(&[(Opt::Codec, 6), (Opt::Level, 9)]);
+    o.set_bytes(Opt::Fill, &nan).unwrap();
+    let mut a = Array::create_frame(path.as_os_str(), Mode::New, &new("<f4", &[100, 100], Some(&[20, 20]), Some(&[10, 5])), &o).unwrap();
+    let noise = counted(30 * 25 * 4);
+    a.write(&[5, 33], &[30, 25], None, &noise, None).unwrap();
+    a.write(&[80, 80], &[20, 20], None, &[7; 1600], None).unwrap();
+    a.write(&[60, 0], &[20, 20], None, &[0; 1600], None).unwrap();
+    a.commit().unwrap();
+    let (before, content) = (stored(&path), all(&a));
+    assert_eq!(before.iter().flatten().count(), 5);
+    let copied = |name: &str, grid: [Option<&[u64]>; 2], values: &[(Opt, i64)]| {
+        let to = place(&folder, name);
+        any::copy(&a, to.as_os_str(), Mode::New, Format::B2nd, grid, &options(values)).unwrap();
+        assert!(all(&open_array(&to, Mode::Read).unwrap()) == content, "{name}");
+        stored(&to)
+    };
+    assert!(copied("same", [None, None], &[]) == before);
+    assert!(copied("folder", [None, None], &[(Opt::Sparse, 1)]) == before);
+    // made anew, those that take no room stay as they are
+    for (name, blocks, values) in [("codec", None, &[(Opt::Codec, 2)][..]), ("blocks", Some(&[20, 5][..]), &[])] {
+        let now = copied(name, [Some(&[20, 20]), blocks.or(Some(&[10, 5]))], values);
+        let room = |all: &[Option<Vec<u8>>]| all.iter().map(Option::is_some).collect::<Vec<_>>();
+        assert!(now != before && room(&now) == room(&before), "{name}");
+    }
+    // damage is not copied as if it were none, also where reads do not look at checksums
+    let mut bytes = std::fs::read(&path).unwrap();
+    let at = bytes.windows(40).position(|w| before.iter().flatten().any(|c| c.starts_with(w))).unwrap();
+    bytes[at + 60] ^= 1;
+    std::fs::write(&path, &bytes).unwrap();
+    for verify in [0, 1] {
+        let a = Array::open(path.as_os_str(), Mode::Read, &reading().with(Opt::Verify, verify).unwrap()).unwrap();
+        let to = place(&folder, "bad");
+        let e = any::copy(&a, to.as_os_str(), Mode::New, Format::B2nd, [None, None], &options(&[])).unwrap_err();
+        assert!(e.status == Status::Checksum && !to.exists(), "{e}");
+    }
+}
+
+#[test]
+fn what_nobody_wrote_takes_no_work() {
+    let folder = TempDir::new();
+    let path = place(&folder, "a");
+    let shape = [1_000_000, 1000];
+    let mut a = Array::create_frame(path.as_os_str(), Mode::New, &new("<i4", &shape, Some(&[100, 100]), Some(&[50, 50])), &options(&[])).unwrap();
+    a.write(&[250_000, 7], &[1, 900], None, &counted(3600), None).unwrap();
+    a.remove(0, 30, 7).unwrap();
+    a.insert(0, 750_000, 3, &vec![1; 3 * 4000]).unwrap();
+    a.commit().unwrap();
+    assert_eq!(a.shape(), [999_996, 1000]);
+    let mut row = vec![0xee; 3600];
+    a.read(&[249_993, 7], &[1, 900], None, &mut row, None).unwrap();
+    assert!(row == counted(3600));
+    let mut item = [0; 4];
+    a.read(&[750_002, 999], &[1, 1], None, &mut item, None).unwrap();
+    assert_eq!(item, [1; 4]);
+    assert!(stored(&path).iter().flatten().count() < 60);
+}
+
+#[test]
+fn damaged_frames_are_known_as_frames() {
+    let folder = TempDir::new();
+    let path = folder.path().join("a.b2nd");
+    filled(&path, &options(&[]));
+    let good = std::fs::read(&path).unwrap();
+    let plain = place(&folder, "a");
+    for (name, bytes) in [("magic", [&[0; 12], &good[12..]].concat()), ("empty", Vec::new()), ("cut", good[..3].to_vec())] {
+        std::fs::write(&path, &bytes).unwrap();
+        assert!(frame::is_at(path.as_os_str(), &reading()), "{name}");
+        let e = open_array(&path, Mode::Read).err().unwrap();
+        assert!(e.status == Status::Format && e.message.contains("frame"), "{name}: {e}");
+        // without its name, as far as there is anything left of it
+        std::fs::write(&plain, &bytes).unwrap();
+        assert_eq!(frame::is_at(plain.as_os_str(), &reading()), name == "magic", "{name}");
+    }
+    std::fs::write(&path, [&[0; 12], &good[12..]].concat()).unwrap();
+    assert_eq!(frame::repair(path.as_os_str(), &options(&[])).unwrap().dropped, 0);
+    assert!(open_array(&path, Mode::Read).is_ok());
+    // and a folder before its first commit as one that is not there
+    let begun = place(&folder, "begun");
+    let mut a = Array::create_frame(begun.as_os_str(), Mode::New, &new("<i4", &[100], Some(&[10]), None), &options(&[(Opt::Sparse, 1)])).unwrap();
+    a.write(&[0], &[100], None, &counted(400), None).unwrap();
+    assert_eq!(open_array(&begun, Mode::Read).err().unwrap().status, Status::Missing);
+    assert_eq!(Superchunk::open(begun.as_os_str(), Mode::Read, &reading()).err().unwrap().status, Status::Missing);
+    a.commit().unwrap();
+    assert!(open_array(&begun, Mode::Read).is_ok());
+    let e = Array::create_frame(path.as_os_str(), Mode::Replace, &new("<i4", &[1], None, None), &options(&[(Opt::Sparse, 1)])).err().unwrap();
+    assert!(e.status == Status::Exists && e.message.contains("remove it first"), "{e}");
+    assert!(open_array(&path, Mode::Read).is_ok());
 }
 
 #[test]

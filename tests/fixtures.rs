@@ -5,7 +5,7 @@
 mod common;
 
 use common::fixtures;
-use holdall::capi::{bag::*, guard::*, options::*};
+use holdall::capi::{bag::*, guard::*, index::*, options::*};
 use serde_json::Value;
 use std::ffi::{CString, c_void};
 use std::ptr;
@@ -160,6 +160,35 @@ fn compare(f: &Value, way: Way) {
         let indices: Vec<u64> = r["indices"].as_array().unwrap().iter().map(|i| i.as_u64().unwrap()).collect();
         assert_eq!(digest(&b.indices(&indices)), r["digest"], "{name} {r}");
     }
+}
+
+fn bytes(hex: &str) -> Vec<u8> {
+    (0..hex.len() / 2).map(|i| u8::from_str_radix(&hex[i * 2..][..2], 16).unwrap()).collect()
+}
+
+/// What the reference's Index and MultiIndex find.
+#[test]
+fn the_same_keys_are_found() {
+    let mut found = 0;
+    for f in manifest("bagz") {
+        let Some(want) = f["index"].as_object() else { continue };
+        let (name, mut e, mut index) = (f["name"].as_str().unwrap(), blank(), ptr::null_mut());
+        let b = open("bagz", &f, Way { map: 0, threads: 2, cache: 0 }).unwrap();
+        ok(unsafe { holdall_bag_index_build(b.0, ptr::null(), &mut index, &mut e) }, &e);
+        assert_eq!(unsafe { holdall_bag_index_keys(index) }, want["unique"].as_u64().unwrap(), "{name}");
+        for l in want["lookups"].as_array().unwrap() {
+            let key = bytes(l["key_hex"].as_str().unwrap());
+            let all: Vec<u64> = l["all"].as_array().into_iter().flatten().map(|r| r.as_u64().unwrap()).collect();
+            let (mut first, mut rows, mut n) = (0, vec![0u64; 1000], 0);
+            let status = unsafe { holdall_bag_index_find_first(index, key.as_ptr().cast(), key.len(), &mut first, &mut e) };
+            assert_eq!((status, first), l["first"].as_u64().map_or((HOLDALL_NOT_FOUND, HOLDALL_NO_RECORD), |r| (HOLDALL_OK, r)), "{name} {l}");
+            let status = unsafe { holdall_bag_index_find(index, key.as_ptr().cast(), key.len(), rows.as_mut_ptr(), rows.len(), &mut n, &mut e) };
+            assert_eq!((status, &rows[..n]), (if all.is_empty() { HOLDALL_NOT_FOUND } else { HOLDALL_OK }, &all[..]), "{name} {l}");
+            found += 1;
+        }
+        unsafe { holdall_bag_index_close(index) };
+    }
+    assert!(found > 15, "{found}");
 }
 
 #[test]

@@ -4,6 +4,7 @@
 mod common;
 
 use common::fixtures;
+use holdall::blosc::Decoded;
 use holdall::options::{Opt, Options};
 use holdall::superchunk::bloscpack::Mode;
 use holdall::superchunk::chunks::{Chunks, Sink};
@@ -88,8 +89,8 @@ impl Sink for Blocks {
     fn place(&mut self, _: usize) -> Option<&mut [u8]> {
         None
     }
-    fn put(&mut self, block: usize, content: &[u8]) -> Result<()> {
-        self.0.push((block, content.to_vec()));
+    fn put(&mut self, block: usize, content: &Decoded) -> Result<()> {
+        self.0.push((block, content.bytes(&mut Vec::new())?.to_vec()));
         Ok(())
     }
 }

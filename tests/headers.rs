@@ -13,6 +13,8 @@ const PARTS: &[(&str, &str)] = &[
     ("array", "arrays: items of one type in a grid (Bloscpack, bcolz, BLZ, b2nd, Caterva)"),
     ("table", "tables: named columns of one length (bcolz, BLZ)"),
     ("bag", "bags: records of any length (Bagz)"),
+    ("stream", "streams of records, read ahead; shuffled epochs; batches into memory of the caller's"),
+    ("index", "indexes of bags: from content to the numbers of records"),
     ("arrow", "Arrow: tables and bags for query engines, and back"),
 ];
 

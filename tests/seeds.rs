@@ -20,6 +20,8 @@ mod dataset;
 mod folder;
 #[path = "../fuzz/checks/frame.rs"]
 mod frame;
+#[path = "../fuzz/checks/index.rs"]
+mod index;
 #[path = "../fuzz/checks/meta.rs"]
 mod meta;
 
@@ -51,6 +53,11 @@ fn each(name: &str, near: usize, run: impl Fn(&[u8])) {
 #[test]
 fn bags() {
     each("bag", 40, bag::run);
+}
+
+#[test]
+fn indexes() {
+    each("index", 40, index::run);
 }
 
 #[test]

@@ -37,6 +37,10 @@ static const struct flag flags[] = {
     {"files", F_FILES, SWITCH, NULL, AT(files), 0, 0, "list the files that it is made of, one a line; what is missing is marked"},
     {"rows", F_ROWS, ROWS, "A:B:C|I,J,..", AT(rows), 0, 0, "only these rows of an array or a table: a slice as in Python, or a list"},
     {"columns", F_COLUMNS, TEXT, "X,Y,..", AT(columns), 0, 0, "only these columns of a table, in this order"},
+    {"shuffle", F_SHUFFLE_SEED, NUMBER, "SEED", AT(shuffle_seed), 0, INT64_MAX, "all records once, in an order that this number decides"},
+    {"epoch", F_EPOCH, NUMBER, "N", AT(epoch), 0, INT64_MAX, "with --shuffle: the order of another epoch (default: 0)"},
+    {"rank", F_RANK, NUMBER, "I", AT(rank), 0, UINT32_MAX, "with --shuffle: each --world'th record of that order alone, from record I on"},
+    {"world", F_WORLD, NUMBER, "N", AT(world), 1, UINT32_MAX, "with --shuffle: into how many parts the order is split"},
     {"lengths", F_LENGTHS, SWITCH, NULL, AT(lengths), 0, 0, "each record behind its length, 8 bytes, little-endian"},
     {"skip-damaged", F_SKIP_DAMAGED, SWITCH, NULL, AT(skip_damaged), 0, 0,
      "tell of damaged records and go on (exit code 1)"},
@@ -46,9 +50,13 @@ static const struct flag flags[] = {
      "the kind of digest (default: sha256)"},
     {"to", F_TO, CHOICE, "bagz|blpk", AT(to), 0, 0,
      "write a bag, or a superchunk (default: as OUT is named, blpk for .blp, too)"},
-    {"to", F_AS, CHOICE, "blpk|bcolz|blz|blz-paper|npy|csv|jsonl|raw|b2nd|caterva|b2frame|bloscpack", AT(as), 0, 0,
+    {"to", F_AS, CHOICE,
+     "blpk|bcolz|blz|blz-paper|npy|csv|jsonl|raw|b2nd|caterva|b2frame|bloscpack|bagz|lines|lengths32|lengths64|tfrecord|arrow|"
+     "arrow-stream",
+     AT(as), 0, 0,
      "what OUT becomes (default: as it is named; else bcolz for rows of a table, blpk for all else); bloscpack is blpk"},
-    {"from", F_FROM, CHOICE, "raw|npy|csv|jsonl", AT(from), 0, 0, "what the file IN is (default: as it is named; else raw)"},
+    {"from", F_FROM, CHOICE, "raw|npy|csv|jsonl|lines|lengths32|lengths64|tfrecord|arrow", AT(from), 0, 0,
+     "what the file IN is (default: as it is named; else raw)"},
     {"dtypes", F_DTYPES, TEXT, "X=DTYPE,..", AT(dtypes), 0, 0,
      "types of columns of CSV or JSON lines, as NumPy spells them, instead of those that fit"},
     {"dtype", F_DTYPE, TEXT, "DTYPE", AT(dtype), 0, 0, "the type of the items of a file without a header, as NumPy spells it: '<i2'"},
@@ -60,6 +68,9 @@ static const struct flag flags[] = {
     {"sparse", F_SPARSE, SWITCH, NULL, AT(sparse), 0, 0, "b2nd, caterva and b2frame: a folder with a file for each chunk"},
     {"both", F_BOTH, SWITCH, NULL, AT(both), 0, 0, "b2nd and caterva: readers of both see the array"},
     {"filters", F_FILTERS, TEXT, "X,Y,..", AT(filters), 0, 0, "what sorts the items first, in this order: shuffle, bitshuffle, delta, bytedelta; or none"},
+    {"shards", F_SHARD_COUNT, NUMBER, "N", AT(shard_count), 1, 99999,
+     "write N files, a record to each in turn: OUT.bagz becomes OUT-00000-of-0000N.bagz and so on"},
+    {"shard", F_SHARD, NUMBER, "I", AT(shard), 0, 99998, "write shard I of them alone, the first is 0"},
     {"separate", F_SEPARATE, SWITCH, NULL, AT(separate), 0, 0, "write the limits to a file of their own, limits.OUT"},
     {"codec", F_CODEC, CHOICE, CODEC_WORDS, AT(codec), 0, 0, "what compresses the chunks (default: lz4)"},
     {"level", F_LEVEL, NUMBER, "N", AT(level), -131072, 22,
@@ -90,11 +101,16 @@ static const struct flag flags[] = {
     {"dictionary", F_DICTIONARY, TEXT, "FILE", AT(dictionary), 0, 0, "a zstd dictionary"},
     {"shards", F_SHARDS, CHOICE, "concatenated|interleaved", AT(shards), 0, 0,
      "order over several files (default: concatenated)"},
+    {"interleaved", F_INTERLEAVED, SWITCH, NULL, AT(interleaved), 0, 0, "the same as --shards interleaved: a record of each file in turn"},
+    {"at", F_AT, SIZE, "BYTES", AT(at), 0, 0, "the frame begins so far in the file; K, M, G (default: 0)"},
     {"threads", F_THREADS, NUMBER, "N", AT(threads), 0, 65536, "threads to use (default: 0, all processors)"},
     {"map", F_MAP, SWITCH, NULL, AT(map), 0, 0, "map files instead of reading them"},
     {"memory-limit", F_MEMORY_LIMIT, SIZE, "BYTES", AT(memory_limit), 0, 0,
      "memory that a file may make us take; K, M, G"},
     {"unchecked", F_UNCHECKED, SWITCH, NULL, AT(unchecked), 0, 0, "do not look at checksums beside the data"},
+    {"index", F_INDEX, TEXT, "FILE", AT(index), 0, 0, "the file of the index (default: BAG.index)"},
+    {"keys", F_KEYS, TEXT, "FILE", AT(keys), 0, 0, "find the lines of a file (-: standard input), and print the first record of each, or none"},
+    {"progress", F_PROGRESS, SWITCH, NULL, AT(progress), 0, 0, "tell how far it is, also where standard error is no terminal"},
     {"quiet", F_QUIET, SWITCH, NULL, AT(quiet), 0, 0, "only errors"},
 };
 
@@ -113,13 +129,17 @@ static const struct {
     {"attr", F_RAW, "the value as it is stored: get prints these bytes, set takes them from the file VALUE (-: standard input)"},
     {"append", F_SHUFFLE, "what sorts the bytes, or bits, of the items first (default: that of the last chunk)"},
     {"convert", F_CODEC, "what compresses the chunks (default: that of the last chunk of IN)"},
-    {"convert", F_LEVEL, LEVEL_HELP},
+    {"convert", F_LIMITS, "of a bag that is read: where the limits are (default: tail)"},
+    {"convert", F_INTERLEAVED, "of several files that are read a record of each in turn"},
+    {"convert", F_SKIP_DAMAGED, "tell of damaged chunks, write zeros for them; leave out damaged records (exit code 1)"},
+    {"convert", F_COLUMNS, "--from arrow: the column whose values become the records (default: the only one of text or bytes)"},
     {"convert", F_SHUFFLE, "what sorts the bytes, or bits, of the items first (default: that of the last chunk of IN)"},
     {"convert", F_CHUNK_SIZE, "content of a chunk, whole items; K, M, G (default: as in IN)"},
     {"convert", F_CHECKSUM, "checksums of the chunks (default: as in IN; crc32 where it has none)"},
-    {"convert", F_SKIP_DAMAGED, ZEROS_HELP},
     {"unpack", F_SKIP_DAMAGED, ZEROS_HELP},
     {"repair", F_SKIP_DAMAGED, "datasets: damaged chunks become the default value, lost columns go"},
+    {"index", F_SKIP_DAMAGED, "leave out damaged records, and parts of the index (exit code 1 where there are some)"},
+    {"index", F_REPLACE, "take the place of an index that is there"},
     {"repair", F_UNCHECKED, "datasets: take the small files as they are, whatever their checksums say"},
 };
 
@@ -280,14 +300,15 @@ static int parse_flag(struct args *args, int argc, char **argv, int *i) {
 
 /* The container that a flag is for, where it is not for both. */
 static const char *only_for(const struct flag *flag) {
+    if (flag->bit & F_AT) return "frames";
     if (flag->bit & F_NO_BAGS) return "superchunks and datasets";
     return flag->bit & F_BAGS ? "bags" : flag->bit & F_SUPERCHUNKS ? "superchunks" : flag->bit & F_DATASETS ? "datasets" : NULL;
 }
 
 /* `both`: the command takes flags that are for bags only, and others that are for superchunks only. */
 static void print_flag(const struct command *command, const struct flag *flag, bool both) {
-    const char *only = both ? only_for(flag) : NULL;
-    char left[96];
+    const char *only = both && help_of(command, flag) == flag->help ? only_for(flag) : NULL;
+    char left[256];
     snprintf(left, sizeof left, "%s--%s%s%s", flag->bit == F_QUIET ? "-q, " : "", flag->name, flag->value ? " " : "",
              flag->value ? flag->value : "");
     if (strlen(left) > 36) { /* a long list of words has its line to itself */
@@ -343,7 +364,8 @@ int args_parse(const struct command *command, int argc, char **argv, struct args
                           .as = NOT_GIVEN, .from = NOT_GIVEN,
                           .format = NOT_GIVEN, .codec = NOT_GIVEN, .shuffle = NOT_GIVEN, .typesize = NOT_GIVEN,
                           .chunk_size = NOT_GIVEN, .checksum = NOT_GIVEN, .format_version = NOT_GIVEN,
-                          .order = NOT_GIVEN, .skip = NOT_GIVEN};
+                          .order = NOT_GIVEN, .skip = NOT_GIVEN, .at = NOT_GIVEN, .shard_count = NOT_GIVEN, .shard = NOT_GIVEN,
+                          .shuffle_seed = NOT_GIVEN, .epoch = NOT_GIVEN, .rank = NOT_GIVEN, .world = NOT_GIVEN};
     args->operands = calloc((size_t)argc + 1, sizeof *args->operands);
     if (!args->operands) return complain("out of memory"), FAILED;
     bool only_operands = false;
@@ -372,6 +394,14 @@ int args_fit(const struct args *args, enum container container) {
                            container_name(container));
     }
     return container == BAG ? args_plain_slice(args, "a bag") : -1;
+}
+
+int args_refuse(const struct args *args, flag_set flags_refused, const char *what) {
+    for (size_t i = 0; i < FLAGS; i++) {
+        if (!(flags[i].bit & flags_refused & args->given)) continue;
+        return usage_error(args->command, "--%s is for %s", flags[i].name, what);
+    }
+    return -1;
 }
 
 int args_plain_slice(const struct args *args, const char *what) {

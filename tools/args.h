@@ -23,10 +23,15 @@ enum { STORAGE_DISK, STORAGE_MEMORY };
 enum { COMPRESSION_AUTO, COMPRESSION_NONE, COMPRESSION_ZSTD };
 enum { SHARDS_CONCATENATED, SHARDS_INTERLEAVED };
 enum { FORMAT_RAW, FORMAT_NPY, FORMAT_TEXT, FORMAT_CSV, FORMAT_JSONL, FORMAT_ARROW };
-/* what a file is that rows come from: its formats are among those of cat */
-enum { FROM_RAW, FROM_NPY, FROM_CSV, FROM_JSONL };
+/* what a file is that rows, or records, come from */
+enum {
+    FROM_RAW, FROM_NPY, FROM_CSV, FROM_JSONL, FROM_LINES, FROM_LENGTHS32, FROM_LENGTHS64, FROM_TFRECORD, FROM_ARROW,
+};
 /* what convert writes */
-enum { AS_BLPK, AS_BCOLZ, AS_BLZ, AS_BLZ_PAPER, AS_NPY, AS_CSV, AS_JSONL, AS_RAW, AS_B2ND, AS_CATERVA, AS_B2FRAME, AS_BLOSCPACK };
+enum {
+    AS_BLPK, AS_BCOLZ, AS_BLZ, AS_BLZ_PAPER, AS_NPY, AS_CSV, AS_JSONL, AS_RAW, AS_B2ND, AS_CATERVA, AS_B2FRAME, AS_BLOSCPACK,
+    AS_BAGZ, AS_LINES, AS_LENGTHS32, AS_LENGTHS64, AS_TFRECORD, AS_ARROW, AS_ARROW_STREAM,
+};
 enum { ORDER_C, ORDER_F };
 enum { VERSION_1, VERSION_2, VERSION_3, VERSION_RFC };
 /* What a path is, and what --to asks for. A dataset is a folder: an array or a table. */
@@ -70,12 +75,14 @@ struct args {
     flag_set given;
     const char **operands;
     size_t operand_count;
-    bool quiet, json, lengths, skip_damaged, unchecked, map;
+    bool quiet, json, interleaved, progress, lengths, skip_damaged, unchecked, map;
     bool separate, append, replace, whole, raw, no_checksum, no_offsets, no_sync, no_lock, files, sparse, both;
     int64_t limits, limits_storage, compression, shards, threads, memory_limit, level, sum;
     int64_t to, as, from, format, codec, shuffle, typesize, chunk_size, checksum, format_version;
-    int64_t order, skip;
-    const char *dictionary, *metadata, *columns, *dtypes, *dtype, *filters;
+    int64_t order, skip, at;
+    int64_t shard_count, shard;        /* of the bag that is written */
+    int64_t shuffle_seed, epoch, rank, world; /* in which order records are read */
+    const char *dictionary, *metadata, *columns, *dtypes, *dtype, *filters, *index, *keys;
     struct slice slice; /* --slice where it is one slice, or --rows where that is one */
     struct picks picks; /* --slice */
     struct numbers records, rows, chunks, blocks, shape;
@@ -133,16 +140,28 @@ struct args {
 #define F_ORDER FLAG(47)
 #define F_SKIP FLAG(48)
 #define F_BOTH FLAG(49)
+#define F_SHARD_COUNT FLAG(50)
+#define F_SHARD FLAG(51)
+#define F_INTERLEAVED FLAG(52)
+#define F_AT FLAG(53)
+#define F_SHUFFLE_SEED FLAG(54)
+#define F_RANK FLAG(55)
+#define F_WORLD FLAG(56)
+#define F_PROGRESS FLAG(57)
+#define F_INDEX FLAG(58)
+#define F_KEYS FLAG(59)
+#define F_EPOCH FLAG(60)
 /* what everything that opens a container for reading takes */
 #define F_READER \
-    (F_LIMITS | F_LIMITS_STORAGE | F_COMPRESSION | F_DICTIONARY | F_SHARDS | F_THREADS | F_MAP | F_MEMORY_LIMIT)
+    (F_LIMITS | F_LIMITS_STORAGE | F_COMPRESSION | F_DICTIONARY | F_SHARDS | F_INTERLEAVED | F_THREADS | F_MAP | \
+     F_MEMORY_LIMIT)
 /* what means nothing to anything but bags, to anything but superchunks, to bags, and to anything but datasets */
 #define F_BAGS \
-    (F_RECORDS | F_LENGTHS | F_LIMITS | F_LIMITS_STORAGE | F_COMPRESSION | F_DICTIONARY | F_SHARDS | F_SEPARATE | \
-     F_APPEND | F_WHOLE)
+    (F_RECORDS | F_LENGTHS | F_LIMITS | F_LIMITS_STORAGE | F_COMPRESSION | F_DICTIONARY | F_SHARDS | F_INTERLEAVED | \
+     F_SEPARATE | F_APPEND | F_WHOLE | F_SHARD_COUNT | F_SHARD | F_SHUFFLE_SEED | F_EPOCH | F_RANK | F_WORLD)
 #define F_SUPERCHUNKS \
     (F_CODEC | F_SHUFFLE | F_TYPESIZE | F_CHUNK_SIZE | F_CHECKSUM | F_NO_OFFSETS | F_FORMAT_VERSION | F_METADATA | F_RAW)
-#define F_NO_BAGS (F_FORMAT | F_ROWS)
+#define F_NO_BAGS (F_FORMAT | F_ROWS | F_AT)
 #define F_DATASETS (F_FILES | F_COLUMNS | F_DTYPES)
 
 /* A command of the tool. */
@@ -169,6 +188,9 @@ void args_free(struct args *args);
 
 /* Refuses flags that mean nothing to a container; returns as args_parse() does. */
 int args_fit(const struct args *args, enum container container);
+
+/* Refuses some flags, which are for `what`; returns as args_parse() does. */
+int args_refuse(const struct args *args, flag_set flags_refused, const char *what);
 
 /* Refuses a --slice that is none of A:B:C; `what` has one dimension. Returns as args_parse() does. */
 int args_plain_slice(const struct args *args, const char *what);

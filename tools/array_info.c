@@ -6,6 +6,7 @@
 #include "array_info.h"
 #include "coding.h"
 #include "msgpack.h"
+#include "options.h"
 #include "report.h"
 #include "schunks.h"
 #include "words.h"
@@ -42,8 +43,13 @@ static void count_chunks(struct facts *f) {
 static void find_facts(struct facts *f, const struct dataset *dataset) {
     struct stat about;
     *f = (struct facts){.dataset = dataset};
-    f->coded = coding_of(&f->coding, dataset->path, dataset->format);
-    if (!is_frame(dataset->format) || holdall_schunk_open(dataset->path, HOLDALL_READ, NULL, &f->frame, NULL) < 0) return;
+    f->coded = coding_of(&f->coding, dataset->path, dataset->format, dataset->at);
+    if (!is_frame(dataset->format)) return;
+    holdall_options *options = new_options();
+    bool good = options && set_option(options, HOLDALL_OPT_AT, (int64_t)dataset->at) &&
+                holdall_schunk_open(dataset->path, HOLDALL_READ, options, &f->frame, NULL) >= 0;
+    holdall_options_free(options);
+    if (!good) return;
     f->sparse = stat(dataset->path, &about) == 0 && S_ISDIR(about.st_mode);
     count_chunks(f);
 }

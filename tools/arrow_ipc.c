@@ -1,16 +1,21 @@
 /*
- * Arrow's IPC stream format: a message with the schema, one for each batch with its buffers behind it, and an end mark.
+ * Arrow's IPC format: a message with the schema, one for each batch with its buffers behind it, and an end mark. A file is
+ * that between two more marks, with a footer that tells where the batches are.
  * https://arrow.apache.org/docs/format/Columnar.html#serialization-and-interprocess-communication-ipc
  */
 #include "arrow.h"
 #include "flatbuffer.h"
 #include "report.h"
+#include "signals.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* Buffers begin at multiples of this. */
 enum { ALIGNMENT = 64 };
+/* What a file ends with, and what it begins with. */
+#define FILE_MARK "ARROW1"
+#define FILE_HEAD FILE_MARK "\0\0"
 /* The numbers of the formats: of the version, of kinds of messages, and of types. */
 enum { VERSION_5 = 4, SCHEMA = 1, RECORD_BATCH = 3 };
 enum {
@@ -105,7 +110,7 @@ static void begin_message(struct text *text, int kind, int fields) {
     flat_point(text, message + 16, flat_table_at(text, fields));
 }
 
-/* Prints it; `body` bytes come behind. */
+/* Ends its metadata; `body` bytes come behind. */
 static bool end_message(struct text *text, uint64_t body) {
     while (!text->failed && text->n % 8) text_char(text, '\0');
     if (text->failed) return complain("out of memory"), false;
@@ -115,16 +120,21 @@ static bool end_message(struct text *text, uint64_t body) {
     return put_bytes(text->bytes, text->n);
 }
 
-static bool print_schema(struct text *text, const struct ArrowSchema *schema, const uint32_t *columns, uint32_t count) {
+/* The table of a schema, which comes next. */
+static bool put_schema(struct text *text, const struct ArrowSchema *schema, const uint32_t *columns, uint32_t count) {
     struct ArrowSchema **fields = calloc((size_t)count + 1, sizeof(struct ArrowSchema *));
     if (!fields) return complain("out of memory"), false;
     for (uint32_t i = 0; i < count; i++) fields[i] = schema->children[columns[i]];
-    begin_message(text, SCHEMA, 2);
     const int64_t values[2] = {0, 0}; /* little-endian; its fields */
     size_t table = flat_table(text, values, 2, 0);
-    bool good = put_fields(text, table + 8, fields, count) && end_message(text, 0);
+    bool good = put_fields(text, table + 8, fields, count);
     free(fields);
     return good;
+}
+
+static bool print_schema(struct text *text, const struct ArrowSchema *schema, const uint32_t *columns, uint32_t count) {
+    begin_message(text, SCHEMA, 2);
+    return put_schema(text, schema, columns, count) && end_message(text, 0);
 }
 
 /* ---- batches ---- */
@@ -198,8 +208,9 @@ static bool print_body(const struct batch *batch) {
     return good;
 }
 
+/* Prints one; *body are the bytes behind its metadata. */
 static bool print_batch(struct text *text, const struct ArrowSchema *schema, const struct ArrowArray *array,
-                        const uint32_t *columns, uint32_t count) {
+                        const uint32_t *columns, uint32_t count, uint64_t *body) {
     struct batch batch = {.bytes = NULL};
     bool good = true;
     for (uint32_t i = 0; good && i < count; i++) good = add_array(&batch, schema->children[columns[i]], array->children[columns[i]]);
@@ -214,6 +225,7 @@ static bool print_batch(struct text *text, const struct ArrowSchema *schema, con
         text->failed |= vectors[i]->failed;
     }
     good = good && end_message(text, batch.body) && print_body(&batch);
+    *body = batch.body;
     text_free(&batch.nodes);
     text_free(&batch.buffers);
     free(batch.bytes);
@@ -228,20 +240,66 @@ static bool fail(struct ArrowArrayStream *stream, const char *path) {
     return complain("%s: %s", path, words ? words : "the stream failed"), false;
 }
 
-bool arrow_print(struct ArrowArrayStream *stream, const char *path, const uint32_t *columns, uint32_t count) {
-    struct text text = {.bytes = NULL};
-    struct ArrowSchema schema;
+/* Where the batches of a file are, each as its footer has it: place, bytes of metadata, bytes of body. */
+struct blocks {
+    struct text list;
+    uint64_t place;
+    uint32_t count;
+};
+
+static void add_block(struct blocks *blocks, uint64_t metadata, uint64_t body) {
+    add_pair(&blocks->list, blocks->place, metadata);
+    size_t at = blocks->list.n;
+    text_put(&blocks->list, "\0\0\0\0\0\0\0", 8);
+    flat_number(&blocks->list, at, body, 8);
+    blocks->place += metadata + body;
+    blocks->count++;
+}
+
+static bool print_footer(struct text *text, const struct ArrowSchema *schema, const uint32_t *columns, uint32_t count,
+                         const struct blocks *blocks) {
+    const int64_t values[4] = {VERSION_5, 0, 0, 0}; /* schema, dictionaries, batches */
+    text->n = 0;
+    text_put(text, "\0\0\0\0\0\0\0", 8);
+    flat_point(text, 0, flat_table_at(text, 4));
+    size_t table = flat_table(text, values, 4, 1 << 2);
+    flat_point(text, table + 24, flat_vector_at(text));
+    flat_vector(text, blocks->count, 0);
+    text_put(text, blocks->list.bytes, blocks->list.n);
+    flat_point(text, table + 8, flat_table_at(text, 2));
+    bool good = put_schema(text, schema, columns, count);
+    size_t n = text->n;
+    text_put(text, "\0\0\0\0" FILE_MARK, 4 + sizeof FILE_MARK - 1);
+    flat_number(text, n, n, 4);
+    if (text->failed || blocks->list.failed) return complain("out of memory"), false;
+    return good && put_bytes(text->bytes, text->n);
+}
+
+static bool print_batches(struct text *text, struct ArrowArrayStream *stream, const char *path, const struct ArrowSchema *schema,
+                          const uint32_t *columns, uint32_t count, struct blocks *blocks) {
     struct ArrowArray array;
-    if (stream->get_schema(stream, &schema) != 0) return fail(stream, path);
-    bool good = print_schema(&text, &schema, columns, count), more = good;
-    while (good && more) {
-        good = stream->get_next(stream, &array) == 0 || fail(stream, path);
-        more = good && array.release;
-        if (!more) break;
-        good = print_batch(&text, &schema, &array, columns, count);
+    for (;;) {
+        uint64_t body;
+        if (stream->get_next(stream, &array) != 0) return fail(stream, path);
+        if (!array.release) return true;
+        bool good = print_batch(text, schema, &array, columns, count, &body);
         array.release(&array);
+        if (!good || stopped) return false;
+        add_block(blocks, text->n, body);
     }
+}
+
+bool arrow_print(struct ArrowArrayStream *stream, const char *path, const uint32_t *columns, uint32_t count, bool file) {
+    struct text text = {.bytes = NULL};
+    struct blocks blocks = {.place = sizeof FILE_HEAD - 1};
+    struct ArrowSchema schema;
+    if (stream->get_schema(stream, &schema) != 0) return fail(stream, path);
+    bool good = (!file || put_bytes(FILE_HEAD, sizeof FILE_HEAD - 1)) && print_schema(&text, &schema, columns, count);
+    blocks.place += text.n;
+    good = good && print_batches(&text, stream, path, &schema, columns, count, &blocks) && put_bytes("\xff\xff\xff\xff\0\0\0\0", 8) &&
+           (!file || print_footer(&text, &schema, columns, count, &blocks));
     schema.release(&schema);
     text_free(&text);
-    return good && put_bytes("\xff\xff\xff\xff\0\0\0\0", 8);
+    text_free(&blocks.list);
+    return good;
 }

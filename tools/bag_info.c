@@ -1,5 +1,5 @@
 /*
- * holdall info of a bag.
+ * holdall info of a bag, and of each of its shards.
  */
 #include "bags.h"
 #include "options.h"
@@ -7,6 +7,7 @@
 #include "tool.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- words for the library's numbers ---- */
@@ -31,19 +32,54 @@ static const char *limits_name(int32_t limits) {
     return limits == HOLDALL_BAG_LIMITS_SEPARATE ? "separate" : "tail";
 }
 
-/* ---- the command ---- */
+/* ---- shards ---- */
 
-static void print_json(const char *path, const holdall_bag *bag) {
+static void put_shard_json(const char *path, const holdall_bag *shard) {
+    put_text("{\"path\": ");
+    put_json(path, strlen(path));
+    put_text(", \"size\": %" PRIu64 ", \"compression\": \"%s\"", holdall_bag_size(shard), compression_name(holdall_bag_codec(shard)));
+    put_text(", \"checksum\": \"%s\", \"bytes\": %" PRIu64 "}", checksum_name(holdall_bag_sum(shard)), holdall_bag_cbytes(shard));
+}
+
+static void put_shard_line(const char *path, const holdall_bag *shard) {
+    put_text("%12" PRIu64 "  %14" PRIu64 "  %-11s  %-8s  ", holdall_bag_size(shard), holdall_bag_cbytes(shard),
+             compression_name(holdall_bag_codec(shard)), checksum_name(holdall_bag_sum(shard)));
+    put_printable(path);
+    put_text("\n");
+}
+
+/* Tells of each file by itself; the slice is one of all of them. */
+static bool put_shards(const struct args *args, const char *files, size_t n) {
+    struct args alone = *args;
+    alone.slice.given = false;
+    alone.interleaved = false;
+    alone.shards = NOT_GIVEN;
+    holdall_options *options = reader_options(&alone);
+    bool good = options != NULL;
+    for (const char *file = files; good && file < files + n; file += strlen(file) + 1) {
+        holdall_bag *shard = open_bag(file, &alone, options);
+        good = shard != NULL;
+        if (good && args->json && file > files) put_text(", ");
+        if (good) (args->json ? put_shard_json : put_shard_line)(file, shard);
+        holdall_bag_close(shard);
+    }
+    holdall_options_free(options);
+    return good;
+}
+
+/* ---- the whole ---- */
+
+static void put_bag_json(const char *path, const holdall_bag *bag) {
     put_text("{\"path\": ");
     put_json(path, strlen(path));
     put_text(", \"format\": \"bagz\", \"kind\": \"bag\", \"size\": %" PRIu64, holdall_bag_size(bag));
     put_text(", \"compression\": \"%s\"", compression_name(holdall_bag_codec(bag)));
     put_text(", \"limits\": \"%s\"", limits_name(holdall_bag_limits(bag)));
     put_text(", \"checksum\": \"%s\"", checksum_name(holdall_bag_sum(bag)));
-    put_text(", \"shards\": %" PRIu32 ", \"bytes\": %" PRIu64 "}\n", holdall_bag_shards(bag), holdall_bag_cbytes(bag));
+    put_text(", \"shards\": %" PRIu32 ", \"bytes\": %" PRIu64, holdall_bag_shards(bag), holdall_bag_cbytes(bag));
 }
 
-static void print_lines(const char *path, const holdall_bag *bag) {
+static void put_bag_lines(const char *path, const holdall_bag *bag) {
     put_text("path:         ");
     put_printable(path);
     put_text("\nformat:       bagz\nkind:         bag\n");
@@ -57,11 +93,21 @@ static void print_lines(const char *path, const holdall_bag *bag) {
 
 int bag_info(const struct args *args) {
     const char *path = args->operands[0];
+    size_t n;
     holdall_options *options = reader_options(args);
     holdall_bag *bag = options ? open_bag(path, args, options) : NULL;
     holdall_options_free(options);
     if (!bag) return FAILED;
-    (args->json ? print_json : print_lines)(path, bag);
+    bool several = holdall_bag_shards(bag) > 1, good = true;
+    (args->json ? put_bag_json : put_bag_lines)(path, bag);
+    if (several) {
+        put_text(args->json ? ", \"files\": [" : "\n     records           bytes  compression  checksum  file\n");
+        char *files = files_of_bag(path, &n);
+        good = files && put_shards(args, files, n);
+        free(files);
+        if (args->json) put_text("]");
+    }
+    if (args->json) put_text("}\n");
     holdall_bag_close(bag);
-    return put_end(DONE);
+    return put_end(good ? DONE : FAILED);
 }

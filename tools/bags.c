@@ -5,6 +5,8 @@
 #include "report.h"
 #include "slice.h"
 
+#include <stdlib.h>
+
 holdall_bag *open_bag(const char *spec, const struct args *args, const holdall_options *options) {
     holdall_bag *bag = NULL, *part = NULL;
     holdall_error error;
@@ -17,4 +19,16 @@ holdall_bag *open_bag(const char *spec, const struct args *args, const holdall_o
     if (holdall_bag_slice(bag, span.start, span.step, span.count, &part, &error) < 0) complain_error(spec, &error, "");
     holdall_bag_close(bag);
     return part;
+}
+
+char *files_of_bag(const char *spec, size_t *n) {
+    holdall_error error;
+    char *files = NULL;
+    holdall_status status = holdall_bag_files(spec, NULL, 0, n, &error);
+    if (status >= 0 && !(files = malloc(*n + 1))) return complain("out of memory"), NULL;
+    if (status >= 0) status = holdall_bag_files(spec, files, *n, n, &error); /* more, where some have come just now, are an error */
+    if (status >= 0) return files;
+    complain_error(spec, &error, "");
+    free(files);
+    return NULL;
 }

@@ -1,5 +1,5 @@
 /*
- * holdall convert: from each array and table format to each other one.
+ * holdall convert: from each array and table format to each other one; bags are in bag_convert.c.
  */
 #include "arrays.h"
 #include "convert.h"
@@ -12,12 +12,12 @@
 
 /* ---- what it is ---- */
 
-
 holdall_format format_of(int64_t as) {
     static const holdall_format formats[] = {[AS_BLPK] = HOLDALL_FORMAT_BLOSCPACK,   [AS_BLOSCPACK] = HOLDALL_FORMAT_BLOSCPACK,
                                              [AS_BCOLZ] = HOLDALL_FORMAT_BCOLZ,      [AS_BLZ] = HOLDALL_FORMAT_BLZ,
                                              [AS_BLZ_PAPER] = HOLDALL_FORMAT_BLZ_PAPER, [AS_B2ND] = HOLDALL_FORMAT_B2ND,
-                                             [AS_CATERVA] = HOLDALL_FORMAT_CATERVA,  [AS_B2FRAME] = HOLDALL_FORMAT_B2FRAME};
+                                             [AS_CATERVA] = HOLDALL_FORMAT_CATERVA,  [AS_B2FRAME] = HOLDALL_FORMAT_B2FRAME,
+                                             [AS_ARROW_STREAM] = 0};
     return formats[as];
 }
 
@@ -28,7 +28,8 @@ static int64_t target_of(const struct args *args, bool table) {
         int64_t as;
     } names[] = {{".blp", AS_BLPK}, {".blpk", AS_BLPK}, {".bcolz", AS_BCOLZ}, {".blz", AS_BLZ},
                  {".npy", AS_NPY},  {".csv", AS_CSV},   {".jsonl", AS_JSONL}, {".ndjson", AS_JSONL},
-                 {".b2nd", AS_B2ND}, {".b2frame", AS_B2FRAME}, {".caterva", AS_CATERVA}};
+                 {".b2nd", AS_B2ND}, {".b2frame", AS_B2FRAME}, {".caterva", AS_CATERVA},
+                 {".arrow", AS_ARROW}, {".feather", AS_ARROW}, {".arrows", AS_ARROW_STREAM}};
     if (args->as != NOT_GIVEN) return args->as;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (ends_in(args->operands[1], names[i].end)) return names[i].as;
@@ -56,7 +57,11 @@ static int check_raw(const struct args *args, int64_t from) {
     return -1;
 }
 
-static int check_usage(const struct args *args, int64_t from, int64_t as) {
+static bool is_arrow(int64_t as) {
+    return as == AS_ARROW || as == AS_ARROW_STREAM;
+}
+
+static int check_usage(const struct args *args, int64_t from, int64_t as, bool table) {
     const struct command *command = args->command;
     const char *in = args->operands[0], *out = args->operands[1];
     if (strcmp(in, "-") == 0 && !is_items(from)) {
@@ -65,9 +70,7 @@ static int check_usage(const struct args *args, int64_t from, int64_t as) {
     if (strcmp(out, "-") == 0 && format_of(as)) {
         return usage_error(command, "a container is not written from front to back: not to '-'");
     }
-    if (ends_in(out, ".bagz") && args->as == NOT_GIVEN) {
-        return usage_error(command, "'%s' is the name of a bag, which it does not write", out);
-    }
+    if (is_arrow(as) && !table) return usage_error(command, "'%s' becomes Arrow's format, which is for tables and bags", out);
     int wrong = check_raw(args, from);
     if (wrong >= 0) return wrong;
     if (args->dtypes && from != FROM_CSV && from != FROM_JSONL) {
@@ -87,6 +90,7 @@ static int convert_dataset(const struct args *args, struct dataset *dataset, int
     holdall_format format = format_of(as);
     const holdall_array *array = dataset->array;
     struct source source = {.path = dataset->path};
+    if (is_arrow(as)) return table_to_arrow(args, dataset, as == AS_ARROW);
     if (array && as == AS_B2FRAME && !has_objects(array)) return flat_convert(args, &source, array);
     if (array && format && (in_c_order(array) || is_frame(format))) return array_convert(args, dataset, format);
     if (array && !has_objects(array) && (as == AS_NPY || as == AS_RAW)) return array_to_file(args, &source, array, as, dataset_attrs(dataset));
@@ -113,16 +117,19 @@ static bool wants_array(int64_t as) {
 
 int cmd_convert(const struct args *args) {
     const char *in = args->operands[0];
+    if (is_bag_way(args)) return bag_convert(args);
+    int code = args_refuse(args, F_BAGS | F_COLUMNS, "records: of bags, or files of lines, TFRecord and the like");
+    if (code >= 0) return code;
     int64_t from = args->dtype && args->from == NOT_GIVEN ? FROM_RAW : file_format(in, args->from);
-    enum container container = from == NOT_GIVEN ? container_of(in) : BAG;
+    enum container container = from == NOT_GIVEN ? container_there(args, in) : BAG;
     struct dataset dataset = {.path = in};
     if (container == DATASET && !dataset_read(&dataset, in, args)) return FAILED;
     int64_t as = target_of(args, dataset.table || from == FROM_CSV || from == FROM_JSONL);
-    if (container == SUPERCHUNK && wants_array(as) && format_at(in) == HOLDALL_FORMAT_B2FRAME) {
+    if (container == SUPERCHUNK && wants_array(as) && format_there(args, in) == HOLDALL_FORMAT_B2FRAME) {
         container = DATASET; /* a frame without a shape is an array of one dimension, too */
         if (!dataset_read(&dataset, in, args)) return FAILED;
     }
-    int code = check_usage(args, from, as);
+    code = check_usage(args, from, as, dataset.table != NULL);
     if (code >= 0) {
         /* it was said */
     } else if (container == DATASET) {

@@ -22,22 +22,22 @@
 /* Where things are in the head of a frame. */
 enum { MAGIC_AT = 2, CODEC_AT = 0x1b, FILTERS_AT = 0x47, OTHER_CODEC_AT = 0x4d, META_AT = 0x4f, HEAD = 0x57 };
 
-bool frame_head(const char *path, unsigned char *head, size_t n) {
+bool frame_head(const char *path, uint64_t at, unsigned char *head, size_t n) {
     char inside[PATH_MAX];
     struct stat about;
     bool folder = stat(path, &about) == 0 && S_ISDIR(about.st_mode);
     int length = snprintf(inside, sizeof inside, "%s%s", path, folder ? "/chunks.b2frame" : "");
     int fd = length > 0 && (size_t)length < sizeof inside ? open(inside, O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
-    bool good = fd >= 0 && read(fd, head, n) == (ssize_t)n && memcmp(head + MAGIC_AT, "b2frame", 8) == 0;
+    bool good = fd >= 0 && pread(fd, head, n, (off_t)at) == (ssize_t)n && memcmp(head + MAGIC_AT, "b2frame", 8) == 0;
     if (fd >= 0) close(fd);
     return good;
 }
 
-static bool coding_of_frame(struct coding *coding, const char *path) {
+static bool coding_of_frame(struct coding *coding, const char *path, uint64_t at) {
     static const char *const names[] = {"blosclz", "lz4", "lz4hc", "snappy", "zlib", "zstd"};
     static const char *const others[] = {"ndlz", "zfp_acc", "zfp_prec", "zfp_rate"}; /* from 32 on */
     unsigned char head[HEAD];
-    if (!frame_head(path, head, sizeof head)) return false;
+    if (!frame_head(path, at, head, sizeof head)) return false;
     unsigned codec = head[CODEC_AT] & 15, other = head[OTHER_CODEC_AT];
     coding->level = head[CODEC_AT] >> 4;
     if (codec < sizeof names / sizeof *names) {
@@ -89,9 +89,9 @@ static bool coding_of_file(struct coding *coding, const char *path, const char *
 
 /* ---- the whole ---- */
 
-bool coding_of(struct coding *coding, const char *path, holdall_format format) {
+bool coding_of(struct coding *coding, const char *path, holdall_format format, uint64_t at) {
     *coding = (struct coding){.level = -1};
-    if (is_frame(format)) return coding_of_frame(coding, path);
+    if (is_frame(format)) return coding_of_frame(coding, path, at);
     switch (format) {
     case HOLDALL_FORMAT_BLOSCPACK: return coding_of_file(coding, path, "");
     case HOLDALL_FORMAT_BLZ_PAPER: return coding_of_file(coding, path, "/data/__1__.bin");

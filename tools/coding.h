@@ -18,13 +18,13 @@ struct coding {
     int count; /* of filters */
 };
 
-/* Reads n bytes, FRAME_MAGIC at least, from the front of a frame, of the file itself or of that in its folder. False: it is no
- * frame, or shorter. */
+/* Reads n bytes, FRAME_MAGIC at least, from the front of a frame, which is `at` bytes from the beginning of the file, or of
+ * that in its folder. False: it is no frame, or shorter. */
 enum { FRAME_MAGIC = 10 };
-bool frame_head(const char *path, unsigned char *head, size_t n);
+bool frame_head(const char *path, uint64_t at, unsigned char *head, size_t n);
 
 /* Looks at the head of a frame, or at the first chunk of another container. False: nothing tells, there are no chunks. */
-bool coding_of(struct coding *coding, const char *path, holdall_format format);
+bool coding_of(struct coding *coding, const char *path, holdall_format format, uint64_t at);
 
 /* The name of a filter, with what it is told where that matters: "trunc_prec:10". */
 void put_filter(struct text *text, uint8_t filter, uint8_t meta);

@@ -19,6 +19,9 @@ int rows_convert(const struct args *args, struct dataset *dataset, int64_t from,
 /* An array, row by row. */
 int rows_convert_array(const struct args *args, const holdall_array *array, int64_t as);
 
+/* A table becomes a stream of Arrow, or a file. */
+int table_to_arrow(const struct args *args, struct dataset *dataset, bool file);
+
 /* Items of a file, FROM_NPY or FROM_RAW: into an array whose chunks are parts of a grid, or into another file. */
 int grid_convert(const struct args *args, int64_t from, int64_t as);
 int items_convert(const struct args *args, int64_t from, int64_t as);
@@ -30,6 +33,10 @@ int flat_convert(const struct args *args, struct source *source, const holdall_a
 int array_to_file(const struct args *args, struct source *source, const holdall_array *array, int64_t as, uint64_t attrs);
 /* Says that they are lost. */
 void note_lost_attrs(const struct args *args, uint64_t attrs);
+
+/* Is it about a bag, or a file of records? Then this converts it. */
+bool is_bag_way(const struct args *args);
+int bag_convert(const struct args *args);
 
 /* Prints into OUT, which is there when all is printed, or to stdout where it is "-". */
 bool print_to_out(const struct args *args, bool (*print)(void *ctx), void *ctx);

@@ -7,6 +7,7 @@
 #include "msgpack.h"
 #include "options.h"
 #include "report.h"
+#include "words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,11 +29,11 @@ bool has_objects(const holdall_array *array) {
     return holdall_array_itemsize(array) == 0 && strcmp(holdall_array_dtype(array), "|O") == 0;
 }
 
-bool dataset_open(struct dataset *dataset, const char *path, holdall_mode mode, const holdall_options *options) {
+static bool open_there(struct dataset *dataset, const struct args *args, holdall_mode mode, const holdall_options *options) {
     holdall_kind kind;
     holdall_error error;
-    *dataset = (struct dataset){.path = path};
-    holdall_status status = holdall_identify(path, &dataset->format, &kind, &error);
+    const char *path = dataset->path;
+    holdall_status status = identify_there(args, path, &dataset->format, &kind, &error);
     if (status >= 0 && kind == HOLDALL_KIND_TABLE) {
         status = holdall_table_open(path, mode, options, &dataset->table, &error);
     } else if (status >= 0) {
@@ -42,10 +43,16 @@ bool dataset_open(struct dataset *dataset, const char *path, holdall_mode mode, 
     return status >= 0;
 }
 
+bool dataset_open(struct dataset *dataset, const char *path, holdall_mode mode, const holdall_options *options) {
+    static const struct args plain = {.at = NOT_GIVEN};
+    *dataset = (struct dataset){.path = path};
+    return open_there(dataset, &plain, mode, options);
+}
+
 bool dataset_read(struct dataset *dataset, const char *path, const struct args *args) {
     holdall_options *options = dataset_options(args);
-    *dataset = (struct dataset){.path = path};
-    bool good = options && dataset_open(dataset, path, HOLDALL_READ, options);
+    *dataset = (struct dataset){.path = path, .at = args->at == NOT_GIVEN ? 0 : (uint64_t)args->at};
+    bool good = options && open_there(dataset, args, HOLDALL_READ, options);
     holdall_options_free(options);
     return good;
 }

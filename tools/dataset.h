@@ -18,6 +18,7 @@
 /* What is at a path. Where one cannot be opened, the other one is NULL too. */
 struct dataset {
     const char *path;
+    uint64_t at; /* where it begins in the file */
     holdall_format format;
     holdall_table *table; /* NULL: it is an array */
     holdall_array *array;

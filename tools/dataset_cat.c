@@ -40,29 +40,6 @@ static bool print_objects(const struct args *args, const char *path, const holda
     return good;
 }
 
-/* Rows as Arrow's stream has them: one behind the other. */
-static bool print_arrow(const struct frame *frame, const struct selection *rows, const holdall_table *table) {
-    struct ArrowArrayStream stream;
-    holdall_error error;
-    const char *path = frame->source.path;
-    uint32_t *columns = calloc(frame->count + 1, sizeof *columns);
-    bool good = columns != NULL;
-    if (!columns) complain("out of memory");
-    for (size_t i = 0; good && i < frame->count; i++) {
-        while (strcmp(holdall_table_column_name(table, columns[i]), frame->columns[i].name) != 0) columns[i]++;
-    }
-    if (good && (rows->list || rows->span.step != 1)) {
-        good = (complain("%s: --format arrow takes rows that stand side by side, --rows A:B", path), false);
-    } else if (good && holdall_table_to_arrow(table, rows->span.start, rows->span.count, 0, &stream, &error) < 0) {
-        good = (complain_error(path, &error, ""), false);
-    } else if (good) {
-        good = arrow_print(&stream, path, columns, (uint32_t)frame->count);
-        stream.release(&stream);
-    }
-    free(columns);
-    return good;
-}
-
 static bool print_table(const struct args *args, struct dataset *dataset, bool *damaged) {
     struct frame frame = {.source = {.path = dataset->path}};
     struct printer printer = {.format = FORMAT_CSV};
@@ -74,7 +51,7 @@ static bool print_table(const struct args *args, struct dataset *dataset, bool *
     bool good = frame_of_table(&frame, dataset->table, args->columns) &&
                 select_rows(&rows, args, dataset->path, holdall_table_rows(dataset->table));
     if (good && format == FORMAT_ARROW) {
-        good = print_arrow(&frame, &rows, dataset->table);
+        good = table_print_arrow(&frame, &rows, dataset->table, false);
     } else if (good) {
         good = printer_begin(&printer, &frame, format, rows.count) && frame_each(&frame, &rows, printer_take, &printer);
     }

@@ -15,8 +15,8 @@
 #include <string.h>
 
 /* What the first operand is. */
-static enum container container_there(const struct args *args) {
-    return container_of(args->operands[0]);
+static enum container container_given(const struct args *args) {
+    return container_there(args, args->operands[0]);
 }
 
 /* What the last operand is to become: as --to says, else as its name does. */
@@ -28,16 +28,16 @@ static enum container container_to_be(const struct args *args) {
 
 static const struct command commands[] = {
     {"info", "PATH", "Tells what a container is: content, compression, layout, checksums, bytes on disk.",
-     F_READER | F_UNCHECKED | F_JSON | F_FILES | F_SKIP_DAMAGED | F_QUIET, 1, 1, bag_info, container_there, schunk_info,
+     F_READER | F_AT | F_UNCHECKED | F_JSON | F_FILES | F_SKIP_DAMAGED | F_QUIET, 1, 1, bag_info, container_given, schunk_info,
      dataset_info},
     {"ls", "PATH", "Lists the datasets in a folder and below it, tables with their columns.",
      F_JSON | F_THREADS | F_MEMORY_LIMIT | F_QUIET, 1, 1, cmd_ls, NULL, NULL, NULL},
     {"cat", "PATH", "Prints the records of a bag, the content of a superchunk, the items of an array in C order, or the rows of a table.",
-     F_READER | F_UNCHECKED | F_RECORDS | F_SLICE | F_ROWS | F_COLUMNS | F_LENGTHS | F_FORMAT | F_SKIP_DAMAGED | F_QUIET, 1, 1, bag_cat,
-     container_there, schunk_cat, dataset_cat},
+     F_READER | F_AT | F_UNCHECKED | F_RECORDS | F_SHUFFLE_SEED | F_EPOCH | F_RANK | F_WORLD | F_SLICE | F_ROWS | F_COLUMNS | F_LENGTHS | F_FORMAT | F_SKIP_DAMAGED | F_QUIET, 1, 1, bag_cat,
+     container_given, schunk_cat, dataset_cat},
     {"pack", "IN OUT",
      "Writes a file (-: standard input) into a new superchunk, OUT.blp, a .npy as an array, or its lines into a bag.",
-     F_TO | F_SEPARATE | F_LIMITS | F_LEVEL | F_APPEND | F_REPLACE | F_COMPRESSION | F_DICTIONARY | F_NO_CHECKSUM |
+     F_TO | F_SHARD_COUNT | F_SHARD | F_SEPARATE | F_LIMITS | F_LEVEL | F_APPEND | F_REPLACE | F_COMPRESSION | F_DICTIONARY | F_NO_CHECKSUM |
          F_THREADS | F_NO_SYNC | F_NO_LOCK | F_WHOLE | F_CODEC | F_SHUFFLE | F_TYPESIZE | F_CHUNK_SIZE | F_CHECKSUM |
          F_NO_OFFSETS | F_FORMAT_VERSION | F_METADATA | F_RAW | F_QUIET,
      2, SIZE_MAX, bag_pack, container_to_be, schunk_pack, NULL},
@@ -47,15 +47,21 @@ static const struct command commands[] = {
     {"append", "PATH IN", "Appends a file (-: standard input) to the content of a superchunk, or as rows to an array or a table.",
      F_FROM | F_RAW | F_CODEC | F_LEVEL | F_SHUFFLE | F_THREADS | F_MEMORY_LIMIT | F_NO_SYNC | F_NO_LOCK | F_QUIET, 2, 2, cmd_append,
      NULL, NULL, NULL},
-    {"convert", "IN OUT", "Copies a superchunk, an array or a table, stored in another way, or makes one of a file, or a file of one.",
-     F_AS | F_FROM | F_DTYPES | F_DTYPE | F_SHAPE | F_ORDER | F_SKIP | F_CHUNKS | F_BLOCKS | F_FILTERS | F_SPARSE | F_BOTH | F_THREADS | F_MAP | F_MEMORY_LIMIT | F_UNCHECKED | F_SKIP_DAMAGED | F_REPLACE | F_CODEC | F_LEVEL | F_SHUFFLE |
+    {"convert", "IN OUT",
+     "Copies a superchunk, an array, a table or a bag, stored in another way, or makes one of a file, or a file of one.",
+     F_LIMITS | F_INTERLEAVED | F_COMPRESSION | F_DICTIONARY | F_SHARD_COUNT | F_SHARD | F_SEPARATE | F_COLUMNS | F_AT |
+         F_AS | F_FROM | F_DTYPES | F_DTYPE | F_SHAPE | F_ORDER | F_SKIP | F_CHUNKS | F_BLOCKS | F_FILTERS | F_SPARSE | F_BOTH | F_THREADS | F_MAP | F_MEMORY_LIMIT | F_UNCHECKED | F_SKIP_DAMAGED | F_REPLACE | F_CODEC | F_LEVEL | F_SHUFFLE |
          F_CHUNK_SIZE | F_CHECKSUM | F_NO_CHECKSUM | F_NO_OFFSETS | F_FORMAT_VERSION | F_NO_SYNC | F_NO_LOCK | F_QUIET,
      2, 2, cmd_convert, NULL, NULL, NULL},
     {"trim", "PATH ROWS", "Leaves the first ROWS rows of an array or a table, or (-- -ROWS) takes that many from its end.",
      F_THREADS | F_NO_SYNC | F_NO_LOCK | F_QUIET, 2, 2, cmd_trim, NULL, NULL, NULL},
     {"attr", "get|set|remove PATH [NAME [VALUE]]", "Prints, sets or removes values beside a dataset, which are JSON; metalayers of a frame are shown as that.",
      F_RAW | F_NO_SYNC | F_NO_LOCK | F_QUIET, 2, 4, cmd_attr, NULL, NULL, NULL},
-    {"verify", "PATH..", "Reads everything and tells of each fault.", F_READER | F_QUIET, 1, SIZE_MAX, cmd_verify, NULL,
+    {"index", "build|find BAG [KEY..]", "Makes an index of a bag, or tells which records are a key.",
+     F_LIMITS | F_LIMITS_STORAGE | F_COMPRESSION | F_DICTIONARY | F_SHARDS | F_INTERLEAVED | F_THREADS | F_MAP | F_MEMORY_LIMIT | F_INDEX |
+         F_KEYS | F_REPLACE | F_SKIP_DAMAGED | F_NO_SYNC | F_NO_LOCK | F_QUIET,
+     2, SIZE_MAX, cmd_index, NULL, NULL, NULL},
+    {"verify", "PATH..", "Reads everything and tells of each fault.", F_READER | F_AT | F_PROGRESS | F_QUIET, 1, SIZE_MAX, cmd_verify, NULL,
      NULL, NULL},
     {"repair", "PATH", "Brings what was left torn or damaged back to its last whole state.",
      F_LIMITS | F_COMPRESSION | F_DICTIONARY | F_THREADS | F_MEMORY_LIMIT | F_SKIP_DAMAGED | F_UNCHECKED | F_NO_SYNC |
@@ -63,7 +69,7 @@ static const struct command commands[] = {
      1, 1, cmd_repair, NULL,
      NULL, NULL},
     {"sum", "PATH..", "Prints a digest of the records, the content, or the items in C order: the same however they are stored.",
-     F_READER | F_UNCHECKED | F_SUM | F_SLICE | F_QUIET, 1, SIZE_MAX, cmd_sum, NULL, NULL, NULL},
+     F_READER | F_AT | F_UNCHECKED | F_SUM | F_SLICE | F_QUIET, 1, SIZE_MAX, cmd_sum, NULL, NULL, NULL},
     {"identify", "PATH..", "Tells which format and kind of container a path is.", F_QUIET, 1, SIZE_MAX, cmd_identify,
      NULL, NULL, NULL},
 };
@@ -85,7 +91,7 @@ static int print_version(void) {
 
 /* Is there nothing to read? Then that is what is to be said, and not which flags are for what. */
 static bool is_missing(const struct args *args) {
-    return args->command->which == container_there &&
+    return args->command->which == container_given &&
            holdall_identify(args->operands[0], NULL, NULL, NULL) == HOLDALL_E_MISSING;
 }
 

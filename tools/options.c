@@ -54,7 +54,8 @@ static bool set_reader_options(holdall_options *options, const struct args *args
     /* the words of these choices stand in the order of the library's numbers */
     return set_given(options, HOLDALL_OPT_BAG_LIMITS, args->limits) &&
            set_given(options, HOLDALL_OPT_BAG_LIMITS_CACHE, args->limits_storage) &&
-           set_given(options, HOLDALL_OPT_BAG_SHARDS, args->shards) &&
+           set_given(options, HOLDALL_OPT_BAG_SHARDS, args->interleaved ? SHARDS_INTERLEAVED : args->shards) &&
+           set_given(options, HOLDALL_OPT_AT, args->at) &&
            set_given(options, HOLDALL_OPT_THREADS, args->threads) &&
            set_given(options, HOLDALL_OPT_MEMORY_LIMIT, args->memory_limit) &&
            (!args->map || set_option(options, HOLDALL_OPT_IO, HOLDALL_IO_MAP)) &&

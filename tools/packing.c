@@ -25,7 +25,7 @@ int check_chunk_flags(const struct args *args) {
     }
     if (args->filters && args->shuffle != NOT_GIVEN) return usage_error(args->command, "--filters and --shuffle exclude each other");
     if (args->level == NOT_GIVEN || (args->level >= 0 && args->level <= 9)) return -1;
-    return usage_error(args->command, "--level of a superchunk takes 0 to 9, not %lld", (long long)args->level);
+    return usage_error(args->command, "--level takes a whole number from 0 to 9 for chunks, not %lld", (long long)args->level);
 }
 
 static bool set_filters(holdall_options *options, const unsigned char *bytes, size_t n) {

@@ -4,6 +4,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "report.h"
+#include "signals.h"
 #include "tool.h"
 #include "utf8.h"
 
@@ -187,8 +188,10 @@ bool put_into(int fd) {
 bool put_back(void) {
     output(!results || fclose(results) == 0);
     results = NULL;
-    if (output_errno != 0) errno = output_errno;
-    return output_errno == 0;
+    if (output_errno == 0) return true;
+    errno = output_errno;
+    output_errno = 0; /* it is not stdout that failed */
+    return false;
 }
 
 bool put_failed(void) {
@@ -208,6 +211,7 @@ int put_end(int code) {
 static struct {
     const char *what, *unit;
     bool on, shown;
+    bool lines; /* it is no terminal: a line each time */
     double next; /* when to show it again */
     atomic_flag busy;
 } progress = {.busy = ATOMIC_FLAG_INIT};
@@ -221,28 +225,41 @@ static double now(void) {
 void progress_begin(const char *what, const char *unit, bool quiet) {
     progress.what = what;
     progress.unit = unit;
+    progress.lines = false;
     progress.on = !quiet && isatty(STDERR_FILENO);
     progress.shown = false;
     progress.next = now() + 1;
 }
 
+void progress_insist(void) {
+    progress.lines = !isatty(STDERR_FILENO);
+    progress.on = true;
+    progress.next = 0;
+}
+
+/* On a terminal one line that changes, elsewhere a line each. */
+static void show(uint64_t done, uint64_t total) {
+    const char *begin = progress.lines ? "" : "\r", *end = progress.lines ? "\n" : "\033[K";
+    if (total > 0) {
+        fprintf(stderr, "%s%s: %.0f %%%s", begin, progress.what, 100.0 * (double)done / (double)total, end);
+    } else {
+        fprintf(stderr, "%s%s: %llu %s%s", begin, progress.what, (unsigned long long)done, progress.unit, end);
+    }
+    fflush(stderr);
+    progress.shown = !progress.lines;
+}
+
 int progress_tell(void *ctx, uint64_t done, uint64_t total) {
     (void)ctx;
     /* where another thread is just telling, this one need not */
-    if (!progress.on || atomic_flag_test_and_set(&progress.busy)) return 0;
+    if (!progress.on || atomic_flag_test_and_set(&progress.busy)) return stopped != 0;
     double time = now();
     if (time >= progress.next) {
-        if (total > 0) {
-            fprintf(stderr, "\r%s: %.0f %%\033[K", progress.what, 100.0 * (double)done / (double)total);
-        } else {
-            fprintf(stderr, "\r%s: %llu %s\033[K", progress.what, (unsigned long long)done, progress.unit);
-        }
-        fflush(stderr);
-        progress.shown = true;
-        progress.next = time + 0.2;
+        show(done, total);
+        progress.next = time + (progress.lines ? 1 : 0.2);
     }
     atomic_flag_clear(&progress.busy);
-    return 0;
+    return stopped != 0;
 }
 
 void progress_clear(void) {

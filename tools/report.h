@@ -59,7 +59,9 @@ int put_end(int code);
 /* Work begins that may take long; `unit` is what it counts. Nothing is shown before a second has passed,
  * without a terminal, or where `quiet` is set. */
 void progress_begin(const char *what, const char *unit, bool quiet);
-/* How far it is; total 0: unknown, `done` is shown. A holdall_progress_fn, from any thread. */
+/* Shows it at once, and without a terminal, too: a line each second. */
+void progress_insist(void);
+/* How far it is; total 0: unknown, `done` is shown. A holdall_progress_fn, from any thread: not 0 where a signal is to stop us. */
 int progress_tell(void *ctx, uint64_t done, uint64_t total);
 /* Takes the line from the terminal; to be called before anything else is printed. */
 void progress_clear(void);

@@ -4,7 +4,6 @@
  * The copy counts at once, at its end: whatever fails before, or a signal, leaves OUT as it was.
  */
 #include "arrays.h"
-#include "attrs.h"
 #include "convert.h"
 #include "options.h"
 #include "packing.h"
@@ -52,42 +51,10 @@ static bool copy(struct source *source, const holdall_array *array, const struct
     return status >= 0;
 }
 
-/* Where values beside an array stand: in the metadata of a file, one by one as JSON, or in metalayers of a frame. */
-enum place { METADATA, ATTRIBUTES, METALAYERS };
-
-static enum place place_of(holdall_format format) {
-    return format == HOLDALL_FORMAT_BLOSCPACK ? METADATA : is_frame(format) ? METALAYERS : ATTRIBUTES;
-}
-
-/* The library leaves them out between frames and others. */
-static bool convert_attrs(const struct dataset *from, const struct args *args, holdall_format format) {
-    const char *out = args->operands[1];
-    enum place was = place_of(from->format), is = place_of(format);
-    bool good = false;
-    struct dataset to = {.path = out, .format = format};
-    if (!from->array || (was == METALAYERS) == (is == METALAYERS) || (was == METALAYERS && dataset_attrs(from) == 0)) return true;
-    holdall_options *options = new_options();
-    holdall_error error;
-    if (!options || !set_commit_options(options, args)) {
-        /* it was said */
-    } else if (holdall_array_open(out, HOLDALL_APPEND, options, &to.array, &error) < 0) {
-        complain_error(out, &error, "");
-    } else {
-        good = (is == METADATA    ? attrs_to_metadata(from, to.array, out)
-                : was == METADATA ? attrs_from_metadata(from->array, &to)
-                                  : attrs_copy(from, &to)) &&
-               dataset_commit(&to);
-    }
-    dataset_close(&to);
-    holdall_options_free(options);
-    return good;
-}
-
-static int convert(struct source *source, const struct dataset *from, const struct args *args, holdall_format format) {
-    const holdall_array *array = from->array;
+static int convert(struct source *source, const holdall_array *array, const struct args *args, holdall_format format) {
     catch_signals();
     progress_begin("convert", "bytes", args->quiet);
-    bool good = copy(source, array, args, format) && convert_attrs(from, args, format);
+    bool good = copy(source, array, args, format);
     if (!good && stopped) die_of_signal();
     if (good && !args->quiet) {
         uint64_t n = source->schunk ? holdall_schunk_nbytes(source->schunk) : holdall_array_nbytes(array);
@@ -108,8 +75,7 @@ int schunk_convert(const struct args *args, int64_t as) {
         code = flat_convert(args, &source, array);
     } else if (array ? format && (format == HOLDALL_FORMAT_BLOSCPACK || is_frame(format) || in_c_order(array))
                      : format == HOLDALL_FORMAT_BLOSCPACK || format == HOLDALL_FORMAT_B2FRAME) {
-        const struct dataset from = {.path = source.path, .format = HOLDALL_FORMAT_BLOSCPACK, .array = array};
-        code = convert(&source, &from, args, format);
+        code = convert(&source, array, args, format);
     } else if (array ? as == AS_NPY || as == AS_RAW : as == AS_RAW) {
         code = array_to_file(args, &source, array, as, 0);
     } else if (array) {
@@ -125,5 +91,5 @@ int schunk_convert(const struct args *args, int64_t as) {
 
 int array_convert(const struct args *args, const struct dataset *dataset, holdall_format format) {
     struct source source = {.path = dataset->path};
-    return convert(&source, dataset, args, format);
+    return convert(&source, dataset->array, args, format);
 }

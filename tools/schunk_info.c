@@ -159,7 +159,7 @@ static void print_lines(const struct facts *f) {
 int schunk_info(const struct args *args) {
     struct source source;
     holdall_array *array = NULL;
-    if (is_frame(format_at(args->operands[0]))) return dataset_info(args);
+    if (is_frame(format_there(args, args->operands[0]))) return dataset_info(args);
     if (!source_open(&source, args->operands[0], args)) return FAILED;
     struct facts facts = {.path = source.path, .schunk = source.schunk};
     bool good = get_metadata(source.path, source.schunk, &facts.metadata, &facts.metadata_size) &&

@@ -31,6 +31,7 @@ int table_append(const struct args *args);
 int cmd_append(const struct args *args);
 int cmd_convert(const struct args *args);
 int cmd_unpack(const struct args *args);
+int cmd_index(const struct args *args);
 int cmd_verify(const struct args *args);
 int cmd_repair(const struct args *args);
 int cmd_sum(const struct args *args);

@@ -5,6 +5,7 @@
 
 #include "words.h"
 #include "coding.h"
+#include "options.h"
 #include "report.h"
 
 #include <limits.h>
@@ -27,12 +28,45 @@ enum container container_of(const char *path) {
     bool known = holdall_identify(path, &format, &kind, NULL) >= 0;
     if (known && kind == HOLDALL_KIND_ARRAY) return DATASET; /* in a frame */
     unsigned char head[FRAME_MAGIC]; /* of a frame that is broken, perhaps */
-    return known ? (format == HOLDALL_FORMAT_BAGZ ? BAG : SUPERCHUNK) : frame_head(path, head, sizeof head) ? SUPERCHUNK : BAG;
+    return known ? (format == HOLDALL_FORMAT_BAGZ ? BAG : SUPERCHUNK) : frame_head(path, 0, head, sizeof head) ? SUPERCHUNK : BAG;
 }
 
 holdall_format format_at(const char *path) {
     holdall_format format;
     return holdall_identify(path, &format, NULL, NULL) >= 0 ? format : 0;
+}
+
+holdall_status identify_there(const struct args *args, const char *path, holdall_format *format, holdall_kind *kind,
+                              holdall_error *error) {
+    if (args->at == NOT_GIVEN) return holdall_identify(path, format, kind, error);
+    holdall_schunk *frame = NULL;
+    const void *value;
+    size_t n;
+    holdall_options *options = new_options();
+    bool good = options && set_option(options, HOLDALL_OPT_AT, args->at) && set_option(options, HOLDALL_OPT_SKIP_DAMAGED, 1);
+    *error = (holdall_error){.status = HOLDALL_E_MEMORY, .message = "out of memory"};
+    holdall_status status = good ? holdall_schunk_open(path, HOLDALL_READ, options, &frame, error) : HOLDALL_E_MEMORY;
+    holdall_options_free(options);
+    if (status < 0) return status;
+    bool b2nd = holdall_schunk_meta_get(frame, "b2nd", &value, &n, NULL) == HOLDALL_OK;
+    bool caterva = holdall_schunk_meta_get(frame, "caterva", &value, &n, NULL) == HOLDALL_OK;
+    holdall_schunk_close(frame);
+    *format = b2nd ? HOLDALL_FORMAT_B2ND : caterva ? HOLDALL_FORMAT_CATERVA : HOLDALL_FORMAT_B2FRAME;
+    *kind = b2nd || caterva ? HOLDALL_KIND_ARRAY : HOLDALL_KIND_SCHUNK;
+    return HOLDALL_OK;
+}
+
+holdall_format format_there(const struct args *args, const char *path) {
+    holdall_format format;
+    holdall_kind kind;
+    holdall_error error;
+    return identify_there(args, path, &format, &kind, &error) >= 0 ? format : 0;
+}
+
+enum container container_there(const struct args *args, const char *path) {
+    if (args->at == NOT_GIVEN) return container_of(path);
+    holdall_format format = format_there(args, path);
+    return format == HOLDALL_FORMAT_B2ND || format == HOLDALL_FORMAT_CATERVA ? DATASET : SUPERCHUNK;
 }
 
 const char *container_name(enum container container) {

@@ -13,6 +13,12 @@
 enum container container_of(const char *path);
 /* Its format; 0: it is not known. */
 holdall_format format_at(const char *path);
+/* The same of what a command reads, where --at may say that a frame begins later in the file; and what
+ * holdall_identify() tells. */
+enum container container_there(const struct args *args, const char *path);
+holdall_format format_there(const struct args *args, const char *path);
+holdall_status identify_there(const struct args *args, const char *path, holdall_format *format, holdall_kind *kind,
+                              holdall_error *error);
 /* "bag", "superchunk", "dataset". */
 const char *container_name(enum container container);
 

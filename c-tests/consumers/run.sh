@@ -59,6 +59,7 @@ find_package() { # PREFIX shared|static C|CXX
     linked build/consumer "$2"
     if [ "$3" = C ]; then
         build/own_zstd own.bagz
+        [ "$2" = static ] || build/storage .
     fi
     build/consumer made.bagz
 }
@@ -110,6 +111,18 @@ tool() { # PREFIX
     "$program" --version
 }
 
+# The examples, and a set of files that the tool makes: two ranks have each of its records once in each epoch.
+examples() { # PREFIX
+    cmake -S "$source/examples" -B build -DCMAKE_PREFIX_PATH="$1"
+    cmake --build build
+    seq 1 5000 >lines
+    "$1/bin/holdall" pack -q --shards 4 lines set.bagz
+    for rank in 0 1; do build/epoch set@4.bagz 7 $rank 2 2 >"rank$rank"; done
+    [ "$(grep -c '^epoch [01]: 2500 records, .* 0 left out$' rank0 rank1 | cut -d : -f 2 | tr -d '\n')" = 22 ]
+    [ "$(sed -n 's/^epoch 0: .* records, \([0-9]*\) bytes.*/\1/p' rank0 rank1 | paste -s -d + | sed 's/$//' | { read -r sum; echo $(($sum)); })" = 18893 ]
+    tail -n 1 rank1
+}
+
 installed() { # PREFIX, and what to add to the names
     mode "find_package shared$2" find_package "$1" shared C
     mode "find_package static$2" find_package "$1" static C
@@ -118,6 +131,7 @@ installed() { # PREFIX, and what to add to the names
     mode "pkg-config shared$2" pkg_config "$1" shared
     mode "pkg-config static$2" pkg_config "$1" static
     mode "tool$2" tool "$1"
+    mode "examples$2" examples "$1"
 }
 
 mode "find_package $other" refused "$prefix" "$other"

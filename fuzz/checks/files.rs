@@ -2,6 +2,7 @@
 use holdall::io::functions::{Answer, Functions, Refusal};
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
+use std::path::Path;
 use std::sync::Mutex;
 
 const ENOENT: Refusal = Refusal::Errno(2);
@@ -56,5 +57,10 @@ impl Functions for Files {
     }
     fn remove(&self, name: &OsStr) -> Answer<()> {
         self.0.lock().unwrap().remove(name).map(|_| ()).ok_or(ENOENT)
+    }
+    fn list(&self, folder: &OsStr) -> Answer<Vec<OsString>> {
+        let files = self.0.lock().unwrap();
+        let inside = files.keys().map(Path::new).filter(|n| n.parent() == Some(Path::new(folder)));
+        Ok(inside.filter_map(|n| n.file_name().map(OsStr::to_os_string)).collect())
     }
 }

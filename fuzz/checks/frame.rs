@@ -5,6 +5,7 @@
 //!
 //! The first bytes say where the seal is hurt, the options, what is done, and the length of the file; behind it are those
 //! with the chunks of a folder.
+use holdall::blosc::Decoded;
 use holdall::error::{Error, Result, Status};
 use holdall::io::Folder;
 use holdall::io::functions::FunctionsFolder;
@@ -16,7 +17,7 @@ use holdall::superchunk::frame::seal::{self, Writer};
 use holdall::superchunk::frame::{Frame, index, repair_in, trailer::Trailer};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 #[path = "files.rs"]
 mod files;
@@ -25,7 +26,7 @@ use files::Files;
 const NAME: &str = "x";
 const LIMIT: u64 = 1 << 18;
 /// More content would only make the runs slow.
-const MOST: u64 = 1 << 17;
+const MOST: u64 = 1 << 14;
 
 // ---- its parts
 
@@ -125,8 +126,8 @@ impl Sink for Blocks {
     fn place(&mut self, _: usize) -> Option<&mut [u8]> {
         None
     }
-    fn put(&mut self, block: usize, content: &[u8]) -> Result<()> {
-        self.0.push((block, content.to_vec()));
+    fn put(&mut self, block: usize, content: &Decoded) -> Result<()> {
+        self.0.push((block, content.bytes(&mut Vec::new())?.to_vec()));
         Ok(())
     }
 }
@@ -160,6 +161,23 @@ fn read_as_arrays_do(frame: &Frame, i: u64, want: Option<&[u8]>) {
             assert!(want[block * size + whole / 2..][..part.len()] == part, "a part of chunk {i}");
         }
     }
+}
+
+/// What opening alone tells: chunks and metalayers, all within the limit.
+fn open(folder: &Arc<dyn Folder>, how: u8) {
+    let o = options(&[(Opt::SkipDamaged, i64::from(how & 1)), (Opt::Verify, i64::from(how >> 1 & 1))]);
+    let Ok(frame) = Frame::open_in(folder, OsStr::new(NAME), Mode::Read, &o).inspect_err(refused) else { return };
+    for name in frame.meta_names() {
+        let _ = frame.meta(name).inspect_err(refused).map(|content| assert!(content.is_some(), "{name} is listed, and not there"));
+    }
+    assert_eq!(frame.meta("no such name"), Ok(None));
+    let mut end = 0;
+    for i in 0..frame.chunks().min(64) {
+        let span = frame.span(i).unwrap();
+        assert!(span.start == end && span.end <= frame.nbytes(), "chunk {i} is at {span:?}");
+        end = span.end;
+    }
+    let _ = (frame.cbytes(), frame.params().inspect_err(refused).is_ok(), frame.has_sums(), frame.block_bytes());
 }
 
 /// Reads in all ways that there are.
@@ -334,21 +352,56 @@ fn as_ours(mut bytes: Vec<u8>) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
+/// What is tried of a frame, the cheapest first.
+#[derive(Clone, Copy, PartialEq)]
+enum Part {
+    Parts,
+    Open,
+    Read,
+    Repair,
+    Write,
+}
+
+/// All of them, or the one that HOLDALL_FUZZ_ONE names: they cost up to a thousand times of each other.
+fn wanted(part: Part) -> bool {
+    static ONE: OnceLock<Option<Part>> = OnceLock::new();
+    let one = ONE.get_or_init(|| {
+        std::env::var("HOLDALL_FUZZ_ONE").ok().map(|name| match &name[..] {
+            "parts" => Part::Parts,
+            "open" => Part::Open,
+            "read" => Part::Read,
+            "repair" => Part::Repair,
+            "write" => Part::Write,
+            _ => panic!("HOLDALL_FUZZ_ONE={name}: it is one of parts, open, read, repair, write"),
+        })
+    });
+    one.is_none_or(|one| one == part)
+}
+
 /// Panics where something is wrong.
 pub fn run(data: &[u8]) {
     let Some((&[at, bits, how, what, n, low, high], rest)) = data.split_first_chunk::<7>() else { return };
     let (main, chunks) = rest.split_at(rest.len().min(usize::from(u16::from_le_bytes([low, high]))));
-    parts(main, at, bits);
+    if wanted(Part::Parts) {
+        parts(main, at, bits);
+    }
     let main = Some(main.to_vec()).filter(|_| at & 1 == 0).and_then(as_ours).unwrap_or(main.to_vec());
     let files = Arc::new(files_of(main, chunks, how & 128 != 0));
     let folder: Arc<dyn Folder> = Arc::new(FunctionsFolder::new(files.clone()));
-    read(&folder, how);
-    if n & 1 == 0 {
+    if wanted(Part::Open) {
+        open(&folder, how);
+    }
+    if wanted(Part::Read) {
+        read(&folder, how);
+    }
+    if n & 1 == 0 && wanted(Part::Repair) {
         let all = files.0.lock().unwrap().clone();
         repaired(&folder);
         *files.0.lock().unwrap() = all;
     }
-    if let Some(stands) = write(&folder, how, what, n) {
+    if wanted(Part::Write)
+        && let Some(stands) = write(&folder, how, what, n)
+    {
         damage(&files, &folder, &stands, at, bits);
     }
 }

@@ -1,22 +1,22 @@
 //! One array, whatever holds it: a run of bytes, or chunks along every dimension.
 #![forbid(unsafe_code)]
 
+use super::attrs::{self, Attr};
 use super::dtype::Dtype;
 use super::grid::Positions;
 use super::literal::Literal;
-use super::numpy_meta::{ArrayMeta, Order};
+use super::numpy_meta::{ArrayMeta, Order, with_attrs};
 use super::rows::Rows;
 use super::store::Store;
 use super::tiled::{NewTiled, Tiled};
 use crate::blosc::Params;
-use crate::error::{Result, fail};
-use crate::io::{Folder, file};
+use crate::error::{Error, Result, Status, fail};
+use crate::io::{Folder, locate, object};
 use crate::memory;
 use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::{Bloscpack, Destination, Mode};
 use crate::superchunk::frame::{self, Frame};
 use std::ffi::OsStr;
-use std::path::Path;
 use std::sync::Arc;
 
 /// Items that a copy has in memory at once, in bytes, unless those of a chunk are more.
@@ -60,10 +60,11 @@ impl From<Tiled> for Array {
 impl Array {
     /// Opens what is there, for reading or for changes: a Bloscpack file, or a Blosc2 frame in a file or a folder.
     pub fn open(path: &OsStr, mode: Mode, options: &Options) -> Result<Array> {
-        if Path::new(path).is_dir() {
-            return Array::open_in(&file::folder(path)?, OsStr::new(""), mode, options);
+        let _asking = object::ask_as(options);
+        if locate::is_folder(path) {
+            return Array::open_in(&locate::folder(path)?, OsStr::new(""), mode, options);
         }
-        let place = if mode == Mode::Read { file::locate(path)? } else { file::locate_for_change(path)? };
+        let place = if mode == Mode::Read { locate::locate(path)? } else { locate::locate_for_change(path)? };
         Array::open_in(&place.folder, &place.name, mode, options)
     }
 
@@ -77,6 +78,9 @@ impl Array {
 
     /// The array in a frame: as its metalayers say, else one dimension of items.
     fn of_frame(frame: Frame, options: &Options) -> Result<Array> {
+        if let Some(e) = frame.headless() {
+            return Err(Error { status: Status::Type, ..e.clone() });
+        }
         if Tiled::is_in(&frame) {
             return Ok(Tiled::of_frame(frame, options)?.into());
         }
@@ -96,7 +100,7 @@ impl Array {
     /// Creates an array of zeros in a Bloscpack file, in C order. It is there with the first commit. `chunks`: the shape of a
     /// chunk, which is some rows: all dimensions but the first as in `shape`.
     pub fn create(path: &OsStr, mode: Mode, dtype: &str, shape: &[u64], chunks: Option<&[u64]>, options: &Options) -> Result<Array> {
-        let place = file::locate_for_change(path)?;
+        let place = locate::locate_for_change(path)?;
         Array::create_in(&place.folder, &place.name, mode, dtype, shape, chunks, options)
     }
 
@@ -124,9 +128,12 @@ impl Array {
     }
 
     /// What others have put beside it, JSON by name: of a Bloscpack file all in its metadata that does not make it an array;
-    /// of a frame nothing, it has no JSON.
-    pub fn attrs(&self) -> Result<Vec<(String, Vec<u8>)>> {
-        if let Body::Rows(rows) = &self.0 { rows.attrs() } else { Ok(Vec::new()) }
+    /// of a frame its metalayers.
+    pub fn attrs(&self) -> Result<Vec<Attr>> {
+        match &self.0 {
+            Body::Rows(rows) => rows.attrs(),
+            Body::Tiled(tiled) => attrs::of_frame(tiled.store()),
+        }
     }
 
     /// Can they not be told, and was that to be skipped?
@@ -143,6 +150,8 @@ impl Array {
                 let Destination { folder, name, mode, options } = to;
                 tiled.refuse_itself(&folder, &name)?;
                 let mut new = Array::create_in(&folder, &name, mode, &tiled.dtype().spelling, tiled.shape(), chunks, &options)?;
+                let json = String::from_utf8_lossy(new.meta()?).trim_end().to_owned();
+                new.meta_set(with_attrs(json, &self.attrs()?).as_bytes())?;
                 new.take_items(self, &options)
             }
         }
@@ -153,7 +162,7 @@ impl Array {
     pub fn copy_to_frame(&self, path: &OsStr, mode: Mode, new: &NewTiled, options: &Options) -> Result<bool> {
         let mut new = NewTiled { ..*new };
         if let Body::Tiled(tiled) = &self.0 {
-            let place = file::locate_for_change(path)?;
+            let place = locate::locate_for_change(path)?;
             tiled.refuse_itself(&place.folder, &place.name)?;
             let as_here = |opt: Opt| options.given(opt).is_none() && new.chunks.is_none();
             if as_here(Opt::ChunkBytes) && !tiled.chunkshape().contains(&0) {
@@ -163,9 +172,16 @@ impl Array {
                 }
             }
         }
-        let mut copy = Tiled::create(path, mode, &new, self.params(), options)?;
-        copy.take_attrs(self.store())?;
-        Array::from(copy).take_items(self, options)
+        let (mut copy, lost) = (Tiled::create(path, mode, &new, self.params(), options)?, self.has_lost_attrs());
+        if !copy.take_attrs(self.store())? {
+            self.attrs()?.iter().try_for_each(|(name, json)| copy.store_mut().attr_set(name, &attrs::from_json(json)))?;
+        }
+        if let Body::Tiled(tiled) = &self.0
+            && let Some(bad) = copy.take_chunks(tiled, options)?
+        {
+            return Array::from(copy).commit().map(|()| bad);
+        }
+        Array::from(copy).take_items(self, options).map(|bad| bad | lost)
     }
 
     /// How the chunks of a frame are made, where it is one.

@@ -8,7 +8,6 @@
 
 use super::dtype::Dtype;
 use super::selection::MAX_NDIM;
-use super::shapes::MOST_CHUNK;
 use crate::error::{Error, Result, fail};
 
 /// The name of the newer one.
@@ -44,17 +43,6 @@ pub struct Layer {
     pub blockshape: Vec<u64>,
     /// The type of the items, as it is spelled; `caterva` knows none.
     pub dtype: Option<String>,
-}
-
-/// What follows from it for the chunks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sizes {
-    /// How many.
-    pub chunks: u64,
-    /// Bytes of each, all blocks being whole.
-    pub chunk_bytes: u64,
-    /// Bytes of a block.
-    pub block_bytes: u64,
 }
 
 impl Layer {
@@ -124,33 +112,6 @@ impl Layer {
             out.extend(dtype.as_bytes());
         }
         Ok(out)
-    }
-
-    /// What follows for items of so many bytes, all of it within the numbers that others count with.
-    pub fn sizes(&self, item: usize) -> Result<Sizes> {
-        let (mut sizes, mut items) = (Sizes { chunks: 1, chunk_bytes: item as u64, block_bytes: item as u64 }, Some(item as u64));
-        for ((n, chunk), block) in self.dimensions() {
-            let chunks = n.checked_div(*chunk).map_or(0, |_| n.div_ceil(*chunk));
-            let whole = chunk.checked_next_multiple_of(*block).unwrap_or(*chunk);
-            let times = |a: u64, b: u64| a.checked_mul(b).filter(|n| i64::try_from(*n).is_ok());
-            items = items.and_then(|bytes| times(bytes, chunks.saturating_mul(*chunk)));
-            let product = (times(sizes.chunks, chunks), times(sizes.chunk_bytes, whole), times(sizes.block_bytes, *block));
-            let (Some(chunks), Some(chunk_bytes), Some(block_bytes)) = product else { return Err(self.too_large(item)) };
-            sizes = Sizes { chunks, chunk_bytes, block_bytes };
-        }
-        if sizes.chunk_bytes > MOST_CHUNK || items.is_none() {
-            return Err(self.too_large(item));
-        }
-        Ok(sizes)
-    }
-
-    fn too_large(&self, item: usize) -> Error {
-        let Layer { shape, chunkshape, blockshape, .. } = self;
-        fail!(
-            Format,
-            "items of {item} bytes in the shape {shape:?}, in chunks of {chunkshape:?} and blocks of {blockshape:?}: a chunk has \
-             at most {MOST_CHUNK} bytes, and an array less than 2^63"
-        )
     }
 
     /// The items that it says it has, each of which has `item` bytes in the frame.
@@ -310,27 +271,6 @@ mod tests {
         assert_eq!(Layer::parse(&negative).unwrap_err().status, Status::Format);
         assert_eq!(Layer::parse(&hex("9501")).unwrap_err().status, Status::Version);
         assert_eq!(Layer::parse(&hex("97000090909003db000000033c6638")).unwrap_err().status, Status::Unsupported);
-    }
-
-    #[test]
-    fn products_are_counted_with_care() {
-        let of = |shape: &[u64], chunks: &[u64], blocks: &[u64], item| layer(shape, chunks, blocks, None).sizes(item);
-        assert_eq!(of(&[], &[], &[], 8).unwrap(), Sizes { chunks: 1, chunk_bytes: 8, block_bytes: 8 });
-        assert_eq!(of(&[61, 47], &[20, 16], &[7, 5], 4).unwrap(), Sizes { chunks: 12, chunk_bytes: 1680, block_bytes: 140 });
-        assert_eq!(of(&[0, 3], &[0, 3], &[0, 3], 4).unwrap().chunks, 0);
-        assert_eq!(of(&[3], &[2], &[5], 1).unwrap(), Sizes { chunks: 2, chunk_bytes: 5, block_bytes: 5 });
-        let (large, most) = (i64::MAX as u64, i32::MAX as u64);
-        for (shape, chunks, blocks, item) in [
-            ([large, 1], [1, 1], [1, 1], 2),
-            ([large, 1], [1 << 20, 1], [1, 1], 1),
-            ([1 << 32, 1 << 32], [1, 1], [1, 1], 1),
-            ([1, 1], [most, 1], [1, 1], 1),
-            ([1, 1], [1, 1], [most, 1], 1),
-            ([1, 1], [most, most], [most, most], 1),
-            ([1, 1], [most, most], [1, 1], usize::MAX),
-        ] {
-            assert_eq!(of(&shape, &chunks, &blocks, item).unwrap_err().status, Status::Format, "{shape:?} {chunks:?} {item}");
-        }
     }
 
     #[test]

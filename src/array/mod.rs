@@ -6,7 +6,7 @@
 //! - [`selection`]: which bytes of the content go where in a buffer.
 //! - [`grid`]: what is asked for of an array, as such a selection.
 //! - [`shapes`]: how long chunks and blocks are where nobody has said it.
-//! - [`store`]: what holds the content.
+//! - [`store`]: what holds the content. [`attrs`]: what stands beside it, in each format.
 //! - [`content`]: the content of an array, and the one engine that moves selections of it.
 //! - [`metalayer`]: what marks a Blosc2 frame as an array.
 //! - `rows`: arrays whose items stand in one run, Bloscpack files among them.
@@ -17,6 +17,7 @@
 //! This layer knows items, shapes and types. It does not know how a superchunk is stored, and never
 //! runs or builds what a file describes.
 
+pub mod attrs;
 pub mod content;
 #[cfg(test)]
 mod damage_tests;

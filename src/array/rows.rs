@@ -6,6 +6,7 @@
 //! others' to see with one commit.
 #![forbid(unsafe_code)]
 
+use super::attrs::of_frame;
 use super::content::Content;
 use super::dtype::Dtype;
 use super::grid::{Grid, Positions, Repeated};
@@ -117,7 +118,7 @@ impl Rows {
             return attrs_in(json);
         }
         if !store.has_json() {
-            return Ok(Vec::new());
+            return of_frame(store);
         }
         store.attr_names().into_iter().map(|n| Ok((n.to_owned(), store.attr(n)?.unwrap_or_default().to_vec()))).collect()
     }

@@ -6,6 +6,7 @@
 //! from chunk to chunk, and asks for the [`Piece`]s in each.
 #![forbid(unsafe_code)]
 
+use crate::blosc::filter::Rows;
 use std::ops::Range;
 
 /// The most dimensions of an array.
@@ -299,6 +300,18 @@ impl Piece {
             ..*self
         };
         (0..self.n).map(unit)
+    }
+
+    /// The same as it goes from the content to the buffer whose part from `buf` on is given.
+    pub fn rows(&self, buf: usize) -> Rows {
+        Rows {
+            from: self.at as usize,
+            from_step: self.at_step as usize,
+            to: self.buf.wrapping_sub(buf),
+            to_step: self.buf_step as isize,
+            len: self.len,
+            n: self.n as usize,
+        }
     }
 
     /// Copies it to the buffer whose part from `buf` on is given, from the content, of which the part from `at` on is

@@ -11,10 +11,12 @@ use crate::error::{Result, fail};
 /// Bytes of a block for each byte of an item, of which so many count: shuffled, each of them becomes a stream of this length.
 const STREAM: u64 = 32 << 10;
 const MOST_STREAMS: u64 = 8;
-/// Bytes of a chunk.
+/// Bytes of a chunk, about; whole blocks rarely make just so many.
 const CHUNK: u64 = 4 << 20;
+/// The least, where the array has that much: less is much to tell of each.
+const LEAST_CHUNK: u64 = 2 << 20;
 /// The most bytes of a chunk, all blocks being whole: a little less than its header's fields can tell.
-pub const MOST_CHUNK: u64 = i32::MAX as u64 - 32;
+const MOST_CHUNK: u64 = i32::MAX as u64 - 32;
 /// The most bytes of a block that c-blosc2 takes.
 const MOST_BLOCK: u64 = 536_866_816;
 /// Lengths are multiples of this where they are longer: so many items make whole bytes when their bits are shuffled.
@@ -50,7 +52,8 @@ pub fn choose(shape: &[u64], item: usize, wish: &Wish) -> Result<(Vec<u64>, Vec<
         (Some(chunks), None) => (chunks.to_vec(), parts(chunks, block_items)),
         (None, blocks) => {
             let blocks = blocks.map_or_else(|| parts(&open, block_items.min(chunk_items)), <[u64]>::to_vec);
-            (multiples(&open, &blocks, chunk_items), blocks)
+            let chunks = multiples(&open, &blocks, chunk_items);
+            (if wish.chunk_bytes.is_none() { enough(chunks, &open, item) } else { chunks }, blocks)
         }
     };
     check(&chunks, &blocks, item)?;
@@ -122,6 +125,17 @@ fn part(n: u64, most: u64) -> u64 {
     Some(round).filter(little).or_else(|| (1..=even).rev().find(little)).unwrap_or(even)
 }
 
+/// Chunks with more blocks along the shortest dimensions, as long as there are too few bytes.
+fn enough(mut chunks: Vec<u64>, lengths: &[u64], item: u64) -> Vec<u64> {
+    let size = |chunks: &[u64]| chunks.iter().fold(item, |n: u64, d| n.saturating_mul(*d));
+    while size(&chunks) < LEAST_CHUNK {
+        let open = chunks.iter_mut().zip(lengths).filter(|(chunk, len)| **chunk < **len);
+        let Some((chunk, len)) = open.min_by_key(|(chunk, _)| **chunk) else { break };
+        *chunk = chunk.saturating_mul(2).min(*len);
+    }
+    chunks
+}
+
 /// Chunks of whole blocks, but for what is beyond the array.
 fn multiples(lengths: &[u64], blocks: &[u64], items: u64) -> Vec<u64> {
     let in_block = blocks.iter().fold(1, |n: u64, b| n.saturating_mul(*b));
@@ -153,9 +167,9 @@ mod tests {
                 assert!(blocks.iter().zip(&chunks).all(|(b, c)| *b >= 1 && b <= c), "{told}");
                 let (all, chunk, block) = (shape.iter().fold(item as u64, |n, d| n.saturating_mul(*d)), bytes(&chunks, item), bytes(&blocks, item));
                 assert!(chunk <= CHUNK.max(item as u64) && block <= (STREAM * 8).max(item as u64), "{told}");
+                assert!(chunk >= LEAST_CHUNK.min(all), "{told}: {chunk}");
                 // nor are they too small, where there is that much, and few dimensions can share it
                 if shape.len() < 4 {
-                    assert!(chunk >= all.min(CHUNK / 8) || item as u64 > CHUNK / 64, "{told}: {chunk}");
                     assert!(block >= chunk.min(STREAM / 8), "{told}: {block}");
                 }
                 // little is filled up
@@ -173,7 +187,7 @@ mod tests {
         assert_eq!(of(&[100, 100], 8), (vec![100, 100], vec![100, 100]));
         assert_eq!(of(&[1_000_000_000], 8), (vec![524_288], vec![32_768]));
         assert_eq!(of(&[10_000, 10_000], 4), (vec![880, 1104], vec![176, 184]));
-        assert_eq!(of(&[640, 400, 400], 4), (vec![96, 64, 64], vec![32, 32, 32]));
+        assert_eq!(of(&[640, 400, 400], 4), (vec![96, 128, 64], vec![32, 32, 32]));
         // what is going to grow counts as long
         assert_eq!(of(&[0], 8), (vec![524_288], vec![32_768]));
         assert_eq!(of(&[0, 3, 4], 4), (vec![87_296, 3, 4], vec![2728, 3, 4]));

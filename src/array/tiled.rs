@@ -9,12 +9,14 @@ use super::dtype::Dtype;
 use super::grid::Positions;
 use super::metalayer::{B2ND, CATERVA, Layer, spelling};
 use super::nd::Tiles;
+use super::nd::tiles::Dim;
 use super::selection::MAX_NDIM;
 use super::shapes::{self, Wish};
 use super::store::Store;
 use crate::blosc::{Codec, Params, Target};
 use crate::error::{Error, Result, Status, fail};
 use crate::io::Folder;
+use crate::memory;
 use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::{Mode, Verified};
 use crate::superchunk::chunks::{Chunks, Encoded, Fill};
@@ -142,15 +144,49 @@ impl Tiled {
         Ok(())
     }
 
-    /// Takes over the named values of another frame.
-    pub fn take_attrs(&mut self, from: &dyn Store) -> Result<()> {
+    /// Takes over the named values of another frame, as they are. False: it is none.
+    pub fn take_attrs(&mut self, from: &dyn Store) -> Result<bool> {
         let any: &dyn std::any::Any = from;
-        let Some(from) = any.downcast_ref::<Frame>() else { return Ok(()) };
+        let Some(from) = any.downcast_ref::<Frame>() else { return Ok(false) };
         for name in from.meta_names().filter(|name| !is_mark(name)) {
             let value = from.meta(name)?.unwrap_or_default();
             if from.is_fixed(name) { self.frame.meta_set(name, value)? } else { self.frame.vlmeta_set(name, value)? }
         }
-        Ok(())
+        Ok(true)
+    }
+
+    /// Takes over the chunks of an array of this shape and dtype whose chunks have the shape of these, and whose blocks have:
+    /// as they are stored where the options do not say how they are made; those that take no room take none here. False: they
+    /// have another shape. True behind that: some of it was damaged.
+    pub fn take_chunks(&mut self, from: &Tiled, options: &Options) -> Result<Option<bool>> {
+        if self.chunkshape != from.chunkshape || self.chunkshape.contains(&0) {
+            return Ok(None);
+        }
+        let made = [Opt::Codec, Opt::Level].iter().any(|o| options.given(*o).is_some()) || options.given_bytes(Opt::Filters).is_some();
+        let (same, n, mut bad) = (self.blockshape == from.blockshape, self.tiles.chunks(), from.frame.is_doubtful());
+        let mut items = Vec::new();
+        for i in 0..n {
+            bad |= match Chunks::fill(&from.frame, i)? {
+                None if !same => self.take_items_of(i, from, &mut items)?,
+                _ => from.frame.copy_chunk(i, &mut self.frame, made)?,
+            };
+            options.progress(i + 1, n)?;
+        }
+        Ok(Some(bad))
+    }
+
+    /// The items of one chunk, by way of a buffer.
+    fn take_items_of(&mut self, chunk: u64, from: &Tiled, buffer: &mut Vec<u8>) -> Result<bool> {
+        let places = self.tiles.places(chunk, Dim::chunks);
+        let start: Vec<u64> = self.tiles.dims().iter().zip(places).map(|(dim, place)| place * dim.chunk).collect();
+        let count: Vec<u64> = self.tiles.dims().iter().zip(&start).map(|(dim, at)| dim.chunk.min(dim.len - at)).collect();
+        let bytes = count.iter().fold(self.tiles.item() as u64, |n, d| n.saturating_mul(*d));
+        if (buffer.len() as u64) < bytes {
+            *buffer = memory::zeroed(memory::allow(bytes, self.memory_limit(), "a chunk of a copy")?)?;
+        }
+        let items = buffer.get_mut(..bytes as usize).unwrap_or_default();
+        let bad = from.read(&start, &count, None, items, None)?;
+        self.write(&start, &count, None, items, None).map(|()| bad)
     }
 
     // ---- what it is
@@ -191,7 +227,7 @@ impl Tiled {
     // ---- its items
 
     pub fn read(&self, start: &[u64], count: &[u64], step: Option<&[u64]>, dst: &mut [u8], strides: Option<&[i64]>) -> Result<bool> {
-        self.tiles.read(&self.frame, (start, count, step), dst, strides)
+        Ok(self.tiles.read(&self.frame, (start, count, step), dst, strides)? || self.frame.is_doubtful())
     }
 
     pub fn write(&mut self, start: &[u64], count: &[u64], step: Option<&[u64]>, src: &[u8], strides: Option<&[i64]>) -> Result<()> {
@@ -199,11 +235,11 @@ impl Tiled {
     }
 
     pub fn read_points(&self, coordinates: &[u64], n: usize, dst: &mut [u8]) -> Result<bool> {
-        self.tiles.read_points(&self.frame, coordinates, n, dst)
+        Ok(self.tiles.read_points(&self.frame, coordinates, n, dst)? || self.frame.is_doubtful())
     }
 
     pub fn read_orthogonal(&self, positions: &Positions, dst: &mut [u8]) -> Result<bool> {
-        self.tiles.read_orthogonal(&self.frame, positions, dst)
+        Ok(self.tiles.read_orthogonal(&self.frame, positions, dst)? || self.frame.is_doubtful())
     }
 
     pub fn write_orthogonal(&mut self, positions: &Positions, src: &[u8]) -> Result<()> {

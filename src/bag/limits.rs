@@ -12,6 +12,8 @@ use std::sync::Arc;
 /// Bytes of one limit.
 pub const LIMIT: u64 = 8;
 const PIECE: usize = 64 << 10;
+/// The same of an object store, where each piece is a request.
+const LONG_PIECE: usize = 8 << 20;
 
 /// The limits of one file.
 pub struct Limits {
@@ -58,7 +60,7 @@ impl Limits {
         let mut all = memory::with_room(bytes / LIMIT as usize)?;
         let mut first = 0;
         while first < self.count {
-            let n = (self.count - first).min(PIECE as u64);
+            let n = (self.count - first).min(self.piece() as u64 / LIMIT);
             all.extend(self.bounds(first, n)?.iter().skip(1));
             first += n;
         }
@@ -102,10 +104,11 @@ impl Limits {
         match &self.place {
             Place::Memory(all) => out.extend_from_slice(all.get(from as usize..last as usize).unwrap_or_default()),
             Place::Disk { .. } => {
-                let mut buf = memory::zeroed(PIECE.min((last - from) as usize * LIMIT as usize))?;
+                let most = self.piece();
+                let mut buf = memory::zeroed(most.min((last - from) as usize * LIMIT as usize))?;
                 let mut at = from;
                 while at < last {
-                    let piece = buf.get_mut(..((last - at) * LIMIT).min(PIECE as u64) as usize).unwrap_or_default();
+                    let piece = buf.get_mut(..((last - at) * LIMIT).min(most as u64) as usize).unwrap_or_default();
                     self.fetch(at, piece)?;
                     let (words, _) = piece.as_chunks::<8>();
                     out.extend(words.iter().map(|w| u64::from_le_bytes(*w)));
@@ -122,9 +125,23 @@ impl Limits {
         let at = base.saturating_add(from.saturating_mul(LIMIT));
         match file.bytes().and_then(|b| b.get(usize::try_from(at).ok()?..)?.get(..dst.len())) {
             Some(b) => dst.copy_from_slice(b),
-            None => file.read_exact_at(at, dst)?,
+            None => file.read_kept(at, dst)?,
         }
         Ok(())
+    }
+
+    fn piece(&self) -> usize {
+        match &self.place {
+            Place::Disk { file, .. } if file.object().is_some() => LONG_PIECE,
+            _ => PIECE,
+        }
+    }
+
+    /// Where in which file the limits of records are, those around them too; none where they are in memory.
+    pub fn span(&self, first: u64, last: u64) -> Option<(&dyn File, u64, u64)> {
+        let Place::Disk { file, base, .. } = &self.place else { return None };
+        let at = |i: u64| base.saturating_add(i.min(self.count).saturating_mul(LIMIT));
+        Some((&**file, at(first.saturating_sub(2)), at(last.saturating_add(2))))
     }
 
     /// To be called after limits were read and before they are believed: an error where the file has

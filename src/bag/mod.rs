@@ -8,28 +8,37 @@
 mod ahead;
 mod batch;
 pub mod codec;
+pub mod epoch;
 pub mod frame;
+pub mod index;
 mod limits;
+mod read;
 mod repair;
 mod shape;
 mod shard;
 pub mod spec;
+mod stream;
 mod verify;
 mod writer;
 
 #[cfg(test)]
+mod set_tests;
+#[cfg(test)]
 mod tests;
 
-pub use batch::Records;
+pub use batch::{Places, Records, Room};
+pub use read::Wanted;
 pub use repair::{Repaired, repair, repair_in};
+pub use stream::{Batch, Next, STREAM_OPTIONS, Stream, inside_of_a_stream};
 pub use verify::{Verified, verify};
 pub use writer::{Mode, Writer};
 
 use crate::checksum::{Hasher, Sum};
 use crate::error::{Result, Status, fail};
-use crate::io::{self, Access, Folder};
+use crate::io::journal::Snapshot;
+use crate::io::{self, Access, Folder, few};
 use crate::options::{Opt, Options};
-use batch::{Failure, Item, Rules, Run, Spare};
+use batch::{Skip, Spare};
 use codec::{CODEC_BY_NAME, Codec, Decoder};
 use shard::{How, Shard};
 use std::ffi::{OsStr, OsString};
@@ -100,12 +109,17 @@ impl Place {
 impl Bag {
     /// Opens a spec: a path, or several (see [`spec`]).
     pub fn open(spec: &OsStr, options: &Options) -> Result<Bag> {
+        let _asking = io::object::ask_as(options);
         if spec.as_bytes().contains(&0) {
             return Err(fail!(Argument, "the path holds a NUL"));
         }
-        let place = |p: &OsString| io::file::locate(p).map(|l| Place { folder: l.folder, name: l.name, given: l.given });
-        let places = spec::expand(spec)?.iter().map(place).collect::<Result<Vec<_>>>()?;
-        Bag::open_in(&places, options)
+        Bag::open_files(&spec::expand(spec)?, options)
+    }
+
+    /// Opens files by the texts of their names.
+    fn open_files(files: &[OsString], options: &Options) -> Result<Bag> {
+        let place = |p: &OsString| io::locate::locate(p).map(|l| Place { folder: l.folder, name: l.name, given: l.given });
+        Bag::open_in(&files.iter().map(place).collect::<Result<Vec<_>>>()?, options)
     }
 
     /// Opens files wherever they are.
@@ -122,14 +136,23 @@ impl Bag {
         let decoders = [Codec::None, Codec::Zstd].map(|c| Decoder::new(c, dictionary.filter(|_| c == Codec::Zstd)).map(Arc::new));
         let [none, zstd] = decoders;
         let (none, zstd) = (none?, zstd?);
-        let mut shards = Vec::new();
+        let few = few::among(places.len());
+        let (mut containers, mut codecs) = (Vec::new(), Vec::new());
         for Place { folder, name, given } in places {
-            let decoder = match Codec::choose(options.get(Opt::Codec, CODEC_BY_NAME), given.as_bytes())? {
+            codecs.push(match Codec::choose(options.get(Opt::Codec, CODEC_BY_NAME), given.as_bytes())? {
                 Codec::None => &none,
                 Codec::Zstd => &zstd,
-            };
-            shards.push(Shard::open(&shard::container(folder, name), decoder, how)?);
+            });
+            containers.push(shard::container(&few::within(&few, folder), name));
         }
+        // a caller's function may wait for what the caller holds
+        let foreign = options.given(Opt::Threads).is_none() && places.iter().any(|p| p.folder.is_foreign());
+        let threads = if foreign { 1 } else { options.threads() };
+        let open = |i: usize, snap: &Snapshot<'_>| match (containers.get(i), codecs.get(i)) {
+            (Some(c), Some(decoder)) => Shard::open_seen(snap, c, decoder, how),
+            _ => Err(fail!(Range, "no shard {i}")),
+        };
+        let shards = Snapshot::read_all(&containers, threads, open)?;
         let bag = Bag::over(shards, options.clone())?;
         if options.get(Opt::Verify, 1) == 2 {
             bag.verify_all()?;
@@ -140,11 +163,7 @@ impl Bag {
     fn over(shards: Vec<Shard>, options: Options) -> Result<Bag> {
         let interleaved = options.get(Opt::BagShards, 0) == 1;
         if interleaved {
-            let sizes: Vec<u64> = shards.iter().map(Shard::count).collect();
-            let fits = sizes.is_sorted_by(|a, b| a >= b) && sizes.first().zip(sizes.last()).is_none_or(|(a, b)| a - b <= 1);
-            if !fits {
-                return Err(fail!(Format, "shards of {sizes:?} records cannot be interleaved: each must have as many as the next, or one more"));
-            }
+            refuse_out_of_turn(&shards)?;
         }
         let mut firsts = Vec::new();
         let mut size = 0u64;
@@ -218,7 +237,7 @@ impl Bag {
         match shard.read(local, dst) {
             Ok(n) => Ok((n, false)),
             Err(e) if e.status == Status::Buffer => Err(e),
-            Err(e) if self.rules().skip_damaged && damage(e.status) => Ok((0, true)),
+            Err(e) if self.rules().skip == Skip::Damaged && damage(e.status) => Ok((0, true)),
             Err(mut e) => {
                 e.position = -1;
                 Err(e.at(i))
@@ -233,119 +252,6 @@ impl Bag {
         let (n, _) = self.read_into(i, Some(&mut record))?;
         record.truncate(n);
         Ok(record)
-    }
-
-    fn rules(&self) -> Rules<'_> {
-        let o = &self.set.options;
-        // a caller's function may wait for what the caller holds: other threads call it only on demand
-        let foreign = o.given(Opt::Threads).is_none() && self.set.shards.iter().any(Shard::is_foreign);
-        Rules {
-            spare: &self.set.spare,
-            threads: if foreign { 1 } else { o.threads() },
-            memory_limit: o.memory_limit(),
-            skip_damaged: o.get(Opt::SkipDamaged, 0) == 1,
-        }
-    }
-
-    /// Records `first` to `first + n`.
-    pub fn read_range(&self, first: u64, n: u64) -> Result<Records> {
-        self.range_with(first, n, self.rules())
-    }
-
-    /// Records from `first` on: `n` of them, or fewer, one at least, where they would take more memory than this.
-    pub fn read_some(&self, first: u64, n: u64, bytes: u64) -> Result<Records> {
-        let (rules, mut many) = (self.rules(), n);
-        loop {
-            // only a record alone may take all that the caller allows
-            let memory_limit = if many > 1 { rules.memory_limit.min(bytes) } else { rules.memory_limit };
-            match self.range_with(first, many, Rules { memory_limit, ..rules }) {
-                Err(e) if many > 1 && matches!(e.status, Status::Limit | Status::Memory) => many = (many / 8).max(1),
-                read => return read,
-            }
-        }
-    }
-
-    fn range_with(&self, first: u64, n: u64, rules: Rules<'_>) -> Result<Records> {
-        if first.checked_add(n).is_none_or(|end| end > self.size) {
-            return Err(fail!(Range, "records {first} and {n} from there on: there are {}", self.size).at(first));
-        }
-        if n == 0 {
-            return Ok(Records::none());
-        }
-        let position = |f: Failure| positioned(f.error, first + f.out as u64);
-        if self.step == 1 && !self.set.interleaved {
-            return batch::runs(&self.cut(self.physical(first), n), rules).map_err(position);
-        }
-        crate::memory::allow(n.saturating_mul(size_of::<Item>() as u64), rules.memory_limit, "the numbers of the records of this batch")?;
-        let mut items = crate::memory::with_room(n as usize)?;
-        items.extend((0..n).map(|k| self.item(first + k, k as usize)));
-        items.sort_unstable();
-        batch::scattered(&self.set.shards, &items, rules).map_err(position)
-    }
-
-    fn item(&self, i: u64, out: usize) -> Item {
-        let (shard, local) = self.find(self.physical(i));
-        Item { shard, local, out }
-    }
-
-    /// Cuts `n` records of the whole set into runs.
-    fn cut(&self, mut first: u64, mut n: u64) -> Vec<Run<'_>> {
-        let mut runs = Vec::new();
-        while n > 0 {
-            let (shard, local) = self.find(first);
-            let Some(shard) = self.set.shards.get(shard) else {
-                break;
-            };
-            let here = n.min(shard.count() - local);
-            runs.push(Run { shard, first: local, n: here });
-            first += here;
-            n -= here;
-        }
-        runs
-    }
-
-    /// Records of any numbers, in any order, with repetitions.
-    pub fn read_indices(&self, indices: &[u64]) -> Result<Records> {
-        if let Some((k, &i)) = indices.iter().enumerate().find(|&(_, &i)| i >= self.size) {
-            return Err(fail!(Range, "indices[{k}] is {i}, there are {} records", self.size).at(i));
-        }
-        let rules = self.rules();
-        let mut items = crate::memory::with_room(indices.len())?;
-        items.extend(indices.iter().enumerate().map(|(out, &i)| self.item(i, out)));
-        items.sort_unstable();
-        batch::scattered(&self.set.shards, &items, rules).map_err(|f| {
-            let i = indices.get(f.out).copied().unwrap_or(0);
-            positioned(f.error, i)
-        })
-    }
-
-    /// Calls `f` with all records, in batches of a few MiB, in order.
-    pub fn for_each_batch(&self, mut f: impl FnMut(u64, &Records) -> Result<()>) -> Result<()> {
-        self.batches(self.rules(), &mut |first, records| f(first, records?))
-    }
-
-    /// As above; a record that alone cannot be had (too large for the memory limit, on a bad sector)
-    /// comes as the failure.
-    fn batches(&self, rules: Rules<'_>, f: &mut dyn FnMut(u64, Result<&Records>) -> Result<()>) -> Result<()> {
-        const WANTED: u64 = 8 << 20;
-        const MOST: u64 = 4 * WANTED;
-        let (mut first, mut n) = (0, 1024);
-        while first < self.size {
-            self.set.options.progress(first, self.size)?;
-            let many = n.min(self.size - first);
-            // only a record alone may take all that the caller allows
-            let limit = if many > 1 { rules.memory_limit.min(MOST) } else { rules.memory_limit };
-            let read = self.range_with(first, many, Rules { memory_limit: limit, ..rules });
-            if many > 1 && matches!(&read, Err(e) if matches!(e.status, Status::Limit | Status::Io | Status::Memory)) {
-                n = (many / 8).max(1);
-                continue;
-            }
-            let bytes = read.as_ref().map_or(1, |r| r.data.len().max(1)) as u64;
-            f(first, read.as_ref().map_err(Clone::clone))?;
-            first += many;
-            n = (many.saturating_mul(WANTED) / bytes).clamp(1, (n * 4).min(1 << 16));
-        }
-        self.set.options.progress(self.size, self.size)
     }
 
     /// Digest over every record in order: its length (8 bytes, little-endian), then its bytes.
@@ -364,6 +270,11 @@ impl Bag {
     /// Files it is made of.
     pub fn shards(&self) -> usize {
         self.set.shards.len()
+    }
+
+    /// Name and number of records of each of them.
+    pub fn each_shard(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.set.shards.iter().map(|s| (s.file().name(), s.count()))
     }
 
     /// Bytes on disk of all files, limits and checksums included.
@@ -398,9 +309,26 @@ impl Bag {
     }
 }
 
-fn positioned(mut e: crate::error::Error, i: u64) -> crate::error::Error {
-    e.position = -1;
-    e.at(i)
+/// Interleaved, each must have as many records as the next, and none more than one less than the first.
+fn refuse_out_of_turn(shards: &[Shard]) -> Result<()> {
+    let Some(first) = shards.first() else { return Ok(()) };
+    for (i, pair) in (1..).zip(shards.windows(2)) {
+        let [a, b] = pair else { continue };
+        if b.count() > a.count() || first.count() - b.count() > 1 {
+            return Err(fail!(
+                Format,
+                "these shards cannot be interleaved: number 0, {}, has {} records, number {}, {}, has {}, number {i}, {}, has {} (each must have as many as the next, the last one at most one less than the first)",
+                first.file().name(),
+                first.count(),
+                i - 1,
+                a.file().name(),
+                a.count(),
+                b.file().name(),
+                b.count()
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Is this what damage looks like, as against a failing disk or a limit of the caller's?

@@ -14,9 +14,10 @@ use super::codec::{CODEC_BY_NAME, Codec, Decoder};
 use super::limits::{LIMIT, Limits};
 use super::shape;
 use super::shard::{LIMITS_PREFIX, SUM, SUMS_PREFIX, Shard, container};
+use super::spec;
 use crate::error::{Error, Result, Status, fail};
 use crate::io::journal::{self, Change, Container, Undo};
-use crate::io::{Access, File, Folder, file};
+use crate::io::{Access, File, Folder, locate};
 use crate::memory;
 use crate::options::{Opt, Options};
 use std::ffi::{OsStr, OsString};
@@ -46,10 +47,12 @@ struct Repair<'a> {
     durable: bool,
 }
 
-/// Repairs the bag of one file at a path.
-pub fn repair(path: &OsStr, options: &Options) -> Result<Repaired> {
-    let place = file::locate_for_change(path)?;
-    repair_in(&place.folder, &place.name, options)
+/// Repairs the files of a spec, each by itself: one of which nothing can be proved does not keep the others from it, and is
+/// what the error is about.
+pub fn repair(spec: &OsStr, options: &Options) -> Result<Repaired> {
+    let one = |text: &OsString| locate::locate_for_change(text).and_then(|l| repair_in(&l.folder, &l.name, options));
+    let done: Vec<Result<Repaired>> = spec::expand(spec)?.iter().map(one).collect();
+    done.into_iter().try_fold(Repaired::default(), |all, r| r.map(|r| Repaired { kept: all.kept + r.kept, dropped: all.dropped + r.dropped }))
 }
 
 /// As [`repair`], in a folder.
@@ -57,7 +60,9 @@ pub fn repair_in(folder: &Arc<dyn Folder>, name: &OsStr, options: &Options) -> R
     options.only("holdall_repair", REPAIR_OPTIONS)?;
     folder.writable()?;
     let container = container(folder, name);
-    let _lock = container.lock(options.get(Opt::Lock, 1) == 1)?;
+    let (locks, durable) = (options.get(Opt::Lock, 1) == 1, options.get(Opt::Durability, 1) == 1);
+    let _sets = journal::enter(&container, locks, durable)?;
+    let _lock = container.lock(locks)?;
     let codec = Codec::choose(options.get(Opt::Codec, CODEC_BY_NAME), name.as_bytes())?;
     let r = Repair {
         folder,
@@ -66,7 +71,7 @@ pub fn repair_in(folder: &Arc<dyn Folder>, name: &OsStr, options: &Options) -> R
         container,
         decoder: Decoder::new(codec, options.given_bytes(Opt::Dictionary))?,
         memory_limit: options.memory_limit(),
-        durable: options.get(Opt::Durability, 1) == 1,
+        durable,
     };
     journal::tidy(&r.container, r.durable)?;
     match options.get(Opt::BagLimits, 0) {

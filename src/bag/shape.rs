@@ -46,10 +46,29 @@ fn look_like_limits(file: &dyn File, from: u64, size: u64) -> Result<bool> {
     Ok(odd <= (n / 4).max(1))
 }
 
+/// Fetches the last record and the first limit of an object together. False: that record is longer than is worth fetching
+/// for a look at it; what reads it will look at it.
+fn fetch_around(file: &dyn File, tail: &[u64], end: u64, size: u64) -> Result<bool> {
+    const MOST: u64 = 4 << 20;
+    if file.object().is_none() {
+        return Ok(true);
+    }
+    let start = tail.iter().rev().skip(1).find(|&&b| b <= end).copied().unwrap_or(end);
+    let n = end.saturating_add(LIMIT).min(size) - start;
+    if n > MOST {
+        return Ok(false);
+    }
+    file.read_exact_at(start, &mut memory::zeroed(n as usize)?).map(|()| true)
+}
+
 /// Refuses a compressed file whose last limit is damaged. `end` is what that limit says.
 pub fn last_limit(file: &dyn File, limits: &Limits, end: u64, size: u64, decoder: &Decoder, memory_limit: u64) -> Result<()> {
     let n = limits.count();
     if n == 0 {
+        return Ok(());
+    }
+    let tail = limits.bounds(n.saturating_sub(3), n.min(3))?;
+    if !fetch_around(file, &tail, end, size)? {
         return Ok(());
     }
     let first = limits.bounds(0, 1)?.last().copied().unwrap_or(0);
@@ -61,7 +80,6 @@ pub fn last_limit(file: &dyn File, limits: &Limits, end: u64, size: u64, decoder
         ));
     }
     let source = FileSource::new(file, size);
-    let tail = limits.bounds(n.saturating_sub(3), n.min(3))?;
     limits.still()?;
     let (_, before) = tail.split_last().unwrap_or((&0, &[]));
     let told = |found: u64| {

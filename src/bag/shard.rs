@@ -9,6 +9,7 @@
 use super::codec::{Codec, Decoder};
 use super::limits::{Around, LIMIT, Limits};
 use super::shape;
+use super::spec::Set;
 use crate::checksum::crc32;
 use crate::error::{Error, Result, Status, fail};
 use crate::io::journal::{Container, Snapshot};
@@ -46,7 +47,7 @@ pub struct How {
 
 /// The files of the bag of this name.
 pub fn container(folder: &Arc<dyn Folder>, name: &OsStr) -> Container {
-    Container { folder: folder.clone(), main: name.into(), prefixes: PREFIXES, in_folder: None }
+    Container { within: Set::of(name).iter().map(|s| s.container(folder)).collect(), ..Container::new(folder, name, PREFIXES) }
 }
 
 /// One file of a bag.
@@ -69,33 +70,36 @@ enum Sums {
 impl Shard {
     /// Opens the last commit.
     pub fn open(c: &Container, decoder: &Arc<Decoder>, how: How) -> Result<Shard> {
-        Snapshot::read(c, |snap| {
-            let (records, limits, end, mut bytes);
-            if how.separate {
-                // a writer lets the records grow at any time, and before their limits: what counts is in
-                // those, and the length is asked for after them
-                records = snap.open_growing(&c.main, how.access)?;
-                let size;
-                (limits, size) = Shard::separate(snap, c, how.access)?;
-                end = records.size()?;
-                bytes = end.saturating_add(size);
-            } else {
-                records = snap.open(&c.main, how.access)?;
-                bytes = records.size()?;
-                (limits, end) = Shard::tail(&records, bytes).map_err(|e| hint(e, c))?;
-                if decoder.codec() == Codec::Zstd {
-                    shape::last_limit(&*records, &limits, end, bytes, decoder, how.memory_limit)?;
-                }
+        Snapshot::read(c, |snap| Shard::open_seen(snap, c, decoder, how))
+    }
+
+    /// Opens a container as it is seen.
+    pub fn open_seen(snap: &Snapshot<'_>, c: &Container, decoder: &Arc<Decoder>, how: How) -> Result<Shard> {
+        let (records, limits, end, mut bytes);
+        if how.separate {
+            // a writer lets the records grow at any time, and before their limits: what counts is in
+            // those, and the length is asked for after them
+            records = snap.open_growing(&c.main, how.access)?;
+            let size;
+            (limits, size) = Shard::separate(snap, c, how.access)?;
+            end = records.size()?;
+            bytes = end.saturating_add(size);
+        } else {
+            records = snap.open(&c.main, how.access)?;
+            bytes = records.size()?;
+            (limits, end) = Shard::tail(&records, bytes).map_err(|e| hint(e, c))?;
+            if decoder.codec() == Codec::Zstd {
+                shape::last_limit(&*records, &limits, end, bytes, decoder, how.memory_limit)?;
             }
-            let mut sums = None;
-            if decoder.codec() == Codec::None {
-                let (found, size) = Sums::open(snap, c, limits.count(), how)?;
-                sums = found;
-                bytes = bytes.saturating_add(size);
-            }
-            let limits = if how.cache { limits.into_memory(how.memory_limit)? } else { limits };
-            Ok(Shard { records, end, limits, sums, decoder: decoder.clone(), bytes, memory_limit: how.memory_limit })
-        })
+        }
+        let mut sums = None;
+        if decoder.codec() == Codec::None {
+            let (found, size) = Sums::open(snap, c, limits.count(), how)?;
+            sums = found;
+            bytes = bytes.saturating_add(size);
+        }
+        let limits = if how.cache { limits.into_memory(how.memory_limit)? } else { limits };
+        Ok(Shard { records, end, limits, sums, decoder: decoder.clone(), bytes, memory_limit: how.memory_limit })
     }
 
     /// Limits at the tail of a file, and where its records end.
@@ -108,7 +112,7 @@ impl Shard {
             return Err(fail!(Format, "{name}: {size} bytes are no bag: one limit alone takes 8"));
         };
         let mut word = [0; 8];
-        file.read_exact_at(last_at, &mut word)?;
+        file.read_kept(last_at, &mut word)?;
         let end = u64::from_le_bytes(word);
         if end > last_at {
             return Err(fail!(Format, "{name}: its last 8 bytes should say where its records end; they say {end}, the file has {size} bytes"));
@@ -246,6 +250,15 @@ impl Shard {
         self.sums.as_ref().map_or(Ok(Vec::new()), |s| s.range(first, n))
     }
 
+    /// Where in which files limits and checksums of records are that are read at need.
+    pub fn papers(&self, first: u64, last: u64) -> impl Iterator<Item = (&dyn File, u64, u64)> {
+        let sums = match &self.sums {
+            Some(Sums::Disk(file)) => Some((&**file, first.saturating_mul(SUM), last.saturating_add(1).saturating_mul(SUM))),
+            _ => None,
+        };
+        self.limits.span(first, last).into_iter().chain(sums)
+    }
+
     /// Reads one record; returns its size. `dst` is filled where it is given and large enough.
     pub fn read(&self, i: u64, dst: Option<&mut [u8]>) -> Result<usize> {
         self.read_inner(i, dst).map_err(|e| if e.status == Status::Buffer { e } else { self.at_record(i, e) })
@@ -353,7 +366,7 @@ impl Sums {
         };
         match (all.and_then(|b| b.get(usize::try_from(at).ok()?..)?.get(..dst.len())), file) {
             (Some(b), _) => dst.copy_from_slice(b),
-            (None, Some(file)) => file.read_exact_at(at, dst)?,
+            (None, Some(file)) => file.read_kept(at, dst)?,
             (None, None) => return Err(fail!(Range, "no checksum {first}")),
         }
         Ok(())

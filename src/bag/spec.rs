@@ -2,26 +2,29 @@
 //!
 //! `spec := item (',' item)*`, empty items are skipped. In an item, the first `@` after the last `/`
 //! may begin `@N` (1 to 99999: the files `prefix-00000-of-0000N suffix` and so on) or `@*` (as many as
-//! there are). A name that exists as it stands is taken as it stands, `@` and `,` included.
+//! there are). A backslash before `,`, `@` or a backslash takes that as it is. A name that exists as it stands is taken as
+//! it stands, with all of these.
 #![forbid(unsafe_code)]
 
-use crate::error::{Error, Result, fail};
-use std::collections::BTreeSet;
+use super::shard::PREFIXES;
+use crate::error::{Result, fail};
+use crate::io::journal::Container;
+use crate::io::{Folder, locate};
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::Path;
+use std::sync::Arc;
 
 const MOST_SHARDS: u32 = 99_999;
 
-/// The files of a spec, in order.
+/// The files of a spec, in order: each the text of one name, for [`locate::locate`].
 pub fn expand(spec: &OsStr) -> Result<Vec<OsString>> {
     let bytes = spec.as_bytes();
-    if there(bytes) {
+    if bytes.contains(&b',') && locate::exists(spec) {
         return Ok(vec![spec.into()]);
     }
     let mut files = Vec::new();
-    for item in bytes.split(|&b| b == b',').filter(|i| !i.is_empty()) {
-        let item = item.strip_prefix(b"posix:").unwrap_or(item);
+    for item in items(bytes) {
         expand_item(item, &mut files)?;
     }
     if files.is_empty() {
@@ -30,45 +33,144 @@ pub fn expand(spec: &OsStr) -> Result<Vec<OsString>> {
     Ok(files)
 }
 
-fn there(path: &[u8]) -> bool {
-    std::fs::symlink_metadata(Path::new(OsStr::from_bytes(path))).is_ok()
+fn items(mut rest: &[u8]) -> Vec<&[u8]> {
+    let mut items = Vec::new();
+    while let Some(at) = find(rest, b',') {
+        let (item, behind) = rest.split_at_checked(at).unwrap_or((rest, &[]));
+        items.push(item);
+        rest = behind.get(1..).unwrap_or_default();
+    }
+    items.push(rest);
+    items.retain(|i| !i.is_empty());
+    items
 }
 
 fn expand_item(item: &[u8], files: &mut Vec<OsString>) -> Result<()> {
-    match shards(item) {
-        Some(_) if there(item) => files.push(OsString::from_vec(item.to_vec())),
-        Some((prefix, Count::Number(n), suffix)) => files.extend((0..n).map(|i| shard_name(prefix, i, n, suffix))),
-        Some((prefix, Count::Any, suffix)) => {
-            let n = count(prefix, suffix)?;
-            files.extend((0..n).map(|i| shard_name(prefix, i, n, suffix)));
+    let text = OsStr::from_bytes(item);
+    if item.iter().any(|b| matches!(b, b'@' | b'\\')) && locate::exists(text) {
+        files.push(text.into());
+        return Ok(());
+    }
+    match Pattern::of(item) {
+        Some(p) => {
+            let n = p.count()?;
+            files.extend((0..n).map(|i| shard_name(&p.prefix, i, n, &p.suffix)));
         }
-        None => files.push(OsString::from_vec(item.to_vec())),
+        None => files.push(OsString::from_vec(plain(item))),
     }
     Ok(())
 }
 
-enum Count {
-    Number(u32),
-    Any,
+/// Is this what a backslash is for?
+fn is_special(b: &u8) -> bool {
+    matches!(b, b',' | b'@' | b'\\')
 }
 
-/// Takes `prefix@N suffix` or `prefix@* suffix` apart.
-fn shards(item: &[u8]) -> Option<(&[u8], Count, &[u8])> {
-    let name = item.iter().rposition(|&b| b == b'/').map_or(0, |i| i + 1);
-    let at = name + item.get(name..)?.iter().position(|&b| b == b'@')?;
-    let (prefix, rest) = (item.get(..at)?, item.get(at + 1..)?);
-    if let Some(suffix) = rest.strip_prefix(b"*") {
-        return Some((prefix, Count::Any, suffix));
+/// Where the first one is that no backslash takes as it is.
+fn find(text: &[u8], wanted: u8) -> Option<usize> {
+    let mut i = 0;
+    while let Some(&b) = text.get(i) {
+        if b == b'\\' && text.get(i + 1).is_some_and(is_special) {
+            i += 1;
+        } else if b == wanted {
+            return Some(i);
+        }
+        i += 1;
     }
-    let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
-    let (number, suffix) = rest.split_at_checked(digits)?;
-    let n: u32 = std::str::from_utf8(number).ok()?.parse().ok()?;
-    (1..=MOST_SHARDS).contains(&n).then_some((prefix, Count::Number(n), suffix))
+    None
 }
 
-/// Does the path ask for several files to be written?
-pub fn is_sharded(path: &OsStr) -> bool {
-    shards(path.as_bytes()).is_some()
+/// The text without the backslashes that take something as it is.
+fn plain(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut bytes = text.iter().peekable();
+    while let Some(b) = bytes.next() {
+        let taken = if *b == b'\\' { bytes.next_if(|b| is_special(b)) } else { None };
+        out.push(*taken.unwrap_or(b));
+    }
+    out
+}
+
+/// What a path is for who writes.
+pub enum Target {
+    /// One file: the text of its name.
+    File(OsString),
+    /// The shards of a set.
+    Set(Arc<dyn Folder>, Set),
+}
+
+/// Takes the path of a writer apart: one item, in which a comma is a part of the name.
+pub fn to_write(path: &OsStr, new: bool) -> Result<Target> {
+    if locate::exists(path) {
+        return Ok(Target::File(path.into()));
+    }
+    let Some(p) = Pattern::of(path.as_bytes()) else { return Ok(Target::File(OsString::from_vec(plain(path.as_bytes())))) };
+    if new && p.number.is_none() {
+        return Err(fail!(Argument, "{}: a new set needs the number of its shards, as @8", path.display()));
+    }
+    let n = p.count()?;
+    let shard = |i| locate::locate_for_change(&shard_name(&p.prefix, i, n, &p.suffix));
+    let first = shard(0)?;
+    let prefix = first.name.as_bytes().strip_suffix(shard_name(b"", 0, n, &p.suffix).as_bytes()).unwrap_or_default();
+    let set = Set { prefix: OsStr::from_bytes(prefix).into(), suffix: OsString::from_vec(p.suffix.clone()), count: n };
+    let folder = first.folder.show(OsStr::new(""));
+    for i in 0..n {
+        let l = shard(i)?;
+        if l.name != set.name(i) || l.folder.show(OsStr::new("")) != folder {
+            return Err(fail!(
+                Unsupported,
+                "{}: a link: the shards of a set that is written as one are files of one folder",
+                l.folder.show(&l.given)
+            ));
+        }
+    }
+    Ok(Target::Set(first.folder, set))
+}
+
+/// `prefix@N suffix` or `prefix@* suffix`, taken apart.
+struct Pattern {
+    prefix: Vec<u8>,
+    /// None: as many as there are.
+    number: Option<u32>,
+    suffix: Vec<u8>,
+}
+
+impl Pattern {
+    fn of(item: &[u8]) -> Option<Pattern> {
+        let name = item.iter().rposition(|&b| b == b'/').map_or(0, |i| i + 1);
+        let at = name + find(item.get(name..)?, b'@')?;
+        let (prefix, rest) = (plain(item.get(..at)?), item.get(at + 1..)?);
+        if let Some(suffix) = rest.strip_prefix(b"*") {
+            return Some(Pattern { prefix, number: None, suffix: plain(suffix) });
+        }
+        let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
+        let (number, suffix) = rest.split_at_checked(digits)?;
+        let n: u32 = std::str::from_utf8(number).ok()?.parse().ok()?;
+        (1..=MOST_SHARDS).contains(&n).then(|| Pattern { prefix, number: Some(n), suffix: plain(suffix) })
+    }
+
+    /// How many shards there are to be, or are, where they agree about it.
+    fn count(&self) -> Result<u32> {
+        if let Some(n) = self.number {
+            return Ok(n);
+        }
+        let endings = locate::endings(OsStr::from_bytes(&[&self.prefix[..], b"-"].concat()))?;
+        let mut counts: BTreeMap<u32, u32> = BTreeMap::new();
+        for n in endings.iter().filter_map(|e| shard_count(e.as_bytes(), &self.suffix)) {
+            *counts.entry(n).or_default() += 1;
+        }
+        let shown = |n: u32| shard_name(&self.prefix, 0, n, &self.suffix).display().to_string();
+        match counts.iter().collect::<Vec<_>>()[..] {
+            [(n, _)] => Ok(*n),
+            [] => Err(fail!(Missing, "{}: no file of this pattern", shown(0).replacen("-00000-of-00000", "-*-of-*", 1))),
+            [(a, many), .., (b, others)] => Err(fail!(
+                Argument,
+                "@* can mean two sets: {many} of the files are as {}, {others} as {}; write the number instead",
+                shown(*a),
+                shown(*b)
+            )),
+        }
+    }
 }
 
 fn shard_name(prefix: &[u8], i: u32, n: u32, suffix: &[u8]) -> OsString {
@@ -76,32 +178,68 @@ fn shard_name(prefix: &[u8], i: u32, n: u32, suffix: &[u8]) -> OsString {
     OsString::from_vec([prefix, middle.as_bytes(), suffix].concat())
 }
 
-/// How many shards there are on disk, where they agree about it.
-fn count(prefix: &[u8], suffix: &[u8]) -> Result<u32> {
-    let name_at = prefix.iter().rposition(|&b| b == b'/').map_or(0, |i| i + 1);
-    let (folder, start) = prefix.split_at_checked(name_at).unwrap_or((b"", prefix));
-    let folder = if folder.is_empty() { Path::new(".") } else { Path::new(OsStr::from_bytes(folder)) };
-    let mut counts = BTreeSet::new();
-    for entry in std::fs::read_dir(folder).map_err(|e| Error::os(folder.display(), &e))? {
-        let name = entry.map_err(|e| Error::os(folder.display(), &e))?.file_name();
-        counts.extend(shard_count(name.as_bytes(), start, suffix));
-    }
-    let shown = |n: &u32| shard_name(prefix, 0, *n, suffix).display().to_string();
-    match counts.iter().collect::<Vec<_>>()[..] {
-        [n] => Ok(*n),
-        [] => Err(fail!(Missing, "{}: no file of this pattern", shown(&0).replace("00000-of-00000", "*-of-*"))),
-        [a, .., b] => Err(fail!(Argument, "there are shards both of {} and of {}: write the number instead of @*", shown(a), shown(b))),
-    }
+/// The N of `MMMMM-of-NNNNN suffix`.
+fn shard_count(ending: &[u8], suffix: &[u8]) -> Option<u32> {
+    shard_number(ending).filter(|(_, rest)| *rest == suffix).map(|(n, _)| n)
 }
 
-/// The N of a name `start-MMMMM-of-NNNNN suffix`.
-fn shard_count(name: &[u8], start: &[u8], suffix: &[u8]) -> Option<u32> {
-    let middle = name.strip_prefix(start)?.strip_suffix(suffix)?;
-    let [b'-', i @ .., _, _, _, _, _, _, _, _, _] = middle else { return None };
-    let n = middle.get(1 + i.len()..)?.strip_prefix(b"-of-")?;
-    let number = |b: &[u8]| (b.len() == 5 && b.iter().all(u8::is_ascii_digit)).then(|| std::str::from_utf8(b).ok()?.parse::<u32>().ok()).flatten();
-    let (i, n) = (number(i)?, number(n)?);
-    (n >= 1 && i < n).then_some(n)
+/// The N of `MMMMM-of-NNNNN`, and what is behind it.
+fn shard_number(ending: &[u8]) -> Option<(u32, &[u8])> {
+    let (i, rest) = number(ending)?;
+    let (n, rest) = number(rest.strip_prefix(b"-of-")?)?;
+    (i < n).then_some((n, rest))
+}
+
+/// A number of five digits, and what is behind it.
+fn number(text: &[u8]) -> Option<(u32, &[u8])> {
+    let (digits, rest) = text.split_at_checked(5)?;
+    let n = std::str::from_utf8(digits).ok().filter(|_| digits.iter().all(u8::is_ascii_digit))?.parse().ok()?;
+    Some((n, rest))
+}
+
+/// What the name of a set's journal and lock has behind it: a bag may have the name of the set itself.
+const SET: &str = ".holdall-set";
+
+/// The shards of one item `prefix@N suffix`, without a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Set {
+    prefix: OsString,
+    suffix: OsString,
+    /// How many there are.
+    pub count: u32,
+}
+
+impl Set {
+    /// The name of shard `i`.
+    pub fn name(&self, i: u32) -> OsString {
+        shard_name(self.prefix.as_bytes(), i, self.count, self.suffix.as_bytes())
+    }
+
+    /// The sets that a file of this name is a shard of, by its name: one, hardly ever several.
+    pub fn of(name: &OsStr) -> Vec<Set> {
+        let name = name.as_bytes();
+        let at = |i: usize| {
+            let (n, suffix) = shard_number(name.get(i..)?.strip_prefix(b"-")?)?;
+            Some(Set { prefix: OsStr::from_bytes(name.get(..i)?).into(), suffix: OsStr::from_bytes(suffix).into(), count: n })
+        };
+        (0..name.len()).filter_map(at).collect()
+    }
+
+    /// The set as a container of its own: it commits as a whole.
+    pub fn container(&self, folder: &Arc<dyn Folder>) -> Container {
+        let mut main = self.prefix.clone();
+        main.push(format!("@{}", self.count));
+        main.push(&self.suffix);
+        main.push(SET);
+        let set = self.clone();
+        let is_member = move |name: &OsStr| PREFIXES.iter().any(|p| name.as_bytes().strip_prefix(p.as_bytes()).is_some_and(|n| set.has(n)));
+        Container::of(folder, main, Arc::new(is_member))
+    }
+
+    fn has(&self, name: &[u8]) -> bool {
+        let ending = name.strip_prefix(self.prefix.as_bytes()).and_then(|rest| rest.strip_prefix(b"-"));
+        ending.and_then(shard_number).is_some_and(|(n, suffix)| n == self.count && suffix == self.suffix.as_bytes())
+    }
 }
 
 #[cfg(test)]
@@ -120,18 +258,43 @@ mod tests {
         for literal in ["a@0", "a@100000", "a@?", "dir@2/x", "a@", "a@-1", "a@99999999999"] {
             assert_eq!(names(literal), [literal]);
         }
-        assert_eq!(names("posix:/a.bag"), ["/a.bag"]);
+        assert_eq!(names("gs://b/a@2.bag,/gs:b/a@1"), ["gs://b/a-00000-of-00002.bag", "gs://b/a-00001-of-00002.bag", "/gs:b/a-00000-of-00001"]);
         assert!(expand(OsStr::new("")).is_err() && expand(OsStr::new(",,")).is_err());
-        assert!(is_sharded(OsStr::new("a@3.bag")) && is_sharded(OsStr::new("a@*")) && !is_sharded(OsStr::new("a@0")));
+        assert_eq!(names(r"x\@2,a\,b,c\\d,e\f,\,"), ["x@2", "a,b", r"c\d", r"e\f", ","]);
+        assert_eq!(names(r"x\@2@1\@"), ["x@2-00000-of-00001@"]);
+    }
+
+    #[test]
+    fn sets_by_the_names_of_their_shards() {
+        let set = |prefix: &str, count, suffix: &str| Set { prefix: prefix.into(), suffix: suffix.into(), count };
+        let of = |name: &str| Set::of(OsStr::new(name));
+        assert_eq!(of("a-00001-of-00003.bag"), [set("a", 3, ".bag")]);
+        assert_eq!(of("-00000-of-00001"), [set("", 1, "")]);
+        assert_eq!(of("a-00000-of-00002-00001-of-00003"), [set("a", 2, "-00001-of-00003"), set("a-00000-of-00002", 3, "")]);
+        for none in ["a-00003-of-00003.bag", "a.bag", "", "a@3.bag"] {
+            assert_eq!(of(none), []);
+        }
+        let files = set("a", 3, ".bag").container(&(Arc::new(crate::io::memory::MemoryFolder::new(vec![])) as Arc<dyn Folder>)).members.unwrap();
+        for (name, own) in [
+            ("a-00002-of-00003.bag", true),
+            ("limits.a-00000-of-00003.bag", true),
+            ("checksums.a-00000-of-00003.bag", true),
+            ("a-00000-of-00004.bag", false),
+            ("a-00003-of-00003.bag", false),
+            ("b-00000-of-00003.bag", false),
+            ("a-00000-of-00003.bagz", false),
+            ("index.a-00000-of-00003.bag", false),
+            ("a@3.bag", false),
+        ] {
+            assert_eq!(files(OsStr::new(name)), own, "{name}");
+        }
     }
 
     #[test]
     fn names_of_shards() {
-        assert_eq!(shard_count(b"s-00001-of-00003.bag", b"s", b".bag"), Some(3));
-        for no in
-            ["s-0001-of-00003.bag", "s-00003-of-00003.bag", "t-00001-of-00003.bag", "s-00001-of-00003.bagz", "s-00001of-00003.bag", "s.bag", "s-.bag"]
-        {
-            assert_eq!(shard_count(no.as_bytes(), b"s", b".bag"), None, "{no}");
+        assert_eq!(shard_count(b"00001-of-00003.bag", b".bag"), Some(3));
+        for no in ["0001-of-00003.bag", "00003-of-00003.bag", "+0001-of-00003.bag", "00001-of-00003.bagz", "00001of-00003.bag", ".bag", ""] {
+            assert_eq!(shard_count(no.as_bytes(), b".bag"), None, "{no}");
         }
     }
 }

@@ -49,7 +49,7 @@ fn all(folder: Arc<dyn Folder>, f: Form) -> Result<Vec<Vec<u8>>> {
     Ok(b.read_range(0, b.size())?.iter().map(<[u8]>::to_vec).collect())
 }
 
-fn record(seed: u64, len: usize) -> Vec<u8> {
+pub(super) fn record(seed: u64, len: usize) -> Vec<u8> {
     let mut rng = Rng(seed * 2 + 1);
     (0..len).map(|_| (rng.draw() >> 60) as u8 + b'a').collect()
 }
@@ -62,7 +62,7 @@ fn put(folder: Arc<dyn Folder>, mode: Mode, f: Form, records: &[Vec<u8>]) -> Res
     w.commit()
 }
 
-fn small(from: u64, n: u64) -> Vec<Vec<u8>> {
+pub(super) fn small(from: u64, n: u64) -> Vec<Vec<u8>> {
     (from..from + n).map(|i| record(i, [40, 0, 700, 3, 1500][i as usize % 5])).collect()
 }
 
@@ -115,7 +115,7 @@ fn scenes(f: Form) -> Vec<(String, SimDisk, Act)> {
     s
 }
 
-fn offsets(records: &[Vec<u8>]) -> Vec<u64> {
+pub(super) fn offsets(records: &[Vec<u8>]) -> Vec<u64> {
     std::iter::once(0)
         .chain(records.iter().scan(0, |end, r| {
             *end += r.len() as u64;

@@ -1,11 +1,11 @@
 //! Looks at every byte of a bag and tells of everything that is wrong with it.
 #![forbid(unsafe_code)]
 
-use super::batch::Rules;
-use super::{Bag, READ_OPTIONS};
+use super::batch::{Rules, Skip};
+use super::{Bag, READ_OPTIONS, spec};
 use crate::error::{Error, Result, Status};
 use crate::options::{Opt, Options};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 
 /// What was found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,14 +23,28 @@ pub struct Verified {
 pub fn verify(spec: &OsStr, options: &Options, fault: impl FnMut(&Error) -> bool) -> Result<Verified> {
     let known: Vec<Opt> = READ_OPTIONS.iter().copied().filter(|o| !matches!(o, Opt::Verify | Opt::SkipDamaged)).collect();
     options.only("holdall_verify", &known)?;
-    verify_bag(&Bag::open(spec, options)?, fault)
+    match Bag::open(spec, options) {
+        Ok(bag) => verify_bag(&bag, fault),
+        Err(e) => tell_of_each_file(spec, options, e, fault),
+    }
+}
+
+/// Where a bag of several files cannot be opened, all files that keep it from that are told of; the last of them is the
+/// answer, as a fault of the whole.
+fn tell_of_each_file(spec: &OsStr, options: &Options, whole: Error, mut fault: impl FnMut(&Error) -> bool) -> Result<Verified> {
+    let files = spec::expand(spec).unwrap_or_default();
+    let alone = |file: &OsString| Bag::open_files(std::slice::from_ref(file), options).err();
+    let mut faults: Vec<Error> = if files.len() > 1 { files.iter().filter_map(alone).collect() } else { Vec::new() };
+    let last = faults.pop().unwrap_or(whole);
+    let go_on = faults.iter().all(&mut fault);
+    if go_on { Err(last) } else { Ok(Verified::default()) }
 }
 
 /// As [`verify`], on a bag that is open.
 pub fn verify_bag(bag: &Bag, mut fault: impl FnMut(&Error) -> bool) -> Result<Verified> {
     let mut found = Verified::default();
     let mut stopped = false;
-    let rules = Rules { skip_damaged: true, ..bag.rules() };
+    let rules = Rules { skip: Skip::Damaged, ..bag.rules() };
     let walked = bag.batches(rules, &mut |first, records| {
         let alone;
         let damaged = match records {
@@ -48,7 +62,7 @@ pub fn verify_bag(bag: &Bag, mut fault: impl FnMut(&Error) -> bool) -> Result<Ve
             }
         };
         for (at, e) in damaged {
-            if !fault(&super::positioned(e.clone(), first + at)) {
+            if !fault(&super::read::positioned(e.clone(), first + at)) {
                 stopped = true;
                 return Err(Error::new(Status::Cancelled, ""));
             }

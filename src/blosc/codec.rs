@@ -5,12 +5,16 @@
 
 use super::{Codec, blosclz, lz4, room};
 use crate::error::{Result, fail};
-use libdeflater::{CompressionLvl, Compressor, Decompressor};
+use crate::zlib::{self, CompressionLvl, Compressor, Decompressor};
 use lz4_sys::{c_char, c_int};
 use zstd_safe::{CCtx, DCtx, DDict};
 
+/// What is left of a stream is worth to be left out from this part of it on; one that is compressed to less than that is
+/// made of long runs, and decoded fast.
+const PART: usize = 8;
+
 unsafe extern "C" {
-    // in LZ4's library since 1.3; lz4-sys does not declare it
+    // in LZ4's library since 1.3; lz4-sys declares neither
     fn LZ4_decompress_safe_usingDict(
         source: *const c_char,
         dest: *mut c_char,
@@ -19,6 +23,7 @@ unsafe extern "C" {
         dictionary: *const c_char,
         dictionary_len: c_int,
     ) -> c_int;
+    fn LZ4_decompress_safe_partial(source: *const c_char, dest: *mut c_char, compressed: c_int, wanted: c_int, most: c_int) -> c_int;
 }
 
 /// What streams of one chunk were compressed with, ready for use.
@@ -62,6 +67,13 @@ fn lz4_decompress(dictionary: Option<&[u8]>, src: &[u8], dst: &mut [u8]) -> Opti
     usize::try_from(n).ok()
 }
 
+fn lz4_decompress_first(src: &[u8], dst: &mut [u8], wanted: usize) -> Option<usize> {
+    let (len, wanted, most) = (int(src.len())?, int(wanted)?, int(dst.len())?);
+    // SAFETY: as above; it writes no further than the lesser of the last two says.
+    let n = unsafe { LZ4_decompress_safe_partial(src.as_ptr().cast(), dst.as_mut_ptr().cast(), len, wanted, most) };
+    usize::try_from(n).ok()
+}
+
 fn lz4_compress(level: u8, src: &[u8], dst: &mut [u8]) -> Option<usize> {
     let acceleration = 10 - c_int::from(level.min(9));
     // SAFETY: both pointers are of slices, valid for the lengths that go with them; LZ4 writes no
@@ -93,7 +105,7 @@ impl Decoders {
                 lz4_decompress(dictionary, src, dst)
             }
             Codec::Snappy => snap::raw::Decoder::new().decompress(src, dst).ok(),
-            Codec::Zlib => self.zlib.get_or_insert_with(Decompressor::new).zlib_decompress(src, dst).ok(),
+            Codec::Zlib => self.zlib.get_or_insert_with(zlib::decompressor).zlib_decompress(src, dst).ok(),
             Codec::Zstd => {
                 if self.zstd.is_none() {
                     self.zstd = DCtx::try_create();
@@ -106,6 +118,19 @@ impl Decoders {
             }
         };
         Ok(n == Some(dst.len()))
+    }
+
+    /// Fills at least the first `wanted` bytes of `dst`, which is as long as what the stream holds. False where the stream is
+    /// damaged; behind what was wanted that may stay unseen.
+    pub fn decode_first(&mut self, codec: Codec, src: &[u8], dst: &mut [u8], wanted: usize) -> Result<bool> {
+        let most = dst.len() / PART;
+        let n = match codec {
+            // a run that leads beyond what is wanted would be copied byte by byte: see `lz4`
+            Codec::Lz4 | Codec::Lz4Hc if wanted <= dst.len() - most && src.len() >= most => lz4_decompress_first(src, dst, wanted),
+            Codec::BloscLz if wanted <= dst.len() - most => blosclz::decompress_some(src, dst, wanted),
+            _ => return self.decode(codec, None, src, dst),
+        };
+        Ok(n.is_some_and(|n| n >= wanted))
     }
 
     /// Fills at least the first `wanted` bytes of `dst`, which has room for all that the stream holds; `src` may end where
@@ -173,7 +198,7 @@ impl Encoders {
     fn zlib(&mut self, level: u8, src: &[u8], dst: &mut [u8]) -> Result<Option<usize>> {
         if self.zlib.as_ref().is_none_or(|(l, _)| *l != level) {
             let known = CompressionLvl::new(i32::from(level)).map_err(|_| fail!(Argument, "zlib has no level {level}"))?;
-            self.zlib = Some((level, Compressor::new(known)));
+            self.zlib = Some((level, zlib::compressor(known)));
         }
         Ok(self.zlib.as_mut().and_then(|(_, c)| c.zlib_compress(src, dst).ok()))
     }

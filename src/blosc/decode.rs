@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 use super::codec::{Decoders, Dictionary};
+use super::filter::Rows;
 use super::header::{VERSION_1, sections};
 use super::pipeline::MOST;
 use super::{Codec, Content, Filter, Header, filter, room, trim};
@@ -264,8 +265,14 @@ impl BlockDecoder {
         SCRATCH.with_borrow_mut(|scratch| self.block(scratch, index, stored, first, dst))
     }
 
-    fn block(&self, scratch: &mut Scratch, index: usize, stored: &[u8], first: Option<&[u8]>, dst: &mut [u8]) -> Result<()> {
+    pub(super) fn block(&self, scratch: &mut Scratch, index: usize, stored: &[u8], first: Option<&[u8]>, dst: &mut [u8]) -> Result<()> {
         let n = dst.len();
+        let [a, _] = &mut scratch.filtered;
+        if let Some(streams) = self.shuffled(&mut scratch.codecs, a, index, stored, n)? {
+            let done = streams.unshuffle(&Rows::one(0, n), dst);
+            trim(a);
+            return if done { Ok(()) } else { Err(fail!(State, "block {index}: its streams are too short")) };
+        }
         // c-blosc 1.x leaves a block alone that its bitshuffle does not fit
         let left_alone = self.header.version <= VERSION_1 && !filter::bitshuffle::applies_v1(self.header.typesize, n);
         let steps = || self.undo.iter().flatten().filter(|u| !(left_alone && matches!(u, Undo::Bitshuffle)));
@@ -303,27 +310,38 @@ impl BlockDecoder {
         }
         let mut rest = stored;
         for (i, to) in dst.chunks_exact_mut((dst.len() / n).max(1)).enumerate() {
-            rest = self.stream(codecs, rest, to).map_err(|e| e.within(format_args!("block {index}, stream {i}")))?;
+            let (copied, behind) = self.stream(codecs, rest, to, to.len()).map_err(|e| e.within(format_args!("block {index}, stream {i}")))?;
+            if let Some(copied) = copied {
+                to.copy_from_slice(copied);
+            }
+            rest = behind;
         }
         Ok(())
     }
 
-    /// Decodes one stream and gives what follows it.
-    fn stream<'s>(&self, codecs: &mut Decoders, stored: &'s [u8], dst: &mut [u8]) -> Result<&'s [u8]> {
+    /// Decodes at least the first `wanted` bytes of one stream, unless it is stored as it is: then it is given. Gives what
+    /// follows it, too.
+    pub(super) fn stream<'s>(&self, codecs: &mut Decoders, stored: &'s [u8], dst: &mut [u8], wanted: usize) -> Result<(Option<&'s [u8]>, &'s [u8])> {
         let ends = |n: usize| fail!(Format, "it needs {n} bytes, and {} are left of the chunk", stored.len());
         let (length, rest) = stored.split_first_chunk::<4>().ok_or_else(|| ends(4))?;
         let length = i32::from_le_bytes(*length);
         if length <= 0 {
-            return self.run(length, rest, dst);
+            return Ok((None, self.run(length, rest, dst)?));
         }
         let length = length as usize;
         let (stream, rest) = rest.split_at_checked(length).ok_or_else(|| ends(4 + length))?;
         if length == dst.len() {
-            dst.copy_from_slice(stream);
-        } else if length > longest_stream(dst.len()) || !codecs.decode(self.codec, self.dictionary.as_ref(), stream, dst)? {
-            return Err(fail!(Format, "its {length} bytes of {} do not hold {} bytes", self.codec.name(), dst.len()));
+            return Ok((Some(stream), rest));
         }
-        Ok(rest)
+        let done = length <= longest_stream(dst.len())
+            && match &self.dictionary {
+                None => codecs.decode_first(self.codec, stream, dst, wanted)?,
+                dictionary => codecs.decode(self.codec, dictionary.as_ref(), stream, dst)?,
+            };
+        match done {
+            true => Ok((None, rest)),
+            false => Err(fail!(Format, "its {length} bytes of {} do not hold {} bytes", self.codec.name(), dst.len())),
+        }
     }
 
     /// A run of one byte, which takes the place of a stream in chunks of c-blosc2.

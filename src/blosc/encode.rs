@@ -95,8 +95,7 @@ impl<'a> Encoder<'a> {
         }
         SCRATCH.with_borrow_mut(|scratch| {
             for (index, block) in self.src.chunks(blocksize).enumerate() {
-                let start = dst.len() - begin;
-                put_start(dst, begin + one.header.len() + 4 * index, start);
+                one.put_start(dst, begin, index);
                 if !one.append(scratch, index, block, dst, begin + one.most)? {
                     return Ok(false);
                 }
@@ -250,6 +249,41 @@ impl BlockEncoder {
     pub fn block(&self, index: usize, content: &[u8], out: &mut Vec<u8>) -> Result<()> {
         memory::reserve(out, content.len() + 4 * self.header.streams(index))?;
         SCRATCH.with_borrow_mut(|scratch| self.append(scratch, index, content, out, usize::MAX)).map(|_| ())
+    }
+
+    /// Makes room for a chunk, whose blocks are to be put behind each other in their order.
+    pub fn begin(&self, chunk: &mut Vec<u8>) -> Result<()> {
+        chunk.clear();
+        memory::reserve(chunk, self.most)?;
+        chunk.resize(self.head(), 0);
+        Ok(())
+    }
+
+    /// Puts a block with this content behind the others; false where the chunk would be longer than its content.
+    pub fn push(&self, index: usize, content: &[u8], chunk: &mut Vec<u8>) -> Result<bool> {
+        self.put_start(chunk, 0, index);
+        SCRATCH.with_borrow_mut(|scratch| self.append(scratch, index, content, chunk, self.most))
+    }
+
+    /// The same with a block that is encoded already.
+    pub fn keep(&self, index: usize, stored: &[u8], chunk: &mut Vec<u8>) -> bool {
+        self.put_start(chunk, 0, index);
+        let fits = chunk.len() + stored.len() <= self.most;
+        if fits {
+            chunk.extend_from_slice(stored);
+        }
+        fits
+    }
+
+    /// Ends a chunk that has all of its blocks.
+    pub fn end(&self, chunk: &mut Vec<u8>) {
+        self.finish(chunk, 0);
+    }
+
+    /// Notes that block `index` begins here, in a chunk that began there.
+    fn put_start(&self, dst: &mut [u8], begin: usize, index: usize) {
+        let start = dst.len() - begin;
+        put_start(dst, begin + self.header.len() + 4 * index, start);
     }
 
     /// The chunk of these blocks, all of them in their order; none where it would be longer than its content.

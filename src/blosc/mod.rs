@@ -10,6 +10,7 @@ pub mod blosclz;
 #[allow(unsafe_code)]
 mod codec;
 mod decode;
+mod decoded;
 mod encode;
 pub mod filter;
 mod header;
@@ -19,6 +20,7 @@ mod part;
 mod pipeline;
 
 pub use decode::{BlockDecoder, decode, decode_range, repeat};
+pub use decoded::Decoded;
 pub use encode::{BlockEncoder, encode, filled};
 pub use header::{Content, Header, LONG, sections};
 pub use params::{Params, Split, Target};

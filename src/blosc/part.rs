@@ -176,7 +176,7 @@ fn some_of_run(length: i32, at: usize, parts: impl Iterator<Item = (usize, usize
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::blosc::{Codec, Filter, Header, Params, Pipeline, Split, Target, encode, sections};
+    use crate::blosc::{Codec, Decoded, Filter, Header, Params, Pipeline, Split, Target, encode, sections};
     use std::cell::Cell;
 
     /// Items that differ little, much, or not at all, so that there are streams of all kinds.
@@ -220,6 +220,11 @@ mod tests {
                     done += 1;
                     assert!(part == want[*from..][..*n], "{p:?}: block {i}, {n} from {from} on");
                 }
+                let copied = |content: &Decoded| Ok(content.copy_from(*from, &mut part));
+                assert!(one.decode_wanted(i, block, None, *from..from + n, copied).unwrap());
+                assert!(part == want[*from..][..*n], "{p:?}: block {i}, {n} from {from} on");
+                let same = |content: &Decoded| Ok(content.bytes(&mut Vec::new())? == want);
+                assert!(one.decode_wanted(i, block, None, 0..want.len(), same).unwrap());
             }
         }
         assert!(done > 0, "{p:?}");

@@ -336,6 +336,10 @@ pub unsafe extern "C" fn holdall_array_cbytes(array: *const holdall_array) -> u6
 /// begins at dst, whatever the signs: where strides[d] is negative, the items of dimension d begin at its far
 /// end. Nothing outside of the box is written, between its items neither.
 /// Each chunk that the box touches is decoded once, or as much of it as is needed, several in parallel where it pays.
+/// Of a frame no more read calls go to the file than blocks are touched, and blocks beside each other are read with one. One more comes
+/// the first time that a chunk is read, if it has more than 64 KiB and no checksum that is looked at, and its first block that is
+/// wanted ends, as it seems, more than 128 KiB behind its beginning: only the chunk itself tells where its blocks are.
+/// With a checksum that is looked at, all of a chunk is read the first time, with one call.
 /// HOLDALL_E_BUFFER: dst_size is too small. HOLDALL_E_RANGE: the box reaches beyond the array. HOLDALL_E_ARGUMENT: a step of
 /// 0. HOLDALL_NOT_FOUND (> 0) and all else: as holdall_schunk_read(); dst then holds anything.
 #[unsafe(no_mangle)]
@@ -499,17 +503,19 @@ pub unsafe extern "C" fn holdall_array_remove(array: *mut holdall_array, axis: u
 /// Writes the array, as this handle sees it, into a new container, with other chunks, codec or checksum, or another layout:
 /// this is also how files are converted. Dtype with its spelling, shape and order stay (a frame is in C order and spells it as NumPy does), and named values: in the metadata of
 /// a file those of a folder are the members of a member "attrs", from which they become those of a folder again, as does
-/// all else there that does not make it an array; those of a frame stay where the copy is a frame, too, and are left out elsewhere, as
-/// are those of others in a frame. It takes little memory, and is there, whole, when the call is done, or not at all. mode, format, blocks: as for holdall_array_create(). chunks: as
+/// all else there that does not make it an array. In a frame they are MessagePack, elsewhere JSON: bytes become {"hex": "00ff"}, what
+/// is no MessagePack is taken for bytes, and what is no JSON becomes text; from frame to frame they stay as they are. It takes little memory, and is there, whole, when the call is done, or not at all. mode, format, blocks: as for holdall_array_create(). chunks: as
 /// there, but with any number of places of the slowest dimension (see holdall_array_order()); NULL: HOLDALL_OPT_CHUNK_BYTES,
 /// or as here.
 /// A frame: options, and what is not given, as for holdall_array_create(), but chunks, blocks, codec, level and filters of a frame are as here.
+/// From frame to frame, with chunks of the same shape: those that take no room take none there, and where blocks have the same shape, too,
+/// and no codec, level or filter is given, chunks go over as they are stored, held against their checksums before.
 /// A folder: options, and what is not given, as for holdall_array_create(), but the fill value is that of here; the array must be in C order.
 /// Else options: those of holdall_schunk_create(). Codec, filter and checksum that are not given are as here (_FILTERS and _CODEC as
 /// the last chunk has them; CRC-32 for a file without checksums); the level is 5, the layout that of version 3. Progress is
 /// told in bytes.
 /// HOLDALL_E_ARGUMENT: path is this array's own file; its own folder, with HOLDALL_REPLACE, is replaced by the copy. HOLDALL_E_UNSUPPORTED: HOLDALL_OPT_FORMAT_VERSION 1 or 2, which have no
-/// place for what makes an array. HOLDALL_NOT_FOUND (> 0): HOLDALL_OPT_SKIP_DAMAGED was set for this handle, and what is
+/// place for what makes an array. HOLDALL_E_ARGUMENT: the name of a value has more than the 31 bytes that it can have in a frame. HOLDALL_NOT_FOUND (> 0): HOLDALL_OPT_SKIP_DAMAGED was set for this handle, and what is
 /// damaged is zeros in the copy, or attributes are missing there. Else as holdall_array_read() and holdall_array_commit().
 #[unsafe(no_mangle)]
 #[must_use]
@@ -646,7 +652,7 @@ pub unsafe extern "C" fn holdall_array_attr_set(
 ) -> holdall_status {
     change(array, err, |a| {
         let is_removed = value.is_null();
-        let (name, value) = (string(name, "name")?, slice(value.cast(), n, "value")?);
+        let (name, value) = (string(name, "name")?, if is_removed { &[][..] } else { slice(value.cast(), n, "value")? });
         if a.inner.store().meta()?.is_some() {
             if !name.is_empty() {
                 return Err(fail!(Unsupported, "Bloscpack files have one value, named \"\""));

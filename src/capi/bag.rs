@@ -7,7 +7,9 @@ use super::options::*;
 use crate::bag::codec::Codec;
 use crate::bag::{Bag, Mode, Place, Protection, Records, Writer};
 use crate::error::{Result, Status, fail};
-use std::ffi::{OsStr, c_char, c_void};
+use crate::parallel::made;
+use std::ffi::{CString, OsStr, c_char, c_void};
+use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 
 /// Records of any length, as Bagz keeps them: one file, or several read as one. May be read from many
@@ -15,6 +17,8 @@ use std::sync::atomic::AtomicBool;
 pub struct holdall_bag {
     broken: AtomicBool,
     pub(super) bag: Bag,
+    /// Names of its files, once they are asked for.
+    names: OnceLock<Vec<CString>>,
 }
 handle!(holdall_bag);
 
@@ -22,6 +26,8 @@ handle!(holdall_bag);
 pub struct holdall_records {
     records: Records,
     damaged: Vec<u64>,
+    /// Of a batch of a stream.
+    numbers: Vec<u64>,
 }
 
 /// A writer of one bag.
@@ -37,21 +43,28 @@ const fn movable<T: Send>() {}
 const _: () = (shared::<holdall_bag>(), shared::<holdall_records>(), shared::<holdall_io>(), movable::<holdall_bag_writer>()).0;
 
 fn bag_handle(bag: Bag) -> holdall_bag {
-    holdall_bag { broken: AtomicBool::new(false), bag }
+    holdall_bag { broken: AtomicBool::new(false), bag, names: OnceLock::new() }
 }
 
 fn value<T: Copy>(bag: *const holdall_bag, otherwise: T, f: impl FnOnce(&Bag) -> T) -> T {
     guard_value(otherwise, || borrow(bag).map_or(otherwise, |b| f(&b.bag)))
 }
 
-/// Opens a bag for reading: its last commit. `spec` is a path, or several with commas between; in each,
-/// `@N` stands for the files `-00000-of-0000N` and so on, `@*` for as many as there are: "a@3.bagz,b.bag". A
-/// name that exists as it stands is taken as it stands.
-/// Takes no more memory or time for 10^8 records than for 10, unless limits are to be kept in memory.
+/// Opens a bag for reading: its last commit. `spec` is a path, or several with commas between (empty ones are skipped);
+/// in each, the first `@N` behind the last slash, N from 1 to 99999, stands for the files `-00000-of-0000N` and so on, `@*`
+/// for as many as there are: "a@3.bagz,b.bag". A backslash before `,`, `@` or a backslash takes it as it is, and a name that
+/// exists as it stands is taken as it stands. Each file is compressed or not by its own name.
+/// The files are all as they were at one moment, also while a set of them is written. Their records are one sequence, file
+/// by file, or in turns (HOLDALL_OPT_BAG_SHARDS).
+/// Takes no more memory or time for 10^8 records than for 10, unless limits are to be kept in memory. Of more than 64 files
+/// at most 128 are open at once, whatever their number, and none is mapped; of those one that was replaced meanwhile cannot
+/// be read any more (HOLDALL_E_STATE).
 /// Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO, _VERIFY, _SKIP_DAMAGED, _CODEC, _DICTIONARY, _BAG_LIMITS,
 /// _BAG_LIMITS_CACHE, _BAG_SHARDS; progress is told by holdall_bag_checksum() and _VERIFY 2.
-/// HOLDALL_E_MISSING: a file is not there (the message names it). HOLDALL_E_FORMAT: it is no bag, or a torn
-/// one: see holdall_repair(). HOLDALL_E_CHECKSUM: `checksums.NAME` is that of another state of the bag.
+/// HOLDALL_E_MISSING: a file is not there (the message names it). HOLDALL_E_ARGUMENT: there are sets of different N where
+/// `@*` asks for one. HOLDALL_E_FORMAT: a file is no bag, or a torn one: see holdall_repair(); or the files are to be
+/// read in turns, and their numbers of records do not rise or fall as turns leave them. HOLDALL_E_CHECKSUM:
+/// `checksums.NAME` is that of another state of the bag. HOLDALL_E_BUSY: it was changed each time it was looked at, for 5 seconds.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_open(
@@ -158,6 +171,22 @@ pub unsafe extern "C" fn holdall_bag_shards(bag: *const holdall_bag) -> u32 {
     value(bag, 0, |b| u32::try_from(b.shards()).unwrap_or(u32::MAX))
 }
 
+/// The name of file i of those, as messages have it; borrowed until the bag is closed; NULL where there is no file i.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdall_bag_shard_name(bag: *const holdall_bag, i: u32) -> *const c_char {
+    let name = |b: &holdall_bag| {
+        let names = made(&b.names, || b.bag.each_shard().map(|(name, _)| CString::new(name).unwrap_or_default()).collect());
+        names.get(i as usize).map_or(std::ptr::null(), |n| n.as_ptr())
+    };
+    guard_value(std::ptr::null(), || borrow(bag).map_or(std::ptr::null(), name))
+}
+
+/// How many records file i has.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdall_bag_shard_size(bag: *const holdall_bag, i: u32) -> u64 {
+    value(bag, 0, |b| b.each_shard().nth(i as usize).map_or(0, |(_, n)| n))
+}
+
 /// Reads record i into dst, its size in bytes into *n. dst NULL asks for the size alone.
 /// HOLDALL_E_BUFFER: dst is too small, *n is the size. HOLDALL_E_RANGE: there is no record i.
 /// HOLDALL_E_FORMAT, _CHECKSUM: the record is damaged; the others can still be read. HOLDALL_E_LIMIT: it takes
@@ -194,11 +223,13 @@ pub unsafe extern "C" fn holdall_bag_read(
 }
 
 fn batch(out: *mut *mut holdall_records, read: impl FnOnce() -> Result<Records>) -> Result<holdall_status> {
-    give(out, || {
-        let records = read()?;
-        let damaged = records.damaged.iter().map(|(at, _)| *at).collect();
-        Ok(holdall_records { records, damaged })
-    })
+    give(out, || Ok(records_handle(read()?, Vec::new())))
+}
+
+/// A batch; `numbers` where it comes from a stream.
+pub(super) fn records_handle(records: Records, numbers: Vec<u64>) -> holdall_records {
+    let damaged = records.damaged.iter().map(|(at, _)| *at).collect();
+    holdall_records { records, damaged, numbers }
 }
 
 /// Reads the n records from `first` on, in parallel where it pays, into one batch. Fails as
@@ -216,7 +247,8 @@ pub unsafe extern "C" fn holdall_bag_read_range(
     guard_handle(borrow(bag), err, |b| batch(out, || b.bag.read_range(first, n)))
 }
 
-/// Reads the records of these n numbers, in any order, repeated or not, into one batch in that order.
+/// Reads the records of these n numbers, in any order, repeated or not, into one batch in that order. A record that is there
+/// several times is decoded once, and neighbours are read together.
 /// Fails as holdall_bag_read_range() does.
 #[unsafe(no_mangle)]
 #[must_use]
@@ -286,13 +318,21 @@ pub unsafe extern "C" fn holdall_records_damaged_at(records: *const holdall_reco
     guard_value(std::ptr::null(), || borrow(records).map_or(std::ptr::null(), |r| r.damaged.as_ptr()))
 }
 
+/// The numbers in the bag of the records of a batch that holdall_bag_stream_take() gave; NULL for other batches. Borrowed until the
+/// batch is closed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holdall_records_numbers(records: *const holdall_records) -> *const u64 {
+    let numbers = |r: &holdall_records| if r.numbers.is_empty() { std::ptr::null() } else { r.numbers.as_ptr() };
+    guard_value(std::ptr::null(), || borrow(records).map_or(std::ptr::null(), numbers))
+}
+
 /// Closes a batch; NULL is fine.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_records_close(records: *mut holdall_records) {
     take_back(records);
 }
 
-fn writer_mode(m: holdall_mode) -> Result<Mode> {
+pub(super) fn writer_mode(m: holdall_mode) -> Result<Mode> {
     match m {
         HOLDALL_NEW => Ok(Mode::New),
         HOLDALL_REPLACE => Ok(Mode::Replace),
@@ -305,14 +345,24 @@ fn writer_handle(writer: Writer) -> holdall_bag_writer {
     holdall_bag_writer { broken: AtomicBool::new(false), writer }
 }
 
-/// Opens a bag of one file for writing. mode: HOLDALL_NEW, _REPLACE or _APPEND; whatever it is, nothing that
-/// others can see changes before the first commit. What a crash left unfinished is settled first.
+/// Opens a bag for writing: of one file, or of a set of them: of the path "name@8.bagz" the files
+/// `name-00000-of-00008.bagz` and so on, record i in file i modulo 8, to be read in turns (HOLDALL_OPT_BAG_SHARDS). "name@*.bagz"
+/// is as many as there are. A backslash before `@` or a backslash takes it as it is, and so is a comma; a file that has
+/// the path for its name is that file. All of a set is committed as one: at any crash every file, also one that is opened
+/// alone, is as the last commit left it. The files of a set are in one folder.
+/// One file of a set may be written by its own name, "name-00003-of-00008.bagz", each by another process at the same time;
+/// then each commits for itself.
+/// mode: HOLDALL_NEW, _REPLACE or _APPEND (of a set: none of its files, or all of them are there); whatever it is,
+/// nothing that others can see changes before the first commit. What a crash left unfinished is settled first.
 /// A commit to limits at the tail moves them all, 8 bytes a record (and saves them first); one to separate
 /// limits appends: the better choice for many small commits to a large bag.
 /// Options: HOLDALL_OPT_THREADS, _DURABILITY, _LOCK, _CODEC, _LEVEL, _CHECKSUM, _DICTIONARY, _BAG_LIMITS. To go on
 /// with a bag, give the same _CODEC, _DICTIONARY and _BAG_LIMITS; checksums go on as they are there.
-/// HOLDALL_E_EXISTS, HOLDALL_E_MISSING: as the mode says. HOLDALL_E_BUSY: another writer has it open.
-/// HOLDALL_E_STATE: checksums are asked for, and the records that are there have none.
+/// HOLDALL_E_EXISTS, HOLDALL_E_MISSING: as the mode says. HOLDALL_E_BUSY: another writer has it open, or one of its files,
+/// or the set that it is a file of.
+/// HOLDALL_E_STATE: checksums are asked for, and the records that are there have none; or a set is not as turns leave it,
+/// as where its files were written one by one: then they are to be appended to so.
+/// HOLDALL_E_UNSUPPORTED: a file of a set is a link to another folder.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_writer_open(

@@ -123,6 +123,29 @@ pub unsafe extern "C" fn holdall_identify(
     })
 }
 
+/// The files that a spec names (see holdall_bag_open()), in order, each a path with a NUL behind it, end to end in dst; their
+/// bytes, with the NULs, into *n. dst NULL asks for *n alone. Files are looked for only where `@*` or a name as it stands asks
+/// for that: those that `@N` and plain names stand for need not be there.
+/// HOLDALL_E_ARGUMENT: it names none, or there are shards of several numbers for `@*`. HOLDALL_E_MISSING: there are none for it.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn holdall_bag_files(
+    spec: *const c_char,
+    dst: *mut c_char,
+    dst_size: usize,
+    n: *mut usize,
+    err: *mut holdall_error,
+) -> holdall_status {
+    guard(err, || {
+        let mut names = Vec::new();
+        for file in bag::spec::expand(string(spec, "spec")?)? {
+            names.extend_from_slice(file.as_encoded_bytes());
+            names.push(0);
+        }
+        copy_out(&names, dst.cast(), dst_size, n)
+    })
+}
+
 /// Told of each fault that holdall_verify() finds: `part` is "record N", "chunk N" or the path; of a column of a table
 /// "COLUMN/data/__N.blp", which of its files, or just "COLUMN". It is borrowed for the call like `fault`. Not zero stops. Runs on the calling thread.
 pub type holdall_fault_fn = Option<unsafe extern "C" fn(ctx: *mut c_void, part: *const c_char, fault: *const holdall_error) -> c_int>;
@@ -133,7 +156,9 @@ pub type holdall_fault_fn = Option<unsafe extern "C" fn(ctx: *mut c_void, part: 
 /// is told), and can be read but have no checksum; they are set also where it returns that there are faults. *bad may be 0
 /// although the file is damaged, in its header or metadata: the status tells.
 /// What begins as a Bloscpack file or a Blosc2 frame is looked at as a superchunk, a folder as an array or a table (or a frame, if it
-/// is one), all else as a bag. Metadata that make it an array must say as many bytes, or chunks, as there are.
+/// is one), all else as a bag. What does not begin as a frame any more counts as one if most of its header does, if it ends as one, or by
+/// its name: `.b2nd`, `.b2frame`, `.caterva`, `.cat`. Of a frame whose header, index or trailer is damaged first that is told, then what is lost with
+/// it, and the chunks that are not found again. Metadata that make it an array must say as many bytes, or chunks, as there are.
 /// Of a frame that another tool has written, or changed since, chunks without a checksum that fits are unchecked.
 /// Bags: takes the options of holdall_bag_open() but HOLDALL_OPT_VERIFY and _SKIP_DAMAGED. Superchunks and folders:
 /// HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO, frames also _AT. Superchunks in storage of the caller's: see HOLDALL_OPT_VERIFY 2.
@@ -199,7 +224,8 @@ fn tell_fault(fault: holdall_fault_fn, ctx: *mut c_void, part: String, e: &Error
     unsafe { f(ctx, part.as_ptr(), &words) == 0 }
 }
 
-/// Brings the bag of one file at this path, which a crash, a full disk or another program left torn, back
+/// Brings the bag at this path (or spec, see holdall_bag_open(): then each of its files by itself, and the error is about
+/// the first that cannot be repaired), which a crash, a full disk or another program left torn, back
 /// to its last whole state: an unfinished change is undone or finished; what a Bagz writer of a single file
 /// leaves when it is cut off (`X` and `limits.X`) becomes a bag; separate limits that are torn or reach
 /// beyond the records go; a damaged last limit is put right where frames or checksums prove what it was. A bag
@@ -214,8 +240,12 @@ fn tell_fault(fault: holdall_fault_fn, ctx: *mut c_void, part: String, e: &Error
 /// *kept and *dropped are then chunks, those that are zeros now and metadata that are gone (1) among the dropped: where
 /// *dropped is 0, nothing was lost. Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _DURABILITY, _LOCK.
 /// Or the Blosc2 frame, a file or folder, array or not: it is made anew without the room of chunks that no longer count; damaged chunks become zeros, damaged
-/// metalayers of the trailer go; where header, index or trailer are damaged, a frame of this library in one file goes back to its last commit that is whole and
-/// still there. *kept and *dropped are as for superchunks, with 1 for a commit that is lost. Options: as for superchunks.
+/// metalayers of the trailer go. Where header, index or trailer are damaged, they are made anew: in a frame of this library any one byte of each
+/// is put right for certain, and the index from the chunks, which the trailer knows by their checksums; of others what fits: header and
+/// index without the trailer, whose metalayers are lost then, the trailer's last whole commit that is still in the file, or the chunks as they stand behind
+/// each other, if there are as many as there must be. Where the metalayers of the header are lost, which say the shape, it is HOLDALL_E_FORMAT: with
+/// HOLDALL_OPT_SKIP_DAMAGED it opens as a superchunk. holdall_verify() tells beforehand what is lost. *kept and *dropped are as for superchunks, with 1 each for
+/// a trailer, an order of chunks that is not certain and a commit that are lost. Options: as for superchunks.
 /// Or the array or table in this folder: what was cut off is finished or undone, what writers left
 /// goes. Where `meta/sizes` is damaged it is made anew from the chunks, as many as are whole and follow each other; damaged
 /// chunks at the end are cut off; columns of a table come out as long as the shortest, and names that are lost become those of

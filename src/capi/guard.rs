@@ -248,6 +248,16 @@ pub(crate) fn slice<'a, T>(p: *const T, n: usize, what: &str) -> Result<&'a [T]>
     Ok(unsafe { std::slice::from_raw_parts(p, n) })
 }
 
+/// A place for values of the caller's: NULL only where there are none.
+pub(crate) fn slice_mut<'a, T>(p: *mut T, n: usize, what: &str) -> Result<&'a mut [T]> {
+    if n == 0 {
+        return Ok(&mut []);
+    }
+    check_values(p.addr(), n, size_of::<T>(), align_of::<T>(), what)?;
+    // SAFETY: not NULL, aligned, and by contract room for n values that only this call touches.
+    Ok(unsafe { std::slice::from_raw_parts_mut(p, n) })
+}
+
 /// Can values of this size be there?
 #[inline(never)]
 fn check_values(at: usize, n: usize, size: usize, align: usize, what: &str) -> Result<()> {

@@ -5,7 +5,7 @@ use crate::error::{Result, fail};
 use crate::io::Folder;
 use crate::io::functions::{Answer, Functions, FunctionsFolder, Refusal};
 use crate::io::memory::MemoryFolder;
-use std::ffi::{CString, OsStr, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
@@ -50,7 +50,8 @@ pub struct holdall_io_functions {
     pub rename: Option<unsafe extern "C" fn(ctx: *mut c_void, from: *const c_char, to: *const c_char) -> i64>,
     /// Removes a file.
     pub remove: Option<unsafe extern "C" fn(ctx: *mut c_void, name: *const c_char) -> i64>,
-    /// Calls `each` with the name of each file in a folder, until it returns non-zero. Called for folders alone: datasets, and frames with a file a chunk that are changed.
+    /// Calls `each` with the name of each file in a folder ("": the storage itself), without that of the folder, until it returns
+    /// non-zero; on the calling thread. Needed for folders alone: frames with a file a chunk that are changed, and datasets.
     pub list: Option<
         unsafe extern "C" fn(
             ctx: *mut c_void,
@@ -86,6 +87,20 @@ fn c_name(name: &OsStr) -> Answer<CString> {
 
 fn answer(n: i64) -> Answer<u64> {
     u64::try_from(n).map_err(|_| Refusal::Errno(i32::try_from(n.unsigned_abs()).unwrap_or(EINVAL)))
+}
+
+/// What `list` calls with each name; `names` is what it was given.
+unsafe extern "C" fn take_name(names: *mut c_void, name: *const c_char) -> c_int {
+    if names.is_null() || name.is_null() {
+        return 1;
+    }
+    // SAFETY: `names` is what the call of `list` gave, exclusively; `name` has a NUL, by contract.
+    let (names, name) = unsafe { (&mut *names.cast::<Vec<OsString>>(), CStr::from_ptr(name)) };
+    if names.try_reserve(1).is_err() {
+        return 1;
+    }
+    names.push(OsStr::from_bytes(name.to_bytes()).into());
+    0
 }
 
 fn there<F>(f: Option<F>) -> Answer<F> {
@@ -125,6 +140,12 @@ impl Functions for Table {
         // SAFETY: see above.
         answer(unsafe { f(self.0.ctx, from.as_ptr(), to.as_ptr()) }).map(|_| ())
     }
+    fn list(&self, folder: &OsStr) -> Answer<Vec<OsString>> {
+        let (f, folder) = (there(self.0.list)?, c_name(folder)?);
+        let mut names: Vec<OsString> = Vec::new();
+        // SAFETY: see above; `names` is there as long as the call lasts, in which alone the caller calls back, on one thread.
+        answer(unsafe { f(self.0.ctx, folder.as_ptr(), Some(take_name), std::ptr::from_mut(&mut names).cast()) }).map(|_| names)
+    }
     fn writable(&self) -> bool {
         let t = &self.0;
         t.write_at.is_some() && t.truncate.is_some() && t.sync.is_some() && t.rename.is_some() && t.remove.is_some()
@@ -137,8 +158,8 @@ impl Functions for Table {
 }
 
 /// Storage behind functions; the table is copied, what its functions need must live until `destroy`.
-/// HOLDALL_E_ARGUMENT: struct_size is 0 or beyond this version's, or size or read_at is NULL; `destroy` is
-/// then not called.
+/// HOLDALL_E_ARGUMENT: struct_size is 0, within a field or beyond this version's, or size or read_at is NULL; `destroy`
+/// is then not called.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_io_from_functions(
@@ -181,6 +202,10 @@ fn read_table(p: *const holdall_io_functions) -> crate::Result<holdall_io_functi
             "functions->struct_size is {size}, this library knows {} bytes: it is older than the header",
             size_of::<holdall_io_functions>()
         ));
+    }
+    // each field is as long as a pointer
+    if size % size_of::<usize>() != 0 {
+        return Err(fail!(Argument, "functions->struct_size is {size}: that ends within a field"));
     }
     let mut table = none;
     // SAFETY: by contract struct_size bytes are there; they fit the copy, in which all zeros are valid.

@@ -30,7 +30,8 @@ pub const HOLDALL_OPT_VERIFY: i32 = 4;
 /// 1: damaged records read as empty, damaged chunks as zeros, and the call says so (HOLDALL_NOT_FOUND; which they are:
 /// holdall_verify()); 0 (default): they are an error. With HOLDALL_APPEND this holds for reads alone: a change never takes
 /// damaged content for zeros. What needs some of a damaged chunk fails, one that nothing touches stays as it is, and where
-/// chunks are missing the commit is HOLDALL_E_STATE: see holdall_repair().
+/// chunks are missing the commit is HOLDALL_E_STATE: see holdall_repair(). A frame whose header, index or trailer is damaged opens
+/// for reading with what is found again of it, as holdall_repair() does it, and every read says so.
 pub const HOLDALL_OPT_SKIP_DAMAGED: i32 = 5;
 /// At commit: 1 (default) data and folder are synced; 0 they are not: a crash of the program loses nothing
 /// of a commit, a failing power supply may.
@@ -50,7 +51,7 @@ pub const HOLDALL_OPT_LEVEL: i32 = 9;
 pub const HOLDALL_OPT_FILTERS: i32 = 10;
 /// Bytes of content in a chunk, a multiple of the typesize, 1 to 2,147,483,615. Default: 1 MiB, rounded down to one.
 /// Arrays: rounded down to whole rows, or whole items where a row is longer; one item at least. Arrays in frames: about
-/// so many, along every dimension; default: 4 MiB at most.
+/// so many, along every dimension; default: 2 to 4 MiB where the array has that much.
 pub const HOLDALL_OPT_CHUNK_BYTES: i32 = 11;
 /// Bytes of content in a block of a chunk. Default: what the Blosc libraries choose for codec and level. Arrays in frames:
 /// about so many, along every dimension; default: 32 KiB for each byte of an item, 256 KiB at most.
@@ -99,6 +100,9 @@ pub const HOLDALL_OPT_BAG_LIMITS: i32 = 23;
 pub const HOLDALL_OPT_BAG_LIMITS_CACHE: i32 = 24;
 /// HOLDALL_BAG_SHARDS_CONCATENATED (default) or _INTERLEAVED: how several files make one sequence.
 pub const HOLDALL_OPT_BAG_SHARDS: i32 = 25;
+/// Streams of bags: records that are read, or wanted from the index function, before they are taken. Default: as many as
+/// HOLDALL_OPT_BAG_READ_AHEAD_BYTES allows, 65,536 of them a batch at most. 0: none; what is wanted is read then.
+pub const HOLDALL_OPT_BAG_READ_AHEAD: i32 = 26;
 /// Tables: 0 (default) columns of S, which NumPy calls bytes, go to Arrow as utf8, as which most are meant; 1 as binary.
 pub const HOLDALL_OPT_ARROW_BINARY: i32 = 27;
 /// Tables: 0 (default) NaN goes to Arrow as it is, and spoils a sum as it does elsewhere; 1 as null, which queries leave out.
@@ -108,6 +112,17 @@ pub const HOLDALL_OPT_AT: i32 = 29;
 /// HOLDALL_FORMAT_B2ND and _CATERVA: 1 the array has both metalayers, so that python-blosc2 sees it with its dtype, and Caterva
 /// too; 0 (default) that of the format.
 pub const HOLDALL_OPT_BOTH_METALAYERS: i32 = 30;
+/// Streams of bags: bytes of the records that are read before they are taken. Default: batches of about 1 MiB, or of one record where
+/// that is larger, and two of them for each thread. A record that alone has more than there are is read when it is wanted. 0: none.
+pub const HOLDALL_OPT_BAG_READ_AHEAD_BYTES: i32 = 33;
+/// Object stores: milliseconds, other tries included, that a request may wait for something to come before the call is
+/// HOLDALL_E_IO; default 30,000. A part of 8 MiB that is sent must be there in half of it. This and the next two are for
+/// every call that takes a path, and mean nothing to local ones.
+pub const HOLDALL_OPT_CLOUD_TIMEOUT: i32 = 39;
+/// Object stores: times that a request that failed is tried again, within that time; default 5.
+pub const HOLDALL_OPT_CLOUD_RETRIES: i32 = 40;
+/// Object stores: requests that one call has under way at once, 1 to 256; default 16.
+pub const HOLDALL_OPT_CLOUD_REQUESTS: i32 = 41;
 
 /// Files are read: one that is cut short under us is an error.
 pub const HOLDALL_IO_READ: i32 = 0;

@@ -47,6 +47,19 @@
  *    fork() the child may go on reading through handles that it inherited, on the
  *    calling thread only; an inherited writer refuses work there (HOLDALL_E_STATE), and
  *    closing it there changes nothing (but its lock lasts until both have ended).
+ *  - Object stores: in builds that have them (cmake -DHOLDALL_CLOUD=ON) paths may be names of
+ *    objects: gs://bucket/key (gs:bucket/key and /gs:bucket/key are the same), s3://, az://,
+ *    http:// and https://; in others such a name is HOLDALL_E_UNSUPPORTED. A local file of
+ *    that very name goes before, and ./gs:x is always local. All formats are read there, bags
+ *    are written, but not to http. An open object is the version that was opened: where
+ *    another one has its place, or none, reading is HOLDALL_E_STATE. A store that does not
+ *    answer is HOLDALL_E_IO within HOLDALL_OPT_CLOUD_TIMEOUT, one that refuses too, with
+ *    EACCES in os_code. A bag has one commit there: before, nothing of it can be seen; what
+ *    is added later is another shard (HOLDALL_APPEND is HOLDALL_E_UNSUPPORTED), and several
+ *    objects at once (a set of shards, separate limits) are not replaced. Its limits wait in
+ *    memory. Here the environment is read: what the clients of each cloud know (GOOGLE_*,
+ *    AWS_*, AZURE_*; README.md has the list) and the proxies. Two threads of the library's
+ *    talk to stores; after fork() the child opens anew what it reads (else HOLDALL_E_STATE).
  *  - Callbacks run on the calling thread unless they say otherwise; they must not
  *    unwind (C++ exceptions, longjmp) through the library, nor call it with the handle
  *    they were called for.

@@ -69,7 +69,8 @@ fn form_of(format: holdall_format) -> Result<Form> {
 /// _FILTERS, _CHECKSUM. Progress is told by _VERIFY 2 and holdall_schunk_checksum().
 /// HOLDALL_E_FORMAT: it is none, or chunks of it are missing or not where header and offsets say; the position is
 /// that of the first such chunk. HOLDALL_OPT_SKIP_DAMAGED opens what is there, holdall_repair() makes it whole. HOLDALL_E_CHECKSUM: header,
-/// index or trailer of a frame do not fit what its writer has put down of them.
+/// index or trailer of a frame do not fit what its writer has put down of them. HOLDALL_E_MISSING: there is nothing, or a folder in which a frame was begun
+/// and never committed.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_open(
@@ -100,7 +101,7 @@ pub unsafe extern "C" fn holdall_schunk_open_io(
 
 /// Creates a superchunk of items of `typesize` bytes each (1 or more; it is what filters work with, content need not
 /// be whole items). With HOLDALL_NEW nothing may be there (HOLDALL_E_EXISTS), with HOLDALL_REPLACE what is there is
-/// replaced by the first commit. Format: HOLDALL_FORMAT_BLOSCPACK; c-blosc 1.x reads its chunks, Bloscpack 0.16 its
+/// replaced by the first commit (but not a file by a frame that is a folder, nor the other way: HOLDALL_E_EXISTS). Format: HOLDALL_FORMAT_BLOSCPACK; c-blosc 1.x reads its chunks, Bloscpack 0.16 its
 /// files. Or HOLDALL_FORMAT_B2FRAME, which c-blosc2 and python-blosc2 read and change: appends and changed chunks go behind what is
 /// there, which costs the room of the old ones until a copy or holdall_repair(). HOLDALL_E_BUSY: another writer has it open.
 /// Options: those of holdall_schunk_open() with HOLDALL_APPEND, and HOLDALL_OPT_CHECKSUM, _OFFSETS, _FORMAT_VERSION. Frames: those

@@ -77,7 +77,7 @@ fn is_file(name: &OsStr) -> bool {
 
 /// The files of a dataset.
 pub fn container(folder: &Arc<dyn Folder>) -> Container {
-    Container { folder: folder.clone(), main: MAIN.into(), prefixes: &[], in_folder: Some(is_file) }
+    Container::of(folder, MAIN, Arc::new(is_file))
 }
 
 /// Reads the last commit of a dataset, which is there as a whole while the next one comes.

@@ -21,7 +21,7 @@ use crate::blosc::{Codec, Params};
 use crate::checksum::Sum;
 use crate::error::{Error, Result, Status, fail};
 use crate::identify::Format;
-use crate::io::{Folder, file};
+use crate::io::{Folder, locate};
 use crate::json::Value;
 use crate::memory;
 use crate::options::{Opt, Options};
@@ -74,7 +74,7 @@ pub fn create(path: &OsStr, mode: Mode, new: &Kindred, options: &Options) -> Res
 /// Makes something in a local folder, which is made where there is none.
 pub fn in_folder<T>(path: &OsStr, options: &Options, make: impl FnOnce(&Place, &Arc<Site>) -> Result<T>) -> Result<T> {
     // without a slash at its end
-    let it = file::locate_for_change(Path::new(path).components().as_path().as_os_str())?;
+    let it = locate::locate_for_change(Path::new(path).components().as_path().as_os_str())?;
     let is_new = !it.folder.exists(&it.name)?;
     it.folder.make_folder(&it.name)?;
     let made = || {

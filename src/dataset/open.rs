@@ -10,7 +10,7 @@ use super::place::Place;
 use crate::array::Array;
 use crate::error::{Error, Result, Status, fail};
 use crate::identify::Format;
-use crate::io::Folder;
+use crate::io::{Folder, locate, object};
 use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::{Mode, OPEN_OPTIONS};
 use crate::superchunk::frame;
@@ -22,6 +22,7 @@ pub const ROOTDIRS: &str = "__rootdirs__";
 
 /// Opens an array: a folder that is a dataset, or a file or folder of another kind.
 pub fn open(path: &OsStr, mode: Mode, options: &Options) -> Result<Array> {
+    let _asking = object::ask_as(options);
     if is_folder(path) && !frame::is_at(path, options) { open_at(&Place::local(path)?, mode, options) } else { Array::open(path, mode, options) }
 }
 
@@ -38,7 +39,7 @@ pub fn open_in(folder: &Arc<dyn Folder>, mode: Mode, options: &Options) -> Resul
 
 /// Is there a folder at this path?
 pub fn is_folder(path: &OsStr) -> bool {
-    std::fs::metadata(path).is_ok_and(|m| m.is_dir())
+    locate::is_folder(path)
 }
 
 /// Is there a dataset at this path, if perhaps a broken one?
@@ -64,7 +65,12 @@ fn open_at(place: &Place, mode: Mode, options: &Options) -> Result<Array> {
             snapshot_of_many(&place.trusted(!how.verify), |place, same| file_of_one_commit(place, &how, same))?
         }
         Mode::Append => open_for_writing(place, options)?,
-        _ => return Err(fail!(Argument, "HOLDALL_NEW and HOLDALL_REPLACE create: they need a format and a dtype")),
+        _ => {
+            return Err(fail!(
+                Argument,
+                "HOLDALL_NEW and HOLDALL_REPLACE are for holdall_array_create(); opening takes HOLDALL_READ or HOLDALL_APPEND"
+            ));
+        }
     };
     if options.get(Opt::Verify, 1) > 1 {
         all_sound(&[&file])?;

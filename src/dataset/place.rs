@@ -7,7 +7,7 @@
 use super::open::ROOTDIRS;
 use super::seal;
 use crate::error::{Result, Status, fail};
-use crate::io::{self, Access, File, Folder, file};
+use crate::io::{self, Access, File, Folder, file, locate};
 use crate::memory;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -39,7 +39,7 @@ impl Place {
         });
         match table {
             Some((parent, name)) => Place::of(&file::folder(parent.as_os_str())?).down(&name),
-            None => Ok(Place::of(&file::folder(path)?)),
+            None => Ok(Place::of(&locate::folder(path)?)),
         }
     }
 

@@ -62,14 +62,18 @@ pub fn locate(path: &OsStr) -> Result<Located> {
     let given_path = Path::new(path);
     let (given_folder, given) = split(given_path)?;
     let linked = fs::symlink_metadata(given_path).is_ok_and(|m| m.is_symlink());
-    let Some(real) = linked.then(|| fs::canonicalize(given_path).ok()).flatten() else {
-        let folder = LocalFolder { path: absolute(&given_folder)?, shown: given_folder, link: None, fence: None };
-        return Ok(Located { folder: Arc::new(folder), name: given.clone(), given });
-    };
+    let Some(real) = linked.then(|| fs::canonicalize(given_path).ok()).flatten() else { return locate_itself(path) };
     let (real_folder, name) = split(&real)?;
     let link = Link { folder: absolute(&given_folder)?, name: given.clone(), target: name.clone() };
     let folder = LocalFolder { path: real_folder.clone(), shown: real_folder, link: Some(link), fence: None };
     Ok(Located { folder: Arc::new(folder), name, given })
+}
+
+/// As [`locate`], of a link itself.
+pub fn locate_itself(path: &OsStr) -> Result<Located> {
+    let (shown, name) = split(Path::new(path))?;
+    let folder = LocalFolder { path: absolute(&shown)?, shown, link: None, fence: None };
+    Ok(Located { folder: Arc::new(folder), given: name.clone(), name })
 }
 
 /// As [`locate`], for who is going to change the container: its files all lie beside each other, under the
@@ -248,6 +252,10 @@ impl Folder for LocalFolder {
 
     fn lock(&self, name: &OsStr) -> Result<Lock> {
         Lock::take(self.path(name))
+    }
+
+    fn lock_in_part(&self, name: &OsStr) -> Result<Lock> {
+        Lock::take_part(self.path(name))
     }
 
     fn show(&self, name: &OsStr) -> String {

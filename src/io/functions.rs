@@ -22,6 +22,8 @@ pub trait Functions: Send + Sync {
     fn rename(&self, from: &OsStr, to: &OsStr) -> Answer<()>;
     /// Removes, durably.
     fn remove(&self, name: &OsStr) -> Answer<()>;
+    /// The names in a folder, "" is the storage itself.
+    fn list(&self, folder: &OsStr) -> Answer<Vec<OsString>>;
     /// Are all functions there that writing needs?
     fn writable(&self) -> bool {
         true
@@ -100,6 +102,13 @@ impl Folder for FunctionsFolder {
 
     fn lock(&self, _: &OsStr) -> Result<Lock> {
         Ok(Lock::none())
+    }
+
+    fn list(&self, name: &OsStr) -> Result<Vec<OsString>> {
+        self.0.list(name).map_err(|r| match r {
+            Refusal::Absent => fail!(Unsupported, "{}: the caller's storage has no function `list`, which folders need", shown(name)),
+            r => refused("list", &shown(name), r),
+        })
     }
 
     fn writable(&self) -> Result<()> {

@@ -12,7 +12,7 @@ pub struct Lock(Option<Held>);
 
 struct Held {
     /// Open as long as the lock is held.
-    _file: fs::File,
+    file: fs::File,
     path: PathBuf,
     owner: u32,
 }
@@ -25,6 +25,15 @@ impl Lock {
 
     /// Takes the lock that this file stands for.
     pub fn take(path: PathBuf) -> Result<Lock> {
+        Lock::take_as(path, fs::File::try_lock)
+    }
+
+    /// Takes a part in it: others may do so too, but nobody has all of it then.
+    pub fn take_part(path: PathBuf) -> Result<Lock> {
+        Lock::take_as(path, fs::File::try_lock_shared)
+    }
+
+    fn take_as(path: PathBuf, take: impl Fn(&fs::File) -> std::result::Result<(), TryLockError>) -> Result<Lock> {
         let shown = path.display().to_string();
         loop {
             let file = OpenOptions::new()
@@ -41,7 +50,7 @@ impl Lock {
             if !file.metadata().map_err(|e| Error::os(&shown, &e))?.is_file() {
                 return Err(fail!(Format, "{shown}: this is no regular file, it cannot be the lock"));
             }
-            match file.try_lock() {
+            match take(&file) {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
                     return Err(fail!(Busy, "{shown}: another writer holds this lock; wait for it, or see HOLDALL_OPT_LOCK"));
@@ -52,7 +61,7 @@ impl Lock {
             let ours = file.metadata().map_err(|e| Error::os(&shown, &e))?;
             match fs::metadata(&path) {
                 Ok(there) if there.ino() == ours.ino() && there.dev() == ours.dev() => {
-                    return Ok(Lock(Some(Held { _file: file, path, owner: std::process::id() })));
+                    return Ok(Lock(Some(Held { file, path, owner: std::process::id() })));
                 }
                 _ => continue,
             }
@@ -62,9 +71,9 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // still locked here, so that nobody can take a lock on a file about to go; a forked child has a copy
-        // of this value, and the lock is its parent's
-        if let Some(held) = self.0.as_ref().filter(|h| h.owner == std::process::id()) {
+        // still locked here, so that nobody can take a lock on a file about to go: of a part, where there is no other
+        // one; a forked child has a copy of this value, and the lock is its parent's
+        if let Some(held) = self.0.as_ref().filter(|h| h.owner == std::process::id() && h.file.try_lock().is_ok()) {
             let _ = fs::remove_file(&held.path);
         }
     }

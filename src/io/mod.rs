@@ -2,20 +2,24 @@
 //!
 //! - [`Folder`] and [`File`]: local files, memory, the caller's functions. Formats are written
 //!   against these alone.
+//! - [`locate`]: which of them the text of a name means.
 //! - [`journal`]: how a change of several bytes, or of several files, becomes one commit, and how a
 //!   reader sees the last commit while one is under way or was cut off.
 //! - [`lock`]: one writer at a time.
 //!
 //! This layer knows no format, and never looks into the bytes it moves.
 
+pub mod few;
 pub mod file;
 pub mod functions;
 pub mod journal;
 pub mod lend;
+pub mod locate;
 pub mod lock;
 #[allow(unsafe_code)]
 pub mod map;
 pub mod memory;
+pub mod object;
 #[cfg(test)]
 pub mod sim;
 
@@ -34,6 +38,21 @@ pub enum Access {
     Write,
     /// To be read and written, empty: made new, or emptied.
     Create,
+}
+
+/// A range of a file that is wanted, and where it goes.
+pub struct Part<'a> {
+    /// Where it begins.
+    pub at: u64,
+    /// Its bytes.
+    pub dst: &'a mut [u8],
+}
+
+impl Part<'_> {
+    /// Where it ends.
+    pub fn end(&self) -> u64 {
+        self.at.saturating_add(self.dst.len() as u64)
+    }
 }
 
 /// One open file. All methods may be called from many threads.
@@ -75,6 +94,19 @@ pub trait File: Send + Sync {
     fn is_foreign(&self) -> bool {
         false
     }
+    /// It, where it is an object of a store: each read of one is a request, so that many are better asked for together
+    /// (see [`read_parts`]).
+    fn object(&self) -> Option<&object::ObjectFile> {
+        None
+    }
+    /// As [`File::read_exact_at`], of what is going to be read again and again: where reading takes long, it is kept.
+    fn read_kept(&self, at: u64, dst: &mut [u8]) -> Result<()> {
+        self.read_exact_at(at, dst)
+    }
+    /// Makes a new object count, all of it or nothing (see [`Folder::upload`]).
+    fn publish(&self) -> Result<()> {
+        Err(fail!(State, "{}: this is no upload", self.name()))
+    }
 
     /// Fills all of `dst`, or says that the file is too short.
     fn read_exact_at(&self, at: u64, dst: &mut [u8]) -> Result<()> {
@@ -84,6 +116,23 @@ pub trait File: Send + Sync {
         }
         Err(fail!(Format, "{}: {} bytes were expected at {at}, {n} are there: the file was cut short", self.name(), dst.len()))
     }
+}
+
+/// Fills parts of files; where these are objects of a store, by few requests, of which many are under way at once.
+pub fn read_parts(jobs: Vec<(&dyn File, Vec<Part<'_>>)>) -> Result<()> {
+    let mut objects = Vec::new();
+    for (file, parts) in jobs {
+        match file.object() {
+            Some(object) => objects.push((object, parts)),
+            None => parts.into_iter().try_for_each(|p| file.read_exact_at(p.at, p.dst))?,
+        }
+    }
+    object::read(objects)
+}
+
+/// Fetches ranges of objects, by few requests, for [`File::read_kept`] to find. Each has its file, its beginning and its end.
+pub fn keep_parts(jobs: Vec<(&dyn File, u64, u64)>) -> Result<()> {
+    object::keep(jobs.into_iter().filter_map(|(file, from, to)| Some((file.object()?, from, to))).collect())
 }
 
 /// A folder of named files, or something like it. All methods may be called from many threads.
@@ -100,6 +149,10 @@ pub trait Folder: Send + Sync {
     fn identity(&self, name: &OsStr) -> Result<Option<u64>>;
     /// Takes the lock of this name for as long as the value lives; `Busy` where another has it.
     fn lock(&self, name: &OsStr) -> Result<lock::Lock>;
+    /// Takes a part in the lock of this name, as several may; `Busy` where another has all of it.
+    fn lock_in_part(&self, _name: &OsStr) -> Result<lock::Lock> {
+        Ok(lock::Lock::none())
+    }
     /// Name for messages.
     fn show(&self, name: &OsStr) -> String;
 
@@ -122,6 +175,21 @@ pub trait Folder: Send + Sync {
     /// The names in a folder in it, "" is itself; none where storage cannot tell.
     fn list(&self, _name: &OsStr) -> Result<Vec<OsString>> {
         Ok(Vec::new())
+    }
+    /// Is it one of an object store? There files come whole, under their name at once, and stay as they are.
+    fn is_store(&self) -> bool {
+        false
+    }
+    /// A new file of a store, which is written from its beginning to its end and is there with [`File::publish`], or never;
+    /// `only_new`: that fails where another has the name by then.
+    fn upload(&self, name: &OsStr, _only_new: bool) -> Result<Arc<dyn File>> {
+        Err(fail!(State, "{}: files are not uploaded here", self.show(name)))
+    }
+    /// The names in it that begin like this; none where storage cannot tell.
+    fn list_beginning(&self, start: &OsStr) -> Result<Vec<OsString>> {
+        let mut names = self.list(OsStr::new(""))?;
+        names.retain(|n| n.as_encoded_bytes().starts_with(start.as_encoded_bytes()));
+        Ok(names)
     }
     /// Refuses storage that cannot be written.
     fn writable(&self) -> Result<()> {

@@ -9,7 +9,7 @@
 //! Who adds a format lists its mutating operations as [`Scene`]s; [`check`] does the rest.
 
 use super::{Access, File, Folder, beside, lock::Lock, parent};
-use crate::error::{Error, Result, Status, fail};
+use crate::error::{Result, Status, fail};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::sync::{Arc, Mutex};
@@ -506,15 +506,25 @@ pub struct Tally {
     pub violations: Vec<String>,
 }
 
-/// Cuts the power before every operation of the scene, and opens what may be left.
+/// How many times as many states are tried as usual: `HOLDALL_DISK_STATES`, for long runs.
+fn patience() -> usize {
+    std::env::var("HOLDALL_DISK_STATES").ok().and_then(|v| v.trim().parse().ok()).unwrap_or(1)
+}
+
+/// What a reader saw, or why it did not.
+type Seen = Result<Vec<Vec<u8>>>;
+type Files = BTreeMap<OsString, Vec<u8>>;
+
+/// Cuts the power before every operation of the scene, and opens what may be left; then again while the next writer
+/// settles that.
 pub fn check(scene: &Scene<'_>, per_cut: usize, lie: Option<usize>) -> Tally {
+    let per_cut = per_cut * patience();
     let mut tally = Tally::default();
-    let look = |files: &BTreeMap<OsString, Vec<u8>>| (scene.read)(SimDisk::with_files(files).folder());
-    let old = look(&scene.disk.contents());
+    let old = look(scene, &scene.disk.contents());
     let whole = scene.disk.copy();
     (scene.act)(whole.folder()).unwrap_or_else(|e| panic!("{}: {e}", scene.name));
-    let new = look(&whole.contents()).unwrap_or_else(|e| panic!("{}: {e}", scene.name));
-    let same = |got: &Result<Vec<Vec<u8>>>, done: bool| match got {
+    let new = look(scene, &whole.contents()).unwrap_or_else(|e| panic!("{}: {e}", scene.name));
+    let same = |got: &Seen, done: bool| match got {
         Ok(v) => *v == new || (!done && old.as_ref().is_ok_and(|o| o == v)),
         // where there was nothing before, there may be nothing after
         Err(e) => !done && old.is_err() && e.status == Status::Missing,
@@ -527,32 +537,67 @@ pub fn check(scene: &Scene<'_>, per_cut: usize, lie: Option<usize>) -> Tally {
             disk.lie_at(l);
         }
         let done = (scene.act)(disk.folder()).is_ok();
-        for files in disk.after_cut(per_cut, cut as u64 * 7919 + 1) {
+        for (i, files) in disk.after_cut(per_cut, cut as u64 * 7919 + 1).into_iter().enumerate() {
             tally.states += 1;
-            let seen = look(&files);
-            let mut told = |what: &str, e: Option<&Error>| {
-                let names: Vec<_> = files.iter().map(|(n, b)| format!("{}:{}", n.display(), b.len())).collect();
-                tally.violations.push(format!("{}, cut {cut} of {ops}: {what} {} {names:?}", scene.name, e.map_or(String::new(), |e| e.to_string())));
+            let seen = look(scene, &files);
+            let wrong = if !same(&seen, done) {
+                Some(said("a reader saw another state, or failed:", &seen))
+            } else {
+                go_on(scene, &files, &seen).or_else(|| recover(scene, &files, &seen, i as u64 * 31 + cut as u64, &mut tally.states))
             };
-            if !same(&seen, done) {
-                told(if seen.is_ok() { "read another state" } else { "could not read:" }, seen.as_ref().err());
-                continue;
-            }
-            // and the next writer finds its way, without changing what was there
-            let next = SimDisk::with_files(&files);
-            match (scene.go_on)(next.folder()) {
-                Err(e) if seen.is_ok() => told("the next writer failed:", Some(&e)),
-                _ => {}
-            }
-            let after = (scene.read)(next.folder());
-            match (&seen, &after) {
-                (Ok(before), Ok(after)) if after.starts_with(before) => {}
-                (Err(_), _) => {}
-                (_, r) => told("the next writer changed what was there", r.as_ref().err()),
+            if let Some(wrong) = wrong {
+                let names: Vec<_> = files.iter().map(|(n, b)| format!("{}:{}", n.display(), b.len())).collect();
+                tally.violations.push(format!("{}, cut {cut} of {ops}: {wrong} {names:?}", scene.name));
             }
         }
     }
     tally
+}
+
+fn look(scene: &Scene<'_>, files: &Files) -> Seen {
+    (scene.read)(SimDisk::with_files(files).folder())
+}
+
+fn said(what: &str, seen: &Seen) -> String {
+    format!("{what} {}", seen.as_ref().err().map_or(String::new(), |e| e.to_string()))
+}
+
+/// Does what was seen before still stand, with something behind it at most?
+fn stands(before: &Seen, after: &Seen) -> bool {
+    match (before, after) {
+        (Ok(before), Ok(after)) => after.starts_with(before),
+        (before, _) => before.is_err(),
+    }
+}
+
+/// The next writer finds its way, without changing what was there.
+fn go_on(scene: &Scene<'_>, files: &Files, seen: &Seen) -> Option<String> {
+    let next = SimDisk::with_files(files);
+    if let (Err(e), Ok(_)) = ((scene.go_on)(next.folder()), seen) {
+        return Some(format!("the next writer failed: {e}"));
+    }
+    let after = (scene.read)(next.folder());
+    (!stands(seen, &after)).then(|| said("the next writer changed what was there", &after))
+}
+
+/// The power fails again, while the next writer is at work.
+fn recover(scene: &Scene<'_>, files: &Files, seen: &Seen, seed: u64, states: &mut usize) -> Option<String> {
+    let mut rng = Rng(seed | 1);
+    // what a crash left to settle is the same for most states of a cut
+    if seen.is_err() || (rng.below(4) != 0 && patience() == 1) {
+        return None;
+    }
+    let next = SimDisk::with_files(files);
+    let before = next.ops();
+    let counted = next.copy();
+    let _ = (scene.go_on)(counted.folder());
+    next.cut_after(rng.below(counted.ops() - before + 1));
+    let _ = (scene.go_on)(next.folder());
+    next.after_cut(3, seed).iter().find_map(|files| {
+        *states += 1;
+        let after = look(scene, files);
+        (!stands(seen, &after)).then(|| said("a second crash, of the next writer, changed what was there", &after))
+    })
 }
 
 #[cfg(test)]

@@ -7,10 +7,9 @@ use super::frame::{self, Frame, NewFrame};
 use crate::blosc::{Codec, Params, Target};
 use crate::checksum::Sum;
 use crate::error::{Result, fail};
-use crate::io::{Folder, file};
+use crate::io::{Folder, locate, object};
 use crate::options::{Opt, Options};
 use std::ffi::OsStr;
-use std::path::Path;
 use std::sync::Arc;
 
 /// Bytes of content in a chunk where nothing else is said.
@@ -59,10 +58,11 @@ impl From<Frame> for Superchunk {
 impl Superchunk {
     /// Opens what is there.
     pub fn open(path: &OsStr, mode: Mode, options: &Options) -> Result<Superchunk> {
-        if Path::new(path).is_dir() && frame::is_at(path, options) {
+        let _asking = object::ask_as(options);
+        if locate::is_folder(path) && frame::is_at(path, options) {
             return Frame::open(path, mode, options).map(Superchunk::from);
         }
-        let place = if mode == Mode::Read { file::locate(path)? } else { file::locate_for_change(path)? };
+        let place = if mode == Mode::Read { locate::locate(path)? } else { locate::locate_for_change(path)? };
         Superchunk::open_in(&place.folder, &place.name, mode, options)
     }
 

@@ -4,6 +4,7 @@
 //! the least that is written; of a chunk that is made anew, the blocks that nobody touches stay as they are stored.
 #![forbid(unsafe_code)]
 
+use crate::blosc::Decoded;
 use crate::error::Result;
 use std::ops::Range;
 use std::sync::Arc;
@@ -59,7 +60,7 @@ pub trait Sink {
         0..len
     }
     /// Takes the content of another one.
-    fn put(&mut self, block: usize, content: &[u8]) -> Result<()>;
+    fn put(&mut self, block: usize, content: &Decoded) -> Result<()>;
 }
 
 /// How a block of a chunk is made anew.
@@ -77,7 +78,7 @@ pub enum Touch {
 pub trait Source: Sync {
     /// What happens to a block.
     fn touch(&self, block: usize) -> Touch;
-    /// Puts in what is new: into what was there, or into zeros where all is new.
+    /// Puts in what is new, into what was there; where all is new, that may be anything, and each byte is put in.
     fn fill(&self, block: usize, content: &mut [u8]) -> Result<()>;
 }
 

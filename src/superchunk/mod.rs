@@ -3,6 +3,7 @@
 //! - [`any`]: one of either kind.
 //! - [`bloscpack`]: the files of the tool of that name.
 //! - [`chunks`]: chunks of one length, as arrays want them.
+//! - `gather`: content that is appended, or read from beginning to end, in either.
 //! - [`frame`]: the frames of c-blosc2, in one file or in a folder.
 //!
 //! This layer knows no shapes and no types.
@@ -11,3 +12,4 @@ pub mod any;
 pub mod bloscpack;
 pub mod chunks;
 pub mod frame;
+mod gather;

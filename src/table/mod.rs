@@ -28,7 +28,7 @@ use crate::dataset::place::Place;
 use crate::dataset::seal;
 use crate::error::{Error, Result, fail};
 use crate::identify::{Format, Kind};
-use crate::io::Folder;
+use crate::io::{Folder, object};
 use crate::json::Value;
 use crate::memory;
 use crate::options::{Opt, Options};
@@ -73,6 +73,7 @@ struct Found {
 impl Table {
     /// Opens the table in a folder.
     pub fn open(path: &OsStr, mode: Mode, options: &Options) -> Result<Table> {
+        let _asking = object::ask_as(options);
         if !open::is_folder(path) && std::fs::metadata(path).is_ok() {
             return Err(fail!(Type, "{}: a table is a folder, and this is a file", path.display()));
         }
@@ -92,7 +93,12 @@ impl Table {
         match mode {
             Mode::Read => {}
             Mode::Append => return write::open(place, options),
-            _ => return Err(fail!(Argument, "HOLDALL_NEW and HOLDALL_REPLACE create: they need a format and columns")),
+            _ => {
+                return Err(fail!(
+                    Argument,
+                    "HOLDALL_NEW and HOLDALL_REPLACE are for holdall_table_create(); opening takes HOLDALL_READ or HOLDALL_APPEND"
+                ));
+            }
         }
         let how = how(place, options)?;
         let (found, attrs) = snapshot_of_many(&place.trusted(!how.verify), |place, same| Ok((find(place, &how, same)?, attrs_of(place, &how)?)))?;

@@ -5,10 +5,14 @@
  *
  * Each command answers with the seconds it took:
  *   write PATH CODEC CHECKSUM DURABILITY THREADS BATCH    all records, one commit; BATCH 1: one by one
+ *   numbers PATH RECORDS               writes as many records of 8 bytes, not compressed, without checksums
  *   open PATH IO TIMES
  *   single PATH IO CACHE               every record of INDICES, one by one; CACHE 1: limits in memory
  *   indices PATH IO THREADS BATCH      the same, BATCH in a call
  *   range PATH IO THREADS BATCH        all records in their order, BATCH in a call; BATCH 0: all
+ *   stream PATH IO THREADS ORDER TAKE  a stream of the records of INDICES, or of all in their order where ORDER is 1; TAKE 1: one
+ *                                      by one, else so many at once; 0: as they were read
+ *   epoch PATH IO THREADS              a stream of all records, shuffled
  *   memcpy                             answers with bytes a second
  *   digest PATH                        answers with the SHA-256 of the content, as holdall_bag_checksum() */
 #include "common.h"
@@ -44,18 +48,6 @@ static void piece(struct input *in, uint64_t first, size_t n, const uint8_t **da
 
 /* ---- what is timed */
 
-static holdall_bag *open_bag(const char *path, int io, int threads, int cache)
-{
-    holdall_bag *bag;
-    holdall_options *o = holdall_options_new();
-    set(o, HOLDALL_OPT_IO, io);
-    set(o, HOLDALL_OPT_THREADS, threads);
-    set(o, HOLDALL_OPT_BAG_LIMITS_CACHE, cache);
-    check(holdall_bag_open(path, o, &bag, &err), "open");
-    holdall_options_free(o);
-    return bag;
-}
-
 static double write_all(struct input *in, const char *path, int codec, int checksum, int durability, int threads, size_t batch)
 {
     holdall_bag_writer *w;
@@ -86,6 +78,29 @@ static double write_all(struct input *in, const char *path, int codec, int check
     return took;
 }
 
+static double write_numbers(const char *path, uint64_t records)
+{
+    enum { PIECE = 10000 };
+    static uint64_t data[PIECE], offsets[PIECE + 1];
+    holdall_bag_writer *w;
+    holdall_options *o = holdall_options_new();
+    set(o, HOLDALL_OPT_CODEC, HOLDALL_CODEC_NONE);
+    set(o, HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_NONE);
+    set(o, HOLDALL_OPT_DURABILITY, 0);
+    double start = now();
+    check(holdall_bag_writer_open(path, HOLDALL_NEW, o, &w, &err), "open");
+    for (uint64_t i = 0; i < records; i += PIECE) {
+        uint64_t n = records - i < PIECE ? records - i : PIECE;
+        for (uint64_t k = 0; k < n; k++)
+            data[k] = i + k, offsets[k + 1] = (k + 1) * sizeof *data;
+        check(holdall_bag_writer_append_many(w, data, offsets, n, &err), "append_many");
+    }
+    check(holdall_bag_writer_commit(w, &err), "commit");
+    holdall_bag_writer_close(w);
+    holdall_options_free(o);
+    return now() - start;
+}
+
 static double open_often(const char *path, int io, long times)
 {
     double start = now();
@@ -96,18 +111,21 @@ static double open_often(const char *path, int io, long times)
 
 static double read_singly(const char *path, int io, int cache, const uint64_t *indices, uint64_t count)
 {
-    static uint8_t dst[1 << 16];
+    enum { MOST = 9 << 20 };
+    uint8_t *dst = room(MOST);
+    memset(dst, 1, MOST); /* its pages are there */
     holdall_bag *bag = open_bag(path, io, 0, cache);
     uint64_t sum = 0;
     double start = now();
     for (uint64_t k = 0; k < count; k++) {
         size_t n;
-        check(holdall_bag_read(bag, indices[k], dst, sizeof dst, &n, &err), "read");
+        check(holdall_bag_read(bag, indices[k], dst, MOST, &n, &err), "read");
         sum += n;
     }
     double took = now() - start;
     sink = sum;
     holdall_bag_close(bag);
+    free(dst);
     return took;
 }
 
@@ -149,6 +167,58 @@ static double read_ranges(const char *path, int io, int threads, size_t batch)
     return took;
 }
 
+struct indices {
+    const uint64_t *next, *end;
+};
+
+static int next_of(void *ctx, uint64_t *index)
+{
+    struct indices *in = ctx;
+    if (in->next == in->end)
+        return 1;
+    *index = *in->next++;
+    return 0;
+}
+
+/* All records of a stream; adds up what they hold, so that they are there. */
+static double drain(holdall_bag *bag, holdall_next_index_fn next, void *ctx, size_t take)
+{
+    uint64_t sum = 0;
+    holdall_status status;
+    holdall_bag_stream *stream;
+    double start = now();
+    check(holdall_bag_stream_open(bag, next, ctx, NULL, &stream, &err), "stream");
+    if (take == 1) {
+        const void *record;
+        size_t n;
+        while ((status = holdall_bag_stream_next(stream, &record, &n, &err)) == HOLDALL_OK)
+            sum += n;
+    } else {
+        holdall_records *r;
+        while ((status = holdall_bag_stream_take(stream, take, &r, &err)) == HOLDALL_OK) {
+            sum += holdall_records_count(r);
+            holdall_records_close(r);
+        }
+    }
+    if (status != HOLDALL_NOT_FOUND)
+        check(status, "stream");
+    holdall_bag_stream_close(stream);
+    double took = now() - start;
+    sink = sum;
+    holdall_bag_close(bag);
+    return took;
+}
+
+static double read_epoch(const char *path, int io, int threads)
+{
+    holdall_epoch *epoch;
+    holdall_bag *bag = open_bag(path, io, threads, 0);
+    check(holdall_epoch_open(holdall_bag_size(bag), 1, 0, 0, 1, &epoch, &err), "epoch");
+    double took = drain(bag, holdall_epoch_next, epoch, 1);
+    holdall_epoch_close(epoch);
+    return took;
+}
+
 static void digest(const char *path)
 {
     uint8_t sum[32];
@@ -169,6 +239,8 @@ static void run(char **w, int n)
     double answer;
     if (n == 7 && !strcmp(w[0], "write"))
         answer = write_all(&in, w[1], atoi(w[2]), atoi(w[3]), atoi(w[4]), atoi(w[5]), atol(w[6]));
+    else if (n == 3 && !strcmp(w[0], "numbers"))
+        answer = write_numbers(w[1], strtoull(w[2], NULL, 10));
     else if (n == 4 && !strcmp(w[0], "open"))
         answer = open_often(w[1], atoi(w[2]), atol(w[3]));
     else if (n == 4 && !strcmp(w[0], "single"))
@@ -177,6 +249,11 @@ static void run(char **w, int n)
         answer = read_indices(w[1], atoi(w[2]), atoi(w[3]), indices, count, atol(w[4]));
     else if (n == 5 && !strcmp(w[0], "range"))
         answer = read_ranges(w[1], atoi(w[2]), atoi(w[3]), atol(w[4]));
+    else if (n == 6 && !strcmp(w[0], "stream")) {
+        struct indices some = {indices, indices + count};
+        answer = drain(open_bag(w[1], atoi(w[2]), atoi(w[3]), 0), atoi(w[4]) ? NULL : next_of, &some, atol(w[5]));
+    } else if (n == 4 && !strcmp(w[0], "epoch"))
+        answer = read_epoch(w[1], atoi(w[2]), atoi(w[3]));
     else if (n == 1 && !strcmp(w[0], "memcpy"))
         answer = copy_speed();
     else if (n == 2 && !strcmp(w[0], "digest"))

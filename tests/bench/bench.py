@@ -30,6 +30,8 @@ RANDOM = 100_000  # single random reads, and records of all batches
 BATCH = 1_000  # random records of a batch
 SEQUENTIAL = 10_000  # records of a batch in order
 OPENS = 1_000
+SHARDS, NUMBERS = 1_000, 10_000_000  # of the set that is opened
+SET_OPENS = 10
 PARALLELISM = (100, 1, 2)  # the first is the package's default
 NONE, ZSTD = 0, 6
 
@@ -74,12 +76,12 @@ class Ours(common.Ours):
 
     def time(self, *command):
         if command[0] == "write":
-            remove(command[1])
+            common.remove(command[1])
         return super().time(*command)
 
     def peak(self, *command):
         if command[0] == "write":
-            remove(command[1])
+            common.remove(command[1])
         return super().peak(*command)
 
 
@@ -94,7 +96,7 @@ class Theirs:
         return bagz.Reader(str(path), bagz.Reader.Options(max_parallelism=parallelism))
 
     def write(self, path):
-        remove(path)
+        common.remove(path)
         start = time.perf_counter()
         with bagz.Writer(str(path)) as w:
             write = w.write
@@ -102,10 +104,10 @@ class Theirs:
                 write(r)
         return time.perf_counter() - start
 
-    def open(self, path):
+    def open(self, path, times=OPENS):
         path = str(path)
         start = time.perf_counter()
-        for _ in range(OPENS):
+        for _ in range(times):
             bagz.Reader(path)
         return time.perf_counter() - start
 
@@ -171,12 +173,6 @@ def peak_of(folder, what="", path=None, parallelism=None):
     if what:
         getattr(theirs, what)(path, *([int(parallelism)] if parallelism else []))
     common.print_peak()
-
-
-def remove(path):
-    path = pathlib.Path(path)
-    for prefix in ("", "limits.", "checksums."):
-        path.with_name(prefix + path.name).unlink(missing_ok=True)
 
 
 # ---- rows
@@ -292,6 +288,14 @@ def read_rows(ours, theirs, folder):
             }, shown=("read, 1 thread", "mapped, 1 thread"))  # fmt: skip
 
 
+def set_rows(ours, theirs, folder):
+    path = folder / f"numbers@{SHARDS}.bag"
+    ours.time("numbers", path, NUMBERS)
+    yield Row(f"{SHARDS:,} shards, {NUMBERS:,} records", "open and close", SET_OPENS, {"mapped": lambda: theirs.open(path, SET_OPENS)}, {
+        "read": bind(ours, "open", path, READ, SET_OPENS),
+    }, shown=("read",))  # fmt: skip
+
+
 def parallel(function, path, label=""):
     return {f"{label}{p} thread{'s' * (p > 1)}": lambda p=p: function(path, p) for p in PARALLELISM}
 
@@ -315,6 +319,8 @@ def memory_lines(ours, theirs, folder):
         ):
             read, mapped = (ours.peak(*c) for c in we)
             yield f"| {file}: {what} | {theirs.peak(*they):.0f} | read {read:.0f}, mapped {mapped:.0f} |"
+    path = folder / f"numbers@{SHARDS}.bag"
+    yield f"| {SHARDS:,} shards: open and close | {theirs.peak('open', path, SET_OPENS):.0f} | {ours.peak('open', path, READ, SET_OPENS):.0f} |"
 
 
 # ---- everything
@@ -324,7 +330,7 @@ def compare(folder):
     records = make_data(folder)
     ours, theirs, content = Ours(folder), Theirs(folder, records), digest(records)
     others = common.Others(ours)
-    copy = ours.time("memcpy") / 1e9
+    copy = ours.time("memcpy")
     rows = list(write_rows(ours, theirs, folder))
     for row in rows:
         row.measure()
@@ -335,7 +341,7 @@ def compare(folder):
             sizes[whose, name] = path.stat().st_size / 1e6
             assert ours.ask("digest", path) == [content], f"holdall reads something else from {path}"
             assert digest(bagz.Reader(str(path)).read()) == content, f"bagz reads something else from {path}"
-    for row in (reading := list(read_rows(ours, theirs, folder))):
+    for row in (reading := [*read_rows(ours, theirs, folder), *set_rows(ours, theirs, folder)]):
         row.measure()
     others = others.said()
     rows += reading
@@ -343,7 +349,7 @@ def compare(folder):
     return [
         "# holdall and bagz",
         "",
-        f"- {common.processor()}, {len(os.sched_getaffinity(0))} processors; memcpy {copy:.1f} GB/s; {platform.system()} {platform.release()}",
+        common.machine(copy),
         f"- {others}",
         f"- holdall {ours.version} from C; bagz {version('bagz')} from Python {platform.python_version()}",
         f"- {RECORDS:,} records of text, {mean:.0f} bytes on average; files "

@@ -10,6 +10,7 @@ import platform
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "peer"))
@@ -48,6 +49,13 @@ class Ours:
         return peak(*self.command, *command)
 
 
+def remove(path):
+    """A bag, with the files beside it."""
+    path = pathlib.Path(path)
+    for prefix in ("", "limits.", "checksums."):
+        path.with_name(prefix + path.name).unlink(missing_ok=True)
+
+
 def bind(ours, *command):
     return lambda: ours.time(*command)
 
@@ -55,14 +63,18 @@ def bind(ours, *command):
 # ---- measuring
 
 
-def measure(what, theirs, ours):
-    """The seconds of each way in each round after a warm-up; the ways, by name, are functions that give them."""
+def measure(what, theirs, ours, seconds=float("inf"), warm=True):
+    """The seconds of each way in each round after a warm-up; the ways, by name, are functions that give them. When so many
+    seconds have passed there are no more rounds than two."""
     ways = {("theirs", k): f for k, f in theirs.items()} | {("ours", k): f for k, f in ours.items()}
     # theirs and ours by turns
     order = sorted(ways, key=lambda w: ([k for k in ways if k[0] == w[0]].index(w), w[0] == "ours"))
     times = {w: [] for w in ways}
     print(f"\r{what:78}", end="", file=sys.stderr, flush=True)
-    for done in range(ROUNDS + 1):
+    start = time.monotonic()
+    for done in range(not warm, ROUNDS + 1):
+        if done > 2 and time.monotonic() - start > seconds:
+            break
         for w in order:
             took = ways[w]()
             if done:
@@ -81,6 +93,11 @@ def print_peak():
 
 
 # ---- the machine
+
+
+def machine(copy):
+    """The line on it; `copy` is in bytes a second."""
+    return f"- {processor()}, {len(os.sched_getaffinity(0))} processors; memcpy {copy / 1e9:.1f} GB/s; {platform.system()} {platform.release()}"
 
 
 def processor():
@@ -117,9 +134,9 @@ class Others:
 # ---- the text
 
 
-def verdict(rows):
-    """Lines that say of each goal whether it is met."""
-    goals = [goal for row in rows for goal in row.met()]
+def verdict(rows, *more):
+    """Lines that say of each goal whether it is met: of those of the rows, and of more, each whether it is and its words."""
+    goals = [*more, *(goal for row in rows for goal in row.met())]
     return [*(f"{'PASS' if met else 'FAIL'} {words}" for met, words in goals), f"{sum(met for met, _ in goals)} of {len(goals)} goals are met"]
 
 

@@ -1,6 +1,8 @@
 //! The files that other programs wrote, for all tests that read them.
 #![allow(dead_code, reason = "no test needs all of it")]
 
+pub mod memory;
+
 use serde_json::Value;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};

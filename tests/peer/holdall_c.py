@@ -4,6 +4,7 @@ HOLDALL_LIB is the path of the shared library. Every call that fails raises `Err
 """
 
 import ctypes as c
+import itertools
 import os
 import pathlib
 import re
@@ -24,7 +25,7 @@ IO_READ, IO_MAP = 0, 1
 OPTIONS = dict(
     threads=1, memory_limit=2, io=3, verify=4, skip_damaged=5, durability=6, lock=7, codec=8, level=9,
     filters=10, chunk_bytes=11, block_bytes=12, checksum=13, dictionary=14, fill=15, expected_rows=16, sparse=17, superchunk_chunks=18, at=29, both_metalayers=30, offsets=19,
-    spare_chunks=20, spare_bytes=21, format_version=22, limits=23, limits_cache=24, shards=25, arrow_binary=27, arrow_nulls=28,
+    spare_chunks=20, spare_bytes=21, format_version=22, limits=23, limits_cache=24, shards=25, timeout=39, retries=40, requests=41, arrow_binary=27, arrow_nulls=28,
 )  # fmt: skip
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -145,6 +146,15 @@ CALLS = {
     "bag_writer_size": (U64, P),
     "bag_writer_commit": (STATUS, P, ERR),
     "bag_writer_close": (None, P),
+    "bag_index_build": (STATUS, P, P, c.POINTER(P), ERR),
+    "bag_index_create": (STATUS, c.c_char_p, c.c_int32, P, P, c.POINTER(P), ERR),
+    "bag_index_open": (STATUS, c.c_char_p, P, P, c.POINTER(P), ERR),
+    "bag_index_close": (None, P),
+    "bag_index_keys": (U64, P),
+    "bag_index_damaged": (U64, P),
+    "bag_index_find_first": (STATUS, P, c.c_char_p, SIZE, c.POINTER(U64), ERR),
+    "bag_index_find": (STATUS, P, c.c_char_p, SIZE, c.POINTER(U64), SIZE, c.POINTER(SIZE), ERR),
+    "bag_index_find_many": (STATUS, P, c.c_char_p, c.POINTER(U64), SIZE, c.POINTER(U64), ERR),
 }
 
 
@@ -324,6 +334,54 @@ class Writer(Handle):
 
     def commit(self):
         call("bag_writer_commit", self._handle)
+
+
+class Index(Handle):
+    """An index of a bag: in memory, or with a path the one there, which a mode makes."""
+
+    close_name = "holdall_bag_index_close"
+    _room = (U64 * 16)()
+
+    def __init__(self, bag, path=None, mode=None, **options):
+        out = P()
+        with Options(**options) as o:
+            if path is None:
+                call("bag_index_build", bag._handle, o, c.byref(out))
+            elif mode is None:
+                call("bag_index_open", os.fsencode(path), bag._handle, o, c.byref(out))
+            else:
+                call("bag_index_create", os.fsencode(path), mode, bag._handle, o, c.byref(out))
+        super().__init__(out)
+
+    def __len__(self):
+        return _lib.holdall_bag_index_keys(self._handle)
+
+    damaged = property(lambda self: _lib.holdall_bag_index_damaged(self._handle))
+
+    def first(self, key):
+        """The first record that is the key, or None."""
+        record = U64()
+        found = call("bag_index_find_first", self._handle, key, len(key), c.byref(record))
+        return record.value if found == OK else None
+
+    def find(self, key):
+        """All of them."""
+        n = SIZE()
+        try:
+            call("bag_index_find", self._handle, key, len(key), self._room, len(self._room), c.byref(n))
+        except Error as e:
+            if e.status != E_BUFFER:
+                raise
+            Index._room = (U64 * n.value)()
+            call("bag_index_find", self._handle, key, len(key), self._room, len(self._room), c.byref(n))
+        return self._room[: n.value]
+
+    def find_many(self, keys):
+        """The first of each, or None."""
+        offsets = _numbers(U64, [0, *itertools.accumulate(map(len, keys))])
+        rows = (U64 * len(keys))()
+        call("bag_index_find_many", self._handle, b"".join(keys), offsets, len(keys), rows)
+        return [None if r == 2**64 - 1 else r for r in rows]
 
 
 class Schunk(Handle):

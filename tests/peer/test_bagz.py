@@ -375,6 +375,49 @@ class TheirsReadByOurs(Peer):
         self.done()
 
 
+class Sets(Peer):
+    """Shards: ours, written in turns, read by theirs; theirs read and gone on with by ours."""
+
+    LAYOUTS = {0: bagz.ShardingLayout.CONCATENATED, 1: bagz.ShardingLayout.INTERLEAVED}
+
+    def both_read(self, case, n, want):
+        path = self.folder / case.name.replace("x", f"x@{n}")
+        rows = [r for i in range(n) for r in want[i::n]]
+        for layout, records in ((0, rows), (1, want)):
+            with h.Bag(path, shards=layout, **case.ours()) as bag:
+                self.same(bag.read_range(), records, "ours")
+            r = bagz.Reader(str(path), case.theirs(sharding_layout=self.LAYOUTS[layout]))
+            self.same(r.read(), records, "theirs, read()")
+            self.same(r, records, "theirs, iteration")
+            some = list(range(len(want)))[:: max(1, len(want) // 50)]
+            self.same(r.read_indices(some), [records[i] for i in some], "theirs, read_indices")
+
+    def test_sets(self):
+        for case, n, name in itertools.product(cases(), (1, 3, 8), ("no records", "empty amid", "random binary")):
+            if case.level not in (None, 1):
+                continue
+            records = SHAPES[name]
+            with self.subTest(case=case, shards=n, records=name):
+                self.fresh()
+                path = self.folder / case.name.replace("x", f"x@{n}")
+                for mode, part in ((h.NEW, records[:17]), (h.APPEND, records[17:])):
+                    with h.Writer(path, mode, durability=0, **case.ours()) as w:
+                        w.append_many(part)
+                        w.commit()
+                self.both_read(case, n, records)
+                # theirs, with the same records, and ours behind them
+                self.fresh()
+                for i in range(n):
+                    case.write_theirs(self.folder / case.name.replace("x", f"x-{i:05}-of-{n:05}"), records[i::n])
+                self.both_read(case, n, records)
+                with h.Writer(path, h.APPEND, durability=0, **case.ours()) as w:
+                    self.assertEqual(len(w), len(records))
+                    w.append_many([b"", b"behind theirs"])
+                    w.commit()
+                self.both_read(case, n, records + [b"", b"behind theirs"])
+                self.done()
+
+
 WRITER = """
 import sys, bagz
 path, limit, flush = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])

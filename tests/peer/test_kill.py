@@ -12,6 +12,8 @@ from killing import M64, Kill, kill_one, mix
 
 # trials by limits and what they do
 TRIALS = {("tail", "append"): 80, ("separate", "append"): 80, ("tail", "replace"): 24, ("separate", "replace"): 24}
+SET_TRIALS = {("tail", "append"): 24, ("separate", "append"): 24, ("tail", "replace"): 12}
+SHARDS = 4
 KILLS_A_FILE = 8
 POOL, LONGEST = 65536, 40000
 
@@ -72,9 +74,10 @@ class File:
         """What is there must be one of these, whole. Nothing is written."""
         self.leftovers()
         try:
-            with h.Bag(self.path, limits=self.limits, io=self.rng.randrange(2)) as bag:
+            with h.Bag(self.path, limits=self.limits, io=self.rng.randrange(2), shards=1) as bag:
                 n = len(bag)
                 got = bag.read_range()
+                self.look_at_each(got)
                 some = [self.rng.randrange(n) for _ in range(20)] if n else []
                 for i in some:
                     self.test.assertEqual(bag.read(i), got[i])
@@ -94,6 +97,15 @@ class File:
         v = h.Verified(self.path, limits=self.limits)
         self.test.assertEqual((v.sound, v.bad, v.unchecked, v.error), (n, 0, 0, None))
 
+    def names(self):
+        return [self.name]
+
+    def look_at_each(self, got):
+        """At the files of a set."""
+
+    def settle(self, codec):
+        """What a later writer may do before."""
+
     def leftovers(self):
         for f in self.folder.iterdir():
             if f.name.endswith((".holdall-journal", ".holdall-new", ".holdall-journal-new")):
@@ -107,6 +119,7 @@ class File:
         content = self.content(generation)
         end = n + self.rng.randrange(1, 40)
         codec = h.CODEC_ZSTD if self.zstd else h.CODEC_NONE
+        self.settle(codec)
         with h.Writer(self.path, mode, limits=self.limits, codec=codec) as w:
             self.test.assertEqual(len(w), n)
             w.append_many(content.first(end)[n:-1])
@@ -114,12 +127,34 @@ class File:
             w.commit()
         self.look([(generation, end)])
         place = bagz.LimitsPlacement.SEPARATE if self.limits else bagz.LimitsPlacement.TAIL
-        r = bagz.Reader(str(self.path), bagz.Reader.Options(limits_placement=place))
+        r = bagz.Reader(str(self.path), bagz.Reader.Options(limits_placement=place, sharding_layout=bagz.ShardingLayout.INTERLEAVED))
         self.test.assertTrue(r.read() == content.first(end), "the Bagz package reads something else")
         left = {f.name for f in self.folder.iterdir() if not f.name.endswith(".holdall-lock")}
-        wanted = {self.name} | ({"limits." + self.name} if self.limits else set()) | (set() if self.zstd else {"checksums." + self.name})
-        self.test.assertEqual(left, wanted)
+        prefixes = ["", *(["limits."] if self.limits else []), *([] if self.zstd else ["checksums."])]
+        self.test.assertEqual(left, {prefix + name for prefix in prefixes for name in self.names()})
         self.test.tally["later appends read back"] += 1
+
+
+class Files(File):
+    """A set of shards that is killed at."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.path = self.folder / self.name.replace("x", f"x@{SHARDS}")
+
+    def names(self):
+        return [self.name.replace("x", f"x-{i:05}-of-{SHARDS:05}") for i in range(SHARDS)]
+
+    def look_at_each(self, got):
+        """Who opens a shard alone sees the same commit."""
+        for i, name in enumerate(self.names()):
+            with h.Bag(self.folder / name, limits=self.limits) as bag:
+                self.test.assertTrue(bag.read_range() == got[i::SHARDS], f"{name} shows another commit")
+
+    def settle(self, codec):
+        if self.state and self.rng.random() < 0.5:
+            with h.Writer(self.folder / self.rng.choice(self.names()), h.APPEND, limits=self.limits, codec=codec):
+                self.test.tally["settled by the writer of one shard"] += 1
 
 
 class KillBag(Kill):
@@ -134,13 +169,14 @@ class KillBag(Kill):
         cls.pool_file = cls.folder / "pool"
         cls.pool_file.write_bytes(cls.pool)
 
-    def kill(self, limits, what):
+    def kill(self, limits, what, of=File):
         place = h.SEPARATE if limits == "separate" else h.TAIL
 
         def make(number, rng):
-            return File(self, place, what == "replace", number % 2 == 1, rng)
+            return of(self, place, what == "replace", number % 2 == 1, rng)
 
-        self.trials(f"{limits} {what}", TRIALS[limits, what], KILLS_A_FILE, 0.3, make)
+        trials = (TRIALS if of is File else SET_TRIALS)[limits, what]
+        self.trials(f"{'' if of is File else 'set '}{limits} {what}", trials, KILLS_A_FILE, 0.3, make)
 
     def test_append_tail(self):
         self.kill("tail", "append")
@@ -153,6 +189,15 @@ class KillBag(Kill):
 
     def test_replace_separate(self):
         self.kill("separate", "replace")
+
+    def test_set_append_tail(self):
+        self.kill("tail", "append", Files)
+
+    def test_set_append_separate(self):
+        self.kill("separate", "append", Files)
+
+    def test_set_replace(self):
+        self.kill("tail", "replace", Files)
 
 
 if __name__ == "__main__":

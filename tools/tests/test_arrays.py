@@ -344,7 +344,7 @@ class Formats(Arrays):
             self.assertEqual(json.loads(self.good("attr", "get", path[-1])), values, path)
         self.write("a.bcolz/__attrs__", b'{"n": NaN, "l": [1, Infinity], "x": 1}')
         self.good("convert", "-q", "--force", "a.bcolz", "b.b2nd")
-        self.assertEqual(json.loads(self.good("attr", "get", "b.b2nd")), {"n": "NaN", "l": "[1, Infinity]", "x": 1})
+        self.assertEqual(json.loads(self.good("attr", "get", "b.b2nd")), {"n": "NaN", "l": [1, "Infinity"], "x": 1})
         self.assertIn(b"no place for 3 attributes", run("convert", "d.b2nd", "o.npy", cwd=self.folder.name).stderr)
 
     def test_memory_stays_small_and_a_signal_leaves_nothing(self):

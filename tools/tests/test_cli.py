@@ -12,7 +12,7 @@ import unittest
 
 from tool import LONG, TOOL, Base, digest, framed, sample
 
-COMMANDS = ["info", "ls", "cat", "pack", "unpack", "append", "convert", "trim", "attr", "verify", "repair", "sum", "identify"]
+COMMANDS = ["info", "ls", "cat", "pack", "unpack", "append", "convert", "trim", "attr", "index", "verify", "repair", "sum", "identify"]
 
 
 class Usage(Base):
@@ -78,7 +78,7 @@ class Usage(Base):
             for flag in ["codec", "shuffle"]:
                 self.assertIn(words, help_of(command, flag))
                 self.assertNotIn("lz4)", help_of(command, flag))
-            self.assertNotIn("bags", help_of(command, "level"))
+        self.assertNotIn("bags", help_of("append", "level"))
         for flag in ["chunk-size", "checksum"]:
             self.assertIn("as in IN", help_of("convert", flag))
 
@@ -94,6 +94,7 @@ class Usage(Base):
             (["cat", "--slice", "3", "a.blp"], "3:4"), (["cat", "--slice", "0:2,1:3", "a.blp"], "one dimension"),
             (["convert", "a.blp", "b.bagz"], "b.bagz"), (["convert", "--to", "blpk", "a.blp", "-"], "not to '-'"),
             (["pack", "x.npy", "b.xyz"], "--to blpk"), (["pack", "x.npy", "b.bagz"], "--to bagz"),
+            (["pack", "x.npy", "b.b2nd"], "convert makes one"), (["pack", "x", "b.b2frame"], "convert makes one"),
         ]:  # fmt: skip
             self.assertIn(words, self.bad(*args, code=2)[0], args)
         self.assertEqual(self.files(), files)

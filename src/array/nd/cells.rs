@@ -91,6 +91,11 @@ impl<'a> Lattice<'a> {
         self.first(spans).zip(spans).all(|((dim, at), (from, to))| to - from == dim.chunk_end(at).min(dim.len) - (at - at % dim.chunk.max(1)))
     }
 
+    /// How many items are in this part.
+    pub fn items(&self, spans: &Spans) -> u64 {
+        self.lines().zip(spans).map(|(_, (from, to))| to - from).product()
+    }
+
     /// Is nothing in this part?
     pub fn is_empty(&self, spans: &Spans) -> bool {
         self.lines().zip(spans).any(|(_, (from, to))| from == to)

@@ -11,7 +11,8 @@ use super::cells::Lattice;
 use super::read::read_blocks;
 use super::tiles::{Dim, Tiles};
 use super::units::outside;
-use super::write::{BoxSource, Job, make};
+use super::write::{BoxSource, Task, make};
+use crate::blosc::Decoded;
 use crate::error::{Error, Result, fail};
 use crate::memory;
 use crate::superchunk::chunks::{Chunks, Encoded, Fill, Sink, Source, Touch};
@@ -170,11 +171,13 @@ impl Tiles {
         let made = new.with_shape(&with(new.shape(), change.axis, (end - first) * dim.chunk))?;
         let threads = self.threads_for(chunks, made.chunks().saturating_mul(made.chunk_bytes() as u64));
         let (old, target) = (&*self, &new);
-        let job = |i| -> (Option<u64>, Job) {
+        let task = |i| {
             let places = made.places(i, Dim::chunks);
-            (None, Box::new(move |chunks, threads| old.rebuilt(chunks, target, change, first, places, threads)))
+            let fill = move |chunks: &dyn Chunks| old.moved_fill(chunks, target, change, first, places);
+            let job = move |chunks: &dyn Chunks, threads| old.rebuilt(chunks, target, change, first, places, threads);
+            Task { chunk: None, fill: Some(Box::new(fill)), job: Box::new(job) }
         };
-        let result = make(chunks, threads, &mut (0..made.chunks()).map(job)).and_then(|()| {
+        let result = make(chunks, threads, &mut (0..made.chunks()).map(task)).and_then(|()| {
             chunks.rearrange(new.chunks(), &|chunk| {
                 let mut places = new.places(chunk, Dim::chunks);
                 let place = places.get_mut(change.axis)?;
@@ -196,6 +199,37 @@ impl Tiles {
             }
         }
         Ok(())
+    }
+
+    /// What one of these chunks is filled with, if nothing comes into it, and all from which it takes its items are filled with
+    /// that: items that are all the same need not be moved.
+    fn moved_fill(&self, chunks: &dyn Chunks, new: &Tiles, change: &Move, first: u64, mut places: Places) -> Result<Option<Fill>> {
+        let (Some(dim), Some(target), Some(place)) = (self.dims().get(change.axis), new.dims().get(change.axis), places.get_mut(change.axis)) else {
+            return Ok(None);
+        };
+        let from = (*place + first) * dim.chunk;
+        let to = from.saturating_add(dim.chunk).min(target.len);
+        if from < change.at.saturating_add(change.more) && to > change.at && change.more > 0 {
+            return Ok(None);
+        }
+        // where its items have been: before the place that moves they are where they were
+        let was = |at: u64| if at < change.at { at } else { at - change.more + change.less };
+        let mut all: Option<Fill> = None;
+        for old in [from..to.min(change.at).max(from), from.max(change.at)..to] {
+            if old.is_empty() {
+                continue;
+            }
+            for chunk in was(old.start) / dim.chunk..=was(old.end - 1) / dim.chunk {
+                if let Some(place) = places.get_mut(change.axis) {
+                    *place = chunk;
+                }
+                match chunks.fill(self.chunk_number(places.into_iter()))? {
+                    Some(fill) if all.as_ref().is_none_or(|all| *all == fill) => all = Some(fill),
+                    _ => return Ok(None),
+                }
+            }
+        }
+        Ok(all)
     }
 
     /// One of these chunks. `places`: where it is, the first of them being `first` along the dimension.
@@ -270,11 +304,11 @@ impl Tiles {
                 }
                 Edge::new(self, seen, places)
             };
-            let job = |i| -> (Option<u64>, Job) {
+            let task = |i| {
                 let edge = edge(i);
-                (Some(edge.chunk), Box::new(move |chunks, threads| edge.cleaned(chunks, look, threads)))
+                Task { chunk: Some(edge.chunk), fill: None, job: Box::new(move |chunks, threads| edge.cleaned(chunks, look, threads)) }
             };
-            make(chunks, threads, &mut (0..all).map(job))?;
+            make(chunks, threads, &mut (0..all).map(task))?;
         }
         Ok(())
     }
@@ -334,7 +368,7 @@ impl<'a> Edge<'a> {
 
     fn is_clean(&self, chunks: &dyn Chunks) -> Result<bool> {
         let blocks = (0..self.tiles.chunk_bytes() / self.tiles.block_bytes()).filter(|block| self.touch(*block) != Touch::Kept);
-        let mut look = Look { edge: self, clean: true };
+        let mut look = Look { edge: self, clean: true, buffer: Vec::new() };
         let bad = read_blocks(chunks, self.chunk, blocks, &mut look)?;
         Ok(look.clean && !bad)
     }
@@ -357,6 +391,10 @@ impl Source for Edge<'_> {
     }
 
     fn fill(&self, block: usize, content: &mut [u8]) -> Result<()> {
+        if self.touch(block) == Touch::Whole {
+            content.fill(0);
+            return Ok(());
+        }
         self.beyond(block, &mut |run| content.get_mut(run).unwrap_or_default().fill(0));
         Ok(())
     }
@@ -366,6 +404,7 @@ impl Source for Edge<'_> {
 struct Look<'a> {
     edge: &'a Edge<'a>,
     clean: bool,
+    buffer: Vec<u8>,
 }
 
 impl Sink for Look<'_> {
@@ -373,7 +412,8 @@ impl Sink for Look<'_> {
         None
     }
 
-    fn put(&mut self, block: usize, content: &[u8]) -> Result<()> {
+    fn put(&mut self, block: usize, content: &Decoded) -> Result<()> {
+        let content = content.bytes(&mut self.buffer)?;
         self.edge.beyond(block, &mut |run| self.clean &= content.get(run).unwrap_or_default().iter().all(|b| *b == 0));
         Ok(())
     }

@@ -7,6 +7,7 @@ use super::super::selection::Plan;
 use super::cells::{Lattice, Spans};
 use super::tiles::{Dim, Place, Tiles};
 use super::units::{Filling, Parts, Unit, outside, split};
+use crate::blosc::Decoded;
 use crate::error::{Result, fail};
 use crate::superchunk::chunks::{Chunks, Sink};
 use crate::{memory, parallel};
@@ -183,7 +184,7 @@ impl Sink for BoxSink<'_, '_> {
         }
     }
 
-    fn put(&mut self, block: usize, content: &[u8]) -> Result<()> {
+    fn put(&mut self, block: usize, content: &Decoded) -> Result<()> {
         let plan = match self.last.take_if(|(last, _)| *last == block) {
             Some((_, plan)) => plan,
             None => self.plan(block)?,
@@ -251,11 +252,12 @@ impl Sink for PointSink<'_, '_> {
         points.first().zip(points.last()).map_or(0..len, |(a, b)| a.place.at..b.place.at + b.item.len())
     }
 
-    fn put(&mut self, block: usize, content: &[u8]) -> Result<()> {
+    fn put(&mut self, block: usize, content: &Decoded) -> Result<()> {
         let first = self.points.partition_point(|p| p.place.block < block);
         for point in self.points.iter_mut().skip(first).take_while(|p| p.place.block == block) {
-            let from = content.get(point.place.at..).and_then(|c| c.get(..point.item.len())).ok_or_else(outside)?;
-            point.item.copy_from_slice(from);
+            if !content.copy_from(point.place.at, point.item) {
+                return Err(outside());
+            }
         }
         Ok(())
     }

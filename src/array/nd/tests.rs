@@ -1,7 +1,8 @@
 //! The engine against a naive array in plain Rust, over chunks in memory that count what is asked of them.
 
 use super::Tiles;
-use crate::error::{Result, fail};
+use crate::blosc::Decoded;
+use crate::error::{Result, Status, fail};
 use crate::io::sim::Rng;
 use crate::superchunk::chunks::{Chunks, Encoded, Fill, Sink, Source, Touch};
 use std::collections::BTreeMap;
@@ -95,7 +96,7 @@ impl Chunks for Mem {
                 None => {
                     let (wanted, mut content) = (sink.wanted(*block, bytes.len()), vec![0xbe; bytes.len()]);
                     content[wanted.clone()].copy_from_slice(&bytes[wanted]);
-                    sink.put(*block, &content)?;
+                    sink.put(*block, &Decoded::Plain(&content))?;
                 }
             }
         }
@@ -120,7 +121,7 @@ impl Chunks for Mem {
                 continue;
             }
             if touch == Touch::Whole {
-                block.fill(0);
+                block.fill(0xbe);
             }
             self.asked.lock().unwrap().made.insert((chunk, i), touch);
             source.fill(i, block)?;
@@ -346,4 +347,27 @@ fn any_positions(rng: &mut Rng, shape: &[u64]) -> Vec<Option<Vec<u64>>> {
         lists.push(if rng.below(3) == 0 { None } else { Some(list) });
     }
     lists
+}
+
+#[test]
+fn products_are_counted_with_care() {
+    let of = |shape: &[u64], chunks: &[u64], blocks: &[u64], item| {
+        Tiles::new(shape, chunks, blocks, item, u64::MAX).map(|t| (t.chunks(), t.chunk_bytes(), t.block_bytes()))
+    };
+    assert_eq!(of(&[], &[], &[], 8).unwrap(), (1, 8, 8));
+    assert_eq!(of(&[61, 47], &[20, 16], &[7, 5], 4).unwrap(), (12, 1680, 140));
+    assert_eq!(of(&[0, 3], &[0, 3], &[0, 3], 4).unwrap().0, 0);
+    let (large, more) = (i64::MAX as u64, i32::MAX as u64 + 1);
+    for (shape, chunks, blocks, item) in [
+        ([large, 1], [1, 1], [1, 1], 4),
+        ([large, 1], [1 << 20, 1], [1, 1], 3),
+        ([1 << 32, 1 << 32], [1, 1], [1, 1], 1),
+        ([1, 1], [more, 1], [1, 1], 1),
+        ([1, 1], [1, 1], [2, 1], 1),
+        ([1, 1], [more, more], [more, more], 1),
+        ([1, 1], [more, more], [1, 1], usize::MAX),
+    ] {
+        let status = of(&shape, &chunks, &blocks, item).unwrap_err().status;
+        assert!(matches!(status, Status::Format | Status::Argument), "{shape:?} {chunks:?} {item}: {status:?}");
+    }
 }

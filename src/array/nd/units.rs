@@ -9,6 +9,7 @@ use super::super::selection::{Axis, Piece, Plan};
 use super::super::store::repeat;
 use super::cells::{End, Lattice, Spans, first_from};
 use super::tiles::Dim;
+use crate::blosc::Decoded;
 use crate::error::{Error, Result, fail};
 use crate::memory;
 use crate::superchunk::chunks::Fill;
@@ -63,8 +64,11 @@ impl Parts<'_> {
     }
 
     /// Copies items to their places.
-    pub fn copy(&mut self, plan: &Plan, content: &[u8]) -> Result<()> {
-        self.each(plan, |piece, run| piece.to_buffer((content, 0), run))
+    pub fn copy(&mut self, plan: &Plan, content: &Decoded) -> Result<()> {
+        self.each(plan, |piece, (run, begin)| match content {
+            Decoded::Plain(content) => piece.to_buffer((content, 0), (run, begin)),
+            Decoded::Shuffled(streams) => streams.unshuffle(&piece.rows(begin), run),
+        })
     }
 
     /// Puts the same into all places.

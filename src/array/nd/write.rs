@@ -7,7 +7,7 @@ use super::tiles::{Dim, Tiles};
 use super::units::outside;
 use crate::error::Result;
 use crate::parallel;
-use crate::superchunk::chunks::{Chunks, Encoded, Source, Touch};
+use crate::superchunk::chunks::{Chunks, Encoded, Fill, Source, Touch};
 
 impl Tiles {
     /// Writes a box from a buffer that is laid out as [`Tiles::read`] says. On failure some of it may be written.
@@ -34,29 +34,58 @@ impl Tiles {
         let lattice = Lattice { tiles: self, wanted };
         let all = lattice.all();
         let threads = self.threads_for(chunks, lattice.weight(&all));
-        let job = |spans: Spans| -> (Option<u64>, Job) {
+        let task = |spans: Spans| {
             let chunk = lattice.chunk(&spans);
             let job = move |chunks: &dyn Chunks, threads| chunks.encode(chunk, &BoxSource::new(lattice, spans, src), threads).map(Some);
-            (Some(chunk), Box::new(job))
+            Task { chunk: Some(chunk), fill: None, job: Box::new(job) }
         };
-        make(chunks, threads, &mut lattice.cells(all, Dim::chunk_end).map(job))
+        make(chunks, threads, &mut lattice.cells(all, Dim::chunk_end).map(task))
     }
 }
 
 /// What makes a chunk anew, on so many threads, or leaves it as it is.
 pub type Job<'a> = Box<dyn Fn(&dyn Chunks, usize) -> Result<Option<Encoded>> + Send + 'a>;
 
+/// Tells what a chunk is filled with, if it is all the same and takes no work.
+pub type Filled<'a> = Box<dyn Fn(&dyn Chunks) -> Result<Option<Fill>> + 'a>;
+
+/// A chunk that is to be made.
+pub struct Task<'a> {
+    /// In whose place it comes; none: behind the last.
+    pub chunk: Option<u64>,
+    /// What it is filled with, if that can be told.
+    pub fill: Option<Filled<'a>>,
+    /// What makes it, if it is not.
+    pub job: Job<'a>,
+}
+
+/// Chunks that take no work, of which so many are gathered.
+const GATHERED: usize = 4096;
+
 /// Makes chunks, some at a time on several threads, and puts each in its place, or behind the last.
-pub fn make<'a>(chunks: &mut dyn Chunks, threads: usize, jobs: &mut dyn Iterator<Item = (Option<u64>, Job<'a>)>) -> Result<()> {
+pub fn make<'a>(chunks: &mut dyn Chunks, threads: usize, tasks: &mut dyn Iterator<Item = Task<'a>>) -> Result<()> {
     loop {
-        let mut batch: Vec<_> = jobs.take(2 * threads.max(1)).map(|(chunk, job)| (chunk, job, None)).collect();
+        let (mut batch, mut jobs) = (Vec::new(), Vec::new());
+        while jobs.len() < 2 * threads.max(1) && batch.len() < GATHERED {
+            let Some(Task { chunk, fill, job }) = tasks.next() else { break };
+            let fill = fill.map_or(Ok(None), |fill| fill(&*chunks))?;
+            if fill.is_none() {
+                jobs.push((batch.len(), job, Ok(None)));
+            }
+            batch.push((chunk, Ok(fill.map(Encoded::Fill))));
+        }
         if batch.is_empty() {
             return Ok(());
         }
-        let (inside, shared) = (if batch.len() == 1 { threads } else { 1 }, &*chunks);
-        parallel::for_each_alone(threads, batch.iter_mut().collect(), |(_, job, done): &mut (_, Job, _)| *done = Some(job(shared, inside)));
-        for (chunk, _, done) in batch {
-            if let Some(new) = done.unwrap_or(Ok(None))? {
+        let (inside, shared) = (if jobs.len() == 1 { threads } else { 1 }, &*chunks);
+        parallel::for_each_alone(threads, jobs.iter_mut().collect(), |(_, job, done): &mut (_, Job, _)| *done = job(shared, inside));
+        for (at, _, done) in jobs {
+            if let Some((_, made)) = batch.get_mut(at) {
+                *made = done;
+            }
+        }
+        for (chunk, made) in batch {
+            if let Some(new) = made? {
                 chunks.put(chunk.unwrap_or(chunks.len()), new)?;
             }
         }
@@ -92,8 +121,13 @@ impl Source for BoxSource<'_> {
     }
 
     fn fill(&self, block: usize, content: &mut [u8]) -> Result<()> {
-        let (spans, _) = self.lattice.of_block(&self.spans, block);
-        if self.lattice.is_empty(&spans) {
+        let (spans, all) = self.lattice.of_block(&self.spans, block);
+        let items = self.lattice.items(&spans);
+        // padding
+        if (all || self.whole) && items.saturating_mul(self.lattice.tiles.item() as u64) < content.len() as u64 {
+            content.fill(0);
+        }
+        if items == 0 {
             return Ok(());
         }
         let plan = self.lattice.plan(&spans);

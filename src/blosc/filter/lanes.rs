@@ -5,6 +5,8 @@
 //! and stores check the slice once for a whole group of rows. All of it is inlined into a function that
 //! is compiled for the instruction set: without that every operation would be a call.
 
+use std::marker::PhantomData;
+
 /// Does as much of `kernel`'s work as vectors can, with the best that the machine has.
 #[cfg(not(test))]
 pub(super) fn vectorised(kernel: &mut impl Kernel) {
@@ -15,6 +17,22 @@ pub(super) fn vectorised(kernel: &mut impl Kernel) {
 #[cfg(test)]
 pub(super) fn vectorised(kernel: &mut impl Kernel) {
     machine::run_at_level(tests::LEVEL.get(), kernel);
+}
+
+/// Streams of one length, each in its own place.
+#[derive(Clone, Copy)]
+pub(super) struct Apart<'a, const N: usize> {
+    begins: [*const u8; N],
+    len: usize,
+    of: PhantomData<&'a [u8]>,
+}
+
+impl<'a, const N: usize> Apart<'a, N> {
+    /// As much of each as the shortest has.
+    pub fn new(streams: [&'a [u8]; N]) -> Self {
+        let len = streams.iter().map(|s| s.len()).min().unwrap_or(0);
+        Apart { begins: streams.map(<[u8]>::as_ptr), len, of: PhantomData }
+    }
 }
 
 /// Work that takes on where the last run stopped, and may leave a rest.
@@ -91,6 +109,21 @@ pub(super) trait Lanes: Copy {
             *v = unsafe {
                 let low = src.as_ptr().add(at + r * stride);
                 self.get(low, low.wrapping_add(step))
+            };
+        }
+        v
+    }
+
+    /// A vector from each stream, from `at` on.
+    #[inline(always)]
+    fn load_apart<const N: usize>(self, streams: &Apart<N>, at: usize) -> [Self::V; N] {
+        assert!(at.saturating_add(16 * Self::LANES) <= streams.len);
+        let mut v = [self.splat(0); N];
+        for (begin, v) in streams.begins.into_iter().zip(&mut v) {
+            // SAFETY: each stream has `len` bytes, and at + 16 * LANES is within: that is what was asserted.
+            *v = unsafe {
+                let low = begin.add(at);
+                self.get(low, low.wrapping_add(16))
             };
         }
         v

@@ -12,12 +12,14 @@ pub mod delta;
 // loads, stores and intrinsics
 #[allow(unsafe_code)]
 mod lanes;
+pub mod rows;
 pub mod shuffle;
 pub mod trunc;
 
 pub use bitshuffle::{bitshuffle, bitunshuffle};
 pub use bytedelta::{bytedelta_decode, bytedelta_encode};
 pub use delta::{delta_decode, delta_encode};
+pub use rows::{MOST_STREAMS, Rows, Streams, goes_in_rows};
 pub use shuffle::{shuffle, unshuffle};
 pub use trunc::truncate;
 

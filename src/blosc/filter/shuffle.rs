@@ -58,7 +58,7 @@ fn unshuffle_rest(b: Block) {
 }
 
 /// How far ahead of the work, in bytes, the next lines are asked for.
-const AHEAD: usize = 8 << 10;
+pub(super) const AHEAD: usize = 8 << 10;
 
 /// Items that are done tile by tile together: what stays in the cache, in pieces long enough for each stream.
 #[inline(always)]
@@ -74,7 +74,7 @@ pub(super) fn tiles(typesize: usize) -> impl Iterator<Item = usize> {
 
 /// `rounds` riffles.
 #[inline(always)]
-fn riffle<L: Lanes, const N: usize>(l: L, mut v: [L::V; N], rounds: usize) -> [L::V; N] {
+pub(super) fn riffle<L: Lanes, const N: usize>(l: L, mut v: [L::V; N], rounds: usize) -> [L::V; N] {
     for _ in 0..rounds {
         let pack = v;
         let (first, second) = pack.split_at(N / 2);

@@ -85,6 +85,45 @@ proptest! {
     }
 }
 
+/// Rows of a block that is shuffled, against the block.
+fn check_rows(typesize: usize, block: &[u8], rows: Rows) {
+    let shuffled = shuffle::tests::naive(typesize, block);
+    let streams = Streams::new(shuffled.chunks_exact(block.len() / typesize));
+    let mut want = vec![0xa5; 4000];
+    let place = |i: usize| (rows.to as isize + i as isize * rows.to_step) as usize;
+    for i in 0..rows.n {
+        want[place(i)..][..rows.len].copy_from_slice(&block[rows.from + i * rows.from_step..][..rows.len]);
+    }
+    at_each_level(|| {
+        let mut dst = vec![0xa5; want.len()];
+        assert!(streams.unshuffle(&rows, &mut dst));
+        assert!(dst == want, "typesize {typesize}, {rows:?}");
+        // none of it is there
+        let outside = [Rows { from: block.len(), ..rows }, Rows { to: dst.len(), ..rows }];
+        assert!(rows.len == 0 || rows.n == 0 || outside.iter().all(|r| !streams.unshuffle(r, &mut dst)));
+    });
+}
+
+#[test]
+fn rows_of_every_length() {
+    for typesize in [2, 4, 8] {
+        let block = noise(200 * typesize);
+        for items in (0..=66).chain([100]) {
+            check_rows(typesize, &block, Rows::one(3 * typesize, items * typesize));
+            let rows = Rows { from: typesize, from_step: 2 * typesize, to: 1500, to_step: -(typesize as isize * 101), len: items * typesize, n: 1 };
+            check_rows(typesize, &block, rows);
+            check_rows(typesize, &block, Rows { from_step: typesize * items, to: 3, to_step: 900, n: if items < 66 { 3 } else { 1 }, ..rows });
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_rows(power in 1u32..4, from in 0usize..100, from_step in 0usize..100, len in 0usize..200, n in 0usize..9, to_step in -180isize..180) {
+        check_rows(1 << power, &noise(2048), Rows { from, from_step, to: 1450, to_step, len, n });
+    }
+}
+
 #[test]
 fn whatever_the_typesize_nothing_panics() {
     for typesize in [0, 1, 2, 7, 8, 300, usize::MAX / 2, usize::MAX] {

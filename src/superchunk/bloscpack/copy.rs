@@ -4,7 +4,7 @@
 
 use super::{Bloscpack, Mode};
 use crate::error::{Result, fail};
-use crate::io::{Folder, file};
+use crate::io::{Folder, locate};
 use crate::memory;
 use crate::options::{Opt, Options};
 use std::ffi::{OsStr, OsString};
@@ -34,7 +34,7 @@ pub struct Destination {
 impl Destination {
     /// A path.
     pub fn at(path: &OsStr, mode: Mode, options: Options) -> Result<Destination> {
-        let place = file::locate_for_change(path)?;
+        let place = locate::locate_for_change(path)?;
         Ok(Destination { folder: place.folder, name: place.name, mode, options })
     }
 }

@@ -9,16 +9,27 @@ use crate::blosc;
 use crate::checksum::Sum;
 use crate::error::{Result, fail};
 use crate::io::{Access, File};
+use crate::superchunk::gather::{self, Gathering};
 use crate::{memory, parallel};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Encoded chunks that wait in memory before they go to a file.
 const MEMORY: usize = if cfg!(test) { 24 << 10 } else { 8 << 20 };
-/// Content that waits to be encoded.
-const GATHERED: usize = 64 << 20;
 /// A chunk that is a copy of its content: it has no room for anything else.
 const COPIED: u8 = 0x02;
+
+impl Gathering for Bloscpack {
+    fn waiting(&mut self) -> &mut Vec<u8> {
+        &mut self.pending
+    }
+    fn encoded(&self) -> u64 {
+        self.slots.nbytes()
+    }
+    fn encode(&mut self, content: &[u8]) -> Result<()> {
+        self.push_content(content)
+    }
+}
 
 impl Bloscpack {
     pub(super) fn check_writer(&self) -> Result<()> {
@@ -43,26 +54,7 @@ impl Bloscpack {
         self.close_chunk()?;
         self.take_last()?;
         self.changed = true;
-        let most = (GATHERED / self.chunk_size).clamp(1, self.threads.max(1) * 4) * self.chunk_size;
-        let mut src = src;
-        while !src.is_empty() {
-            if self.pending.is_empty() && src.len() >= most {
-                let (now, rest) = src.split_at_checked(most).unwrap_or((src, &[]));
-                self.push_content(now)?;
-                src = rest;
-                continue;
-            }
-            let n = src.len().min(most.saturating_sub(self.pending.len()));
-            let (now, rest) = src.split_at_checked(n).unwrap_or((src, &[]));
-            memory::reserve(&mut self.pending, n)?;
-            self.pending.extend_from_slice(now);
-            src = rest;
-            if self.pending.len() >= most {
-                // a chunk that was cut may have left more than this waiting, and not in whole chunks
-                self.encode_pending(self.pending.len() / self.chunk_size * self.chunk_size)?;
-            }
-        }
-        Ok(())
+        gather::append(self, src, self.chunk_size, self.threads)
     }
 
     /// The last chunk, if it has room, becomes content that waits.
@@ -95,13 +87,7 @@ impl Bloscpack {
 
     /// Encodes the first `n` bytes of what waits.
     pub(super) fn encode_pending(&mut self, n: usize) -> Result<()> {
-        let mut content = std::mem::take(&mut self.pending);
-        let before = self.slots.nbytes();
-        let done = self.push_content(content.get(..n).unwrap_or(&content));
-        let gone = (self.slots.nbytes() - before) as usize;
-        content.drain(..gone.min(content.len()));
-        self.pending = content;
-        done
+        gather::encode_first(self, n)
     }
 
     fn encode_many(&self, pieces: &[&[u8]]) -> Vec<Result<Vec<u8>>> {

@@ -10,7 +10,7 @@ use crate::error::{Result, fail};
 use crate::io::File;
 use crate::json::Value;
 use crate::memory;
-use libdeflater::{CompressionLvl, Compressor, DecompressionError, Decompressor};
+use crate::zlib::{self, CompressionLvl, DecompressionError};
 
 /// Metadata stand behind a header of this size, always.
 const AT: u64 = 32;
@@ -203,7 +203,7 @@ impl Section {
                     return Err(fail!(Format, "metadata: {} bytes cannot come from {} packed ones", self.size, stored.len()));
                 }
                 let mut json = memory::zeroed(memory::allow(self.size.into(), limit, "metadata")?)?;
-                match Decompressor::new().zlib_decompress(&stored, &mut json) {
+                match zlib::decompressor().zlib_decompress(&stored, &mut json) {
                     Ok(n) if n == json.len() => Ok(json),
                     Ok(n) => Err(wrong(n)),
                     Err(e) => Err(damaged(e)),
@@ -321,7 +321,7 @@ fn damaged(e: DecompressionError) -> crate::error::Error {
 
 fn pack(json: &[u8], level: u8) -> Result<Vec<u8>> {
     let level = CompressionLvl::new(level.into()).map_err(|_| fail!(Argument, "metadata: level {level}: 0 to 9 are known"))?;
-    let mut compressor = Compressor::new(level);
+    let mut compressor = zlib::compressor(level);
     let mut out = memory::zeroed(compressor.zlib_compress_bound(json.len()))?;
     let n = compressor.zlib_compress(json, &mut out).map_err(|e| fail!(Memory, "metadata: zlib: {e}"))?;
     out.truncate(n);
@@ -334,7 +334,7 @@ fn unpack(stored: &[u8], limit: u64) -> Result<Vec<u8>> {
     let mut room = (stored.len() as u64).saturating_mul(8);
     loop {
         let mut out = memory::zeroed(memory::allow(room, limit, "metadata")?)?;
-        match Decompressor::new().zlib_decompress(stored, &mut out) {
+        match zlib::decompressor().zlib_decompress(stored, &mut out) {
             Ok(n) => {
                 out.truncate(n);
                 return Ok(out);

@@ -13,7 +13,7 @@ use crate::checksum::Sum;
 use crate::error::{Error, Result, fail};
 use crate::io::journal::{self, Container, Snapshot};
 use crate::io::lock::Lock;
-use crate::io::{Access, File, Folder, beside, file};
+use crate::io::{Access, File, Folder, beside, locate, object};
 use crate::json::Value;
 use crate::memory;
 use crate::options::{Opt, Options};
@@ -47,7 +47,8 @@ const SHORT: usize = 16 << 10;
 impl Bloscpack {
     /// Opens a file that is there.
     pub fn open(path: &OsStr, mode: Mode, options: &Options) -> Result<Bloscpack> {
-        let place = if mode == Mode::Read { file::locate(path)? } else { file::locate_for_change(path)? };
+        let _asking = object::ask_as(options);
+        let place = if mode == Mode::Read { locate::locate(path)? } else { locate::locate_for_change(path)? };
         Bloscpack::open_in(&place.folder, &place.name, mode, options)
     }
 
@@ -86,13 +87,16 @@ impl Bloscpack {
                 }
                 Ok(b)
             }
-            Mode::New | Mode::Replace => Err(fail!(Argument, "HOLDALL_NEW and HOLDALL_REPLACE create: they need a format and a typesize")),
+            Mode::New | Mode::Replace => Err(fail!(
+                Argument,
+                "HOLDALL_NEW and HOLDALL_REPLACE are for holdall_schunk_create() and holdall_array_create(); opening takes HOLDALL_READ or HOLDALL_APPEND"
+            )),
         }
     }
 
     /// Creates a file; it is there with the first commit.
     pub fn create(path: &OsStr, mode: Mode, typesize: usize, options: &Options) -> Result<Bloscpack> {
-        let place = file::locate_for_change(path)?;
+        let place = locate::locate_for_change(path)?;
         Bloscpack::create_in(&place.folder, &place.name, mode, typesize, options)
     }
 
@@ -375,7 +379,7 @@ impl Bloscpack {
 
 /// The files of a superchunk.
 pub fn container(folder: &Arc<dyn Folder>, name: &OsStr) -> Container {
-    Container { folder: folder.clone(), main: name.into(), prefixes: &[""], in_folder: None }
+    Container::new(folder, name, &[""])
 }
 
 /// Where what waits for a commit is.

@@ -7,6 +7,7 @@ use crate::blosc;
 use crate::error::{Error, Result, Status, fail};
 use crate::io::File;
 use crate::options::{Opt, Options};
+use crate::superchunk::gather::Pieces;
 use crate::{memory, parallel};
 use std::cell::RefCell;
 use std::ffi::OsStr;
@@ -15,10 +16,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Content that is worth another thread.
 const WORTH: usize = 256 << 10;
-/// Content that is held at once where all is read.
-const PIECE: u64 = 64 << 20;
-/// The same where the caller's limit is lower than any sense.
-const LEAST_PIECE: u64 = 64 << 10;
 /// Scratch that a thread keeps.
 const KEPT: usize = 8 << 20;
 
@@ -297,19 +294,10 @@ impl Bloscpack {
     }
 
     /// Calls `f` with all content, piece by piece. True: as [`Bloscpack::read`].
-    pub fn each_piece(&self, mut f: impl FnMut(&[u8]) -> Result<()>) -> Result<bool> {
-        let piece = (self.chunk_size.max(1) as u64).saturating_mul(self.threads.max(1) as u64 * 2).min(PIECE);
-        let piece = piece.min(self.memory_limit.max(LEAST_PIECE));
-        let mut buffer = memory::zeroed(piece.min(self.nbytes()) as usize)?;
-        let (mut at, n, mut bad) = (0, self.nbytes(), false);
-        while at < n {
-            let now = buffer.get_mut(..(n - at).min(piece) as usize).unwrap_or_default();
-            bad |= self.read(at, now)?;
-            f(now)?;
-            at += now.len() as u64;
-            self.options.progress(at, n)?;
-        }
-        Ok(bad)
+    pub fn each_piece(&self, f: impl FnMut(&[u8]) -> Result<()>) -> Result<bool> {
+        let (nbytes, chunk) = (self.nbytes(), self.chunk_size as u64);
+        let pieces = Pieces { nbytes, chunk, threads: self.threads, limit: self.memory_limit, options: &self.options };
+        pieces.each(|at, dst| self.read(at, dst), f)
     }
 
     fn sound(&self, i: usize) -> Result<()> {

@@ -9,7 +9,7 @@ use super::{Bloscpack, Mode};
 use crate::array::numpy_meta::ArrayMeta;
 use crate::blosc;
 use crate::error::{Result, Status, fail};
-use crate::io::{Access, Folder, file};
+use crate::io::{Access, Folder, locate};
 use crate::memory;
 use crate::options::{Opt, Options};
 use std::ffi::OsStr;
@@ -31,7 +31,7 @@ pub struct Repaired {
 
 /// Repairs a file.
 pub fn repair(path: &OsStr, options: &Options) -> Result<Repaired> {
-    let place = file::locate_for_change(path)?;
+    let place = locate::locate_for_change(path)?;
     repair_in(&place.folder, &place.name, options)
 }
 

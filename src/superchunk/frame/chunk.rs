@@ -5,7 +5,7 @@
 //! one block are likely to be followed by others.
 #![forbid(unsafe_code)]
 
-use crate::blosc::{self, BlockDecoder, Codec, Content, Header, sections};
+use crate::blosc::{self, BlockDecoder, Codec, Content, Decoded, Header, sections};
 use crate::error::{Error, Result, fail};
 use crate::io::{File, lend};
 use crate::lately::{Budget, Lately, Parts};
@@ -15,8 +15,9 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-/// Bytes that are read at once for several blocks, unless one has more.
-const RUN: usize = 256 << 10;
+/// Bytes that are read at once for several blocks, unless one has more: a thread is to hold no more than two blocks of a usual size, one
+/// as it is stored and one as it is decoded.
+const RUN: usize = 128 << 10;
 /// What is between two blocks that are read together.
 const GAP: usize = 4 << 10;
 /// Small parts of a block after which it is decoded as a whole: about what that takes then. Other codecs have to decode
@@ -33,6 +34,9 @@ static BLOCKS: Budget = Budget::new(64 << 20);
 
 /// Chunks of late use, by their places.
 pub type OpenChunks = Lately<u64, Arc<Chunk>>;
+/// The longest chunk that is kept as it is stored, and not read again.
+const LONGEST_HELD: usize = 16 << 10;
+
 /// Decoded blocks of late use, by the places of their chunks and their numbers.
 pub type Blocks = Lately<(u64, usize), Arc<Vec<u8>>>;
 
@@ -53,6 +57,8 @@ pub struct Chunk {
     at: u64,
     header: Header,
     body: Body,
+    /// All of it, where that is little.
+    held: Option<Vec<u8>>,
     limit: u64,
     lately: Parts,
 }
@@ -75,16 +81,23 @@ struct Table {
 }
 
 impl Chunk {
-    /// Opens the chunk at this place of a file. `room`: bytes that it may have. `blocks`: how many it has, probably.
-    pub fn open(file: &Arc<dyn File>, at: u64, room: u64, blocks: usize, limit: u64) -> Result<Chunk> {
+    /// Opens the chunk at this place of a file by its first `n` bytes, or more where they are too few, which `f` is given as
+    /// well. `room`: bytes that it may have.
+    pub fn open<R>(file: &Arc<dyn File>, at: u64, room: u64, n: usize, limit: u64, f: impl FnOnce(Chunk, &[u8]) -> Result<R>) -> Result<R> {
         let room = usize::try_from(room).unwrap_or(usize::MAX).min(i32::MAX as usize);
-        let mut wanted = (blosc::LONG + blocks.saturating_mul(4)).min(room);
+        let (mut f, mut wanted) = (Some(f), n.max(blosc::LONG).min(room));
         loop {
-            let opened = lend::with_range(&**file, at, wanted, limit, |head| Ok(Chunk::parse(file, at, head, limit)?.ok_or(needed(head)?)))?;
+            let opened = lend::with_range(&**file, at, wanted, limit, |head| {
+                let chunk = Chunk::parse(file, at, head, limit)?.filter(|chunk| chunk.header.cbytes <= room);
+                match chunk.and_then(|chunk| Some((chunk, f.take()?))) {
+                    Some((chunk, f)) => f(chunk, head).map(Ok),
+                    None => Ok(Err(needed(head)?)),
+                }
+            })?;
             match opened {
-                Ok(chunk) if chunk.header.cbytes <= room => return Ok(chunk),
+                Ok(result) => return Ok(result),
                 Err(n) if n <= room && n > wanted => wanted = n,
-                _ => return Err(fail!(Format, "the chunk is longer than the {room} bytes that it can have")),
+                Err(_) => return Err(fail!(Format, "the chunk is longer than the {room} bytes that it can have")),
             }
         }
     }
@@ -105,7 +118,8 @@ impl Chunk {
             Content::Copied => Body::Copied,
             Content::Blocks => Body::Blocks(Box::new(Table::read(&header, bytes)?)),
         };
-        Ok(Some(Chunk { file: file.clone(), at, header, body, limit, lately: Parts::default() }))
+        let held = bytes.get(..header.cbytes).filter(|all| all.len() <= LONGEST_HELD && matches!(body, Body::Copied | Body::Blocks(_)));
+        Ok(Some(Chunk { file: file.clone(), at, header, body, held: held.map(<[u8]>::to_vec), limit, lately: Parts::default() }))
     }
 
     /// Its header.
@@ -126,13 +140,18 @@ impl Chunk {
     /// What it takes to keep it.
     pub fn cost(&self) -> usize {
         let table = if let Body::Blocks(t) = &self.body { t.starts.len() * 8 } else { 0 };
-        size_of::<Chunk>() + size_of::<Table>() + table
+        size_of::<Chunk>() + size_of::<Table>() + table + self.held.as_ref().map_or(0, Vec::len)
     }
 
-    /// Calls `f` with a range of its bytes. `have`: all of them, where they are at hand.
+    /// Those of its bytes, if they are at hand: among those that it begins with, or kept.
+    fn at_hand<'a>(&'a self, have: Option<&'a [u8]>, range: &Range<usize>) -> Option<&'a [u8]> {
+        have.or(self.held.as_deref()).and_then(|first| first.get(range.clone()))
+    }
+
+    /// Calls `f` with a range of its bytes. `have`: those that it begins with, where they are at hand.
     pub fn with_bytes<R>(&self, have: Option<&[u8]>, range: Range<usize>, f: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
-        match have {
-            Some(all) => f(all.get(range).ok_or_else(|| fail!(Format, "the chunk ends within a block"))?),
+        match self.at_hand(have, &range) {
+            Some(bytes) => f(bytes),
             None => lend::with_range(&*self.file, self.at.saturating_add(range.start as u64), range.len(), self.limit, f),
         }
     }
@@ -200,7 +219,7 @@ impl Chunk {
             let (n, end) = together(rest);
             let (run, behind) = rest.split_at_checked(n).unwrap_or((rest, &[]));
             rest = behind;
-            if let ([(_, block)], Body::Copied, None, None) = (run, &self.body, have, self.file.bytes())
+            if let ([(_, block)], Body::Copied, None, None) = (run, &self.body, self.at_hand(have, &(begin..end)), self.file.bytes())
                 && let Some(dst) = sink.place(*block).filter(|dst| dst.len() == end - begin)
             {
                 self.file.read_exact_at(self.at.saturating_add(begin as u64), dst)?;
@@ -227,9 +246,13 @@ impl Chunk {
             };
         }
         if let Body::Copied = self.body {
-            return sink.put(block, stored);
+            return sink.put(block, &Decoded::Plain(stored));
         }
-        with_scratch(len, |content| self.decode(block, stored, first, content).and_then(|()| sink.put(block, content)))
+        let wanted = sink.wanted(block, len);
+        if let Body::Blocks(table) = &self.body {
+            return table.decoder.decode_wanted(block, stored, first, wanted, |content| sink.put(block, content));
+        }
+        with_scratch(len, |content| self.decode(block, stored, first, content).and_then(|()| sink.put(block, &Decoded::Plain(content))))
     }
 
     /// Decodes a part of a block; gives all of it where it had to be decoded, or is likely to be wanted.

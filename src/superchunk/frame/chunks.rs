@@ -3,7 +3,7 @@
 
 use super::Frame;
 use super::chunk::Chunk;
-use crate::blosc::Header;
+use crate::blosc::{Decoded, Header};
 use crate::error::{Result, fail};
 use crate::memory;
 use crate::superchunk::chunks::{Chunks, Encoded, Fill, Sink, Source};
@@ -33,7 +33,7 @@ impl Chunks for Frame {
     }
 
     fn fill(&self, chunk: u64) -> Result<Option<Fill>> {
-        match self.fill_of(chunk) {
+        match self.fill_at_hand(chunk) {
             // who reads its blocks is told
             Err(e) if self.skip_damaged && super::open::is_damage(&e) => Ok(None),
             fill => fill,
@@ -44,13 +44,14 @@ impl Chunks for Frame {
         if let Some(content) = self.waiting(chunk) {
             return deliver(wanted, Chunks::block_bytes(self), |i, n| content.get(i..i + n), sink).map(|()| false);
         }
-        let read = match self.fill_of(chunk) {
+        let read = match self.fill_at_hand(chunk) {
             Ok(None) => {
-                let fitting = |c: &Chunk, have: Option<&[u8]>| match self.blocks_fit(c.header())? {
-                    true => c.read_blocks(have, wanted, sink).map(|()| true),
-                    false => Ok(false),
+                let fitting = |c: &Chunk, have: Option<&[u8]>| match c.fill() {
+                    Some(fill) => self.deliver_fill(chunk, fill, wanted, sink).map(|()| true),
+                    None if self.blocks_fit(c.header())? => c.read_blocks(have, wanted, sink).map(|()| true),
+                    None => Ok(false),
                 };
-                match self.with_chunk(chunk, fitting) {
+                match self.with_chunk_for(chunk, wanted.first().copied().zip(wanted.last().copied()), fitting) {
                     Ok(false) => self.deliver_whole(chunk, sink),
                     read => read.map(|_| ()),
                 }
@@ -71,11 +72,9 @@ impl Chunks for Frame {
             return Ok(false);
         }
         let read = match self.entry(chunk)?.place() {
-            Some(_) => match self.open_chunk(chunk, self.entry(chunk)?).and_then(|c| self.blocks_fit(c.header())) {
-                Ok(true) => self.block_part(chunk, block, from, dst),
+            Some(_) => match self.block_part(chunk, block, from, dst) {
                 Ok(false) => self.stored_part(chunk, at, dst),
-                // a checksum tells more
-                Err(e) => self.with_chunk(chunk, |_, _| Err(e)),
+                read => read.map(|_| ()),
             },
             None => self.fill_of(chunk).map(|fill| match fill {
                 Some(Fill::Item(item)) => crate::blosc::repeat(&item, at, dst),
@@ -102,7 +101,7 @@ impl Chunks for Frame {
 impl Frame {
     /// Does a chunk that is stored have the blocks that the frame is said to have? No: it is one block for those who ask,
     /// and has others of its own.
-    fn blocks_fit(&self, own: &Header) -> Result<bool> {
+    pub(super) fn blocks_fit(&self, own: &Header) -> Result<bool> {
         let wanted = Chunks::block_bytes(self);
         if own.blocksize == wanted.min(own.nbytes) {
             return Ok(true);
@@ -121,7 +120,7 @@ impl Frame {
         }
         super::chunk::with_scratch(n, |content| {
             self.stored_part(chunk, 0, content)?;
-            sink.put(0, content)
+            sink.put(0, &Decoded::Plain(content))
         })
     }
 
@@ -139,7 +138,7 @@ impl Frame {
                 Some(dst) => put(dst),
                 None => super::chunk::with_scratch(n, |content| {
                     put(content);
-                    sink.put(*block, content)
+                    sink.put(*block, &Decoded::Plain(content))
                 })?,
             }
         }
@@ -153,7 +152,7 @@ fn deliver<'a>(wanted: &[usize], size: usize, content: impl Fn(usize, usize) -> 
         let block_content = content(at, size).ok_or_else(|| fail!(Range, "block {block} is not there"))?;
         match sink.place(*block).filter(|dst| dst.len() == block_content.len()) {
             Some(dst) => dst.copy_from_slice(block_content),
-            None => sink.put(*block, block_content)?,
+            None => sink.put(*block, &Decoded::Plain(block_content))?,
         }
     }
     Ok(())

@@ -23,6 +23,7 @@ use crate::io::{self, Access, File, lend};
 use crate::memory;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::Mutex;
 
 /// What a disk writes as a whole.
 const SECTOR: usize = 512;
@@ -40,10 +41,11 @@ impl Frame {
     pub fn commit(&mut self) -> Result<()> {
         self.check_writer()?;
         self.flush()?;
+        self.writing.spare = Mutex::default();
         if !self.writing.changed {
             return Ok(());
         }
-        if let Some(e) = &self.doubt {
+        if let Some(e) = self.doubts.first() {
             return Err(fail!(State, "{}: it is damaged ({e}); repair it first", self.name));
         }
         if self.is_new() {
@@ -327,6 +329,10 @@ impl Frame {
     fn swap(&mut self) -> Result<()> {
         let swapped = journal::swap(&self.site.container(), self.writing.durable, &[""], &[]);
         self.writing.broken |= matches!(swapped, Swapped::Counts | Swapped::Unsure(_));
+        if matches!(swapped, Swapped::Unsure(_)) {
+            // the new index may be what counts, and then needs its chunks
+            self.writing.fresh.clear();
+        }
         match swapped {
             Swapped::Nothing(e) | Swapped::Unsure(e) => Err(e),
             Swapped::Done | Swapped::Counts => Ok(()),

@@ -3,7 +3,9 @@
 #![forbid(unsafe_code)]
 
 use super::create::wished;
+use super::entry::Entry;
 use super::index::Slot;
+use super::open::is_damage;
 use super::{Frame, NewFrame};
 use crate::error::{Result, fail};
 use crate::memory;
@@ -43,23 +45,45 @@ impl Frame {
         Ok(bad)
     }
 
-    fn copy_chunk(&self, i: u64, to: &mut Frame, anew: bool) -> Result<bool> {
+    /// Copies a chunk to the place that it has here: as it is stored, or made anew. One that takes no room takes none there.
+    pub fn copy_chunk(&self, i: u64, to: &mut Frame, anew: bool) -> Result<bool> {
         let span = self.span(i)?;
         let n = (span.end - span.start) as usize;
-        let stored = usize::try_from(i).ok().and_then(|i| self.entries.get(i)).is_some_and(|e| matches!(e.slot, Slot::At(_)));
-        if stored && !anew {
-            match self.with_raw(i, |bytes| Ok(bytes.to_vec())) {
+        let entry = usize::try_from(i).ok().and_then(|i| self.entries.get(i));
+        if let Some(entry) = entry.filter(|e| matches!(e.slot, Slot::At(_)) && !anew) {
+            match self.checked(i, entry) {
                 Ok(bytes) => return to.put_chunk(i, n, Encoded::Stored(bytes)).map(|()| false),
                 // read below, as zeros
-                Err(_) if self.skip_damaged => {}
+                Err(e) if self.skip_damaged && is_damage(&e) => {}
                 Err(e) => return Err(e),
             }
-        } else if let Some(fill) = self.fill_of(i)? {
-            return to.put_chunk(i, n, Encoded::Fill(fill)).map(|()| false);
+        } else if let Some(fill) = self.fill_of(i).or_else(|e| if self.skip_damaged && is_damage(&e) { Ok(None) } else { Err(e) })? {
+            to.put_chunk(i, n, Encoded::Fill(fill))?;
+            // nor was it ever set
+            let there = usize::try_from(i).ok().and_then(|i| to.entries.get_mut(i));
+            if let Some(there) = there.filter(|e| e.slot == Slot::Zeros && entry.is_some_and(|e| e.slot == Slot::Uninit)) {
+                there.slot = Slot::Uninit;
+            }
+            return Ok(false);
         }
         let mut content = memory::zeroed(memory::allow(n as u64, self.memory_limit, "a chunk")?)?;
         let bad = self.read_chunk(i, &mut content)?;
         let new = to.encode_content(&content, self.threads)?;
         to.put_chunk(i, n, new).map(|()| bad)
+    }
+
+    /// The bytes of a chunk, held against its checksum if there is one, whether reads are or not: a copy gets another one.
+    fn checked(&self, i: u64, entry: &Entry) -> Result<Vec<u8>> {
+        let mut copy = Vec::new();
+        let read = self.with_entry(i, entry, &mut |chunk, have| {
+            chunk.with_bytes(have, 0..chunk.header().cbytes, |bytes| {
+                memory::reserve(&mut copy, bytes.len())?;
+                copy.extend_from_slice(bytes);
+                Ok(())
+            })
+        });
+        read.map_err(|e| self.named(i, e))?;
+        self.still()?;
+        Ok(copy)
     }
 }

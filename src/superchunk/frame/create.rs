@@ -8,7 +8,7 @@ use super::site::Site;
 use crate::blosc::{Codec, Filter, Params, Pipeline, Target};
 use crate::checksum::Sum;
 use crate::error::{Result, fail};
-use crate::io::{Access, Folder, file};
+use crate::io::{Access, Folder, locate};
 use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::Mode;
 use std::ffi::OsStr;
@@ -32,13 +32,14 @@ pub struct NewFrame<'a> {
 impl Frame {
     /// Creates a frame; it is there with the first commit.
     pub fn create(path: &OsStr, mode: Mode, new: &NewFrame, options: &Options) -> Result<Frame> {
-        let place = file::locate_for_change(path)?;
+        let place = locate::locate_for_change(path)?;
         if !new.sparse {
             return Frame::create_in(&place.folder, &place.name, mode, new, options);
         }
         let is_new = !Path::new(path).exists();
+        refuse_file(&place.folder, &place.name, Path::new(path).is_dir())?;
         place.folder.make_folder(&place.name)?;
-        let own = file::folder(path)?;
+        let own = locate::folder(path)?;
         let made = is_new.then(|| (place.folder.clone(), place.name.clone()));
         let created = Frame::create_at(Site { folder: own, name: "".into(), sparse: true }, mode, new, options);
         match created {
@@ -60,6 +61,7 @@ impl Frame {
             return Frame::create_at(site, mode, new, options);
         }
         let is_new = !folder.exists(name)?;
+        refuse_file(folder, name, folder.list(name).is_ok())?;
         folder.make_folder(name)?;
         let mut frame = Frame::create_at(site, mode, new, options)?;
         frame.writing.made = is_new.then(|| (folder.clone(), name.into()));
@@ -100,7 +102,11 @@ impl Frame {
             return Err(fail!(Exists, "{}: it is there already", self.name));
         }
         if !self.site.sparse && folder.exists(&other.main()).is_ok_and(|there| there) {
-            return Err(fail!(Exists, "{}: a folder is there, and a file does not take its place", self.name));
+            return Err(fail!(
+                Exists,
+                "{}: a folder is there, and a frame in one file does not take its place, also with HOLDALL_REPLACE: remove it first",
+                self.name
+            ));
         }
         Ok(())
     }
@@ -137,6 +143,15 @@ impl NewFrame<'_> {
     }
 }
 
+/// Refuses to make a folder where a file is: nothing puts one in the place of the other in one step.
+fn refuse_file(folder: &Arc<dyn Folder>, name: &OsStr, is_folder: bool) -> Result<()> {
+    if is_folder || !folder.exists(name)? {
+        return Ok(());
+    }
+    let words = "a file is there, and a frame that is a folder does not take its place, also with HOLDALL_REPLACE: remove it first";
+    Err(fail!(Exists, "{}: {words}", folder.show(name)))
+}
+
 /// Are checksums wished?
 fn sums_wished(options: &Options) -> Result<Option<bool>> {
     let Some(wished) = options.given(Opt::Checksum) else { return Ok(None) };
@@ -153,7 +168,9 @@ pub fn wished(options: &Options, like: &Params) -> Result<Params> {
     params.target = Target::Blosc2;
     if let Some(n) = options.given(Opt::Codec).filter(|n| *n != 0) {
         let codec = u8::try_from(n - 1).ok().and_then(Codec::from_number).filter(|c| *c != Codec::Snappy);
-        params.codec = codec.ok_or_else(|| fail!(Argument, "HOLDALL_OPT_CODEC: {n} is no codec of frames"))?;
+        params.codec = codec.ok_or_else(|| {
+            fail!(Unsupported, "HOLDALL_OPT_CODEC: {n}: frames have BloscLZ (1), LZ4 (2), LZ4HC (3), zlib (5) and Zstandard (6), or none (0)")
+        })?;
     }
     if let Some(level) = options.given(Opt::Level) {
         params.level =

@@ -5,11 +5,21 @@ use super::Frame;
 use crate::blosc;
 use crate::error::{Result, fail};
 use crate::superchunk::chunks::{Encoded, Fill, Source, Touch};
+use crate::superchunk::gather::{self, Gathering};
 use crate::{memory, parallel};
 use std::ops::Range;
 
-/// Content that waits to be encoded.
-const GATHERED: usize = 64 << 20;
+impl Gathering for Frame {
+    fn waiting(&mut self) -> &mut Vec<u8> {
+        &mut self.pending
+    }
+    fn encoded(&self) -> u64 {
+        self.header.nbytes
+    }
+    fn encode(&mut self, content: &[u8]) -> Result<()> {
+        self.push_content(content)
+    }
+}
 
 impl Frame {
     pub(super) fn check_writer(&self) -> Result<()> {
@@ -73,25 +83,7 @@ impl Frame {
         if chunk == 0 {
             return Err(fail!(State, "{}: its chunks have 0 bytes: no content goes in", self.name));
         }
-        let most = (GATHERED / chunk).clamp(1, self.threads.max(1) * 4) * chunk;
-        let mut src = src;
-        while !src.is_empty() {
-            if self.pending.is_empty() && src.len() >= most {
-                let (now, rest) = src.split_at_checked(most).unwrap_or((src, &[]));
-                self.push_content(now)?;
-                src = rest;
-                continue;
-            }
-            let n = src.len().min(most.saturating_sub(self.pending.len()));
-            let (now, rest) = src.split_at_checked(n).unwrap_or((src, &[]));
-            memory::reserve(&mut self.pending, n)?;
-            self.pending.extend_from_slice(now);
-            src = rest;
-            if self.pending.len() >= most {
-                self.encode_pending(self.pending.len() / chunk * chunk)?;
-            }
-        }
-        Ok(())
+        gather::append(self, src, chunk, self.threads)
     }
 
     /// The last chunk, if it has room, becomes content that waits.
@@ -124,21 +116,7 @@ impl Frame {
 
     /// Encodes all that waits, the last of it as a chunk that is not full.
     pub(super) fn flush(&mut self) -> Result<()> {
-        self.encode_pending(self.pending.len())
-    }
-
-    /// Encodes the first `n` bytes of what waits.
-    fn encode_pending(&mut self, n: usize) -> Result<()> {
-        if n == 0 {
-            return Ok(());
-        }
-        let mut content = std::mem::take(&mut self.pending);
-        let before = self.header.nbytes;
-        let done = self.push_content(content.get(..n).unwrap_or(&content));
-        let gone = (self.header.nbytes - before) as usize;
-        content.drain(..gone.min(content.len()));
-        self.pending = content;
-        done
+        gather::encode_first(self, self.pending.len())
     }
 
     /// Writes over content that is there. On failure some of it may be written.

@@ -4,7 +4,7 @@
 
 use super::Frame;
 use super::chunk::{Chunk, with_scratch};
-use crate::blosc::{self, BlockEncoder, Content};
+use crate::blosc::{self, BlockEncoder, Content, Decoded};
 use crate::error::{Error, Result, fail};
 use crate::superchunk::chunks::{Encoded, Fill, Sink, Source, Touch};
 use crate::{memory, parallel};
@@ -67,7 +67,12 @@ impl Frame {
             Some(like) => Some(like),
             None => BlockEncoder::new(params, n)?,
         };
-        if let Some(encoder) = encoder {
+        if let Some(encoder) = encoder.as_ref().filter(|_| threads < 2)
+            && let Some(chunk) = self.chunk_in_turn(before, encoder, keeps, source)?
+        {
+            return Ok(chunk);
+        }
+        if let Some(encoder) = encoder.filter(|_| threads > 1) {
             let made = self.blocks(before, &encoder, keeps, source, threads)?;
             let item = made.first().and_then(|m| m.item.clone());
             if let Some(item) = item.filter(|item| made.iter().all(|m| m.item.as_ref() == Some(item))) {
@@ -79,6 +84,41 @@ impl Frame {
             }
         }
         self.encode_whole(before, n, source, threads)
+    }
+
+    /// Makes the blocks, one behind the other in the chunk; nothing where it would be longer than its content.
+    fn chunk_in_turn(&self, before: &Before, encoder: &BlockEncoder, keeps: bool, source: &dyn Source) -> Result<Option<Encoded>> {
+        let header = encoder.header();
+        let mut chunk = self.writing.spare();
+        encoder.begin(&mut chunk)?;
+        // the item that all blocks are so far
+        let mut item: Option<Arc<[u8]>> = None;
+        for block in 0..header.blocks() {
+            let fits = match (before, source.touch(block), keeps) {
+                (Before::Chunk(there, bytes), Touch::Kept, true) => {
+                    item = None;
+                    let stored = bytes.get(there.span(block)?).ok_or_else(|| fail!(Format, "block {block} reaches out of its chunk"))?;
+                    encoder.keep(block, stored, &mut chunk)
+                }
+                _ => with_scratch(header.block_len(block), |content| {
+                    put_content(before, source, block, header.blocksize, content)?;
+                    let own = repeated(content, header.typesize, block * header.blocksize);
+                    if block == 0 || own != item.as_deref() {
+                        item = own.filter(|_| block == 0).map(Arc::from);
+                    }
+                    encoder.push(block, content, &mut chunk)
+                })?,
+            };
+            if !fits {
+                return Ok(None);
+            }
+        }
+        if let Some(item) = item {
+            return Ok(Some(Encoded::Fill(if item.iter().all(|b| *b == 0) { Fill::Zeros } else { Fill::Item(item) })));
+        }
+        encoder.end(&mut chunk);
+        let is_zeros = blosc::Header::parse(&chunk)?.content()? == Content::Zeros;
+        Ok(Some(if is_zeros { Encoded::Fill(Fill::Zeros) } else { Encoded::Stored(chunk) }))
     }
 
     /// Makes the blocks, each by itself.
@@ -134,7 +174,6 @@ fn block_of(before: &Before, encoder: &BlockEncoder, keeps: bool, source: &dyn S
         return Ok(());
     }
     with_scratch(header.block_len(block), |content| {
-        content.fill(0);
         put_content(before, source, block, header.blocksize, content)?;
         made.item = repeated(content, header.typesize, block * header.blocksize).map(Arc::from);
         encoder.block(block, content, &mut made.stored)
@@ -148,22 +187,26 @@ fn repeated(content: &[u8], typesize: usize, at: usize) -> Option<&[u8]> {
     same.then_some(item)
 }
 
-/// What a block is going to be, into zeros: blocks of `size` bytes, whatever those are that are there.
+/// What a block is going to be: blocks of `size` bytes, whatever those are that are there.
 fn put_content(before: &Before, source: &dyn Source, block: usize, size: usize, content: &mut [u8]) -> Result<()> {
     let touch = source.touch(block);
     match before {
         _ if touch == Touch::Whole => {}
-        Before::Fill(Fill::Zeros) => {}
+        Before::Fill(Fill::Zeros) => content.fill(0),
         Before::Fill(Fill::Item(item)) => blosc::repeat(item, block * size, content),
         Before::Content(all) => {
             let own = all.get(block * size..).unwrap_or_default();
-            content.iter_mut().zip(own).for_each(|(to, from)| *to = *from);
+            let (there, behind) = content.split_at_mut(own.len().min(content.len()));
+            there.copy_from_slice(own.get(..there.len()).unwrap_or_default());
+            behind.fill(0);
         }
         // what is not as long as it is going to be
         Before::Chunk(chunk, bytes) => {
             let from = block * size;
             let n = chunk.header().nbytes.saturating_sub(from).min(content.len());
-            if let Some(there) = content.get_mut(..n).filter(|there| !there.is_empty()) {
+            let (there, behind) = content.split_at_mut(n);
+            behind.fill(0);
+            if n > 0 {
                 read_from(chunk, bytes, from, there)?;
             }
         }
@@ -180,7 +223,7 @@ fn read_from(chunk: &Chunk, bytes: &[u8], from: usize, dst: &mut [u8]) -> Result
             fn place(&mut self, _: usize) -> Option<&mut [u8]> {
                 Some(self.0)
             }
-            fn put(&mut self, _: usize, _: &[u8]) -> Result<()> {
+            fn put(&mut self, _: usize, _: &Decoded) -> Result<()> {
                 Ok(())
             }
         }

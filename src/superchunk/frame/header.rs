@@ -15,6 +15,35 @@ use std::ops::Range;
 pub const FIXED: usize = 87;
 /// Where the byte is that the reference library leaves 0: the last one before the metalayers.
 pub const MARK_AT: usize = FIXED - 1;
+/// Where its own length is, and others.
+pub const LEN: usize = 11;
+/// The length of the frame.
+pub const FRAME_LEN: usize = 16;
+const KIND: usize = 26;
+/// Bytes of content.
+pub const NBYTES: usize = 30;
+/// Bytes of chunks.
+pub const CBYTES: usize = 39;
+/// Bytes in a block.
+pub const BLOCKSIZE: usize = 53;
+/// Bytes in a chunk.
+pub const CHUNKSIZE: usize = 58;
+/// Has the trailer metalayers?
+pub const HAS_VLMETA: usize = 68;
+/// Bytes that are the same in every header, behind the magic, and where they are.
+const MARKS: [(usize, u8); 11] = [
+    (LEN - 1, INT_32),
+    (FRAME_LEN - 1, UINT_64),
+    (24, STR | 4),
+    (NBYTES - 1, INT_64),
+    (CBYTES - 1, INT_64),
+    (47, INT_32),
+    (BLOCKSIZE - 1, INT_32),
+    (CHUNKSIZE - 1, INT_32),
+    (62, INT_16),
+    (65, INT_16),
+    (69, EXT_16),
+];
 /// What a frame begins with.
 pub const MAGIC: &[u8; 10] = b"\x9e\xa8b2frame\0";
 
@@ -314,6 +343,37 @@ impl Header {
     pub fn meta(&self, name: &str) -> Option<&[u8]> {
         self.metalayers.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_slice())
     }
+}
+
+/// How many of the bytes are right that are the same in every header, and how many there are.
+pub fn constants(head: &[u8]) -> (usize, usize) {
+    let all = MAGIC.iter().copied().enumerate().chain(MARKS);
+    let right = all.filter(|(at, byte)| head.get(*at) == Some(byte)).count();
+    (right, MAGIC.len() + MARKS.len())
+}
+
+/// Puts them right.
+pub fn put_constants(head: &mut [u8], sparse: bool) {
+    put(head, 0, MAGIC);
+    MARKS.iter().for_each(|(at, mark)| put(head, *at, &[*mark]));
+    put(head, KIND, &[sparse.into()]);
+}
+
+/// Puts bytes to their place, where it is there.
+pub fn put(head: &mut [u8], at: usize, bytes: &[u8]) {
+    head.iter_mut().skip(at).zip(bytes).for_each(|(to, from)| *to = *from);
+}
+
+/// How long it says that it is.
+pub fn said_len(head: &[u8]) -> Option<usize> {
+    head.get(LEN..)?.first_chunk().map(|n| u32::from_be_bytes(*n) as usize)
+}
+
+/// How long it is by its metalayers.
+pub fn true_len(head: &[u8]) -> Option<usize> {
+    let mut fields = Fields::new(head);
+    fields.slice(FIXED, "the header").ok()?;
+    metalayers::parse(&mut fields, Kind::Fixed).ok().map(|_| fields.at())
 }
 
 fn length(fields: &mut Fields) -> Result<u32> {

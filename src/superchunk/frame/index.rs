@@ -18,6 +18,8 @@ pub const MOST: u64 = (i32::MAX as u64 - blosc::LONG as u64) / ENTRY as u64;
 
 const ENTRY: usize = 8;
 const SPECIAL: u64 = 1 << 63;
+/// Of a chunk whose place is not known any more; no writer has it.
+pub const LOST: u64 = SPECIAL;
 const ZEROS: u64 = SPECIAL | 1 << 56;
 const NAN: u64 = SPECIAL | 2 << 56;
 const UNSET: u64 = SPECIAL | 4 << 56;
@@ -64,6 +66,9 @@ pub fn decode(chunk: &[u8], chunks: u64, limit: u64) -> Result<Vec<Slot>> {
     let header = blosc::Header::parse(chunk).map_err(within)?;
     if Some(header.nbytes as u64) != chunks.checked_mul(ENTRY as u64) {
         return Err(fail!(Format, "the index holds {} bytes; {chunks} chunks were expected, {ENTRY} bytes each", header.nbytes));
+    }
+    if header.typesize != ENTRY {
+        return Err(fail!(Format, "the index holds items of {} bytes, {ENTRY} were expected", header.typesize));
     }
     let n = header.nbytes / ENTRY;
     memory::allow((n * (ENTRY + size_of::<Slot>())) as u64, limit, "the index of the chunks")?;

@@ -3,6 +3,7 @@
 //!
 //! - [`header`], [`metalayers`], [`index`], [`trailer`]: the parts of a frame, from bytes and back to the same bytes.
 //! - [`seal`]: what tells whether these parts are damaged.
+//! - `rescue`, with `walk`, `correct`, `overlay`: what can be found again of a frame that is damaged.
 //! - [`site`], [`entry`], [`chunk`]: where a frame is, what is known of a chunk before it is looked at, and one that is open.
 //! - `open`, `read`, `verify`, `encode`, `put`, `edit`, `meta`, `create`, `commit`, `copy`, `repair`: the things that are done with a [`Frame`].
 //! - `which`: frames told from other things.
@@ -16,6 +17,7 @@ pub mod chunk;
 mod chunks;
 mod commit;
 mod copy;
+mod correct;
 mod create;
 mod edit;
 mod encode;
@@ -28,15 +30,18 @@ mod meta;
 pub mod metalayers;
 mod msgpack;
 mod open;
+mod overlay;
 mod put;
 mod read;
 mod repair;
+mod rescue;
 pub mod seal;
 pub mod site;
 #[cfg(test)]
 mod tests;
 pub mod trailer;
 mod verify;
+mod walk;
 mod which;
 
 pub use create::NewFrame;
@@ -50,6 +55,7 @@ use crate::error::{Error, Result, fail};
 use crate::io::lock::Lock;
 use crate::io::{File, Folder};
 use crate::options::Options;
+use crate::parallel;
 use crate::superchunk::bloscpack::Mode;
 use chunk::{Blocks, OpenChunks};
 use entry::Entry;
@@ -58,7 +64,7 @@ use meta::Variable;
 use site::Site;
 use std::ffi::OsString;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// The metalayer with the checksums of the chunks.
 const SUMS: &str = "holdall.crc32";
@@ -78,8 +84,10 @@ pub struct Frame {
     sums: bool,
     /// Does a checksum that does not fit mean damage?
     binding: bool,
-    /// What has become of our own metalayer, if it is damaged.
-    doubt: Option<Error>,
+    /// What of it, but for chunks, is damaged or lost: nothing is committed then.
+    doubts: Vec<Error>,
+    /// Is its header lost, with its metalayers?
+    headless: bool,
     /// Content behind that of the last chunk, not encoded yet.
     pending: Vec<u8>,
     /// The file with header, index and trailer, and the chunks of a frame that is one file.
@@ -125,6 +133,23 @@ struct Writing {
     files: Vec<u64>,
     /// The folder that was made for it, and where that is.
     made: Option<(Arc<dyn Folder>, OsString)>,
+    /// Buffers that held chunks, for those to come.
+    spare: Mutex<Vec<Vec<u8>>>,
+}
+
+/// The longest buffer that is kept.
+const SPARE: usize = 16 << 20;
+
+impl Writing {
+    fn spare(&self) -> Vec<u8> {
+        parallel::unless_taken(&self.spare).and_then(|mut s| s.pop()).unwrap_or_default()
+    }
+
+    fn keep(&self, buffer: Vec<u8>, threads: usize) {
+        if let Some(mut spare) = parallel::unless_taken(&self.spare).filter(|s| buffer.capacity() <= SPARE && s.len() < 2 * threads) {
+            spare.push(buffer);
+        }
+    }
 }
 
 /// How a frame was found, to tell whether it still is so.
@@ -182,6 +207,11 @@ impl Frame {
     /// Bytes of an item.
     pub fn typesize(&self) -> usize {
         self.header.typesize as usize
+    }
+
+    /// What has become of its header, where that is lost with all metalayers that it had.
+    pub fn headless(&self) -> Option<&Error> {
+        self.doubts.first().filter(|_| self.headless)
     }
 
     /// What the header says.

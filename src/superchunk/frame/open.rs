@@ -5,6 +5,7 @@ use super::entry::Entry;
 use super::header::Header;
 use super::index::{self, Slot};
 use super::meta::{Variable, decode};
+use super::rescue::rescue;
 use super::seal::{self, Writer};
 use super::site::Site;
 use super::trailer::{TAIL, Trailer};
@@ -13,13 +14,12 @@ use crate::blosc;
 use crate::error::{Error, Result, Status, fail};
 use crate::io::journal::{self, Snapshot};
 use crate::io::lock::Lock;
-use crate::io::{Access, File, Folder, file, lend};
+use crate::io::{Access, File, Folder, lend, locate, object};
 use crate::memory;
 use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::Mode;
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
 use std::sync::Arc;
 
 /// Options that opening knows; those of changing are these and more.
@@ -42,17 +42,20 @@ pub(super) struct Parts {
 impl Frame {
     /// Opens a file or folder that is there.
     pub fn open(path: &OsStr, mode: Mode, options: &Options) -> Result<Frame> {
-        if Path::new(path).is_dir() {
-            let site = Site { folder: file::folder(path)?, name: OsString::new(), sparse: true };
+        let _asking = object::ask_as(options);
+        if locate::is_folder(path) {
+            let site = Site { folder: locate::folder(path)?, name: OsString::new(), sparse: true };
             return Frame::open_at(&site, mode, options);
         }
-        let place = if mode == Mode::Read { file::locate(path)? } else { file::locate_for_change(path)? };
+        let place = if mode == Mode::Read { locate::locate(path)? } else { locate::locate_for_change(path)? };
         Frame::open_in(&place.folder, &place.name, mode, options)
     }
 
     /// Opens a name in a folder.
     pub fn open_in(folder: &Arc<dyn Folder>, name: &OsStr, mode: Mode, options: &Options) -> Result<Frame> {
-        Frame::open_at(&Site::find(folder, name), mode, options)
+        let site = Site::find(folder, name);
+        let never = |e| if !site.sparse && site.is_begun() { fail!(Missing, "{}: nothing was ever committed there", site.show()) } else { e };
+        Frame::open_at(&site, mode, options).map_err(never)
     }
 
     fn open_at(site: &Site, mode: Mode, options: &Options) -> Result<Frame> {
@@ -63,7 +66,12 @@ impl Frame {
                 let frame = Snapshot::read(&site.container(), |s| {
                     // a file grows before a commit, and what is behind its end says nothing
                     let main = if site.sparse { s.open(&site.main(), access)? } else { s.open_growing(&site.main(), access)? };
-                    Frame::load(site, main, options, Lock::none())
+                    match Frame::load(site, main.clone(), options, Lock::none()) {
+                        Err(e) if is_damage(&e) && options.get(Opt::SkipDamaged, 0) == 1 && options.get(Opt::At, 0) == 0 => {
+                            Frame::load_rescued(site, &main, options, Lock::none(), e)
+                        }
+                        loaded => loaded,
+                    }
                 })?;
                 frame.verify_if_wished()?;
                 Ok(frame)
@@ -86,7 +94,10 @@ impl Frame {
                 frame.go_on_as_wished()?;
                 Ok(frame)
             }
-            Mode::New | Mode::Replace => Err(fail!(Argument, "HOLDALL_NEW and HOLDALL_REPLACE create: they need chunks and a typesize")),
+            Mode::New | Mode::Replace => Err(fail!(
+                Argument,
+                "HOLDALL_NEW and HOLDALL_REPLACE are for holdall_schunk_create() and holdall_array_create(); opening takes HOLDALL_READ or HOLDALL_APPEND"
+            )),
         }
     }
 
@@ -119,6 +130,18 @@ impl Frame {
         Ok(frame)
     }
 
+    /// Takes in what is left of a frame that is damaged as `e` says.
+    pub(super) fn load_rescued(site: &Site, main: &Arc<dyn File>, options: &Options, lock: Lock, e: Error) -> Result<Frame> {
+        let found = rescue(site, main, options.memory_limit()).map_err(|why| Error { message: format!("{}; {}", e.message, why.message), ..why })?;
+        let mut frame = Frame::load(site, Arc::new(found.file), options, lock)?;
+        // they come again with a repair
+        frame.sums |= found.ours;
+        frame.last.grows = false;
+        frame.headless = found.headless;
+        frame.doubts.splice(0..0, std::iter::once(e).chain(found.lost.into_iter().map(|e| e.within(site.show()))));
+        Ok(frame)
+    }
+
     /// Without chunks.
     pub(super) fn of(site: &Site, header: Header, options: &Options, lock: Lock) -> Frame {
         Frame {
@@ -131,7 +154,8 @@ impl Frame {
             vlmeta: Vec::new(),
             sums: false,
             binding: true,
-            doubt: None,
+            doubts: Vec::new(),
+            headless: false,
             pending: Vec::new(),
             file: None,
             at: 0,
@@ -164,20 +188,16 @@ impl Frame {
             match decode(&chunk, self.memory_limit) {
                 Ok(bytes) => sums = bytes,
                 // one that others have changed is theirs
-                Err(e) if self.binding => self.doubt = Some(e.within(format_args!("{}: metalayer {SUMS:?}", self.name))),
+                Err(e) if self.binding => self.doubts.push(e.within(format_args!("{}: metalayer {SUMS:?}", self.name))),
                 Err(_) => {}
             }
         }
         // there is nothing to say of no chunk
         self.sums |= slots.is_empty() && self.binding;
-        if self.binding && self.sums && self.doubt.is_none() && sums.len() != slots.len() * 8 {
-            self.doubt = Some(fail!(Format, "{}: {} chunks have checksums in {} bytes", self.name, slots.len(), sums.len()));
+        if self.binding && self.sums && self.doubts.is_empty() && sums.len() != slots.len() * 8 {
+            self.doubts.push(fail!(Format, "{}: {} chunks have checksums in {} bytes", self.name, slots.len(), sums.len()));
         }
-        let sums = sums
-            .as_chunks::<8>()
-            .0
-            .iter()
-            .map(|[a, b, c, d, e, f, g, h]| [u32::from_le_bytes([*a, *b, *c, *d]), u32::from_le_bytes([*e, *f, *g, *h])]);
+        let sums = read_sums(&sums).into_iter();
         memory::allow((slots.len() * size_of::<Entry>()) as u64, self.memory_limit, "the index of the chunks")?;
         memory::reserve(&mut self.entries, slots.len())?;
         self.entries.extend(slots.into_iter().zip(sums.chain(std::iter::repeat([0, 0]))).map(|(slot, sum)| Entry::stored(slot, sum)));
@@ -230,7 +250,7 @@ impl Frame {
     }
 
     fn verify_if_wished(&self) -> Result<()> {
-        if let Some(e) = self.doubt.as_ref().filter(|_| self.verify && !self.skip_damaged) {
+        if let Some(e) = self.doubts.first().filter(|_| self.verify && !self.skip_damaged) {
             return Err(e.clone());
         }
         if self.options.get(Opt::Verify, 1) < 2 {
@@ -324,6 +344,12 @@ fn read_index<'b>(header: &Header, bytes: &'b [u8], limit: u64) -> Result<(&'b [
     let bytes = bytes.get(..own.cbytes).ok_or_else(|| fail!(Format, "an index of {} bytes has no room in the frame", own.cbytes))?;
     let chunks = if header.variable_chunks { own.nbytes as u64 / 8 } else { header.chunks()? };
     Ok((bytes, index::decode(bytes, chunks, limit)?))
+}
+
+/// Length and CRC-32 of each chunk.
+pub(super) fn read_sums(bytes: &[u8]) -> Vec<[u32; 2]> {
+    let of = |[a, b, c, d, e, f, g, h]: &[u8; 8]| [u32::from_le_bytes([*a, *b, *c, *d]), u32::from_le_bytes([*e, *f, *g, *h])];
+    bytes.as_chunks::<8>().0.iter().map(of).collect()
 }
 
 /// Is this what damage looks like, as against a failing disk or a limit of the caller's?

@@ -99,6 +99,7 @@ impl Frame {
             self.header.cbytes = self.next;
             place
         };
+        self.writing.keep(bytes, self.threads);
         Ok(Entry::sound(Slot::At(place), cbytes, crc))
     }
 

@@ -4,14 +4,15 @@
 use super::Frame;
 use super::chunk::Chunk;
 use super::entry::Entry;
-use super::index::Slot;
+use super::index::{LOST, Slot};
 use super::open::is_damage;
-use crate::blosc;
+use crate::blosc::{self, Decoded};
 use crate::checksum::crc32;
 use crate::error::{Error, Result, Status, fail};
 use crate::io::{Access, File, lend};
+use crate::parallel;
 use crate::superchunk::chunks::{Fill, Sink};
-use crate::{memory, parallel};
+use crate::superchunk::gather::Pieces;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,12 +20,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 const WORTH: usize = 128 << 10;
 /// Blocks that a chunk may have where nothing tells.
 const BLOCKS: usize = 16;
+/// A chunk of no more bytes is read at once, and so is the way to a block that ends, as it seems, before the other. A read call
+/// costs as much as so many bytes, even where they are in memory already.
+const NEAR: usize = 64 << 10;
+const NEAR_BLOCK: usize = 128 << 10;
 /// The longest chunk that may hold nothing but an item, unless it has to be asked.
 const MOST_FILL: u32 = 4 << 10;
-/// Content that is held at once where all is read.
-const PIECE: u64 = 64 << 20;
-/// The same where the caller's limit is lower than any sense.
-const LEAST_PIECE: u64 = 64 << 10;
 
 /// A part of a chunk that is wanted.
 struct Part<'a> {
@@ -48,12 +49,14 @@ impl Sink for Run<'_> {
         self.dst.get_mut(at..)?.get_mut(..n)
     }
 
-    fn put(&mut self, block: usize, content: &[u8]) -> Result<()> {
-        let place = self.place(block).filter(|place| place.len() == content.len());
-        place.ok_or_else(|| fail!(State, "no place for block {block}"))?.copy_from_slice(content);
-        Ok(())
+    fn put(&mut self, block: usize, content: &Decoded) -> Result<()> {
+        let done = self.place(block).is_some_and(|place| content.copy_from(0, place));
+        if done { Ok(()) } else { Err(fail!(State, "no place for block {block}")) }
     }
 }
+
+/// The first and the last block that are wanted.
+pub(super) type Reach = Option<(usize, usize)>;
 
 /// What is done with a chunk, and its bytes where they are at hand.
 pub(super) type With<'f> = &'f mut dyn FnMut(&Chunk, Option<&[u8]>) -> Result<()>;
@@ -63,6 +66,7 @@ impl Frame {
     pub(super) fn place_of(&self, entry: &Entry) -> Result<(Arc<dyn File>, u64, u64)> {
         let place = match entry.slot {
             Slot::At(place) => place,
+            Slot::Unknown(LOST) => return Err(fail!(Format, "the index is damaged, and nothing else tells where it is")),
             Slot::Unknown(place) if place >> 63 == 0 => return Err(fail!(Format, "the index says that it is at {place}, as others are")),
             Slot::Unknown(bits) => return Err(fail!(Format, "the index says {bits:#x} of it, which means nothing")),
             _ => return Err(fail!(State, "it is not stored")),
@@ -84,11 +88,16 @@ impl Frame {
         Ok((file.clone(), at, room))
     }
 
-    /// Calls `f` with a chunk that is stored, whose checksum is found to fit if there is one, and with its bytes if they
-    /// are at hand.
+    /// Calls `f` with a chunk that is stored, whose checksum is found to fit if there is one, and with the bytes that it begins
+    /// with if they are at hand.
     pub(super) fn with_chunk<R>(&self, i: u64, f: impl FnOnce(&Chunk, Option<&[u8]>) -> Result<R>) -> Result<R> {
+        self.with_chunk_for(i, None, f)
+    }
+
+    /// The same for the first and the last block that are wanted of it: where it was not opened lately, they may be read along.
+    pub(super) fn with_chunk_for<R>(&self, i: u64, blocks: Reach, f: impl FnOnce(&Chunk, Option<&[u8]>) -> Result<R>) -> Result<R> {
         let (mut f, mut result) = (Some(f), None);
-        let read = self.each_chunk(i, &mut |chunk, bytes| {
+        let read = self.each_chunk(i, blocks, &mut |chunk, bytes| {
             result = f.take().map(|f| f(chunk, bytes)).transpose()?;
             Ok(())
         });
@@ -99,12 +108,12 @@ impl Frame {
         result.ok_or_else(|| fail!(State, "{}: chunk {i}: nothing was read", self.name))
     }
 
-    fn each_chunk(&self, i: u64, f: With) -> Result<()> {
+    fn each_chunk(&self, i: u64, blocks: Reach, f: With) -> Result<()> {
         let entry = self.entry(i)?;
         if self.verify && entry.is_to_be_checked() {
             return self.with_entry(i, entry, f);
         }
-        f(&*self.open_chunk(i, entry)?, None)
+        self.with_opened(i, entry, blocks, f)
     }
 
     /// The same, checked now if there is a checksum.
@@ -121,12 +130,9 @@ impl Frame {
                 return self.unchecked(i, entry, f, || fail!(Checksum, "its CRC-32 does not match what is stored"));
             }
             let chunk = Chunk::parse(&file, at, bytes, self.memory_limit)?.filter(|c| c.header().cbytes == bytes.len());
-            let chunk = Arc::new(chunk.ok_or_else(|| fail!(Format, "it is longer than the {} bytes that its CRC-32 is of", bytes.len()))?);
-            self.fits(i, chunk.header())?;
+            let chunk = chunk.ok_or_else(|| fail!(Format, "it is longer than the {} bytes that its CRC-32 is of", bytes.len()))?;
+            let chunk = self.keep(i, entry, chunk)?;
             entry.found(true);
-            if let Some(place) = entry.place() {
-                self.open_chunks.put(place, chunk.clone(), chunk.cost());
-            }
             f(&chunk, Some(bytes))
         })
     }
@@ -142,21 +148,56 @@ impl Frame {
 
     /// A chunk whose checksum nobody asks for.
     pub(super) fn open_chunk(&self, i: u64, entry: &Entry) -> Result<Arc<Chunk>> {
-        let place = entry.place();
-        if let Some(chunk) = place.and_then(|p| self.open_chunks.get(&p)) {
+        if let Some(chunk) = self.opened_lately(entry) {
             return Ok(chunk);
         }
         let (file, at, room) = self.place_of(entry)?;
+        Chunk::open(&file, at, room, self.first_bytes(i, entry, room, None), self.memory_limit, |chunk, _| self.keep(i, entry, chunk))
+    }
+
+    /// Calls `f` with such a chunk, and with what was read of it just now.
+    fn with_opened(&self, i: u64, entry: &Entry, blocks: Reach, f: With) -> Result<()> {
+        if let Some(chunk) = self.opened_lately(entry) {
+            return f(&chunk, None);
+        }
+        let (file, at, room) = self.place_of(entry)?;
+        let n = self.first_bytes(i, entry, room, blocks);
+        Chunk::open(&file, at, room, n, self.memory_limit, |chunk, bytes| f(&*self.keep(i, entry, chunk)?, Some(bytes)))
+    }
+
+    pub(super) fn opened_lately(&self, entry: &Entry) -> Option<Arc<Chunk>> {
+        entry.place().and_then(|place| self.open_chunks.get(&place))
+    }
+
+    fn keep(&self, i: u64, entry: &Entry, chunk: Chunk) -> Result<Arc<Chunk>> {
+        self.fits(i, chunk.header())?;
+        let chunk = Arc::new(chunk);
+        if let Some(place) = entry.place() {
+            self.open_chunks.put(place, chunk.clone(), chunk.cost());
+        }
+        Ok(chunk)
+    }
+
+    /// How many of its bytes to read at first: where its blocks begin, or all of it, or up to the end of the last block that is
+    /// wanted, as it seems, or of the first.
+    fn first_bytes(&self, i: u64, entry: &Entry, room: u64, wanted: Reach) -> usize {
         let blocks = match self.header.blocksize as usize {
             0 => BLOCKS,
             size => self.header.chunksize.div_ceil(size as u32) as usize,
         };
-        let chunk = Arc::new(Chunk::open(&file, at, room, blocks, self.memory_limit)?);
-        self.fits(i, chunk.header())?;
-        if let Some(place) = place {
-            self.open_chunks.put(place, chunk.clone(), chunk.cost());
+        let head = blosc::LONG.saturating_add(blocks.saturating_mul(4));
+        // it ends where the next one begins, if nothing tells more
+        let next = || match (self.entry(i.saturating_add(1)).ok().and_then(Entry::place), entry.place()) {
+            (Some(next), Some(own)) if !self.site.sparse && next > own => room.min(next - own),
+            _ => room,
+        };
+        let length = usize::try_from(entry.length(self.binding).map_or_else(next, u64::from)).unwrap_or(usize::MAX);
+        if length <= NEAR {
+            return length;
         }
-        Ok(chunk)
+        let end = |block: usize| head.saturating_add(length.saturating_sub(head) / blocks.max(1) * (block + 1) / 8 * 9);
+        let ends = wanted.into_iter().flat_map(|(first, last)| [last, first]).map(end);
+        ends.into_iter().find(|end| *end <= NEAR_BLOCK).map_or(head, |end| end.max(head).min(length))
     }
 
     fn fits(&self, i: u64, header: &blosc::Header) -> Result<()> {
@@ -202,14 +243,18 @@ impl Frame {
             },
             // one that is all the same is hardly longer than an item
             _ if entry.cbytes > MOST_FILL => Ok(None),
-            _ => {
-                let peeked = self.open_chunk(i, entry).map(|chunk| chunk.fill().is_some());
-                // a checksum tells more of a damaged header than what it looks like
-                if !peeked.unwrap_or(true) {
-                    return Ok(None);
-                }
-                self.with_chunk(i, |chunk, _| Ok(chunk.fill().cloned()))
+            _ => self.with_chunk(i, |chunk, _| Ok(chunk.fill().cloned())),
+        }
+    }
+
+    /// The same, as far as it can be told without reading what is going to be read for its blocks as well.
+    pub(super) fn fill_at_hand(&self, i: u64) -> Result<Option<Fill>> {
+        match usize::try_from(i).ok().and_then(|i| self.entries.get(i)) {
+            Some(entry) if entry.place().is_some() => {
+                let lately = self.opened_lately(entry).filter(|_| !(self.verify && entry.is_to_be_checked()));
+                Ok(lately.and_then(|chunk| chunk.fill().cloned()))
             }
+            _ => self.fill_of(i),
         }
     }
 
@@ -240,7 +285,7 @@ impl Frame {
         });
         match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
             (Some(e), _) => Err(e),
-            (None, bad) => Ok(bad || (self.skip_damaged && self.doubt.is_some())),
+            (None, bad) => Ok(bad || self.is_doubtful()),
         }
     }
 
@@ -278,56 +323,84 @@ impl Frame {
 
     /// Reads a part of a chunk that is there.
     pub(super) fn stored_part(&self, i: u64, from: usize, dst: &mut [u8]) -> Result<()> {
-        match self.fill_of(i)? {
+        match self.fill_at_hand(i)? {
             Some(Fill::Zeros) => dst.fill(0),
             Some(Fill::Item(item)) => blosc::repeat(&item, from, dst),
             None => {
-                let size = self.with_size(i)?;
-                let (mut at, mut rest) = (from, dst);
-                while !rest.is_empty() {
-                    let (block, skip) = (at / size, at % size);
-                    let span = self.span(i)?;
-                    let len = ((span.end - span.start) as usize).saturating_sub(block * size).min(size);
-                    let whole = if skip == 0 && rest.len() >= len { if len < size { rest.len() } else { rest.len() / size * size } } else { 0 };
-                    if whole == 0 {
-                        let (dst, behind) = rest.split_at_mut(len.saturating_sub(skip).min(rest.len()).max(1));
-                        self.block_part(i, block, skip, dst)?;
-                        (at, rest) = (at + dst.len(), behind);
-                        continue;
+                let block = |at: usize| at.checked_div(self.block_bytes());
+                let blocks = block(from).zip(block(from.saturating_add(dst.len().saturating_sub(1))));
+                self.with_chunk_for(i, blocks, |chunk, have| {
+                    match chunk.fill() {
+                        Some(Fill::Zeros) => dst.fill(0),
+                        Some(Fill::Item(item)) => blosc::repeat(item, from, dst),
+                        None => self.part_of(i, chunk, have, from, dst)?,
                     }
-                    let (dst, behind) = rest.split_at_mut(whole);
-                    let wanted: Vec<usize> = (block..block + whole.div_ceil(size)).collect();
-                    let mut run = Run { first: block, size, dst };
-                    self.with_chunk(i, |chunk, have| chunk.read_blocks(have, &wanted, &mut run))?;
-                    (at, rest) = (at + whole, behind);
-                }
+                    Ok(())
+                })?
             }
         }
         Ok(())
     }
 
-    /// Bytes of content in a block of this chunk.
-    fn with_size(&self, i: u64) -> Result<usize> {
-        let chunk = self.open_chunk(i, self.entry(i)?)?;
-        Ok(chunk.header().blocksize.max(1))
-    }
-
-    /// Reads a part of a block of a chunk that is stored, from the block where it is kept.
-    pub(super) fn block_part(&self, i: u64, block: usize, from: usize, dst: &mut [u8]) -> Result<()> {
-        let key = (self.entry(i)?.place().unwrap_or(u64::MAX), block);
-        if let Some(whole) = self.blocks.get(&key) {
-            let own = whole.get(from..).and_then(|w| w.get(..dst.len()));
-            dst.copy_from_slice(
-                own.ok_or_else(|| fail!(Range, "block {block} has {} bytes: there are no {} from {from} on", whole.len(), dst.len()))?,
-            );
-            return Ok(());
-        }
-        let decoded = self.with_chunk(i, |chunk, have| chunk.read_part(have, block, from, dst))?;
-        if let Some(whole) = decoded.filter(|w| w.len() <= super::chunk::LONGEST_KEPT) {
-            let cost = whole.len();
-            self.blocks.put(key, whole, cost);
+    /// The same of one that is open.
+    fn part_of(&self, i: u64, chunk: &Chunk, have: Option<&[u8]>, from: usize, dst: &mut [u8]) -> Result<()> {
+        let (size, all) = (chunk.header().blocksize.max(1), chunk.header().nbytes);
+        let (mut at, mut rest) = (from, dst);
+        while !rest.is_empty() {
+            let (block, skip) = (at / size, at % size);
+            let len = all.saturating_sub(block * size).min(size);
+            let whole = if skip == 0 && rest.len() >= len { if len < size { rest.len() } else { rest.len() / size * size } } else { 0 };
+            let n = if whole == 0 { len.saturating_sub(skip).min(rest.len()).max(1) } else { whole };
+            let (dst, behind) = rest.split_at_mut_checked(n).unwrap_or_default();
+            if whole == 0 {
+                self.block_part_of(i, (chunk, have), block, skip, dst)?;
+            } else {
+                let wanted: Vec<usize> = (block..block + whole.div_ceil(size)).collect();
+                chunk.read_blocks(have, &wanted, &mut Run { first: block, size, dst })?;
+            }
+            (at, rest) = (at + n, behind);
         }
         Ok(())
+    }
+
+    /// Reads a part of a block of a chunk that is stored, from the block where it is kept. False: its blocks are not those
+    /// of the frame.
+    pub(super) fn block_part(&self, i: u64, block: usize, from: usize, dst: &mut [u8]) -> Result<bool> {
+        if self.kept_part(i, block, from, dst)? {
+            return Ok(true);
+        }
+        self.with_chunk_for(i, Some((block, block)), |chunk, have| match self.blocks_fit(chunk.header())? {
+            true => self.block_part_of(i, (chunk, have), block, from, dst).map(|()| true),
+            false => Ok(false),
+        })
+    }
+
+    fn block_part_of(&self, i: u64, (chunk, have): (&Chunk, Option<&[u8]>), block: usize, from: usize, dst: &mut [u8]) -> Result<()> {
+        if self.kept_part(i, block, from, dst)? {
+            return Ok(());
+        }
+        if let Some(whole) = chunk.read_part(have, block, from, dst)?.filter(|w| w.len() <= super::chunk::LONGEST_KEPT) {
+            let cost = whole.len();
+            self.blocks.put(self.block_key(i, block)?, whole, cost);
+        }
+        Ok(())
+    }
+
+    fn block_key(&self, i: u64, block: usize) -> Result<(u64, usize)> {
+        Ok((self.entry(i)?.place().unwrap_or(u64::MAX), block))
+    }
+
+    /// The same from a block that is kept, if it is.
+    fn kept_part(&self, i: u64, block: usize, from: usize, dst: &mut [u8]) -> Result<bool> {
+        let Some(whole) = self.blocks.get(&self.block_key(i, block)?) else { return Ok(false) };
+        let own = whole.get(from..).and_then(|w| w.get(..dst.len()));
+        dst.copy_from_slice(own.ok_or_else(|| fail!(Range, "block {block} has {} bytes: there are no {} from {from} on", whole.len(), dst.len()))?);
+        Ok(true)
+    }
+
+    /// Is something of it damaged or lost that its chunks do not tell of, and was that to be skipped?
+    pub fn is_doubtful(&self) -> bool {
+        self.skip_damaged && !self.doubts.is_empty()
     }
 
     /// Damage reads as zeros where that is wished.
@@ -382,18 +455,9 @@ impl Frame {
     }
 
     /// Calls `f` with all content, piece by piece. True: as [`Frame::read`].
-    pub fn each_piece(&self, mut f: impl FnMut(&[u8]) -> Result<()>) -> Result<bool> {
-        let piece = (self.chunk_bytes().max(1 << 20) as u64).saturating_mul(self.threads.max(1) as u64 * 2).min(PIECE);
-        let piece = piece.min(self.memory_limit.max(LEAST_PIECE));
-        let mut buffer = memory::zeroed(piece.min(self.nbytes()) as usize)?;
-        let (mut at, n, mut bad) = (0, self.nbytes(), false);
-        while at < n {
-            let now = buffer.get_mut(..(n - at).min(piece) as usize).unwrap_or_default();
-            bad |= self.read(at, now)?;
-            f(now)?;
-            at += now.len() as u64;
-            self.options.progress(at, n)?;
-        }
-        Ok(bad)
+    pub fn each_piece(&self, f: impl FnMut(&[u8]) -> Result<()>) -> Result<bool> {
+        let (nbytes, chunk) = (self.nbytes(), self.chunk_bytes().max(1 << 20) as u64);
+        let pieces = Pieces { nbytes, chunk, threads: self.threads, limit: self.memory_limit, options: &self.options };
+        pieces.each(|at, dst| self.read(at, dst), f)
     }
 }

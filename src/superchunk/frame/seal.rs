@@ -6,7 +6,10 @@
 //! in the header and leave the trailer alone: a byte of the header that they always write as 0 is ours, too.
 #![forbid(unsafe_code)]
 
+use super::SUMS;
+use super::correct::corrections;
 use super::header::{Header, MARK_AT};
+use super::msgpack::{EXT_16, UINT_32};
 use super::trailer::{TAIL, Trailer};
 use crate::checksum::{Hasher, Sum, crc32};
 use crate::error::{Result, fail};
@@ -16,6 +19,8 @@ const MAGIC: [u8; 4] = *b"hld1";
 /// The fingerprint, and in it the trailer's own sum, from the end.
 const FINGERPRINT: usize = 16;
 const OWN: usize = 4;
+/// Of so many bytes one that is wrong can be told from more than one, but for once in four thousand times.
+const CERTAIN: usize = 4 << 10;
 
 /// Who wrote a frame last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +82,45 @@ pub fn check(header: &[u8], index: &[u8], trailer: &[u8]) -> Result<Writer> {
         MARK if crc32(header) == u32::from_le_bytes([h0, h1, h2, h3]) => Ok(Writer::We),
         _ => Err(damaged("header")),
     }
+}
+
+/// Does it look like the end of a trailer of ours?
+pub fn is_tail(bytes: &[u8]) -> bool {
+    matches!(bytes, [UINT_32, _, _, _, _, EXT_16, 0, b'h', b'l', b'd', b'1', ..])
+}
+
+/// The sums of header, index and trailer that a trailer of ours has.
+pub fn sums(trailer: &[u8]) -> Option<[u32; 3]> {
+    let [mark, sums @ ..] = trailer.last_chunk::<FINGERPRINT>()?.as_chunks::<4>().0 else { return None };
+    let sums: &[[u8; 4]; 3] = sums.first_chunk()?;
+    (*mark == MAGIC).then(|| sums.map(u32::from_le_bytes))
+}
+
+/// A trailer of ours as it was, if it is whole but for one byte. `others`: do those sums of header and index fit?
+pub fn righted(trailer: &[u8], others: impl Fn([u32; 3]) -> bool) -> Option<Vec<u8>> {
+    let (before, own) = trailer.split_last_chunk::<OWN>()?;
+    let blank = [before, &[0; OWN]].concat();
+    let with_own = |mut bytes: Vec<u8>| {
+        bytes.truncate(before.len());
+        bytes.extend_from_slice(own);
+        bytes
+    };
+    let is_ours = |bytes: &Vec<u8>| sums(bytes).is_some() && Trailer::parse(bytes).is_ok_and(|t| t.fingerprint_kind == 0);
+    let sum = u32::from_le_bytes(*own);
+    let as_it_is = Some(with_own(blank.clone())).filter(is_ours);
+    if crc32(&blank) == sum && as_it_is.is_some() {
+        return as_it_is;
+    }
+    // the longer it is, the likelier another byte would do as well: that of a checksum shows, when its chunk is read
+    let there = Trailer::parse(trailer);
+    let only_sums = |b: &Vec<u8>| {
+        let rest = |t: &Trailer| t.vlmeta.iter().filter(|(name, _)| name != SUMS).cloned().collect::<Vec<_>>();
+        Trailer::parse(b).is_ok_and(|b| there.as_ref().is_ok_and(|there| rest(there) == rest(&b)))
+    };
+    let certain = |b: &Vec<u8>| trailer.len() <= CERTAIN || only_sums(b);
+    let found = corrections(&blank, sum).filter(|b| b.ends_with(&[0; OWN])).map(with_own).find(|b| is_ours(b) && certain(b));
+    // or its own sum is what is wrong
+    found.or_else(|| as_it_is.filter(|b| sums(b).is_some_and(others)))
 }
 
 fn damaged(part: &str) -> crate::Error {

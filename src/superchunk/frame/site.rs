@@ -32,6 +32,21 @@ impl Site {
         site
     }
 
+    /// Is it a folder in which nothing is but what a writer has put there before its first commit?
+    pub fn is_begun(&self) -> bool {
+        let of_ours = |name: &OsString| {
+            let name = name.to_str().unwrap_or_default();
+            self.number(name).is_some() || name.strip_prefix(INDEX).is_some_and(|rest| rest.starts_with(".holdall-"))
+        };
+        self.folder.list(&self.name).is_ok_and(|names| !names.is_empty() && names.iter().all(of_ours))
+    }
+
+    /// The chunk whose file has this name in its folder.
+    fn number(&self, name: &str) -> Option<u64> {
+        let number = u64::from_str_radix(name.strip_suffix(CHUNK)?, 16).ok()?;
+        (self.chunk(number) == self.within(name)).then_some(number)
+    }
+
     fn within(&self, name: &str) -> OsString {
         Path::new(&self.name).join(name).into()
     }
@@ -48,17 +63,13 @@ impl Site {
 
     /// The chunks that are there as files, whoever needs them.
     pub fn chunks(&self) -> Result<Vec<u64>> {
-        let number = |name: &OsString| {
-            let digits = name.to_str()?.strip_suffix(CHUNK)?;
-            let number = u64::from_str_radix(digits, 16).ok()?;
-            (self.chunk(number) == self.within(name.to_str()?)).then_some(number)
-        };
+        let number = |name: &OsString| self.number(name.to_str()?);
         Ok(self.folder.list(&self.name)?.iter().filter_map(number).collect())
     }
 
     /// What is committed together.
     pub fn container(&self) -> Container {
-        Container { folder: self.folder.clone(), main: self.main(), prefixes: &[""], in_folder: None }
+        Container::new(&self.folder, self.main(), &[""])
     }
 
     /// Where the chunks of a new file wait for the first commit.

@@ -3,6 +3,7 @@
 
 use super::Frame;
 use super::index::Slot;
+use crate::blosc::Decoded;
 use crate::error::{Error, Result};
 use crate::options::{Opt, Options};
 use crate::parallel;
@@ -24,7 +25,7 @@ impl Sink for Nowhere {
     fn place(&mut self, _: usize) -> Option<&mut [u8]> {
         None
     }
-    fn put(&mut self, _: usize, _: &[u8]) -> Result<()> {
+    fn put(&mut self, _: usize, _: &Decoded) -> Result<()> {
         Ok(())
     }
 }
@@ -56,7 +57,7 @@ impl Frame {
             self.options.progress(n.min(first + group), n)?;
         }
         let metas = self.vlmeta.iter().filter_map(|m| self.vlmeta(&m.name).err());
-        for e in self.doubt.iter().cloned().chain(metas) {
+        for e in self.doubts.iter().cloned().chain(metas) {
             if !fault(&e) {
                 break;
             }

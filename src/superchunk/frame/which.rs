@@ -3,23 +3,64 @@
 
 use super::Frame;
 use super::create::wished;
-use super::header::Header;
+use super::header::{FIXED, Header, MAGIC, constants};
 use super::open::read_header;
 use super::site::Site;
+use super::trailer::{TAIL, Trailer};
 use crate::blosc::Params;
 use crate::error::Result;
-use crate::io::{Access, File, Folder, file};
+use crate::io::{Access, File, Folder, locate};
 use crate::options::{Opt, Options};
 use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What a frame begins with, behind a marker and a length.
-const MAGIC: &[u8] = b"b2frame\0";
-
-/// Does a file begin as a frame does, or is this the folder of one? HOLDALL_OPT_AT is of frames alone: who gives it wants one.
+/// Is this a frame, a damaged one, too, or the folder of one? HOLDALL_OPT_AT is of frames alone: who gives it wants one.
 pub fn is_frame(folder: &Arc<dyn Folder>, name: &OsStr, options: &Options) -> bool {
-    options.given(Opt::At).is_some() || main(folder, name).is_ok_and(|file| begins(&*file, options.get(Opt::At, 0) as u64))
+    if options.given(Opt::At).is_some() {
+        return true;
+    }
+    let site = Site::find(folder, name);
+    let read = || {
+        let (file, mut head) = (folder.open(&site.main(), Access::Read)?, vec![0; FIXED]);
+        let n = file.read_at(0, &mut head)?;
+        head.truncate(n);
+        Ok((file, head))
+    };
+    let is_one = |read: Result<(Arc<dyn File>, Vec<u8>)>| read.map_or_else(|_| site.is_begun(), |(file, head)| is_one(&*file, &head, name));
+    site.sparse || is_one(read())
+}
+
+/// The endings of the names that frames have with python-blosc2, Caterva and us.
+const ENDINGS: [&str; 4] = ["b2nd", "b2frame", "caterva", "cat"];
+
+/// Does a file begin as a frame does, or else, where no other format does, was it one before it was damaged: has it most of what all
+/// headers have, or the end of a trailer, or the name?
+fn is_one(file: &dyn File, head: &[u8], name: &OsStr) -> bool {
+    if head.get(2..MAGIC.len()) == MAGIC.get(2..) {
+        return true;
+    }
+    let (right, all) = constants(head);
+    if head.starts_with(b"blpk") {
+        return false;
+    }
+    let named = Path::new(name).extension().is_some_and(|end| ENDINGS.iter().any(|e| end.eq_ignore_ascii_case(e)));
+    named || right * 3 >= all * 2 || ends_as_one(file).unwrap_or(false)
+}
+
+/// Does it end with a trailer?
+fn ends_as_one(file: &dyn File) -> Result<bool> {
+    let size = file.size()?;
+    let mut last = [0; TAIL];
+    file.read_exact_at(size.saturating_sub(TAIL as u64), &mut last)?;
+    if !matches!(last, [0xce, _, _, _, _, 0xd8, ..]) {
+        return Ok(false);
+    }
+    let n = Trailer::length(&last)?;
+    let from = size.saturating_sub(n.into());
+    let mut first = [0; 4];
+    file.read_exact_at(from, &mut first)?;
+    Ok(first == [0x94, 1, 0x93, 0xcd])
 }
 
 /// The same of a path.
@@ -29,29 +70,20 @@ pub fn is_at(path: &OsStr, options: &Options) -> bool {
 
 /// The header of the frame at this path; none where there is no frame.
 pub fn header_at(path: &OsStr, options: &Options) -> Result<Option<Header>> {
-    let Ok(file) = place(path).and_then(|(folder, name)| main(&folder, &name)) else { return Ok(None) };
-    let at = options.get(Opt::At, 0) as u64;
-    if !begins(&*file, at) {
+    let Ok((folder, name)) = place(path) else { return Ok(None) };
+    if !is_frame(&folder, &name, options) {
         return Ok(None);
     }
-    Header::parse(&read_header(&*file, at, options.memory_limit())?).map(Some)
+    let file = folder.open(&Site::find(&folder, &name).main(), Access::Read)?;
+    Header::parse(&read_header(&*file, options.get(Opt::At, 0) as u64, options.memory_limit())?).map(Some)
 }
 
 fn place(path: &OsStr) -> Result<(Arc<dyn Folder>, std::ffi::OsString)> {
-    if Path::new(path).is_dir() {
-        return Ok((file::folder(path)?, "".into()));
+    if locate::is_folder(path) {
+        return Ok((locate::folder(path)?, "".into()));
     }
-    let place = file::locate(path)?;
+    let place = locate::locate(path)?;
     Ok((place.folder, place.name))
-}
-
-fn main(folder: &Arc<dyn Folder>, name: &OsStr) -> Result<Arc<dyn File>> {
-    folder.open(&Site::find(folder, name).main(), Access::Read)
-}
-
-fn begins(file: &dyn File, at: u64) -> bool {
-    let mut magic = [0; 8];
-    at.checked_add(2).is_some_and(|at| file.read_at(at, &mut magic).is_ok()) && magic == MAGIC
 }
 
 /// How the chunks of a new frame are made: as the options say, which are then not there any more, else as these.

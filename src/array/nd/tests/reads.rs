@@ -117,7 +117,9 @@ impl Chunks for Endless {
     }
     fn read_blocks(&self, chunk: u64, wanted: &[usize], sink: &mut dyn Sink) -> Result<bool> {
         let content = chunk.to_le_bytes().repeat(self.block_bytes() / 8);
-        wanted.iter().try_for_each(|b| sink.place(*b).map(|p| p.copy_from_slice(&content)).map_or_else(|| sink.put(*b, &content), Ok))?;
+        wanted
+            .iter()
+            .try_for_each(|b| sink.place(*b).map(|p| p.copy_from_slice(&content)).map_or_else(|| sink.put(*b, &Decoded::Plain(&content)), Ok))?;
         Ok(false)
     }
     fn read_part(&self, chunk: u64, _: usize, from: usize, dst: &mut [u8]) -> Result<bool> {

@@ -1,6 +1,7 @@
 //! Random operations, against vectors of bytes.
 
 use super::*;
+use crate::blosc::Decoded;
 use crate::superchunk::chunks::{Chunks, Sink, Source, Touch};
 
 /// One frame, its writer, and those who read it.
@@ -59,8 +60,8 @@ impl Sink for Got {
     fn place(&mut self, _: usize) -> Option<&mut [u8]> {
         None
     }
-    fn put(&mut self, block: usize, content: &[u8]) -> Result<()> {
-        self.0.push((block, content.to_vec()));
+    fn put(&mut self, block: usize, content: &Decoded) -> Result<()> {
+        self.0.push((block, content.bytes(&mut Vec::new())?.to_vec()));
         Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! What a caller may rely on: who may write, what is refused, what is left behind, and how little is read.
 
 use super::*;
+use crate::blosc::Decoded;
 use crate::io::{Access, File, Folder};
 use crate::superchunk::chunks::{Chunks, Sink};
 use std::ffi::OsString;
@@ -63,8 +64,10 @@ fn one_writer_at_a_time_and_nothing_is_left_lying() {
         assert_eq!(open(&place, Mode::Append).err().unwrap().status, Status::Busy);
         drop(w);
         assert_eq!(create(&place, form, Mode::New).err().unwrap().status, Status::Exists);
-        let other = create(&place, Form { sparse: !form.sparse, ..form }, Mode::Replace);
-        assert!(other.is_err(), "{form:?}");
+        // nor does a folder take the place of a file, or the other way
+        let before = place.names();
+        let e = create(&place, Form { sparse: !form.sparse, ..form }, Mode::Replace).err().unwrap();
+        assert!(e.status == Status::Exists && e.message.contains("remove it first") && place.names() == before, "{form:?}: {e}");
         let mut w = open(&place, Mode::Append).unwrap();
         w.append(&bytes(4, 5000)).unwrap();
         w.flush().unwrap();
@@ -197,7 +200,7 @@ impl Sink for Nowhere {
     fn place(&mut self, _: usize) -> Option<&mut [u8]> {
         None
     }
-    fn put(&mut self, _: usize, _: &[u8]) -> Result<()> {
+    fn put(&mut self, _: usize, _: &Decoded) -> Result<()> {
         Ok(())
     }
 }
@@ -217,9 +220,9 @@ fn no_more_is_read_than_is_wanted() {
         let r = Frame::open_in(&folder, OsStr::new(NAME), Mode::Read, &options).unwrap();
         // header, trailer's length, index and trailer, and the header again
         assert!(sizes(&calls).iter().sum::<usize>() < 3000);
-        // a chunk that is looked at for the first time: its head, or, where there is a checksum, all of it
+        // a chunk that is looked at for the first time: up to the block, or, where there is a checksum, all of it
         r.read_blocks(2, &[3], &mut Nowhere).unwrap();
-        assert_eq!(sizes(&calls).len(), [2, 1][verify as usize]);
+        assert_eq!(sizes(&calls).len(), 1);
         r.read_blocks(2, &[4], &mut Nowhere).unwrap();
         let one = sizes(&calls);
         assert!(one.len() == 1 && one[0] < 50_000, "{one:?}");
@@ -240,6 +243,59 @@ fn no_more_is_read_than_is_wanted() {
         assert!(all == content);
         let total: usize = sizes(&calls).iter().sum();
         assert!(total < content.len() + content.len() / 50, "{total}");
+    }
+}
+
+#[test]
+fn a_read_call_for_each_block_is_enough() {
+    // bytes of a chunk and of a block; the last ones are too far apart to be read together
+    for (chunk, block, near) in [(6_000, 500, true), (48_000, 4_000, true), (400_000, 20_000, false), (4_000_000, 100_000, false)] {
+        for (sum, verify) in [(0, 1), (2, 0), (2, 1)] {
+            let form = Form { chunk, block, sum, ..PLAIN };
+            let disk = SimDisk::default();
+            let mut w = form.create(&disk.folder(), Mode::New).unwrap();
+            let content: Vec<u8> = (0..chunk as u32).flat_map(|i| (i.wrapping_mul(2_654_435_761) >> 12).to_le_bytes()).collect();
+            w.append(&content).unwrap();
+            w.commit().unwrap();
+            let calls = Arc::new(Mutex::new(Vec::new()));
+            let folder: Arc<dyn Folder> = Arc::new(Counting(disk.folder(), calls.clone()));
+            let options = Options::new().with(Opt::Threads, 1).unwrap().with(Opt::Verify, verify).unwrap();
+            let (mut rng, mut most, mut more) = (Rng(5 + chunk as u64), 0, 0);
+            for round in 0..(if chunk > 1_000_000 { 15 } else { 60 }) {
+                let r = Frame::open_in(&folder, OsStr::new(NAME), Mode::Read, &options).unwrap();
+                for again in 0..3 {
+                    calls.lock().unwrap().clear();
+                    let mut wanted: Vec<usize> = (0..1 + rng.below(4)).map(|_| rng.below(chunk / block)).collect();
+                    wanted.sort_unstable();
+                    wanted.dedup();
+                    match round % 3 {
+                        0 => assert!(!r.read_blocks(2, &wanted, &mut Nowhere).unwrap()),
+                        1 => {
+                            wanted.truncate(1);
+                            let (at, mut item) = (rng.below(block / 4) * 4, [0; 4]);
+                            r.read_part(2, wanted[0], at, &mut item).unwrap();
+                            assert_eq!(item, content[2 * chunk + wanted[0] * block + at..][..4]);
+                        }
+                        _ => {
+                            let (at, n) = (wanted[0] * block, (chunk - wanted[0] * block).min(3 * block));
+                            wanted = (wanted[0]..wanted[0] + n / block).collect();
+                            let mut got = vec![0xee; n];
+                            r.read((2 * chunk + at) as u64, &mut got).unwrap();
+                            assert!(got == content[2 * chunk + at..][..n]);
+                        }
+                    }
+                    let sizes = calls.lock().unwrap().clone();
+                    // where blocks begin in a long chunk of which nothing was read before
+                    let first = usize::from(!near && again == 0 && !(sum == 2 && verify == 1));
+                    assert!(sizes.len() <= wanted.len() + first, "{chunk} {sum} {verify}, {round}.{again}: {sizes:?} for {wanted:?}");
+                    most = most.max(sizes.iter().copied().max().unwrap_or(0));
+                    more += usize::from(sizes.len() > wanted.len());
+                }
+            }
+            println!("chunks of {chunk}, {sum} {verify}: {more} with a call more, {most} bytes at most");
+            // nor is much read for that
+            assert!((sum == 2 && verify == 1) || most <= (256 << 10), "{most}");
+        }
     }
 }
 

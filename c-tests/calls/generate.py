@@ -1,0 +1,248 @@
+"""usage: generate.py HEADER OUT: C code that calls every function of the header with drawn arguments, see test_calls.c.
+
+Each function of the header becomes `static holdall_status call_NAME(void)`, which draws its arguments, by their types
+and names, calls it, and looks at what came back; `calls[]` lists them with the pointers that they take. A parameter that
+nobody has told how to draw is an error: say it in ARGUMENTS or GROUPS.
+"""
+import re
+import sys
+
+# Pointers that may be NULL, by function ("*": any) and parameter; see the header at each.
+OPTIONAL = {
+    ("*", "err"), ("*", "options"), ("*", "ctx"), ("*", "fault"), ("*", "progress"),
+    # defaults
+    ("*", "step"), ("*", "strides"), ("*", "chunks"), ("*", "blocks"),
+    # results that nobody asks for
+    ("holdall_verify", "sound"), ("holdall_verify", "bad"), ("holdall_verify", "unchecked"),
+    ("holdall_repair", "kept"), ("holdall_repair", "dropped"),
+    ("holdall_identify", "format"), ("holdall_identify", "kind"),
+    ("holdall_schunk_chunk_info", "nbytes"), ("holdall_schunk_chunk_info", "cbytes"), ("holdall_schunk_chunk_info", "codec"),
+    # all records in order
+    ("holdall_bag_stream_open", "next"),
+    # asks for their number
+    ("holdall_bag_index_find", "records"),
+    # removes it
+    ("holdall_schunk_meta_set", "value"), ("holdall_array_attr_set", "value"),
+    ("holdall_table_attr_set", "value"), ("holdall_table_column_attr_set", "value"),
+}
+# What a function that cannot fail gives for NULL, where that is not 0 or NULL.
+NOTHING = {
+    "holdall_schunk_version": "-1",
+    "holdall_bag_stream_number": "UINT64_MAX",
+    "holdall_epoch_next": "HOLDALL_E_ARGUMENT",
+}
+
+# Where one of these is a result, it is asked for with dst == NULL.
+ASKED = ["n", "digest_size"]
+
+# By type, or function, and name ("*": any name): how a single argument is drawn.
+NUMBER = "a_number()"
+ARGUMENTS = {
+    ("holdall_mode", "*"): "a_mode()",
+    ("holdall_format", "*"): "a_format()",
+    ("holdall_option", "*"): "an_option()",
+    ("holdall_status", "*"): "(holdall_status)a_number()",
+    ("int32_t", "*"): "(int32_t)a_number()",
+    ("uint32_t", "*"): "(uint32_t)a_number()",
+    ("uint32_t", "ndim"): "(uint32_t)a_count(17)",
+    ("uint64_t", "*"): NUMBER,
+    ("int64_t", "*"): "(int64_t)a_number()",
+    ("size_t", "typesize"): "(size_t)a_number()",
+    ("const char *", "path"): "a_path()",
+    ("const char *", "spec"): "a_path()",
+    ("const char *", "name"): "a_name()",
+    ("const char *", "dtype"): "a_dtype()",
+    ("void *", "ctx"): "NULL",
+    ("holdall_progress_fn", "progress"): "on_progress",
+    ("holdall_fault_fn", "fault"): "on_fault",
+    ("holdall_next_index_fn", "next"): "next_index_or_none()",
+    ("holdall_allocate_fn", "allocate"): "on_allocate",
+    ("const holdall_io_functions *", "functions"): "a_storage()",
+    ("struct ArrowArrayStream *", "stream"): "a_stream()",
+    # of one function
+    ("holdall_bag_index_find", "records"): "numbers(most)",
+    ("holdall_bag_index_find_many", "records"): "numbers(count)",
+    # beyond the bag nothing is written
+    ("holdall_bag_read_range_to", "offsets"): "numbers(n < 1000 ? n + 1 : 1)",
+    ("holdall_bag_read_indices_to", "offsets"): "numbers(n + 1)",
+    ("holdall_epoch_next", "epoch"): "picked(0, K_epoch)",
+}
+# Parameters that belong together: drawn by one function, which gets the handle and pointers to them.
+GROUPS = [
+    (["start", "count", "step", "strides"], "a_box"),
+    (["positions", "counts"], "a_choice"),
+    (["coordinates", "n"], "a_list"),
+    (["axis", "at", "count", "src_size"], "a_growth_at"),
+    (["axis", "count", "src_size"], "a_growth"),
+    (["ndim", "shape", "chunks", "blocks"], "a_form"),
+    (["chunks", "blocks"], "a_grid"),
+    (["shape"], "a_shape"),
+    (["columns", "names", "dtypes"], "a_plan"),
+    (["rows", "columns", "sizes"], "some_rows"),
+    (["bytes", "n"], "some_bytes"),
+    (["value", "n"], "a_value"),
+    (["i", "first", "rows", "src_size"], "some_cells"),
+    (["dtype", "src_size"], "a_column"),
+    (["shards", "n"], "some_shards"),
+    (["indices", "n"], "some_indices"),
+    (["data", "offsets", "count"], "some_records"),
+]
+# Bytes that end with their number.
+LENGTHS = ["n", "dst_size", "src_size", "size", "key_size", "most"]
+# What is handed back: number of the result's type.
+RESULTS = {"uint64_t *", "size_t *", "int32_t *", "holdall_format *", "holdall_kind *", "const void **"}
+
+
+class Parameter:
+    def __init__(self, text):
+        m = re.fullmatch(r"(.*?)(\w+)", text)
+        self.type, self.name = m[1].strip(), m[2]
+        self.pointer = self.type.endswith("*") or self.type.endswith("_fn")
+
+    def handle(self):
+        m = re.fullmatch(r"(?:const )?holdall_(\w+) \*", self.type)
+        return m[1] if m and m[1] not in ("error", "io_functions", "format", "kind") else None
+
+    def out(self):
+        m = re.fullmatch(r"holdall_(\w+) \*\*", self.type)
+        return m[1] if m else None
+
+
+def functions(header):
+    text = re.sub(r"/\*.*?\*/", "", header, flags=re.S)
+    for m in re.finditer(r"HOLDALL_API\s+(?:HOLDALL_USE\s+)?([^;{]*?)\s*\(([^;]*)\);", text):
+        result, name = re.fullmatch(r"(.*?)(\w+)", " ".join(m[1].split())).groups()
+        given = " ".join(m[2].split())
+        yield result.strip(), name, [] if given == "void" else [Parameter(p) for p in given.split(", ")]
+
+
+def declared(p):
+    return p.type + ("" if p.type.endswith("*") else " ") + p.name
+
+
+def may_be_null(function, p, parameters):
+    if p.type == "holdall_options *":
+        return False
+    if (function, p.name) in OPTIONAL or ("*", p.name) in OPTIONAL:
+        return True
+    return p.name == "dst" and any(q.name in ASKED and q.pointer for q in parameters)
+
+
+class Call:
+    def __init__(self, result, name, parameters):
+        self.result, self.name, self.parameters = result, name, parameters
+        self.names = [p.name for p in parameters]
+        self.lines, self.drawn = [], set()
+
+    def draw(self, p, how):
+        self.lines.append(f"{declared(p)} = {how};")
+        self.drawn.add(p.name)
+
+    def closes(self):
+        return self.result == "void" and len(self.parameters) == 1
+
+    def draw_all(self):
+        for p in self.parameters:
+            if p.handle() and p.name != "err":
+                how = "taken" if self.closes() else "options_or_none" if p.type == "const holdall_options *" else "picked"
+                self.draw(p, f"{how}({self.index(p)}, K_{p.handle()})")
+        handle = self.parameters[0].name if self.parameters and self.parameters[0].handle() else "NULL"
+        for names, how in GROUPS:
+            free = {p.name for p in self.parameters if p.name not in self.drawn and p.type not in RESULTS}
+            if set(names) <= free and (how != "a_grid" or handle != "NULL"):
+                for n in names:
+                    p = self.parameters[self.names.index(n)]
+                    self.lines.append(f"{declared(p)} = 0;")
+                    self.drawn.add(n)
+                extra = ["dst_size" if "dst_size" in self.names else "src_size"] if how in ("a_box", "a_choice", "a_list") else []
+                for n in extra:
+                    self.lines.append(f"size_t {n} = 0;")
+                    self.drawn.add(n)
+                self.lines.append(f"{how}({handle}, {', '.join('&' + n for n in names + extra)});")
+        for p in self.parameters:
+            if p.name in LENGTHS and p.type == "size_t" and p.name not in self.drawn:
+                self.draw(p, "a_size()")
+        for at, p in enumerate(self.parameters):
+            if p.name not in self.drawn:
+                self.draw_one(p, self.names[at + 1 :])
+
+    def draw_one(self, p, behind):
+        length = next((n for n in behind if n in LENGTHS and self.parameters[self.names.index(n)].type == "size_t"), None)
+        if (self.name, p.name) in ARGUMENTS:
+            self.draw(p, ARGUMENTS[self.name, p.name])
+        elif p.type == "holdall_error *":
+            self.draw(p, "an_error()")
+        elif p.out():
+            self.lines.append(f"holdall_{p.out()} *made = STALE;")
+            self.draw(p, "&made")
+        elif p.type == "struct ArrowArrayStream *" and p.name == "out":
+            self.lines.append("struct ArrowArrayStream given = {0};")
+            self.draw(p, "&given")
+        elif p.type in RESULTS:
+            self.lines.append(f"{p.type[:-1].strip()} {'*' if p.type.endswith('**') else ''}got_{p.name} = 0;".replace("* *", "**").replace("**got", "*got"))
+            self.draw(p, f"&got_{p.name}")
+        elif p.type in ("void *", "char *") and length:
+            self.draw(p, f"room({length})")
+        elif p.type == "const void *" and length:
+            self.draw(p, f"filled({length})")
+        else:
+            how = ARGUMENTS.get((p.type, p.name)) or ARGUMENTS.get((p.type, "*"))
+            if how is None:
+                sys.exit(f"generate.py: {self.name}(): how is `{declared(p)}` drawn? See its ARGUMENTS and GROUPS.")
+            self.draw(p, how)
+
+    def index(self, p):
+        return self.parameters.index(p)
+
+    def argument(self, p):
+        return f"NULLED({self.index(p)}) ? NULL : {p.name}" if p.pointer and not p.handle() else p.name
+
+    def text(self):
+        self.draw_all()
+        call = f"{self.name}({', '.join(self.argument(p) for p in self.parameters)})"
+        out = [p for p in self.parameters if p.out()]
+        if self.result == "void":
+            self.lines += [f"{call};", "return HOLDALL_OK;"]
+        elif self.result == "holdall_status":
+            self.lines.append(f"holdall_status status = {call};")
+            told = f"NULLED({self.names.index('err')}) ? NULL : err_" if "err" in self.names else "NULL"
+            self.lines.append(f"told(status, {told});")
+            for p in out:
+                self.lines.append(f"if (!NULLED({self.index(p)})) kept(K_{p.out()}, status, made);")
+            if any("given" in line for line in self.lines):
+                self.lines.append("drained(&given);")
+            if any(p.type == "struct ArrowArrayStream *" and p.name == "stream" for p in self.parameters):
+                self.lines.append("released(stream);")
+            self.lines.append("return status;")
+        elif re.fullmatch(r"holdall_\w+ \*", self.result):
+            self.lines += [f"kept(K_{self.result[8:-2]}, HOLDALL_OK, {call});", "return HOLDALL_OK;"]
+        else:
+            self.lines.append(f"return {call} == {NOTHING.get(self.name, '0')} ? HOLDALL_E_ARGUMENT : HOLDALL_OK;")
+        text = "\n    ".join(self.lines).replace("holdall_error *err =", "holdall_error *err_ =").replace("NULL : err)", "NULL : err_)")
+        return f"static holdall_status call_{self.name}(void)\n{{\n    {text}\n}}\n"
+
+    def pointers(self):
+        """ For each parameter: is it a pointer that must not, or may, be NULL? """
+        kinds = []
+        for p in self.parameters:
+            kinds.append("." if not p.pointer else "o" if self.result == "void" or may_be_null(self.name, p, self.parameters) else "n")
+        return "".join(kinds)
+
+
+def main(header, out):
+    calls = [Call(*f) for f in functions(open(header).read())]
+    handles = sorted({(c.parameters[0].handle(), c.name) for c in calls if c.closes()})
+    text = ["/* Made by generate.py. */", "#ifndef CALLS", "enum { " + ", ".join(f"K_{h}" for h, _ in handles) + ", KINDS };", ""]
+    text += ["static void close_one(int kind, void *handle)\n{\n    switch (kind) {"]
+    text += [f"    case K_{h}: {close}(handle); break;" for h, close in handles]
+    text += ["    }\n}\n", "#else"]
+    text += [c.text() for c in calls]
+    text += ["static const struct {\n    const char *name;\n    holdall_status (*call)(void);\n    /* a letter for each parameter: a pointer that "
+             "must not (n), or may (o), be NULL, or none */\n    const char *pointers;\n    bool status;\n} calls[] = {"]
+    text += [f'    {{"{c.name}", call_{c.name}, "{c.pointers()}", {"true" if c.result == "holdall_status" else "false"}}},' for c in calls]
+    text += ["};", "enum { CALLS_N = sizeof calls / sizeof calls[0] };", "#endif"]
+    with open(out, "w") as f:
+        f.write("\n".join(text) + "\n")
+
+
+main(*sys.argv[1:])

@@ -1,0 +1,212 @@
+/* Arrays in Bloscpack files: what is refused, and what is told of those that are damaged. */
+#include "folder.h"
+#include "matrix.h"
+
+static void what_is_no_array_is_refused(void)
+{
+    holdall_array *a = (void *)&err;
+    holdall_schunk *s;
+    OK(holdall_schunk_create(in_tmp("s.blp"), HOLDALL_NEW, HOLDALL_FORMAT_BLOSCPACK, 8, NULL, &s, &err));
+    OK(holdall_schunk_append(s, "01234567", 8, &err));
+    OK(holdall_schunk_commit(s, &err));
+    GIVES(HOLDALL_E_TYPE, holdall_array_open(in_tmp("s.blp"), HOLDALL_READ, NULL, &a, &err));
+    CHECK(a == NULL);
+    /* metadata of more, or fewer, items than there are: both numbers are told */
+    static const char json[] = "{\"dtype\":\"'<f8'\",\"shape\":[3],\"order\":\"C\",\"container\":\"numpy\"}";
+    OK(holdall_schunk_meta_set(s, "", json, strlen(json), &err));
+    OK(holdall_schunk_commit(s, &err));
+    GIVES(HOLDALL_E_FORMAT, holdall_array_open(in_tmp("s.blp"), HOLDALL_READ, NULL, &a, &err));
+    CHECK(says("24") && says("8"));
+    OK(holdall_schunk_append(s, "0123456789abcdef", 16, &err));
+    OK(holdall_schunk_commit(s, &err));
+    OK(holdall_array_open(in_tmp("s.blp"), HOLDALL_READ, NULL, &a, &err));
+    holdall_array_close(a);
+    holdall_schunk_close(s);
+    GIVES(HOLDALL_E_MISSING, holdall_array_open(in_tmp("none.blp"), HOLDALL_READ, NULL, &a, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_array_open(in_tmp("s.blp"), HOLDALL_NEW, NULL, &a, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_array_open(in_tmp("s.blp"), 9, NULL, &a, &err));
+}
+
+static void creating_is_checked(void)
+{
+    holdall_array *a;
+    const char *path = in_tmp("new.blp");
+    GIVES(HOLDALL_E_EXISTS, try_create(in_tmp("a.blp"), HOLDALL_NEW, "<f8", 1, SHAPE(3), NULL, &a));
+    GIVES(HOLDALL_E_ARGUMENT, try_create(path, HOLDALL_READ, "<f8", 1, SHAPE(3), NULL, &a));
+    GIVES(HOLDALL_E_TYPE, try_create(path, HOLDALL_NEW, "f9", 1, SHAPE(3), NULL, &a));
+    GIVES(HOLDALL_E_ARGUMENT, try_create(path, HOLDALL_NEW, "\xff", 1, SHAPE(3), NULL, &a));
+    GIVES(HOLDALL_E_UNSUPPORTED, try_create(path, HOLDALL_NEW, "|O", 1, SHAPE(3), NULL, &a));
+    GIVES(HOLDALL_E_ARGUMENT, try_create(path, HOLDALL_NEW, "<f8", 1, SHAPE((uint64_t)1 << 61), NULL, &a));
+    GIVES(HOLDALL_E_ARGUMENT, try_create(path, HOLDALL_NEW, "<f8", 1, SHAPE(3), WITH(HOLDALL_OPT_BAG_LIMITS, 1), &a));
+    static const holdall_format others[] = {0, HOLDALL_FORMAT_B2FRAME, HOLDALL_FORMAT_BAGZ, 9, -1};
+    for (size_t i = 0; i < COUNT(others); i++)
+        GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_create(path, HOLDALL_NEW, others[i], "<f8", 1, SHAPE(3), NULL, NULL, NULL, &a, &err));
+    const holdall_format blpk = HOLDALL_FORMAT_BLOSCPACK;
+    GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_create(path, HOLDALL_NEW, blpk, "<f8", 1, SHAPE(3), NULL, SHAPE(2), NULL, &a, &err));
+    GIVES(HOLDALL_E_UNSUPPORTED, holdall_array_create(path, HOLDALL_NEW, blpk, "<f8", 2, SHAPE(3, 4), SHAPE(2, 2), NULL, NULL, &a, &err));
+    OK(holdall_array_create(path, HOLDALL_NEW, blpk, "<f8", 2, SHAPE(3, 4), SHAPE(2, 4), NULL, NULL, &a, &err));
+    EQUAL(holdall_array_chunkshape(a)[0], 2);
+    holdall_array_close(a);
+    CHECK(!there(path));
+    TIDY();
+}
+
+static void null_is_an_argument_error(void)
+{
+    holdall_array *a = open_array(in_tmp("a.blp"), HOLDALL_READ), *b;
+    const uint64_t *lists[] = {NULL, NULL}, *shape = SHAPE(1, 1);
+    const void *value;
+    size_t n;
+    int32_t item;
+    const holdall_format blpk = HOLDALL_FORMAT_BLOSCPACK;
+#define REFUSES(call) GIVES(HOLDALL_E_ARGUMENT, call)
+    REFUSES(holdall_array_open(NULL, HOLDALL_READ, NULL, &b, &err));
+    REFUSES(holdall_array_open(in_tmp("a.blp"), HOLDALL_READ, NULL, NULL, &err));
+    REFUSES(holdall_array_open_io(NULL, HOLDALL_READ, NULL, &b, &err));
+    REFUSES(holdall_array_create(NULL, HOLDALL_NEW, blpk, "<f8", 1, shape, NULL, NULL, NULL, &b, &err));
+    REFUSES(holdall_array_create(in_tmp("x"), HOLDALL_NEW, blpk, NULL, 1, shape, NULL, NULL, NULL, &b, &err));
+    REFUSES(holdall_array_create(in_tmp("x"), HOLDALL_NEW, blpk, "<f8", 1, NULL, NULL, NULL, NULL, &b, &err));
+    REFUSES(holdall_array_create(in_tmp("x"), HOLDALL_NEW, blpk, "<f8", 1, shape, NULL, NULL, NULL, NULL, &err));
+    REFUSES(holdall_array_create_io(NULL, HOLDALL_NEW, blpk, "<f8", 1, shape, NULL, NULL, NULL, &b, &err));
+    REFUSES(holdall_array_read(NULL, shape, shape, NULL, &item, NULL, 4, &err));
+    REFUSES(holdall_array_read(a, NULL, shape, NULL, &item, NULL, 4, &err));
+    REFUSES(holdall_array_read(a, shape, NULL, NULL, &item, NULL, 4, &err));
+    REFUSES(holdall_array_read(a, shape, shape, NULL, NULL, NULL, 4, &err));
+    REFUSES(holdall_array_write(NULL, shape, shape, NULL, &item, NULL, 4, &err));
+    REFUSES(holdall_array_write(a, shape, shape, NULL, NULL, NULL, 4, &err));
+    REFUSES(holdall_array_read_orthogonal(NULL, lists, shape, &item, 4, &err));
+    REFUSES(holdall_array_read_orthogonal(a, NULL, shape, &item, 4, &err));
+    REFUSES(holdall_array_read_orthogonal(a, lists, NULL, &item, 4, &err));
+    REFUSES(holdall_array_write_orthogonal(NULL, lists, shape, &item, 4, &err));
+    REFUSES(holdall_array_read_points(NULL, shape, 1, &item, 4, &err));
+    REFUSES(holdall_array_read_points(a, NULL, 1, &item, 4, &err));
+    REFUSES(holdall_array_read_points(a, shape, SIZE_MAX, &item, 4, &err));
+    REFUSES(holdall_array_append(NULL, 0, 0, NULL, 0, &err));
+    REFUSES(holdall_array_append(a, 0, 1, NULL, COLUMNS * 4, &err));
+    REFUSES(holdall_array_remove(NULL, 0, 0, 0, &err));
+    REFUSES(holdall_array_resize(NULL, shape, &err));
+    REFUSES(holdall_array_resize(a, NULL, &err));
+    REFUSES(holdall_array_commit(NULL, &err));
+    REFUSES(holdall_array_attr_get(NULL, "", &value, &n, &err));
+    REFUSES(holdall_array_attr_get(a, NULL, &value, &n, &err));
+    REFUSES(holdall_array_attr_get(a, "", NULL, &n, &err));
+    REFUSES(holdall_array_attr_get(a, "", &value, NULL, &err));
+    REFUSES(holdall_array_attr_set(NULL, "", "{}", 2, &err));
+    REFUSES(holdall_array_attr_set(a, NULL, "{}", 2, &err));
+    CHECK(holdall_array_commit(NULL, NULL) == HOLDALL_E_ARGUMENT);
+    holdall_array_close(NULL);
+    CHECK(holdall_array_shape(NULL) == NULL && holdall_array_chunkshape(NULL) == NULL && holdall_array_blockshape(NULL) == NULL);
+    CHECK(holdall_array_dtype(NULL) == NULL && holdall_array_attr_name(NULL, 0) == NULL);
+    CHECK(holdall_array_ndim(NULL) == 0 && holdall_array_itemsize(NULL) == 0 && holdall_array_nbytes(NULL) == 0);
+    CHECK(holdall_array_cbytes(NULL) == 0 && holdall_array_attrs(NULL) == 0 && holdall_array_order(NULL) == HOLDALL_ORDER_C);
+    check_rows(a, 0, ROWS);
+    holdall_array_close(a);
+}
+
+static void storage_of_the_caller_will_do(void)
+{
+    static folder f;
+    holdall_io *io = folder_io(&f);
+    holdall_array *a;
+    int32_t items[6] = {1, 2, 3, 4, 5, 6}, got[6];
+    OK(holdall_array_create_io(io, HOLDALL_NEW, HOLDALL_FORMAT_BLOSCPACK, "<i4", 2, SHAPE(2, 3), NULL, NULL, NULL, &a, &err));
+    OK(holdall_array_write(a, SHAPE(0, 0), SHAPE(2, 3), NULL, items, NULL, sizeof items, &err));
+    OK(holdall_array_commit(a, &err));
+    holdall_array_close(a);
+    OK(holdall_array_open_io(io, HOLDALL_READ, NULL, &a, &err));
+    holdall_io_close(io);
+    OK(holdall_array_read(a, SHAPE(0, 0), SHAPE(2, 3), NULL, got, NULL, sizeof got, &err));
+    CHECK(memcmp(items, got, sizeof got) == 0);
+    holdall_array_close(a);
+}
+
+/* A damaged chunk is told, and the others are read. */
+static void a_damaged_chunk_is_told(void)
+{
+    create_matrix(in_tmp("bad.blp"), HOLDALL_NEW);
+    size_t n;
+    uint8_t *bytes = load(in_tmp("bad.blp"), &n);
+    bytes[n - 10] ^= 1;
+    save(in_tmp("bad.blp"), bytes, n);
+    free(bytes);
+    holdall_array *a = open_array(in_tmp("bad.blp"), HOLDALL_READ);
+    int32_t row[COLUMNS];
+    check_rows(a, 0, 200);
+    GIVES(HOLDALL_E_CHECKSUM, holdall_array_read(a, SHAPE(ROWS - 1, 0), SHAPE(1, COLUMNS), NULL, row, NULL, sizeof row, &err));
+    CHECK(err.position > 0 && says("chunk"));
+    holdall_array_close(a);
+    holdall_options *options = options_of(WITH(HOLDALL_OPT_SKIP_DAMAGED, 1));
+    OK(holdall_array_open(in_tmp("bad.blp"), HOLDALL_READ, options, &a, &err));
+    holdall_options_free(options);
+    GIVES(HOLDALL_NOT_FOUND, holdall_array_read(a, SHAPE(ROWS - 1, 0), SHAPE(1, COLUMNS), NULL, row, NULL, sizeof row, &err));
+    for (int j = 0; j < COLUMNS; j++)
+        EQUAL(row[j], 0);
+    holdall_array_close(a);
+}
+
+/* What a crash or a full disk cut off: told, read as zeros on demand, and an array again after a repair. */
+static void an_array_that_was_cut_off_is_there(void)
+{
+    const char *path = in_tmp("cut.blp");
+    create_matrix(path, HOLDALL_NEW);
+    size_t n;
+    uint8_t *bytes = load(path, &n);
+    save(path, bytes, n - n / 4);
+    holdall_array *a;
+    GIVES(HOLDALL_E_FORMAT, holdall_array_open(path, HOLDALL_READ, NULL, &a, &err));
+    holdall_options *options = options_of(WITH(HOLDALL_OPT_SKIP_DAMAGED, 1));
+    OK(holdall_array_open(path, HOLDALL_READ, options, &a, &err));
+    holdall_options_free(options);
+    check_shape(a, ROWS, COLUMNS);
+    static int32_t items[ROWS * COLUMNS], got[ROWS * COLUMNS];
+    GIVES(HOLDALL_NOT_FOUND, holdall_array_read(a, SHAPE(0, 0), SHAPE(ROWS, COLUMNS), NULL, items, NULL, sizeof items, &err));
+    check_rows(a, 0, ROWS / 2);
+    holdall_array_close(a);
+    CHECK(items[0 * COLUMNS + 1] == 1 && items[ROWS * COLUMNS - 1] == 0);
+    uint64_t kept, dropped, bad, sound;
+    CHECK(holdall_verify(path, NULL, NULL, NULL, &sound, &bad, NULL, &err) < 0);
+    OK(holdall_repair(path, NULL, &kept, &dropped, &err));
+    CHECK(kept == sound && dropped == bad && bad > 0);
+    a = open_array(path, HOLDALL_READ);
+    OK(holdall_array_read(a, SHAPE(0, 0), SHAPE(ROWS, COLUMNS), NULL, got, NULL, sizeof got, &err));
+    CHECK(memcmp(items, got, sizeof got) == 0);
+    holdall_array_close(a);
+    OK(holdall_verify(path, NULL, NULL, NULL, NULL, NULL, NULL, &err));
+    /* its metadata: the chunks stay, and that they are gone is counted */
+    save(path, bytes, n);
+    free(bytes);
+    bytes = load(path, &n);
+    bytes[70] ^= 1;
+    save(path, bytes, n);
+    free(bytes);
+    OK(holdall_repair(path, NULL, &kept, &dropped, &err));
+    CHECK(kept == sound + bad && dropped == 1);
+}
+
+/* Content of another length than shape and dtype say is a fault, though every chunk is sound. */
+static void a_shape_that_does_not_fit_is_a_fault(void)
+{
+    const char *path = in_tmp("long.blp");
+    create_matrix(path, HOLDALL_NEW);
+    holdall_schunk *s;
+    OK(holdall_schunk_open(path, HOLDALL_APPEND, NULL, &s, &err));
+    OK(holdall_schunk_append(s, "abc", 3, &err));
+    OK(holdall_schunk_commit(s, &err));
+    holdall_schunk_close(s);
+    uint64_t bad = 9;
+    GIVES(HOLDALL_E_FORMAT, holdall_verify(path, NULL, NULL, NULL, NULL, &bad, NULL, &err));
+    CHECK(bad == 0 && says("48003"));
+}
+
+int main(void)
+{
+    create_matrix(in_tmp("a.blp"), HOLDALL_NEW);
+    RUN(what_is_no_array_is_refused);
+    RUN(creating_is_checked);
+    RUN(null_is_an_argument_error);
+    RUN(storage_of_the_caller_will_do);
+    RUN(a_damaged_chunk_is_told);
+    RUN(an_array_that_was_cut_off_is_there);
+    RUN(a_shape_that_does_not_fit_is_a_fault);
+    return 0;
+}

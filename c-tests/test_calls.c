@@ -1,0 +1,683 @@
+/* Every function of the header, as calls/generate.py finds them there, called in ways that nobody thought of.
+ *
+ * First with NULL for each of its pointers, all else being sound: one that must not be NULL is an argument error, and no call
+ * does harm. Then in sequences: functions drawn at random, on handles, files and storage that calls before have made,
+ * with arguments that are sound, nearly so, or not at all, while bytes of the files change beneath them. What is looked
+ * for is what a checker of memory sees, and: no panic, no failure without words, no handle out of a failure.
+ *
+ * $HOLDALL_CALLS: how many sequences instead of some; $HOLDALL_SEED: of the first one. A failure says its seed. */
+#include "folder.h"
+#include "../tools/arrow_c.h"
+
+#include <calls.inc>
+
+static uint64_t seed, state;
+/* Sound arguments alone; the parameter that is to be NULL, or -1. */
+static bool sound;
+static int null_at = -1;
+#define NULLED(i) (null_at == (i))
+
+static uint64_t below(uint64_t n)
+{
+    state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+    return (state >> 11) % n;
+}
+
+static bool once_in(uint64_t n)
+{
+    return !sound && below(n) == 0;
+}
+
+/* ---- memory, freed after each call ---------------------------------------------------------------*/
+
+static void *blocks[64];
+static int used;
+
+/* Of just this size, so that a checker sees what goes beyond. */
+static void *room(size_t n)
+{
+    void *block = malloc(n > 0 ? n : 1);
+    CHECK(block != NULL && used < (int)(sizeof blocks / sizeof blocks[0]));
+    return blocks[used++] = block;
+}
+
+static const void *filled(size_t n)
+{
+    uint8_t *block = room(n), first = (uint8_t)below(256), step = (uint8_t)below(3);
+    for (size_t i = 0; i < n; i++)
+        block[i] = (uint8_t)(first + i * step);
+    return block;
+}
+
+static uint64_t *numbers(size_t n)
+{
+    return room(n * sizeof(uint64_t));
+}
+
+/* ---- handles -------------------------------------------------------------------------------------*/
+
+enum { SLOTS = 6 };
+static void *handles[KINDS][SLOTS];
+
+/* What no call may leave in a *out. */
+#define STALE ((void *)&state)
+
+static void *picked(int parameter, int kind)
+{
+    if (NULLED(parameter) || once_in(200))
+        return NULL;
+    uint64_t from = below(SLOTS);
+    for (uint64_t i = 0; i < SLOTS; i++)
+        if (handles[kind][(from + i) % SLOTS] != NULL)
+            return handles[kind][(from + i) % SLOTS];
+    return NULL;
+}
+
+/* Of all options that are set at random, there is one too many for most calls. */
+static void *options_or_none(int parameter, int kind)
+{
+    return once_in(2) ? NULL : picked(parameter, kind);
+}
+
+static void *taken(int parameter, int kind)
+{
+    /* else there would soon be none */
+    void *handle = sound || once_in(6) ? picked(parameter, kind) : NULL;
+    for (int i = 0; i < SLOTS; i++)
+        if (handles[kind][i] == handle)
+            handles[kind][i] = NULL;
+    return handle;
+}
+
+static void kept(int kind, holdall_status status, void *made)
+{
+    if (status != HOLDALL_OK) {
+        CHECK(made == NULL);
+        return;
+    }
+    CHECK(made != NULL && made != STALE);
+    int slot = 0;
+    while (slot < SLOTS - 1 && handles[kind][slot] != NULL)
+        slot++;
+    if (handles[kind][slot] != NULL)
+        close_one(kind, handles[kind][slot]);
+    handles[kind][slot] = made;
+}
+
+static void close_all(void)
+{
+    for (int kind = 0; kind < KINDS; kind++)
+        for (int i = 0; i < SLOTS; i++)
+            if (handles[kind][i] != NULL) {
+                close_one(kind, handles[kind][i]);
+                handles[kind][i] = NULL;
+            }
+}
+
+/* ---- arguments -----------------------------------------------------------------------------------*/
+
+static uint64_t a_count(uint64_t most)
+{
+    return sound ? 2 : below(most);
+}
+
+static uint64_t a_number(void)
+{
+    static const uint64_t odd[] = {UINT64_MAX, INT64_MAX, (uint64_t)INT64_MIN, UINT32_MAX, UINT64_C(1) << 32, INT32_MAX, (uint64_t)-2, UINT64_C(1) << 60};
+    switch (sound ? 9 : below(10)) {
+    case 0: return odd[below(8)];
+    case 1: return below(5000);
+    case 2:
+    case 3: return below(60);
+    case 9: return 0;
+    default: return below(5);
+    }
+}
+
+static size_t a_size(void)
+{
+    return (size_t)(sound ? 8 : once_in(20) ? below(70000) : below(5) ? below(200) : below(3000));
+}
+
+static holdall_mode a_mode(void)
+{
+    return sound ? HOLDALL_REPLACE : once_in(30) ? (holdall_mode)a_number() : (holdall_mode)below(4);
+}
+
+static holdall_format a_format(void)
+{
+    return sound ? HOLDALL_FORMAT_B2ND : once_in(30) ? (holdall_format)a_number() : (holdall_format)(1 + below(8));
+}
+
+static holdall_option an_option(void)
+{
+    holdall_option option = sound ? HOLDALL_OPT_LEVEL : once_in(30) ? (holdall_option)a_number() : (holdall_option)(1 + below(32));
+    /* what is mapped and cut short is SIGBUS, as the header says */
+    return option == HOLDALL_OPT_IO ? HOLDALL_OPT_VERIFY : option;
+}
+
+static const char *const names[] = {"a.blp", "b.b2frame", "c.b2nd", "d.bagz", "e.bag", "f", "g.cat", "h@2.bagz", "d.bagz,e.bag", "d.index", "none/x", ""};
+
+static const char *a_path(void)
+{
+    return in_tmp(names[sound ? 10 : below(sizeof names / sizeof names[0])]);
+}
+
+static const char *a_name(void)
+{
+    static const char *const some[] = {"", "x", "y", "b2nd", "caterva", "numpy", "\xc3\xa9", "a/b", "..", "holdall.crc32", "a name that is far longer than any name is allowed to be"};
+    return some[sound ? 1 : below(sizeof some / sizeof some[0])];
+}
+
+static const char *a_dtype(void)
+{
+    static const char *const some[] = {"<i4", "<f8", "|u1", "|S5", "<M8[ns]", "[('a','<i4'),('b','|S3')]", "('<i2',(2,3))", "|O", ">c16", "<U2", "|V0", "nonsense", "("};
+    return some[sound ? 0 : once_in(3) ? below(sizeof some / sizeof some[0]) : below(2)];
+}
+
+static holdall_error *an_error(void)
+{
+    preset_error();
+    return once_in(8) ? NULL : &err;
+}
+
+static int on_progress(void *ctx, uint64_t done, uint64_t total)
+{
+    (void)ctx;
+    CHECK(total == 0 || done <= total);
+    return once_in(10);
+}
+
+static int on_fault(void *ctx, const char *part, const holdall_error *fault)
+{
+    (void)ctx;
+    CHECK(part != NULL && fault->status < 0 && is_text(fault->message, sizeof fault->message));
+    return once_in(10);
+}
+
+/* Numbers of records, without an end; now and then it fails, or says that there are no more. */
+static int next_index(void *ctx, uint64_t *index)
+{
+    (void)ctx;
+    *index = once_in(30) ? a_number() : below(20);
+    return once_in(60) ? -1 : once_in(60);
+}
+
+static holdall_next_index_fn next_index_or_none(void)
+{
+    return once_in(2) ? NULL : next_index;
+}
+
+static void *on_allocate(void *ctx, size_t n)
+{
+    (void)ctx;
+    return once_in(20) || n > 1 << 20 ? NULL : room(n);
+}
+
+/* Storage of ours. */
+enum { STORAGES = 3 };
+static folder storages[STORAGES] = {FOLDER, FOLDER, FOLDER};
+
+static const holdall_io_functions *a_storage(void)
+{
+    holdall_io_functions *f = room(sizeof *f);
+    *f = folder_functions(&storages[below(STORAGES)]);
+    if (once_in(20))
+        f->struct_size = a_size() % 99;
+    if (once_in(20))
+        f->write_at = NULL;
+    if (once_in(40))
+        f->size = NULL;
+    return f;
+}
+
+/* ---- arguments that belong together --------------------------------------------------------------*/
+
+static uint32_t dimensions(const holdall_array *a)
+{
+    return a == NULL ? 2 : holdall_array_ndim(a);
+}
+
+/* A length that is right, or is not. */
+static size_t about(size_t n)
+{
+    return once_in(8) ? a_size() : n < 1 << 20 ? n : a_size();
+}
+
+static uint64_t length(const holdall_array *a, uint32_t d)
+{
+    return a == NULL ? 2 : holdall_array_shape(a)[d];
+}
+
+static void a_box(const holdall_array *a, const uint64_t **start, const uint64_t **count, const uint64_t **step, const int64_t **strides, size_t *bytes)
+{
+    uint32_t n = dimensions(a);
+    uint64_t *from = numbers(n), *many = numbers(n), *by = numbers(n);
+    int64_t *apart = room(n * sizeof *apart);
+    *bytes = a == NULL ? 4 : holdall_array_itemsize(a);
+    for (uint32_t d = n; d-- > 0;) {
+        uint64_t all = length(a, d);
+        from[d] = once_in(40) ? a_number() : all > 0 && !sound ? below(all) : 0;
+        by[d] = once_in(10) ? a_number() : 1;
+        many[d] = once_in(40) ? a_number() : all > from[d] ? 1 + below((all - from[d] - 1) / (by[d] ? by[d] : 1) + 1) : 0;
+        many[d] = many[d] > 5000 && below(9) ? 3 : many[d];
+        apart[d] = once_in(20) ? (int64_t)a_number() : (int64_t)*bytes * (once_in(4) ? -1 : 1);
+        *bytes = about(*bytes * (size_t)many[d]);
+    }
+    *start = from, *count = many, *step = once_in(2) ? NULL : by, *strides = once_in(2) ? apart : NULL;
+}
+
+static void a_choice(const holdall_array *a, const uint64_t *const **positions, const uint64_t **counts, size_t *bytes)
+{
+    uint32_t n = dimensions(a);
+    const uint64_t **lists = room(n * sizeof *lists);
+    uint64_t *many = numbers(n);
+    *bytes = a == NULL ? 4 : holdall_array_itemsize(a);
+    for (uint32_t d = 0; d < n; d++) {
+        many[d] = a_count(5);
+        uint64_t *list = numbers((size_t)many[d]);
+        for (uint64_t i = 0; i < many[d]; i++)
+            list[i] = once_in(60) ? a_number() : length(a, d) > 0 ? below(length(a, d)) : 0;
+        lists[d] = once_in(10) ? NULL : list;
+        *bytes = about(*bytes * (size_t)(lists[d] == NULL ? length(a, d) : many[d]));
+    }
+    *positions = lists, *counts = many;
+}
+
+static void a_list(const holdall_array *a, const uint64_t **coordinates, size_t *n, size_t *bytes)
+{
+    *n = (size_t)a_count(20);
+    uint64_t *list = numbers(*n * dimensions(a));
+    for (size_t i = 0; i < *n * dimensions(a); i++) {
+        uint64_t all = length(a, (uint32_t)(i % dimensions(a)));
+        list[i] = once_in(60) ? a_number() : all > 0 ? below(all) : 0;
+    }
+    *coordinates = list, *bytes = about(*n * (a == NULL ? 4 : holdall_array_itemsize(a)));
+}
+
+static void a_growth(const holdall_array *a, uint32_t *axis, uint64_t *count, size_t *bytes)
+{
+    uint32_t n = dimensions(a);
+    *axis = once_in(20) || n == 0 ? (uint32_t)a_number() : (uint32_t)below(n);
+    *count = once_in(20) ? a_number() : a_count(9);
+    size_t size = (a == NULL ? 4 : holdall_array_itemsize(a)) * (size_t)(*count < 100 ? *count : 1);
+    for (uint32_t d = 0; d < n; d++)
+        size = d == *axis ? size : about(size * (size_t)length(a, d));
+    *bytes = about(size);
+}
+
+static void a_growth_at(const holdall_array *a, uint32_t *axis, uint64_t *at, uint64_t *count, size_t *bytes)
+{
+    a_growth(a, axis, count, bytes);
+    *at = once_in(20) || *axis >= dimensions(a) ? a_number() : below(length(a, *axis) + 1);
+}
+
+static uint64_t *lengths(uint32_t n)
+{
+    uint64_t *all = numbers(n);
+    for (uint32_t d = 0; d < n; d++)
+        all[d] = once_in(60) ? a_number() : sound ? 3 : below(n < 4 ? 30 : 4);
+    return all;
+}
+
+static void a_form(const void *none, uint32_t *n, const uint64_t **shape, const uint64_t **chunks, const uint64_t **grid)
+{
+    (void)none;
+    *n = sound ? 2 : once_in(20) ? HOLDALL_MAX_NDIM + 1 : once_in(10) ? (uint32_t)below(HOLDALL_MAX_NDIM + 1) : (uint32_t)below(4);
+    *shape = lengths(*n), *chunks = once_in(2) ? lengths(*n) : NULL, *grid = once_in(2) ? lengths(*n) : NULL;
+}
+
+static void a_grid(const holdall_array *a, const uint64_t **chunks, const uint64_t **grid)
+{
+    *chunks = once_in(2) ? lengths(dimensions(a)) : NULL, *grid = once_in(2) ? lengths(dimensions(a)) : NULL;
+}
+
+static void a_shape(const holdall_array *a, const uint64_t **shape)
+{
+    *shape = lengths(dimensions(a));
+}
+
+static void a_plan(const void *none, uint32_t *columns, const char *const **plan_names, const char *const **dtypes)
+{
+    (void)none;
+    *columns = (uint32_t)a_count(4);
+    const char **all = room(*columns * sizeof *all), **types = room(*columns * sizeof *types);
+    for (uint32_t i = 0; i < *columns; i++) {
+        static const char *const plain[] = {"x", "y", "z", "w"};
+        all[i] = once_in(10) ? a_name() : plain[i % 4], types[i] = once_in(60) ? NULL : a_dtype();
+    }
+    *plan_names = all, *dtypes = types;
+}
+
+/* Bytes of a row of a column. */
+static size_t row_bytes(const holdall_table *t, uint32_t i)
+{
+    const holdall_array *a = holdall_table_column(t, i);
+    size_t bytes = a == NULL ? 4 : holdall_array_itemsize(a);
+    for (uint32_t d = 1; a != NULL && d < holdall_array_ndim(a); d++)
+        bytes *= (size_t)holdall_array_shape(a)[d];
+    return bytes;
+}
+
+static void some_rows(const holdall_table *t, uint64_t *rows, const void *const **columns, const size_t **sizes)
+{
+    uint32_t n = holdall_table_columns(t);
+    *rows = once_in(20) ? a_number() : a_count(30);
+    const void **all = room(n * sizeof *all);
+    size_t *each = room(n * sizeof *each);
+    for (uint32_t i = 0; i < n; i++) {
+        each[i] = about(row_bytes(t, i) * (size_t)(*rows < 100 ? *rows : 1));
+        all[i] = once_in(60) ? NULL : filled(each[i]);
+    }
+    *columns = all, *sizes = each;
+}
+
+static void some_cells(const holdall_table *t, uint32_t *i, uint64_t *first, uint64_t *rows, size_t *bytes)
+{
+    uint64_t all = holdall_table_rows(t);
+    *i = once_in(20) ? (uint32_t)a_number() : (uint32_t)below(3);
+    *first = once_in(20) || all == 0 ? a_number() : below(all);
+    *rows = once_in(20) || *first >= all ? a_number() : below(all - *first + 1);
+    *bytes = about(row_bytes(t, *i) * (size_t)(*rows < 1000 ? *rows : 1));
+}
+
+static void a_column(const holdall_table *t, const char **dtype, size_t *bytes)
+{
+    uint64_t rows = holdall_table_rows(t);
+    *dtype = a_dtype(), *bytes = about(4 * (size_t)(rows < 1000 ? rows : 1));
+}
+
+/* JSON, or not. */
+static void a_value(const void *none, const void **value, size_t *n)
+{
+    static const char *const json[] = {"1", "[1, 2.5]", "{\"a\": null}", "\"\\u00e9\"", "tru"};
+    (void)none;
+    if (once_in(3)) {
+        *n = a_size(), *value = filled(*n);
+        return;
+    }
+    const char *text = json[below(5)];
+    *n = strlen(text);
+    *value = memcpy(room(*n), text, *n);
+}
+
+/* What files held: some of it, or all. It stays where it is, for storage in memory. */
+static struct {
+    uint8_t *bytes;
+    size_t size;
+} contents[4];
+
+static void some_bytes(const void *none, const void **bytes, size_t *n)
+{
+    (void)none;
+    uint64_t which = below(4);
+    size_t from = once_in(4) ? (size_t)below(contents[which].size) : 0;
+    *bytes = contents[which].bytes + from, *n = once_in(4) ? (size_t)below(contents[which].size - from) : contents[which].size - from;
+}
+
+static void some_shards(const void *none, holdall_io *const **shards, uint32_t *n)
+{
+    (void)none;
+    *n = (uint32_t)a_count(4);
+    holdall_io **all = room(*n * sizeof *all);
+    for (uint32_t i = 0; i < *n; i++)
+        all[i] = picked(-2, K_io);
+    *shards = all;
+}
+
+static void some_indices(const holdall_bag *bag, const uint64_t **indices, size_t *n)
+{
+    *n = (size_t)a_count(20);
+    uint64_t *all = numbers(*n), size = holdall_bag_size(bag);
+    for (size_t i = 0; i < *n; i++)
+        all[i] = once_in(40) ? a_number() : size > 0 ? below(size) : 0;
+    *indices = all;
+}
+
+static void some_records(const void *none, const void **data, const uint64_t **offsets, size_t *count)
+{
+    (void)none;
+    size_t bytes = a_size();
+    *count = (size_t)a_count(20);
+    uint64_t *all = numbers(*count + 1), at = 0;
+    for (size_t i = 0; i <= *count; i++) {
+        all[i] = at = once_in(60) ? below(bytes + 1) : at;
+        at += below(bytes - at + 1) / 2;
+    }
+    *data = filled(bytes), *offsets = all;
+}
+
+/* ---- Arrow ---------------------------------------------------------------------------------------*/
+
+static void drained(struct ArrowArrayStream *stream)
+{
+    if (stream->release == NULL)
+        return;
+    struct ArrowSchema schema = {0};
+    if (stream->get_schema(stream, &schema) == 0)
+        schema.release(&schema);
+    else
+        CHECK(stream->get_last_error(stream) != NULL);
+    for (uint64_t i = below(4); i > 0; i--) {
+        struct ArrowArray batch = {0};
+        if (stream->get_next(stream, &batch) != 0)
+            CHECK(stream->get_last_error(stream) != NULL);
+        else if (batch.release != NULL)
+            batch.release(&batch);
+    }
+    stream->release(stream);
+}
+
+/* Rows of a table, or a stream that was read already. */
+static struct ArrowArrayStream *a_stream(void)
+{
+    struct ArrowArrayStream *stream = room(sizeof *stream);
+    *stream = (struct ArrowArrayStream){0};
+    holdall_table *t;
+    if (holdall_table_open(in_tmp("f"), HOLDALL_READ, NULL, &t, NULL) != HOLDALL_OK)
+        return stream;
+    if (holdall_table_to_arrow(t, 0, holdall_table_rows(t), below(9), stream, NULL) != HOLDALL_OK)
+        CHECK(stream->release == NULL);
+    holdall_table_close(t);
+    return stream;
+}
+
+static void released(struct ArrowArrayStream *stream)
+{
+    /* it was not given: NULL was, for it or for the table */
+    if (stream->release != NULL)
+        stream->release(stream);
+}
+
+/* ---- what came back ------------------------------------------------------------------------------*/
+
+static void told(holdall_status status, const holdall_error *e)
+{
+    CHECK(status <= HOLDALL_NOT_FOUND && status >= HOLDALL_E_UNSUPPORTED && status != HOLDALL_E_PANIC);
+    if (status < 0 && e != NULL)
+        CHECK(e->status == status && e->position >= -1 && e->message[0] != '\0' && is_text(e->message, sizeof e->message));
+}
+
+#define CALLS
+#include <calls.inc>
+
+static holdall_status call(size_t i)
+{
+    now("seed %" PRIu64 ", %s, parameter %d is NULL", seed, calls[i].name, null_at);
+    holdall_status status = calls[i].call();
+    while (used > 0)
+        free(blocks[--used]);
+    return status;
+}
+
+/* ---- a world to call in --------------------------------------------------------------------------*/
+
+/* A container of each kind, and a handle of each kind, of what can be written where there is such. */
+static void begin(void)
+{
+    static const uint64_t shape[] = {20, 6}, origin[] = {0, 0}, chunks[] = {4, 4};
+    static const char *const columns[] = {"x", "y"}, *const dtypes[] = {"<i4", "|S5"};
+    uint8_t content[960];
+    for (size_t i = 0; i < sizeof content; i++)
+        content[i] = (uint8_t)(i % 90);
+    holdall_options *o = options_of(WITH(HOLDALL_OPT_DURABILITY, 0));
+    holdall_schunk *s;
+    OK(holdall_schunk_create(in_tmp("a.blp"), HOLDALL_NEW, HOLDALL_FORMAT_BLOSCPACK, 4, o, &s, &err));
+    OK(holdall_schunk_append(s, content, sizeof content, &err));
+    OK(holdall_schunk_commit(s, &err));
+    OK(holdall_schunk_copy(s, in_tmp("b.b2frame"), HOLDALL_NEW, HOLDALL_FORMAT_B2FRAME, o, &err));
+    kept(K_schunk, HOLDALL_OK, s);
+    holdall_array *a;
+    OK(holdall_array_create(in_tmp("c.b2nd"), HOLDALL_NEW, HOLDALL_FORMAT_B2ND, "<i4", 2, shape, chunks, NULL, o, &a, &err));
+    OK(holdall_array_write(a, origin, shape, NULL, content, NULL, 480, &err));
+    OK(holdall_array_commit(a, &err));
+    OK(holdall_array_copy(a, in_tmp("g.cat"), HOLDALL_NEW, HOLDALL_FORMAT_CATERVA, NULL, NULL, o, &err));
+    OK(holdall_array_copy(a, in_tmp("none"), HOLDALL_NEW, HOLDALL_FORMAT_BCOLZ, NULL, NULL, o, &err));
+    kept(K_array, HOLDALL_OK, a);
+    holdall_table *t;
+    OK(holdall_table_create(in_tmp("f"), HOLDALL_NEW, HOLDALL_FORMAT_BCOLZ, 2, columns, dtypes, o, &t, &err));
+    OK(holdall_table_append(t, 30, (const void *[]){content, content}, (const size_t[]){120, 150}, &err));
+    OK(holdall_table_commit(t, &err));
+    kept(K_table, HOLDALL_OK, t);
+    for (int i = 0; i < 2; i++) {
+        holdall_bag_writer *w;
+        OK(holdall_bag_writer_open(in_tmp(i ? "e.bag" : "d.bagz"), HOLDALL_NEW, o, &w, &err));
+        append_records(w, 0, 20);
+        OK(holdall_bag_writer_commit(w, &err));
+        kept(K_bag_writer, HOLDALL_OK, w);
+    }
+    holdall_bag *bag = open_bag(in_tmp("d.bagz"), NULL);
+    holdall_records *records;
+    OK(holdall_bag_read_range(bag, 0, 5, &records, &err));
+    kept(K_records, HOLDALL_OK, records);
+    holdall_bag_index *index;
+    OK(holdall_bag_index_build(bag, NULL, &index, &err));
+    kept(K_bag_index, HOLDALL_OK, index);
+    holdall_bag_stream *stream;
+    OK(holdall_bag_stream_open(bag, NULL, NULL, NULL, &stream, &err));
+    kept(K_bag_stream, HOLDALL_OK, stream);
+    holdall_epoch *epoch;
+    OK(holdall_epoch_open(20, 1, 0, 0, 1, &epoch, &err));
+    kept(K_epoch, HOLDALL_OK, epoch);
+    kept(K_bag, HOLDALL_OK, bag);
+    holdall_digest *digest;
+    OK(holdall_digest_new(HOLDALL_SUM_CRC32, &digest, &err));
+    kept(K_digest, HOLDALL_OK, digest);
+    for (int i = 0; i < STORAGES; i++)
+        kept(K_io, HOLDALL_OK, folder_io(&storages[i]));
+    kept(K_options, HOLDALL_OK, o);
+    for (int i = 0; i < 4 && contents[i].bytes == NULL; i++)
+        contents[i].bytes = load(in_tmp(names[i]), &contents[i].size);
+}
+
+/* Calls this for each file below a path. */
+static void each_file(const char *path, void (*f)(const char *path, bool folder))
+{
+    DIR *d = opendir(path);
+    for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;) {
+        char inner[4096];
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+            continue;
+        snprintf(inner, sizeof inner, "%s/%s", path, e->d_name);
+        struct stat s;
+        if (lstat(inner, &s) != 0)
+            continue;
+        if (S_ISDIR(s.st_mode))
+            each_file(inner, f);
+        f(inner, S_ISDIR(s.st_mode));
+    }
+    if (d != NULL)
+        closedir(d);
+}
+
+static void drop(const char *path, bool folder)
+{
+    CHECK((folder ? rmdir : unlink)(path) == 0);
+}
+
+static void end(void)
+{
+    close_all();
+    for (int i = 0; i < STORAGES; i++)
+        folder_clear(&storages[i]);
+    each_file(in_tmp("."), drop);
+}
+
+/* A byte of some file changes, or its end is gone. */
+static void harm(const char *path, bool folder)
+{
+    size_t n = folder ? 0 : file_size(path);
+    if (n == 0 || below(12) > 0)
+        return;
+    if (below(4) == 0) {
+        CHECK(truncate(path, (off_t)below(n)) == 0);
+        return;
+    }
+    FILE *f = fopen(path, "r+b");
+    CHECK(f != NULL && fseek(f, (long)below(n), SEEK_SET) == 0 && fputc((int)below(256), f) != EOF && fclose(f) == 0);
+}
+
+/* With NULL for this parameter (-1: for none), in a world where no call has done anything. */
+static holdall_status sound_call(size_t i, int parameter)
+{
+    static bool changed;
+    if (changed) {
+        end();
+        begin();
+    }
+    null_at = parameter;
+    state = 1;
+    holdall_status status = call(i);
+    null_at = -1;
+    changed = status >= 0;
+    return status;
+}
+
+static void null_for_each_pointer(void)
+{
+    sound = true;
+    begin();
+    for (size_t i = 0; i < CALLS_N; i++) {
+        holdall_status without = sound_call(i, -1);
+        for (int p = 0; calls[i].pointers[p] != '\0'; p++) {
+            if (calls[i].pointers[p] == '.')
+                continue;
+            holdall_status status = sound_call(i, p);
+            now("%s, parameter %d is NULL", calls[i].name, p);
+            /* or what else is wrong was seen before */
+            if (calls[i].pointers[p] == 'n')
+                CHECK(status == HOLDALL_E_ARGUMENT || (status < 0 && status == without));
+            else
+                CHECK(status != HOLDALL_E_ARGUMENT || without == HOLDALL_E_ARGUMENT);
+        }
+    }
+    end();
+    sound = false;
+}
+
+static void sequences(uint64_t n)
+{
+    for (uint64_t end_at = seed + n; seed < end_at; seed++) {
+        state = (seed + 1) * UINT64_C(0x9E3779B97F4A7C15);
+        begin();
+        for (int i = 0; i < 300; i++) {
+            if (once_in(60))
+                each_file(in_tmp("."), harm);
+            (void)!call(below(CALLS_N));
+        }
+        end();
+    }
+}
+
+int main(void)
+{
+    const char *many = getenv("HOLDALL_CALLS"), *first = getenv("HOLDALL_SEED");
+    state = 1;
+    if (first == NULL)
+        RUN(null_for_each_pointer);
+    seed = first != NULL ? strtoull(first, NULL, 10) : 0;
+    sequences(many != NULL ? strtoull(many, NULL, 10) : slow() ? 10 : 60);
+    for (int i = 0; i < 4; i++)
+        free(contents[i].bytes);
+    return 0;
+}

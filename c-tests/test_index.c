@@ -1,0 +1,288 @@
+/* Indexes of bags: in memory and in files, from content to the numbers of records. */
+#include "check.h"
+
+#include <pthread.h>
+
+enum { MANY = 700 };
+
+static const char *bag_path, *index_path;
+
+/* The key of a record: every third one has a key of its own. */
+static size_t make_key(uint64_t i, char *dst)
+{
+    return (size_t)(i % 3 ? sprintf(dst, "shared %" PRIu64, i % 50) : sprintf(dst, "own %" PRIu64, i));
+}
+
+static void write_keys(const char *path, uint64_t n)
+{
+    char key[64];
+    holdall_bag_writer *w = open_writer(path, HOLDALL_REPLACE, NULL);
+    for (uint64_t i = 0; i < n; i++)
+        OK(holdall_bag_writer_append(w, key, make_key(i, key), &err));
+    OK(holdall_bag_writer_commit(w, &err));
+    holdall_bag_writer_close(w);
+}
+
+/* Holds what the index says of the keys of these records against what is written: the slice begins at `first`. */
+static void check_index(const holdall_bag_index *index, uint64_t first, uint64_t n)
+{
+    char key[64], other[64];
+    uint64_t rows[MANY], want[MANY], record, keys = 0;
+    size_t found;
+    for (uint64_t i = 0; i < n; i++) {
+        now("key %" PRIu64, i);
+        size_t size = make_key(first + i, key), k = 0;
+        for (uint64_t j = 0; j < n; j++)
+            if (make_key(first + j, other) == size && memcmp(key, other, size) == 0)
+                want[k++] = j;
+        keys += want[0] == i;
+        OK(holdall_bag_index_find(index, key, size, rows, MANY, &found, &err));
+        EQUAL(found, k);
+        CHECK(memcmp(rows, want, k * sizeof *rows) == 0);
+        OK(holdall_bag_index_find(index, key, size, NULL, 0, &found, &err));
+        EQUAL(found, k);
+        found = 0;
+        GIVES(HOLDALL_E_BUFFER, holdall_bag_index_find(index, key, size, rows, k - 1, &found, &err));
+        EQUAL(found, k);
+        OK(holdall_bag_index_find_first(index, key, size, &record, &err));
+        EQUAL(record, want[0]);
+    }
+    EQUAL(holdall_bag_index_keys(index), keys);
+    EQUAL(holdall_bag_index_damaged(index), 0);
+    record = 5, found = 5;
+    GIVES(HOLDALL_NOT_FOUND, holdall_bag_index_find_first(index, "nobody", 6, &record, &err));
+    GIVES(HOLDALL_NOT_FOUND, holdall_bag_index_find(index, NULL, 0, rows, MANY, &found, &err));
+    EQUAL(record, HOLDALL_NO_RECORD);
+    EQUAL(found, 0);
+}
+
+static holdall_status try_create(holdall_mode mode, const holdall_bag *bag, const int64_t *pairs, holdall_bag_index **index)
+{
+    holdall_options *options = options_of(pairs);
+    holdall_status status = holdall_bag_index_create(index_path, mode, bag, options, index, &err);
+    holdall_options_free(options);
+    return status;
+}
+
+static holdall_status try_open_index(const holdall_bag *bag, const int64_t *pairs, holdall_bag_index **index)
+{
+    holdall_options *options = options_of(pairs);
+    holdall_status status = holdall_bag_index_open(index_path, bag, options, index, &err);
+    holdall_options_free(options);
+    return status;
+}
+
+static void in_memory_and_in_a_file(void)
+{
+    holdall_bag_index *index;
+    holdall_bag *bag = open_bag(bag_path, NULL);
+    OK(holdall_bag_index_build(bag, NULL, &index, &err));
+    check_index(index, 0, MANY);
+    holdall_bag_index_close(index);
+    GAVE(HOLDALL_OK, try_create(HOLDALL_NEW, bag, WITH(HOLDALL_OPT_THREADS, 2), &index));
+    check_index(index, 0, MANY);
+    holdall_bag_index_close(index);
+    GAVE(HOLDALL_E_EXISTS, try_create(HOLDALL_NEW, bag, NULL, &index));
+    CHECK(index == NULL);
+    GAVE(HOLDALL_OK, try_create(HOLDALL_REPLACE, bag, WITH(HOLDALL_OPT_IO, HOLDALL_IO_MAP), &index));
+    check_index(index, 0, MANY);
+    holdall_bag_index_close(index);
+    EQUAL(files_with(".holdall-new") + files_with(".holdall-part"), 0);
+    /* what it is of lives as long as it does */
+    GAVE(HOLDALL_OK, try_open_index(bag, WITH(HOLDALL_OPT_VERIFY, 2), &index));
+    holdall_bag_close(bag);
+    check_index(index, 0, MANY);
+    holdall_bag_index_close(index);
+}
+
+static void of_slices(void)
+{
+    holdall_bag *bag = open_bag(bag_path, NULL), *slice, *other;
+    holdall_bag_index *index;
+    OK(holdall_bag_slice(bag, 100, 1, 300, &slice, &err));
+    OK(holdall_bag_slice(bag, 100, 1, 301, &other, &err));
+    GAVE(HOLDALL_OK, try_create(HOLDALL_REPLACE, slice, NULL, &index));
+    check_index(index, 100, 300);
+    holdall_bag_index_close(index);
+    GAVE(HOLDALL_OK, try_open_index(slice, NULL, &index));
+    holdall_bag_index_close(index);
+    GAVE(HOLDALL_E_STATE, try_open_index(other, NULL, &index));
+    CHECK(says("300 records") && says("301"));
+    GAVE(HOLDALL_E_STATE, try_open_index(bag, NULL, &index));
+    CHECK(index == NULL);
+    holdall_bag_close(slice);
+    holdall_bag_close(other);
+    holdall_bag_close(bag);
+}
+
+static void many_keys_at_once(void)
+{
+    holdall_bag *bag = open_bag(bag_path, NULL);
+    holdall_bag_index *index;
+    OK(holdall_bag_index_build(bag, NULL, &index, &err));
+    char data[MANY * 32];
+    uint64_t offsets[MANY + 1] = {0}, rows[MANY], want;
+    for (uint64_t i = 0; i < MANY; i++)
+        offsets[i + 1] = offsets[i] + make_key(MANY - 1 - i, data + offsets[i]);
+    OK(holdall_bag_index_find_many(index, data, offsets, MANY, rows, &err));
+    for (uint64_t i = 0; i < MANY; i++) {
+        OK(holdall_bag_index_find_first(index, data + offsets[i], offsets[i + 1] - offsets[i], &want, &err));
+        EQUAL(rows[i], want);
+    }
+    data[0] = '?';
+    GIVES(HOLDALL_NOT_FOUND, holdall_bag_index_find_many(index, data, offsets, 2, rows, &err));
+    EQUAL(rows[0], HOLDALL_NO_RECORD);
+    EQUAL(rows[1], (MANY - 2) % 3 ? rows[1] : MANY - 2);
+    OK(holdall_bag_index_find_many(index, NULL, NULL, 0, NULL, &err));
+    uint64_t falling[] = {0, 9, 4};
+    GIVES(HOLDALL_E_ARGUMENT, holdall_bag_index_find_many(index, data, falling, 2, rows, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_bag_index_find_many(index, NULL, offsets, 2, rows, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_bag_index_find_many(index, data, NULL, 2, rows, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_bag_index_find_many(index, data, offsets, 2, NULL, &err));
+    holdall_bag_index_close(index);
+    holdall_bag_close(bag);
+}
+
+static void stale_and_damaged(void)
+{
+    holdall_bag *bag = open_bag(bag_path, NULL);
+    holdall_bag_index *index;
+    size_t n, found;
+    uint64_t rows[MANY];
+    GAVE(HOLDALL_OK, try_create(HOLDALL_REPLACE, bag, NULL, &index));
+    holdall_bag_index_close(index);
+    write_keys(bag_path, MANY + 1);
+    holdall_bag *grown = open_bag(bag_path, NULL);
+    GAVE(HOLDALL_E_STATE, try_open_index(grown, NULL, &index));
+    CHECK(says(index_path) && says("700 records") && says("now 701"));
+    holdall_bag_close(grown);
+    write_keys(bag_path, MANY);
+    holdall_bag_close(bag);
+    bag = open_bag(bag_path, NULL);
+    GAVE(HOLDALL_OK, try_open_index(bag, NULL, &index));
+    check_index(index, 0, MANY);
+    holdall_bag_index_close(index);
+
+    /* a flip of the index */
+    uint8_t *bytes = load(index_path, &n);
+    bytes[n - 1 - n / 2] ^= 4;
+    save(index_path, bytes, n);
+    GAVE(HOLDALL_E_CHECKSUM, try_open_index(bag, WITH(HOLDALL_OPT_VERIFY, 2), &index));
+    CHECK(says(index_path));
+    bytes[30] ^= 4;
+    save(index_path, bytes, n);
+    GAVE(HOLDALL_E_CHECKSUM, try_open_index(bag, NULL, &index));
+    save(index_path, bytes, 20);
+    GAVE(HOLDALL_E_FORMAT, try_open_index(bag, NULL, &index));
+    free(bytes);
+    CHECK(remove(index_path) == 0);
+    GAVE(HOLDALL_E_MISSING, try_open_index(bag, NULL, &index));
+    holdall_bag_close(bag);
+
+    /* a flip of a record: the first one */
+    bytes = load(bag_path, &n);
+    bytes[0] ^= 1;
+    save(bag_path, bytes, n);
+    bag = open_bag(bag_path, NULL);
+    GAVE(HOLDALL_E_CHECKSUM, try_create(HOLDALL_NEW, bag, NULL, &index));
+    EQUAL(err.position, 0);
+    GAVE(HOLDALL_OK, try_create(HOLDALL_NEW, bag, WITH(HOLDALL_OPT_SKIP_DAMAGED, 1), &index));
+    EQUAL(holdall_bag_index_damaged(index), 1);
+    GIVES(HOLDALL_NOT_FOUND, holdall_bag_index_find(index, "own 0", 5, rows, MANY, &found, &err));
+    OK(holdall_bag_index_find(index, "own 3", 5, rows, MANY, &found, &err));
+    EQUAL(rows[0], 3);
+    holdall_bag_index_close(index);
+    holdall_bag_close(bag);
+    bytes[0] ^= 1;
+    save(bag_path, bytes, n);
+    free(bytes);
+}
+
+static void storage_of_the_callers(void)
+{
+    holdall_bag *bag = open_bag(bag_path, NULL);
+    holdall_bag_index *index;
+    holdall_io *io;
+    size_t n;
+    GAVE(HOLDALL_OK, try_create(HOLDALL_REPLACE, bag, NULL, &index));
+    holdall_bag_index_close(index);
+    uint8_t *bytes = load(index_path, &n);
+    OK(holdall_io_from_memory(bytes, n, &io, &err));
+    GIVES(HOLDALL_E_UNSUPPORTED, holdall_bag_index_create_io(io, HOLDALL_REPLACE, bag, NULL, &index, &err));
+    OK(holdall_bag_index_open_io(io, bag, NULL, &index, &err));
+    holdall_io_close(io);
+    check_index(index, 0, MANY);
+    holdall_bag_index_close(index);
+    free(bytes);
+    holdall_bag_close(bag);
+}
+
+static void what_makes_no_sense(void)
+{
+    holdall_bag *bag = open_bag(bag_path, NULL);
+    holdall_bag_index *index, *none;
+    uint64_t row;
+    size_t n;
+    OK(holdall_bag_index_build(bag, NULL, &index, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_bag_index_build(NULL, NULL, &none, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_bag_index_build(bag, NULL, NULL, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_bag_index_create(NULL, HOLDALL_NEW, bag, NULL, &none, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_bag_index_create(index_path, HOLDALL_APPEND, bag, NULL, &none, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_bag_index_create(index_path, HOLDALL_READ, bag, NULL, &none, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_bag_index_create_io(NULL, HOLDALL_NEW, bag, NULL, &none, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_bag_index_open(NULL, bag, NULL, &none, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_bag_index_open(index_path, NULL, NULL, &none, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_bag_index_open_io(NULL, bag, NULL, &none, &err));
+    CHECK(none == NULL);
+    GIVES(HOLDALL_E_ARGUMENT, holdall_bag_index_find_first(NULL, "", 0, &row, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_bag_index_find_first(index, NULL, 1, &row, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_bag_index_find_first(index, "", 0, NULL, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_bag_index_find(index, "", 0, &row, 1, NULL, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_bag_index_find(NULL, "", 0, &row, 1, &n, &err));
+    EQUAL(holdall_bag_index_keys(NULL) + holdall_bag_index_damaged(NULL), 0);
+    holdall_bag_index_close(NULL);
+    GAVE(HOLDALL_E_ARGUMENT, try_create(HOLDALL_REPLACE, bag, WITH(HOLDALL_OPT_CODEC, HOLDALL_CODEC_ZSTD), &none));
+    CHECK(says("HOLDALL_OPT_CODEC"));
+    GIVES(HOLDALL_E_EXISTS, holdall_bag_index_create(bag_path, HOLDALL_REPLACE, bag, NULL, &none, &err));
+    holdall_bag_index_close(index);
+    holdall_bag_close(bag);
+}
+
+static void *look_up(void *index)
+{
+    check_index(index, 0, slow() ? 20 : MANY);
+    return NULL;
+}
+
+static void many_threads(void)
+{
+    holdall_bag *bag = open_bag(bag_path, NULL);
+    holdall_bag_index *index;
+    holdall_bag *few;
+    OK(holdall_bag_slice(bag, 0, 1, slow() ? 20 : MANY, &few, &err));
+    GAVE(HOLDALL_OK, try_create(HOLDALL_REPLACE, few, NULL, &index));
+    pthread_t threads[8];
+    for (int i = 0; i < 8; i++)
+        CHECK(pthread_create(&threads[i], NULL, look_up, index) == 0);
+    for (int i = 0; i < 8; i++)
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    holdall_bag_index_close(index);
+    holdall_bag_close(few);
+    holdall_bag_close(bag);
+}
+
+int main(void)
+{
+    static char bag[4096], index[4096];
+    bag_path = strcpy(bag, in_tmp("keys.bag"));
+    index_path = strcpy(index, in_tmp("keys.bag.index"));
+    write_keys(bag_path, MANY);
+    RUN(in_memory_and_in_a_file);
+    RUN(of_slices);
+    RUN(many_keys_at_once);
+    RUN(stale_and_damaged);
+    RUN(storage_of_the_callers);
+    RUN(what_makes_no_sense);
+    RUN(many_threads);
+    return 0;
+}

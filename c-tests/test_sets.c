@@ -1,0 +1,231 @@
+/* Sets of shards that are written: in turns as one, and one by one by several processes; and sets of more files than a
+ * process may have open. */
+#include "check.h"
+#include "child.h"
+
+#include <sys/resource.h>
+
+static const int64_t *const forms[] = {
+    WITH(HOLDALL_OPT_CODEC, HOLDALL_CODEC_ZSTD),
+    WITH(HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_OPT_CODEC, HOLDALL_CODEC_ZSTD),
+    WITH(HOLDALL_OPT_CODEC, HOLDALL_CODEC_NONE),
+    WITH(HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_OPT_CODEC, HOLDALL_CODEC_NONE),
+};
+
+/* These options with those of a form: to be used up before the next call. */
+static const int64_t *also(const int64_t *form, int64_t option, int64_t value)
+{
+    static int64_t pairs[16];
+    size_t n = 0;
+    for (; form[n]; n += 2)
+        pairs[n] = form[n], pairs[n + 1] = form[n + 1];
+    pairs[n] = option, pairs[n + 1] = value, pairs[n + 2] = pairs[n + 3] = 0;
+    return pairs;
+}
+
+static const int64_t *in_turns(const int64_t *form)
+{
+    return also(form, HOLDALL_OPT_BAG_SHARDS, HOLDALL_BAG_SHARDS_INTERLEAVED);
+}
+
+static void append_and_commit(const char *path, holdall_mode mode, const int64_t *form, uint64_t first, uint64_t n)
+{
+    holdall_bag_writer *w = open_writer(path, mode, form);
+    EQUAL(holdall_bag_writer_size(w), first);
+    append_records(w, first, n);
+    EQUAL(holdall_bag_writer_size(w), first + n);
+    OK(holdall_bag_writer_commit(w, &err));
+    holdall_bag_writer_close(w);
+}
+
+static void remove_all(void)
+{
+    char command[1200];
+    snprintf(command, sizeof command, "rm -rf '%s'/*", getenv("HOLDALL_TMP"));
+    CHECK(system(command) == 0);
+}
+
+static void a_set_is_written_in_turns(void)
+{
+    for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
+        char path[1024];
+        now("form %zu", f);
+        snprintf(path, sizeof path, "%s", in_tmp("s@4.bag"));
+        holdall_bag_writer *w;
+        GIVES(HOLDALL_E_MISSING, try_writer(path, HOLDALL_APPEND, forms[f], &w));
+        GIVES(HOLDALL_E_ARGUMENT, try_writer(in_tmp("s@*.bag"), HOLDALL_NEW, forms[f], &w));
+        append_and_commit(path, HOLDALL_NEW, forms[f], 0, 6);
+        append_and_commit(path, HOLDALL_APPEND, forms[f], 6, 1);
+        append_and_commit(in_tmp("s@*.bag"), HOLDALL_APPEND, forms[f], 7, 0);
+        append_and_commit(in_tmp("s@04.bag"), HOLDALL_APPEND, forms[f], 7, 102);
+        check_bag(path, in_turns(forms[f]), 109);
+        GIVES(HOLDALL_E_EXISTS, try_writer(path, HOLDALL_NEW, forms[f], &w));
+        for (uint32_t i = 0; i < 4; i++) {
+            char name[64];
+            snprintf(name, sizeof name, "s-0000%u-of-00004.bag", i);
+            holdall_bag *shard = open_bag(in_tmp(name), forms[f]);
+            EQUAL(holdall_bag_size(shard), 27 + (i < 1));
+            for (uint64_t k = 0; k < holdall_bag_size(shard); k++)
+                check_record(shard, k, 4 * k + i);
+            holdall_bag_close(shard);
+        }
+        holdall_bag *bag = open_bag(path, forms[f]);
+        CHECK(strstr(holdall_bag_shard_name(bag, 3), "s-00003-of-00004.bag") != NULL && holdall_bag_shard_name(bag, 4) == NULL);
+        CHECK(holdall_bag_shard_size(bag, 0) == 28 && holdall_bag_shard_size(bag, 3) == 27 && holdall_bag_shard_size(bag, 4) == 0);
+        CHECK(holdall_bag_shard_name(NULL, 0) == NULL && holdall_bag_shard_size(NULL, 0) == 0);
+        holdall_bag_close(bag);
+
+        /* what is not committed is not there; what replaces it is, all at once */
+        w = open_writer(path, HOLDALL_REPLACE, forms[f]);
+        append_records(w, 0, 5);
+        check_bag(path, in_turns(forms[f]), 109);
+        holdall_bag_writer_close(w);
+        check_bag(path, in_turns(forms[f]), 109);
+        append_and_commit(path, HOLDALL_REPLACE, forms[f], 0, 5);
+        check_bag(path, in_turns(forms[f]), 5);
+        TIDY();
+
+        uint64_t kept = 0, dropped = 9;
+        holdall_options *o = options_of(forms[f]);
+        OK(holdall_repair(path, o, &kept, &dropped, &err));
+        CHECK(kept == 5 && dropped == 0);
+        holdall_options_free(o);
+        remove_all();
+    }
+}
+
+static void each_shard_by_a_process_of_its_own(void)
+{
+    for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
+        pid_t children[4];
+        now("form %zu", f);
+        for (unsigned i = 0; i < 4; i++) {
+            if ((children[i] = forked()) == 0) {
+                char name[64];
+                uint64_t n = 0;
+                uint8_t record[RECORD_MOST];
+                snprintf(name, sizeof name, "p-0000%u-of-00004.bag", i);
+                for (int round = 0; round < 5; round++) {
+                    holdall_bag_writer *w = open_writer(in_tmp(name), round ? HOLDALL_APPEND : HOLDALL_NEW, forms[f]);
+                    EQUAL(holdall_bag_writer_size(w), n);
+                    for (int k = 0; k < 20; k++, n++)
+                        OK(holdall_bag_writer_append(w, record, make_record(4 * n + i, record), &err));
+                    OK(holdall_bag_writer_commit(w, &err));
+                    holdall_bag_writer_close(w);
+                }
+                _exit(0);
+            }
+        }
+        for (unsigned i = 0; i < 4; i++)
+            check_child(children[i], 0);
+        check_bag(in_tmp("p@4.bag"), in_turns(forms[f]), 400);
+        append_and_commit(in_tmp("p@4.bag"), HOLDALL_APPEND, forms[f], 400, 3);
+        check_bag(in_tmp("p@4.bag"), in_turns(forms[f]), 403);
+        TIDY();
+        remove_all();
+    }
+}
+
+static void one_writer_of_a_shard_at_a_time(void)
+{
+    const char *set = in_tmp("l@2.bag"), *a = in_tmp("l-00000-of-00002.bag"), *b = in_tmp("l-00001-of-00002.bag");
+    holdall_bag_writer *w, *other, *third;
+    append_and_commit(set, HOLDALL_NEW, NULL, 0, 4);
+    w = open_writer(set, HOLDALL_APPEND, NULL);
+    GIVES(HOLDALL_E_BUSY, try_writer(set, HOLDALL_APPEND, NULL, &other));
+    GIVES(HOLDALL_E_BUSY, try_writer(a, HOLDALL_APPEND, NULL, &other));
+    GIVES(HOLDALL_E_BUSY, holdall_repair(b, NULL, NULL, NULL, &err));
+    holdall_bag_writer_close(w);
+    w = open_writer(a, HOLDALL_APPEND, NULL);
+    other = open_writer(b, HOLDALL_APPEND, NULL);
+    GIVES(HOLDALL_E_BUSY, try_writer(a, HOLDALL_APPEND, NULL, &third));
+    GIVES(HOLDALL_E_BUSY, try_writer(set, HOLDALL_APPEND, NULL, &third));
+    holdall_bag_writer_close(w);
+    GIVES(HOLDALL_E_BUSY, try_writer(set, HOLDALL_APPEND, NULL, &third));
+    holdall_bag_writer_close(other);
+    TIDY();
+    append_and_commit(set, HOLDALL_APPEND, NULL, 4, 1);
+
+    /* written one by one, they are no longer as turns leave them */
+    w = open_writer(b, HOLDALL_APPEND, NULL);
+    append_records(w, 0, 5);
+    OK(holdall_bag_writer_commit(w, &err));
+    holdall_bag_writer_close(w);
+    GIVES(HOLDALL_E_STATE, try_writer(set, HOLDALL_APPEND, NULL, &w));
+    CHECK(says("l-00000-of-00002.bag") && says("it has 3 records"));
+    remove_all();
+}
+
+static void a_name_is_taken_as_it_stands(void)
+{
+    holdall_bag_writer *w;
+    append_and_commit(in_tmp("n\\@2.bag"), HOLDALL_NEW, NULL, 0, 3);
+    CHECK(there(in_tmp("n@2.bag")) && !there(in_tmp("n-00000-of-00002.bag")));
+    check_bag(in_tmp("n\\@2.bag"), NULL, 3);
+    /* it is there: the path is its name */
+    check_bag(in_tmp("n@2.bag"), NULL, 3);
+    append_and_commit(in_tmp("n@2.bag"), HOLDALL_APPEND, NULL, 3, 1);
+    check_bag(in_tmp("n@2.bag"), NULL, 4);
+    append_and_commit(in_tmp("a,b\\@c@2.bag"), HOLDALL_NEW, NULL, 0, 3);
+    CHECK(there(in_tmp("a,b@c-00001-of-00002.bag")));
+    check_bag(in_tmp("a\\,b\\@c@2.bag"), in_turns((int64_t[]){0, 0}), 3);
+    CHECK(symlink(in_tmp("n@2.bag"), in_tmp("k-00001-of-00002.bag")) == 0);
+    GIVES(HOLDALL_E_UNSUPPORTED, try_writer(in_tmp("k@2.bag"), HOLDALL_REPLACE, NULL, &w));
+    CHECK(says("k-00001-of-00002.bag"));
+    GIVES(HOLDALL_E_MISSING, try_writer(in_tmp("none/k@2.bag"), HOLDALL_NEW, NULL, &w));
+    TIDY();
+    remove_all();
+}
+
+/* More files than may be open: shards, limits and checksums of each. */
+static void many_shards(void)
+{
+    const uint32_t shards = slow() ? 150 : 1000;
+    const uint64_t records = 5 * shards / 2;
+    char spec[32], replaced[64];
+    snprintf(spec, sizeof spec, "m@%u.bag", shards);
+    snprintf(replaced, sizeof replaced, "m-00001-of-%05u.bag", shards);
+    const int64_t *form = WITH(HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_OPT_CODEC, HOLDALL_CODEC_NONE, HOLDALL_OPT_DURABILITY, 0);
+    const int64_t *reading = WITH(HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_OPT_BAG_SHARDS, HOLDALL_BAG_SHARDS_INTERLEAVED);
+    const int64_t *mapped = WITH(HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE, HOLDALL_OPT_BAG_SHARDS, HOLDALL_BAG_SHARDS_INTERLEAVED, HOLDALL_OPT_IO, HOLDALL_IO_MAP);
+    struct rlimit before, few;
+    CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0);
+    few = before, few.rlim_cur = 256;
+    CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
+    append_and_commit(in_tmp(spec), HOLDALL_NEW, form, 0, shards / 2);
+    append_and_commit(in_tmp(spec), HOLDALL_APPEND, form, shards / 2, records - shards / 2);
+    holdall_bag *all[3];
+    for (int i = 0; i < 3; i++) {
+        all[i] = open_bag(in_tmp(i ? spec : "m@*.bag"), i == 2 ? mapped : reading);
+        EQUAL(holdall_bag_shards(all[i]), shards);
+        EQUAL(holdall_bag_sum(all[i]), HOLDALL_SUM_CRC32);
+    }
+    for (int i = 0; i < 3; i++) {
+        check_range(all[i], 0, records, 0);
+        for (uint64_t k = 0; k < records; k += 7)
+            check_record(all[i], (k * 997) % records, (k * 997) % records);
+    }
+    /* one that was replaced since is told of */
+    append_and_commit(in_tmp(replaced), HOLDALL_REPLACE, form, 0, 3);
+    uint8_t got[RECORD_MOST];
+    size_t n;
+    for (uint64_t k = 2; k < shards / 2; k++)
+        check_record(all[0], k, k);
+    GIVES(HOLDALL_E_STATE, holdall_bag_read(all[0], 1, got, sizeof got, &n, &err));
+    CHECK(says(replaced));
+    for (int i = 0; i < 3; i++)
+        holdall_bag_close(all[i]);
+    TIDY();
+    CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
+    remove_all();
+}
+
+int main(void)
+{
+    RUN(a_set_is_written_in_turns);
+    RUN(each_shard_by_a_process_of_its_own);
+    RUN(one_writer_of_a_shard_at_a_time);
+    RUN(a_name_is_taken_as_it_stands);
+    RUN(many_shards);
+    return 0;
+}

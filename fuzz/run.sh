@@ -1,0 +1,64 @@
+#!/bin/sh
+# usage: run.sh SECONDS [TARGET[:PART]...]     fuzzes each for its part of the time (none: all of them)
+#        run.sh merge TARGET                   what a run has found that no seed does becomes a seed
+# With the address sanitizer, in the C codecs too; needs nightly Rust. Inputs are kept in target/fuzz/corpus, what fails
+# in target/fuzz/findings, and the exit status is 1 then. PART: see HOLDALL_FUZZ_ONE in checks/TARGET.rs.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+work=$here/../target/fuzz
+host=x86_64-unknown-linux-gnu
+release=$work/cargo/$host/release
+
+rustc +nightly --version >/dev/null 2>&1 || { echo 'fuzz: nightly Rust is missing: rustup toolchain install nightly' >&2; exit 1; }
+mkdir -p "$work/corpus" "$work/findings"
+# libdeflate is built twice, for two kinds of processor
+export ASAN_OPTIONS=detect_odr_violation=0
+
+build() {
+    # what `cargo fuzz build` does
+    coverage='-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters
+        -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares'
+    ( cd "$here" && CARGO_TARGET_DIR=$work/cargo \
+        RUSTFLAGS="$coverage --cfg fuzzing -Zsanitizer=address -Ccodegen-units=1 -Cdebug-assertions" \
+        cargo +nightly build --locked --quiet --release --target "$host" "$@" )
+}
+
+if [ "$1" = merge ]; then
+    build --bin "$2" --bin seeds
+    rm -rf "$work/merged" && mkdir "$work/merged"
+    "$release/seeds" unpack "$here/seeds/$2.bagz" "$work/old"
+    # the seeds that are there first: they stay, as long as they find something
+    "$release/$2" -merge=1 -max_len=4000 "$work/merged" "$work/old" "$work/corpus/$2" >"$work/merge.log" 2>&1 || { tail "$work/merge.log"; exit 1; }
+    rm -rf "$work/old"
+    "$release/seeds" pack "$work/merged" "$here/seeds/$2.bagz"
+    exit
+fi
+
+seconds=$1
+shift
+if [ $# = 0 ]; then
+    # shellcheck disable=SC2046 # a list of words
+    set -- $(ls "$here/fuzz_targets" | sed 's/\.rs$//') frame:parts frame:open
+fi
+build
+each=$((seconds / $#)) status=0
+[ "$each" -gt 0 ] || each=1
+for what; do
+    target=${what%%:*}
+    corpus=$work/corpus/$target
+    [ -d "$corpus" ] || "$release/seeds" unpack "$here/seeds/$target.bagz" "$corpus" >/dev/null
+    case $what in
+    *:*) export HOLDALL_FUZZ_ONE="${what#*:}" ;;
+    *) unset HOLDALL_FUZZ_ONE ;;
+    esac
+    log=$work/$(echo "$what" | tr : -).log
+    if "$release/$target" -max_total_time="$each" -max_len=4000 -timeout=60 -rss_limit_mb=2000 -print_final_stats=1 \
+        -artifact_prefix="$work/findings/$target-" "$corpus" >"$log" 2>&1; then
+        echo "ok    $what: $(awk '/number_of_executed_units/ { print $2 }' "$log") executions"
+    else
+        status=1
+        echo "FAIL  $what: $log"
+        tail -n 20 "$log"
+    fi
+done
+exit $status

@@ -1,0 +1,278 @@
+//! What stands beside an array, from one format to the other: frames keep values in MessagePack, all others in JSON.
+//!
+//! Bytes are `{"hex": "00ff"}` in JSON, extensions have their number in a member `ext` besides; what is no MessagePack is taken
+//! for bytes. Names of members that are no text become their JSON, as Python does it with numbers. What is no JSON becomes text.
+#![forbid(unsafe_code)]
+
+use super::store::Store;
+use crate::error::Result;
+use crate::json::{Quoted, Value};
+
+/// Values in values: no more than this.
+const DEPTH: usize = 64;
+
+/// A name and its JSON.
+pub type Attr = (String, Vec<u8>);
+
+/// Those of an array in a frame, as JSON.
+pub fn of_frame(frame: &dyn Store) -> Result<Vec<Attr>> {
+    let json = |name: &str| Ok((name.to_owned(), to_json(frame.attr(name)?.unwrap_or_default()).into_bytes()));
+    frame.attr_names().into_iter().map(json).collect()
+}
+
+// ---- to JSON
+
+/// A value as JSON.
+pub fn to_json(bytes: &[u8]) -> String {
+    let (mut out, mut rest) = (String::new(), bytes);
+    match put(&mut rest, &mut out, DEPTH) {
+        Some(()) if rest.is_empty() => out,
+        _ => format!("{{{}}}", hex(bytes)),
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let digits: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
+    format!("\"hex\":\"{digits}\"")
+}
+
+fn take<'a>(rest: &mut &'a [u8], n: usize) -> Option<&'a [u8]> {
+    let (first, behind) = rest.split_at_checked(n)?;
+    *rest = behind;
+    Some(first)
+}
+
+/// A number of so many bytes.
+fn number(rest: &mut &[u8], n: usize) -> Option<u64> {
+    Some(take(rest, n)?.iter().fold(0, |all, b| all << 8 | u64::from(*b)))
+}
+
+/// The next value; nothing where there is none, or too many in each other.
+fn put(rest: &mut &[u8], out: &mut String, depth: usize) -> Option<()> {
+    let marker = take(rest, 1)?.first().copied()?;
+    let power = |from: u8| 1usize << (marker - from);
+    match marker {
+        0..0x80 => out.push_str(&marker.to_string()),
+        0xe0.. => out.push_str(&(marker as i8).to_string()),
+        0x80..0xa0 => put_all(rest, out, depth, marker < 0x90, u64::from(marker & 15))?,
+        0xa0..0xc0 => put_text(rest, out, u64::from(marker & 31))?,
+        0xc0 => out.push_str("null"),
+        0xc1 => return None,
+        0xc2 | 0xc3 => out.push_str(if marker == 0xc2 { "false" } else { "true" }),
+        0xc4..=0xc6 => {
+            let n = number(rest, power(0xc4))?;
+            put_bytes(rest, out, None, n)?;
+        }
+        0xc7..=0xc9 => {
+            let n = number(rest, power(0xc7))?;
+            let kind = number(rest, 1)?;
+            put_bytes(rest, out, Some(kind), n)?;
+        }
+        0xca => out.push_str(&Value::Float(f32::from_bits(number(rest, 4)? as u32).into()).to_string()),
+        0xcb => out.push_str(&Value::Float(f64::from_bits(number(rest, 8)?)).to_string()),
+        0xcc..=0xcf => out.push_str(&number(rest, power(0xcc))?.to_string()),
+        0xd0..=0xd3 => {
+            let n = power(0xd0);
+            let unused = 64 - 8 * n as u32;
+            out.push_str(&(((number(rest, n)? << unused) as i64) >> unused).to_string());
+        }
+        0xd4..=0xd8 => {
+            let kind = number(rest, 1)?;
+            put_bytes(rest, out, Some(kind), power(0xd4) as u64)?;
+        }
+        0xd9..=0xdb => {
+            let n = number(rest, power(0xd9))?;
+            put_text(rest, out, n)?;
+        }
+        0xdc..=0xdf => {
+            let n = number(rest, if marker & 1 == 0 { 2 } else { 4 })?;
+            put_all(rest, out, depth, marker >= 0xde, n)?;
+        }
+    }
+    Some(())
+}
+
+fn put_text(rest: &mut &[u8], out: &mut String, n: u64) -> Option<()> {
+    let text = String::from_utf8_lossy(take(rest, usize::try_from(n).ok()?)?);
+    out.push_str(&Quoted(&text).to_string());
+    Some(())
+}
+
+fn put_bytes(rest: &mut &[u8], out: &mut String, kind: Option<u64>, n: u64) -> Option<()> {
+    let bytes = take(rest, usize::try_from(n).ok()?)?;
+    let ext = kind.map_or_else(String::new, |kind| format!("\"ext\":{kind},"));
+    out.push_str(&format!("{{{ext}{}}}", hex(bytes)));
+    Some(())
+}
+
+fn put_all(rest: &mut &[u8], out: &mut String, depth: usize, map: bool, n: u64) -> Option<()> {
+    let depth = depth.checked_sub(1)?;
+    out.push(if map { '{' } else { '[' });
+    for i in 0..n {
+        out.push_str(if i > 0 { "," } else { "" });
+        if map {
+            let mut name = String::new();
+            put(rest, &mut name, depth)?;
+            out.push_str(&if name.starts_with('"') { name } else { Quoted(&name).to_string() });
+            out.push(':');
+        }
+        put(rest, out, depth)?;
+    }
+    out.push(if map { '}' } else { ']' });
+    Some(())
+}
+
+// ---- from JSON
+
+/// JSON as a value of a frame.
+pub fn from_json(json: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    match Value::parse(json) {
+        Ok(value) => pack(&value, &mut out),
+        Err(_) => pack_text(&String::from_utf8_lossy(json), &mut out),
+    }
+    out
+}
+
+fn pack(value: &Value, out: &mut Vec<u8>) {
+    match value {
+        Value::Null => out.push(0xc0),
+        Value::Bool(b) => out.push(0xc2 + u8::from(*b)),
+        Value::Int(n) => pack_whole(*n, out),
+        Value::Float(x) => {
+            out.push(0xcb);
+            out.extend(x.to_be_bytes());
+        }
+        Value::String(text) => pack_text(text, out),
+        Value::Array(items) => {
+            pack_length(out, (0x90, 15), [None, Some(0xdc), Some(0xdd)], items.len());
+            items.iter().for_each(|item| pack(item, out));
+        }
+        Value::Object(members) => match bytes_of(members) {
+            Some(bytes) => {
+                pack_length(out, (0, 0), [Some(0xc4), Some(0xc5), Some(0xc6)], bytes.len());
+                out.extend(bytes);
+            }
+            None => {
+                pack_length(out, (0x80, 15), [None, Some(0xde), Some(0xdf)], members.len());
+                for (name, value) in members {
+                    pack_text(name, out);
+                    pack(value, out);
+                }
+            }
+        },
+    }
+}
+
+/// What [`hex`] has made of bytes.
+fn bytes_of(members: &[(String, Value)]) -> Option<Vec<u8>> {
+    let [(name, Value::String(digits))] = members else { return None };
+    let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
+    let pair = |pair: &[u8; 2]| {
+        let plain = pair.iter().all(|d| matches!(d, b'0'..=b'9' | b'a'..=b'f'));
+        std::str::from_utf8(pair).ok().filter(|_| plain).and_then(|pair| u8::from_str_radix(pair, 16).ok())
+    };
+    if name == "hex" && rest.is_empty() { pairs.iter().map(pair).collect() } else { None }
+}
+
+fn pack_text(text: &str, out: &mut Vec<u8>) {
+    pack_length(out, (0xa0, 31), [Some(0xd9), Some(0xda), Some(0xdb)], text.len());
+    out.extend(text.as_bytes());
+}
+
+/// The shortest marker for a length: one that holds it up to so many, or one with 1, 2 or 4 bytes behind it.
+fn pack_length(out: &mut Vec<u8>, (small, most): (u8, usize), [one, two, four]: [Option<u8>; 3], n: usize) {
+    match (u8::try_from(n), u16::try_from(n)) {
+        (Ok(n), _) if most > 0 && usize::from(n) <= most => out.push(small | n),
+        (Ok(n), _) if one.is_some() => out.extend(one.into_iter().chain([n])),
+        (_, Ok(n)) => out.extend(two.into_iter().chain(n.to_be_bytes())),
+        // no file is as long as that would not do for
+        _ => out.extend(four.into_iter().chain((n as u32).to_be_bytes())),
+    }
+}
+
+/// The shortest form of a whole number; one that has none is a float.
+fn pack_whole(n: i128, out: &mut Vec<u8>) {
+    let bytes = n.to_be_bytes();
+    let last = |marker: u8, count: usize| std::iter::once(marker).chain(bytes.into_iter().skip(16 - count)).collect::<Vec<u8>>();
+    out.extend(match n {
+        -32..0x80 => vec![n as u8],
+        0x80..0x100 => last(0xcc, 1),
+        0x100..0x1_0000 => last(0xcd, 2),
+        0x1_0000..0x1_0000_0000 => last(0xce, 4),
+        0x1_0000_0000..0x1_0000_0000_0000_0000 => last(0xcf, 8),
+        -0x80..-32 => last(0xd0, 1),
+        -0x8000..-0x80 => last(0xd1, 2),
+        -0x8000_0000..-0x8000 => last(0xd2, 4),
+        -0x8000_0000_0000_0000..-0x8000_0000 => last(0xd3, 8),
+        _ => return pack(&Value::Float(n as f64), out),
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_those_of_the_specification() {
+        let cases: &[(&[u8], &str)] = &[
+            (b"\xc0", "null"),
+            (b"\xc3", "true"),
+            (b"\x7f", "127"),
+            (b"\xff", "-1"),
+            (b"\xe0", "-32"),
+            (b"\xd0\xdf", "-33"),
+            (b"\xcc\xff", "255"),
+            (b"\xcd\x01\x00", "256"),
+            (b"\xce\x00\x01\x00\x00", "65536"),
+            (b"\xcf\xff\xff\xff\xff\xff\xff\xff\xff", "18446744073709551615"),
+            (b"\xd1\x80\x00", "-32768"),
+            (b"\xd2\x80\x00\x00\x00", "-2147483648"),
+            (b"\xd3\x80\x00\x00\x00\x00\x00\x00\x00", "-9223372036854775808"),
+            (b"\xcb\x3f\xe0\x00\x00\x00\x00\x00\x00", "0.5"),
+            (b"\xcb\x40\x00\x00\x00\x00\x00\x00\x00", "2.0"),
+            (b"\xcb\x7f\xf0\x00\x00\x00\x00\x00\x00", "Infinity"),
+            (b"\xa2ab", "\"ab\""),
+            (b"\xa2\xc3\xa4", "\"\\u00e4\""),
+            (b"\xc4\x02\x00\xff", "{\"hex\":\"00ff\"}"),
+            (b"\x92\x01\x90", "[1,[]]"),
+            (b"\x82\xa1a\x01\xa1b\x80", "{\"a\":1,\"b\":{}}"),
+        ];
+        for (packed, json) in cases {
+            assert_eq!(to_json(packed), *json);
+            assert_eq!(from_json(json.as_bytes()), *packed, "{json}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_like_there_becomes_something_near() {
+        for (packed, json) in [
+            (&b"\xd4\x05\x01"[..], "{\"ext\":5,\"hex\":\"01\"}"),
+            (b"\x81\x01\x02", "{\"1\":2}"),
+            (b"\xca\x3f\x00\x00\x00", "0.5"),
+            // no value, too short, too long
+            (b"\xc1", "{\"hex\":\"c1\"}"),
+            (b"\xa2a", "{\"hex\":\"a261\"}"),
+            (b"\x01\x01", "{\"hex\":\"0101\"}"),
+            (b"", "{\"hex\":\"\"}"),
+        ] {
+            assert_eq!(to_json(packed), json);
+        }
+        assert_eq!(from_json(b"18446744073709551616"), [&[0xcb], &1.8446744073709552e19f64.to_be_bytes()[..]].concat());
+        assert_eq!(from_json(b"no JSON"), b"\xa7no JSON");
+        let deep = [vec![0x91; 100], vec![1]].concat();
+        assert!(to_json(&deep).starts_with("{\"hex\""));
+        assert!(to_json(b"\xdd\xff\xff\xff\xff").starts_with("{\"hex\""));
+    }
+
+    #[test]
+    fn lengths_have_the_shortest_markers() {
+        for n in [0, 1, 31, 32, 255, 256, 65535, 65536] {
+            for json in [format!("\"{}\"", "x".repeat(n)), format!("[{}]", vec!["1"; n].join(",")), format!("{{\"hex\":\"{}\"}}", "00".repeat(n))] {
+                let packed = from_json(json.as_bytes());
+                assert!(packed.len() <= n + 5, "{n}");
+                assert_eq!(to_json(&packed), json);
+            }
+        }
+    }
+}

@@ -1,0 +1,380 @@
+//! What sets of shards promise, on the simulated disk: all or nothing, for who reads the whole and who reads one of them.
+
+use super::spec::Set;
+use super::tests::{record, small};
+use super::*;
+use crate::error::Error;
+use crate::io::sim::{self, Rng, Scene, SimDisk, Tally};
+use std::collections::BTreeMap;
+
+#[derive(Clone, Copy, Debug)]
+struct Form {
+    separate: i64,
+    codec: i64,
+    sums: i64,
+}
+
+const FORMS: &[Form] = &[
+    Form { separate: 0, codec: 6, sums: 2 },
+    Form { separate: 0, codec: 0, sums: 2 },
+    Form { separate: 1, codec: 6, sums: 0 },
+    Form { separate: 1, codec: 0, sums: 2 },
+];
+const SHARDS: u32 = 3;
+
+fn set() -> Set {
+    Set::of(OsStr::new("x-00000-of-00003.bag")).remove(0)
+}
+
+fn options(f: Form) -> Options {
+    Options::new().with(Opt::BagLimits, f.separate).unwrap().with(Opt::Codec, f.codec).unwrap().with(Opt::Threads, 1).unwrap()
+}
+
+fn write_options(f: Form, mode: Mode) -> Options {
+    let o = options(f);
+    if mode == Mode::Append { o } else { o.with(Opt::Checksum, f.sums).unwrap() }
+}
+
+fn put(folder: Arc<dyn Folder>, mode: Mode, f: Form, records: &[Vec<u8>]) -> Result<()> {
+    let mut w = Writer::open_set_in(&folder, &set(), mode, &write_options(f, mode))?;
+    records.iter().try_for_each(|r| w.append(r))?;
+    w.commit()
+}
+
+fn put_alone(folder: Arc<dyn Folder>, i: u32, mode: Mode, f: Form, records: &[Vec<u8>]) -> Result<()> {
+    let mut w = Writer::open_in(&folder, &set().name(i), mode, &write_options(f, mode))?;
+    records.iter().try_for_each(|r| w.append(r))?;
+    w.commit()
+}
+
+fn bag(folder: &Arc<dyn Folder>, f: Form, shards: impl Iterator<Item = u32>, interleaved: i64) -> Result<Bag> {
+    let places: Vec<Place> = shards.map(|i| Place::new(folder.clone(), set().name(i))).collect();
+    Bag::open_in(&places, &options(f).with(Opt::BagShards, interleaved)?)
+}
+
+fn records(b: &Bag) -> Result<Vec<Vec<u8>>> {
+    Ok(b.read_range(0, b.size())?.iter().map(<[u8]>::to_vec).collect())
+}
+
+/// Each shard as one sees it who opens it alone.
+fn each(folder: &Arc<dyn Folder>, f: Form) -> Result<Vec<Vec<Vec<u8>>>> {
+    (0..SHARDS).map(|i| records(&bag(folder, f, i..i + 1, 0)?)).collect()
+}
+
+/// The records of the set; an error where a shard alone shows another state.
+fn all(folder: Arc<dyn Folder>, f: Form) -> Result<Vec<Vec<u8>>> {
+    let whole = bag(&folder, f, 0..SHARDS, 1).and_then(|b| records(&b));
+    let alone = each(&folder, f);
+    match (&whole, &alone) {
+        (Ok(w), Ok(a)) if (0..w.len()).all(|k| a[k % 3].get(k / 3) == Some(&w[k])) && a.iter().map(Vec::len).sum::<usize>() == w.len() => whole,
+        (Err(e), Err(_)) => Err(e.clone()),
+        (w, a) => Err(fail!(State, "the set and its shards differ: {:?} {:?}", w.as_ref().map(Vec::len), a.as_ref().map(Vec::len))),
+    }
+}
+
+/// The records of all shards, one shard after the other.
+fn in_rows(folder: Arc<dyn Folder>, f: Form) -> Result<Vec<Vec<u8>>> {
+    let alone = each(&folder, f)?.concat();
+    if records(&bag(&folder, f, 0..SHARDS, 0)?)? == alone { Ok(alone) } else { Err(fail!(State, "the set and its shards differ")) }
+}
+
+fn disk_with(f: Form, records: &[Vec<u8>]) -> SimDisk {
+    let disk = SimDisk::default();
+    let (a, b) = records.split_at(records.len() / 2);
+    put(disk.folder(), Mode::New, f, a).unwrap();
+    put(disk.folder(), Mode::Append, f, b).unwrap();
+    disk.settle();
+    disk
+}
+
+fn go_on(folder: Arc<dyn Folder>, f: Form) -> Result<()> {
+    let next = [b"the next one".to_vec(), b"and one more".to_vec()];
+    match put(folder.clone(), Mode::Append, f, &next) {
+        Err(e) if e.status == Status::Missing => put(folder, Mode::New, f, &next),
+        r => r,
+    }
+}
+
+type Act = Box<dyn Fn(Arc<dyn Folder>) -> Result<()>>;
+
+fn scenes(f: Form) -> Vec<(&'static str, SimDisk, Act)> {
+    let (old, new) = (small(0, 7), small(50, 5));
+    let act = |mode, records: Vec<Vec<u8>>| -> Act { Box::new(move |folder| put(folder, mode, f, &records)) };
+    let large = vec![record(90, 1_500_000), record(91, 10), record(92, 1_500_000)];
+    vec![
+        ("new", SimDisk::default(), act(Mode::New, new.clone())),
+        ("new, without a record", SimDisk::default(), act(Mode::New, vec![])),
+        ("append", disk_with(f, &old), act(Mode::Append, new.clone())),
+        ("append one empty record", disk_with(f, &old), act(Mode::Append, vec![vec![]])),
+        ("append to an empty set", disk_with(f, &[]), act(Mode::Append, new.clone())),
+        ("append, large", disk_with(f, &old), act(Mode::Append, large)),
+        ("replace", disk_with(f, &old), act(Mode::Replace, new)),
+        ("replace by nothing", disk_with(f, &old), act(Mode::Replace, vec![])),
+    ]
+}
+
+fn check(f: Form, (name, disk, act): &(&'static str, SimDisk, Act), per_cut: usize, lie: Option<usize>) -> Tally {
+    let scene = Scene { name: format!("{f:?} {name}"), disk: disk.copy(), act, read: &|folder| all(folder, f), go_on: &|folder| go_on(folder, f) };
+    sim::check(&scene, per_cut, lie)
+}
+
+#[test]
+fn a_failing_power_supply_leaves_all_shards_at_the_old_commit_or_all_at_the_new() {
+    let (mut states, mut violations) = (0, vec![]);
+    for &f in FORMS {
+        for scene in scenes(f) {
+            let t = check(f, &scene, 24, None);
+            states += t.states;
+            violations.extend(t.violations);
+        }
+    }
+    println!("sets on the simulated disk: {states} states, {} violations", violations.len());
+    assert!(violations.is_empty(), "{}", violations[..violations.len().min(10)].join("\n"));
+    assert!(states > 4_000, "{states}");
+}
+
+/// Disks as cuts of this leave them.
+fn cuts(disk: &SimDisk, act: &Act, step: usize) -> Vec<BTreeMap<OsString, Vec<u8>>> {
+    let whole = disk.copy();
+    act(whole.folder()).unwrap();
+    let cut = |k: usize| {
+        let d = disk.copy();
+        d.cut_after(k);
+        let _ = act(d.folder());
+        d.after_cut(3, k as u64 + 1)
+    };
+    (0..whole.ops() - disk.ops()).step_by(step).flat_map(cut).filter(|files| files.keys().any(|n| n.to_string_lossy().contains("journal"))).collect()
+}
+
+#[test]
+fn a_crash_while_a_crash_is_settled_changes_nothing() {
+    let (mut states, mut disks) = (0, 0);
+    for (f, scene) in [(FORMS[0], 2), (FORMS[3], 2), (FORMS[1], 6)] {
+        let (name, disk, act) = scenes(f).swap_remove(scene);
+        for files in cuts(&disk, &act, 3) {
+            let again: Act = Box::new(move |folder| go_on(folder, f));
+            let t = check(f, &(name, SimDisk::with_files(&files), again), 6, None);
+            assert!(t.violations.is_empty(), "{}", t.violations.join("\n"));
+            states += t.states;
+            disks += 1;
+        }
+    }
+    println!("sets on the simulated disk: {disks} left by crashes, {states} states while they are settled");
+    assert!(disks > 20 && states > 2_000, "{disks} {states}");
+}
+
+#[test]
+fn a_shard_alone_is_written_after_a_crash_of_the_set() {
+    let (mut states, mut disks) = (0, 0);
+    for (f, scene) in [(FORMS[0], 2), (FORMS[3], 2)] {
+        let (name, disk, act) = scenes(f).swap_remove(scene);
+        for files in cuts(&disk, &act, 4) {
+            let alone = move |folder: Arc<dyn Folder>| put_alone(folder, SHARDS - 1, Mode::Append, f, &small(70, 2));
+            let read = |folder| in_rows(folder, f);
+            let scene =
+                Scene { name: format!("{f:?} {name}, then a shard"), disk: SimDisk::with_files(&files), act: &alone, read: &read, go_on: &alone };
+            let t = sim::check(&scene, 6, None);
+            assert!(t.violations.is_empty(), "{}", t.violations.join("\n"));
+            states += t.states;
+            disks += 1;
+        }
+    }
+    assert!(disks > 10 && states > 500, "{disks} {states}");
+}
+
+#[test]
+fn the_rig_notices_when_a_sync_of_a_set_is_missing() {
+    for f in [FORMS[0], FORMS[2]] {
+        for number in [0, 2] {
+            let scene = &scenes(f)[number];
+            let whole = scene.1.copy();
+            (scene.2)(whole.folder()).unwrap();
+            let syncs = whole.syncs() - scene.1.syncs();
+            let noticed: Vec<usize> = (0..syncs).map(|lie| check(f, scene, 60, Some(lie)).violations.len()).collect();
+            println!("sets on the simulated disk: violations where the n-th sync of {:?} is left out: {noticed:?}", scene.0);
+            // those after the commit of a new set only save work
+            let needed = if number == 0 { syncs - 2 } else { syncs };
+            assert!(noticed[..needed].iter().all(|&n| n > 0), "{f:?} {}: {noticed:?}", scene.0);
+        }
+    }
+}
+
+#[test]
+fn a_full_disk_fails_a_commit_of_a_set_and_loses_nothing() {
+    for &f in FORMS {
+        for (name, disk, act) in scenes(f) {
+            let old = all(disk.folder(), f);
+            let whole = disk.copy();
+            act(whole.folder()).unwrap();
+            let new = all(whole.folder(), f);
+            for k in 0..whole.ops() - disk.ops() {
+                let d = disk.copy();
+                d.full_after(k);
+                let done = act(d.folder());
+                let got = all(d.folder(), f);
+                let missing = |r: &Result<Vec<Vec<u8>>>| matches!(r, Err(e) if e.status == Status::Missing);
+                assert!(got == new || (done.is_err() && (got == old || missing(&got) && missing(&old))), "{f:?} {name} at {k}: {done:?} {got:?}");
+                go_on(d.folder(), f).unwrap_or_else(|e| panic!("{f:?} {name} at {k}: {e} {:?}", d.contents().keys()));
+            }
+        }
+    }
+}
+
+/// A reader that looks while a writer is at work: after each operation, as the simulated disk stops there for good.
+#[test]
+fn a_reader_of_a_set_goes_through_every_moment_of_a_commit() {
+    for &f in FORMS {
+        for (name, disk, act) in scenes(f) {
+            let old = all(disk.folder(), f);
+            let whole = disk.copy();
+            act(whole.folder()).unwrap();
+            let new = all(whole.folder(), f).unwrap();
+            for k in 0..=whole.ops() - disk.ops() {
+                let d = disk.copy();
+                d.cut_after(k);
+                let _ = act(d.folder());
+                match (all(d.folder(), f), &old) {
+                    (Ok(got), _) => assert!(got == new || Ok(&got) == old.as_ref(), "{f:?} {name} at {k}"),
+                    (Err(e), Err(_)) => assert_eq!(e.status, Status::Missing, "{f:?} {name} at {k}: {e}"),
+                    (Err(e), Ok(_)) => panic!("{f:?} {name} at {k}: {e}"),
+                }
+            }
+        }
+    }
+}
+
+/// A reader in whose way a commit comes after it has opened some of the shards.
+#[test]
+fn all_shards_are_of_one_moment() {
+    struct Meddling(SimDisk, Form, std::sync::atomic::AtomicUsize, usize);
+    impl Folder for Meddling {
+        fn open(&self, name: &OsStr, access: Access) -> Result<Arc<dyn io::File>> {
+            if self.2.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == self.3 {
+                put(self.0.folder(), Mode::Append, self.1, &small(50, 5))?;
+            }
+            self.0.open(name, access)
+        }
+        fn rename(&self, from: &OsStr, to: &OsStr) -> Result<()> {
+            self.0.rename(from, to)
+        }
+        fn remove(&self, name: &OsStr) -> Result<()> {
+            self.0.remove(name)
+        }
+        fn sync(&self) -> Result<()> {
+            Folder::sync(&self.0)
+        }
+        fn identity(&self, name: &OsStr) -> Result<Option<u64>> {
+            Folder::identity(&self.0, name)
+        }
+        fn lock(&self, name: &OsStr) -> Result<io::lock::Lock> {
+            self.0.lock(name)
+        }
+        fn show(&self, name: &OsStr) -> String {
+            self.0.show(name)
+        }
+    }
+    for &f in FORMS {
+        let disk = disk_with(f, &small(0, 7));
+        let [old, new] = [small(0, 7), [small(0, 7), small(50, 5)].concat()];
+        let mut seen = [0; 2];
+        for at in 0..40 {
+            let disk = disk.copy();
+            let folder: Arc<dyn Folder> = Arc::new(Meddling(disk, f, Default::default(), at));
+            let size = bag(&folder, f, 0..SHARDS, 0).unwrap_or_else(|e| panic!("{f:?} {at}: {e}")).size() as usize;
+            assert!(size == old.len() || size == new.len(), "{f:?} {at}: {size}");
+            seen[usize::from(size == new.len())] += 1;
+        }
+        assert!(seen[1] > 5, "{f:?} {seen:?}");
+    }
+}
+
+#[test]
+fn records_go_to_shards_in_turns() {
+    for &f in FORMS {
+        let disk = SimDisk::default();
+        let mut want = vec![];
+        let mut rng = Rng(7);
+        for (round, n) in [3, 1, 4, 2, 0, 3000, 5].into_iter().enumerate() {
+            let more = small(want.len() as u64, n);
+            let mode = if round == 0 { Mode::New } else { Mode::Append };
+            let mut w = Writer::open_set_in(&disk.folder(), &set(), mode, &write_options(f, mode)).unwrap();
+            assert_eq!(w.size(), want.len() as u64);
+            let (data, offsets) = (more.concat(), super::tests::offsets(&more));
+            let cut = rng.below(n as usize + 1);
+            more[..cut].iter().for_each(|r| w.append(r).unwrap());
+            w.append_many(&data, &offsets[cut..]).unwrap();
+            want.extend(more);
+            assert_eq!(w.size(), want.len() as u64);
+            w.commit().unwrap();
+            assert_eq!(all(disk.folder(), f).unwrap(), want, "{f:?}");
+        }
+        let extra: Vec<_> = disk.contents().into_keys().filter(|n| n.to_string_lossy().contains("holdall")).collect();
+        assert!(extra.is_empty(), "{extra:?}");
+        let b = bag(&disk.folder(), f, 0..SHARDS, 1).unwrap();
+        assert_eq!(b.protection().unwrap() != Protection::None, f.sums != 0);
+    }
+}
+
+#[test]
+fn sets_that_no_turns_have_left_are_refused() {
+    for &f in FORMS {
+        let disk = disk_with(f, &small(0, 7));
+        put_alone(disk.folder(), 1, Mode::Append, f, &small(9, 2)).unwrap();
+        let refused = |e: Option<Error>, status| {
+            let e = e.unwrap();
+            assert!(e.status == status && e.message.contains(&set().name(1).display().to_string()) && e.message.contains('4'), "{e}");
+        };
+        refused(put(disk.folder(), Mode::Append, f, &[]).err(), Status::State);
+        refused(bag(&disk.folder(), f, 0..SHARDS, 1).err(), Status::Format);
+        assert_eq!(in_rows(disk.folder(), f).unwrap().len(), 9);
+        // and one that is missing, or there already
+        disk.folder().remove(&set().name(1)).unwrap();
+        let named = |e: Error| (e.status, e.message.contains("x-00001-of-00003.bag"));
+        assert_eq!(put(disk.folder(), Mode::Append, f, &[]).map_err(named), Err((Status::Missing, true)));
+        assert_eq!(bag(&disk.folder(), f, 0..SHARDS, 0).map(|_| ()).map_err(named), Err((Status::Missing, true)));
+        disk.folder().remove(&set().name(0)).unwrap();
+        let e = put(disk.folder(), Mode::New, f, &[]).unwrap_err();
+        assert_eq!(e.status, Status::Exists, "{e}");
+        put(disk.folder(), Mode::Replace, f, &small(3, 4)).unwrap();
+        assert_eq!(all(disk.folder(), f).unwrap(), small(3, 4));
+    }
+}
+
+#[test]
+fn repairs_of_shards_settle_the_set_and_are_whole_or_not_at_all() {
+    for (f, scene) in [(FORMS[0], 2), (FORMS[3], 2)] {
+        let (name, disk, act) = scenes(f).swap_remove(scene);
+        let repair = move |folder: Arc<dyn Folder>| {
+            (0..SHARDS).try_for_each(|i| {
+                let o = Options::new().with(Opt::Codec, f.codec)?.with(Opt::BagLimits, f.separate)?;
+                repair_in(&folder, &set().name(i), &o).map(|_| ())
+            })
+        };
+        for files in cuts(&disk, &act, 5) {
+            let t = check(f, &(name, SimDisk::with_files(&files), Box::new(repair)), 6, None);
+            assert!(t.violations.is_empty(), "{}", t.violations.join("\n"));
+        }
+    }
+}
+
+#[test]
+fn checksums_go_on_as_they_are() {
+    let raw = |sums| Form { separate: 0, codec: 0, sums };
+    for (first, then) in [(2, 0), (2, 2), (0, 0)] {
+        for n in [0, 1, 4] {
+            let disk = SimDisk::default();
+            put(disk.folder(), Mode::New, raw(first), &small(0, n)).unwrap();
+            let o = options(raw(then)).with(Opt::Checksum, then).unwrap();
+            let mut w = Writer::open_set_in(&disk.folder(), &set(), Mode::Append, &o).unwrap();
+            small(n, 5).iter().for_each(|r| w.append(r).unwrap());
+            w.commit().unwrap();
+            assert_eq!(all(disk.folder(), raw(then)).unwrap(), small(0, n + 5), "{first} {then} {n}");
+        }
+    }
+    // asked for where there are none
+    let disk = SimDisk::default();
+    put(disk.folder(), Mode::New, raw(0), &small(0, 1)).unwrap();
+    let o = options(raw(0)).with(Opt::Checksum, 2).unwrap();
+    let e = Writer::open_set_in(&disk.folder(), &set(), Mode::Append, &o).err().unwrap();
+    assert!(e.status == Status::State && e.message.contains("x-00000-of-00003.bag"), "{e}");
+}

@@ -1,0 +1,361 @@
+//! One file of a bag that is being written: its last commit, what waits to be in the next one, and its part in a commit.
+#![forbid(unsafe_code)]
+
+use super::Rules;
+use super::sink::Sink;
+use crate::bag::codec::{Codec, Decoder};
+use crate::bag::limits::LIMIT;
+use crate::bag::shard::{How, LIMITS_PREFIX, SUM, SUMS_PREFIX, Shard};
+use crate::error::{Result, Status, fail};
+use crate::io::journal::{Change, Container};
+use crate::io::{Access, File};
+use crate::memory;
+use std::ffi::OsString;
+use std::sync::Arc;
+
+/// Bytes that are moved at once.
+const PIECE: u64 = 1 << 20;
+
+/// See the top of the file.
+pub struct Store {
+    pub container: Container,
+    pub separate: bool,
+    with_sums: bool,
+    /// Bytes that may wait in memory, of records and of limits and of checksums.
+    most: usize,
+    pub records: Sink,
+    pub limits: Sink,
+    pub sums: Sink,
+    base: Option<Base>,
+    /// Records of the last commit, and those waiting.
+    pub committed: u64,
+    pub waiting: u64,
+}
+
+/// The last commit, in place.
+struct Base {
+    records: Arc<dyn File>,
+    limits: Option<Arc<dyn File>>,
+    sums: Option<Arc<dyn File>>,
+    /// Where the committed records end.
+    end: u64,
+    /// Length of the file with the records when it was opened, or at the last commit.
+    size: u64,
+}
+
+/// How records that are there already are protected: `None` where there are none.
+pub type Protected = Option<bool>;
+
+impl Store {
+    /// Of a container in which nothing waits to be settled.
+    pub fn new(container: Container, separate: bool, with_sums: bool, most: usize) -> Store {
+        let sink = |prefix| Sink::new(&container.folder, container.new_name(prefix), most);
+        let (records, limits, sums) = (sink(""), sink(LIMITS_PREFIX), sink(SUMS_PREFIX));
+        Store { container, separate, with_sums, most, records, limits, sums, base: None, committed: 0, waiting: 0 }
+    }
+
+    /// The file with this prefix.
+    pub fn name(&self, prefix: &str) -> OsString {
+        self.container.name(prefix)
+    }
+
+    /// Bytes that may wait in memory.
+    pub fn most(&self) -> usize {
+        self.most
+    }
+
+    /// For messages.
+    pub fn show(&self) -> String {
+        self.container.folder.show(&self.container.main)
+    }
+
+    /// Is there a commit that it goes on from?
+    pub fn has_base(&self) -> bool {
+        self.base.is_some()
+    }
+
+    /// Does it keep checksums beside its records?
+    pub fn with_sums(&self) -> bool {
+        self.with_sums
+    }
+
+    /// From now on it does, or does not; those that are there go on.
+    pub fn keep_sums(&mut self, wanted: bool) {
+        self.with_sums = wanted || self.base.as_ref().is_some_and(|b| b.sums.is_some());
+    }
+
+    /// A new bag needs its names free; that of its limits, too, where it has them at its tail: they would
+    /// be taken for those of this bag.
+    pub fn refuse_existing(&self, codec: Codec) -> Result<()> {
+        for prefix in ["", LIMITS_PREFIX, if codec == Codec::None { SUMS_PREFIX } else { "" }] {
+            let n = self.name(prefix);
+            if self.container.folder.exists(&n)? {
+                return Err(fail!(Exists, "{}: it is there already (HOLDALL_REPLACE and HOLDALL_APPEND take it)", self.container.folder.show(&n)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens the last commit to go on from it; tells how its records are protected.
+    pub fn open_committed(&mut self, decoder: &Arc<Decoder>) -> Result<Protected> {
+        let how = How { access: Access::Read, separate: self.separate, cache: false, verify: true, memory_limit: memory::DEFAULT_LIMIT };
+        let shard = Shard::open(&self.container, decoder, how)?;
+        self.refuse_the_other_kind(&shard)?;
+        self.committed = shard.count();
+        let (mut end, mut protected) = (0, None);
+        if let Some(last) = shard.count().checked_sub(1) {
+            // what lies behind the last limit will be written over: it must not be the last record
+            shard.read(last, None)?;
+            end = shard.extent(last)?.1;
+            protected = Some(if decoder.codec() == Codec::None { shard.has_sums() } else { shard.has_frame_checksum()? });
+        }
+        if decoder.codec() == Codec::None {
+            self.with_sums = protected.unwrap_or(self.with_sums || shard.has_sums());
+        }
+        drop(shard);
+        self.base = Some(self.open_base(end)?);
+        self.aim();
+        Ok(protected)
+    }
+
+    /// Refuses a bag that is there with its limits at the other place: what is taken for free room would be
+    /// its records.
+    fn refuse_the_other_kind(&self, shard: &Shard) -> Result<()> {
+        let folder = &self.container.folder;
+        let (name, limits) = (&self.container.main, self.name(LIMITS_PREFIX));
+        if !self.separate {
+            return match folder.exists(&limits)? {
+                true => Err(fail!(
+                    State,
+                    "{}: {} lies beside it; give HOLDALL_OPT_BAG_LIMITS 1 to go on with separate limits, or repair first",
+                    folder.show(name),
+                    folder.show(&limits)
+                )),
+                false => Ok(()),
+            };
+        }
+        let records = folder.open(name, Access::Read)?;
+        let size = records.size()?;
+        let end = match shard.count() {
+            0 => 0,
+            n => shard.extent(n - 1)?.1,
+        };
+        // bytes behind the last limit are what a writer that was cut off has left, unless they have limits
+        let sure = shard.decoder().codec() == Codec::Zstd || end == 0;
+        match Shard::tail(&records, size) {
+            Ok((l, tail_end)) if sure && size > end && l.count() > 0 && tail_end >= end => Err(fail!(
+                State,
+                "{}: it has limits at its tail, and {} says otherwise; repair first, or remove the one that is wrong",
+                folder.show(name),
+                folder.show(&limits)
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn open_base(&self, end: u64) -> Result<Base> {
+        let open = |prefix| self.container.folder.open(&self.name(prefix), Access::Write);
+        let sums = match open(SUMS_PREFIX) {
+            Ok(f) if self.with_sums => Some(f),
+            Err(e) if e.status != Status::Missing => return Err(e),
+            _ => None,
+        };
+        let records = self.container.folder.open(&self.container.main, Access::Write)?;
+        let size = records.size()?;
+        Ok(Base { records, limits: if self.separate { Some(open(LIMITS_PREFIX)?) } else { None }, sums, end, size })
+    }
+
+    /// Points the sink of the records at where the next ones wait.
+    fn aim(&mut self) {
+        if let Some(base) = self.base.as_ref().filter(|_| self.separate) {
+            self.records = Sink::onto(&self.container.folder, self.container.main.clone(), base.records.clone(), base.end, self.most);
+        }
+    }
+
+    /// Where the next record begins.
+    fn end(&self) -> u64 {
+        self.base.as_ref().map_or(0, |b| b.end) + self.records.len()
+    }
+
+    /// Takes in stored records: all or, on failure, none.
+    pub fn push(&mut self, stored: &[u8], lengths: &[u64], sums: &[u32]) -> Result<()> {
+        self.limits.prepare(lengths.len() * LIMIT as usize)?;
+        self.sums.prepare(sums.len() * SUM as usize)?;
+        let mut end = self.end();
+        self.records.push(stored)?;
+        for n in lengths {
+            end += n;
+            self.limits.buffer.extend_from_slice(&end.to_le_bytes());
+        }
+        if self.with_sums {
+            for s in sums {
+                self.sums.buffer.extend_from_slice(&s.to_le_bytes());
+            }
+        }
+        self.waiting += lengths.len() as u64;
+        Ok(())
+    }
+
+    // ---- commits
+
+    /// Finishes the files of a new bag; adds the names that they are to have, and those of files that are to go.
+    pub fn finish_new(&mut self, rules: &Rules, renames: &mut Vec<OsString>, gone: &mut Vec<OsString>) -> Result<()> {
+        self.records.flush()?;
+        let records = self.records.file()?;
+        renames.push(self.name(""));
+        if self.separate {
+            self.limits.flush()?;
+            let limits = self.limits.file()?;
+            rules.sync(&*limits)?;
+            renames.push(self.name(LIMITS_PREFIX));
+        } else {
+            // a commit that failed may have left its limits there
+            records.set_size(self.records.len())?;
+            self.limits.copy_to(&*records, self.records.len())?;
+            gone.push(self.name(LIMITS_PREFIX));
+        }
+        if self.with_sums {
+            self.sums.flush()?;
+            let sums = self.sums.file()?;
+            rules.sync(&*sums)?;
+            renames.push(self.name(SUMS_PREFIX));
+        } else if rules.codec == Codec::None || self.replaces_sums() {
+            gone.push(self.name(SUMS_PREFIX));
+        }
+        rules.sync(&*records)
+    }
+
+    /// After that counts.
+    pub fn tidy_new(&self) {
+        if !self.separate {
+            let _ = self.container.folder.remove_if_there(&self.limits.name);
+        }
+    }
+
+    /// Are there checksums of the bag that a compressed one replaces? A file of that name that does not fit
+    /// it is somebody else's.
+    pub fn replaces_sums(&self) -> bool {
+        let fits = |separate| {
+            let how = How { access: Access::Read, separate, cache: false, verify: true, memory_limit: memory::DEFAULT_LIMIT };
+            let decoder = Arc::new(Decoder::new(Codec::None, None)?);
+            Shard::open(&self.container, &decoder, how).map(|old| old.has_sums())
+        };
+        [false, true].into_iter().any(|separate| fits(separate).unwrap_or(false))
+    }
+
+    /// Before a commit in place: what must be durable before it; adds what it is going to change.
+    pub fn begin_append<'a>(&'a mut self, rules: &Rules, changes: &mut Vec<Change<'a>>) -> Result<()> {
+        self.still_ours()?;
+        if self.separate {
+            self.records.flush()?;
+        }
+        let Some(base) = &self.base else { return Ok(()) };
+        if self.separate {
+            rules.sync(&*base.records)?;
+        }
+        changes.push(match &base.limits {
+            Some(l) => Change::new(self.container.name(LIMITS_PREFIX), Some(&**l), None),
+            None => Change::new(self.container.main.clone(), Some(&*base.records), Some(base.end..u64::MAX)),
+        });
+        if self.with_sums {
+            changes.push(Change::new(self.container.name(SUMS_PREFIX), base.sums.as_deref(), None));
+        }
+        Ok(())
+    }
+
+    /// Refuses to write where somebody else has written, who cannot have had the lock.
+    fn still_ours(&self) -> Result<()> {
+        let Some(base) = &self.base else { return Ok(()) };
+        let mut files = vec![("", Some(&base.records), if self.separate { None } else { Some(base.size) })];
+        files.push((LIMITS_PREFIX, base.limits.as_ref(), Some(self.committed * LIMIT)));
+        files.push((SUMS_PREFIX, base.sums.as_ref(), Some(self.committed * SUM)));
+        for (prefix, file, size) in files {
+            let Some(file) = file else { continue };
+            let name = self.name(prefix);
+            let there = self.container.folder.identity(&name)? == Some(file.identity());
+            if !there || size.is_some_and(|s| file.size().is_ok_and(|now| now != s)) {
+                return Err(fail!(State, "{}: another writer has changed it since it was opened here", self.container.folder.show(&name)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what waits behind what is there. Tells whether a name was made.
+    pub fn write_append(&self, rules: &Rules) -> Result<bool> {
+        let Some(base) = &self.base else { return Ok(false) };
+        let (old, new_end) = (self.committed, base.end + self.records.len());
+        if let Some(limits) = &base.limits {
+            self.limits.copy_to(&**limits, old * LIMIT)?;
+            rules.sync(&**limits)?;
+        } else {
+            // first the length: readers tell by it that limits are about to be written over
+            let records = &*base.records;
+            records.set_size(new_end + (old + self.waiting) * LIMIT)?;
+            move_limits(records, base.end, new_end, old * LIMIT)?;
+            self.records.copy_to(records, base.end)?;
+            self.limits.copy_to(records, new_end + old * LIMIT)?;
+            rules.sync(records)?;
+        }
+        if self.with_sums {
+            let sums = match &base.sums {
+                Some(s) => s.clone(),
+                None => self.container.folder.open(&self.name(SUMS_PREFIX), Access::Create)?,
+            };
+            self.sums.copy_to(&*sums, old * SUM)?;
+            rules.sync(&*sums)?;
+        }
+        Ok(self.with_sums && base.sums.is_none())
+    }
+
+    /// After a commit that counts: what waited is there.
+    pub fn go_on(&mut self) -> Result<()> {
+        self.committed += std::mem::take(&mut self.waiting);
+        let end = self.end();
+        match self.base.take() {
+            None => {
+                // the temporary files are the bag now
+                let sink = |prefix| Sink::new(&self.container.folder, self.container.new_name(prefix), self.most);
+                let (r, l, s) = (sink(""), sink(LIMITS_PREFIX), sink(SUMS_PREFIX));
+                (self.records, self.limits, self.sums) = (r, l, s);
+                self.base = Some(self.open_base(end)?);
+            }
+            Some(mut b) => {
+                b.end = end;
+                b.size = b.records.size()?;
+                if b.sums.is_none() && self.with_sums {
+                    b.sums = Some(self.container.folder.open(&self.name(SUMS_PREFIX), Access::Write)?);
+                }
+                self.base = Some(b);
+                self.records.clear();
+                self.limits.clear();
+                self.sums.clear();
+            }
+        }
+        self.aim();
+        Ok(())
+    }
+
+    /// What was not committed goes, as far as it can.
+    pub fn abandon(&mut self) {
+        if let Some(b) = self.base.as_ref().filter(|_| self.separate && self.records.written > 0) {
+            let _ = b.records.set_size(b.size.max(b.end));
+        }
+        self.records.clear();
+        self.limits.clear();
+        self.sums.clear();
+    }
+}
+
+/// Moves committed limits behind where new records will end, last ones first: the places may overlap.
+fn move_limits(file: &dyn File, from: u64, to: u64, bytes: u64) -> Result<()> {
+    let mut piece = memory::zeroed(bytes.min(PIECE) as usize)?;
+    let mut left = bytes;
+    while left > 0 {
+        let n = left.min(PIECE);
+        left -= n;
+        let part = piece.get_mut(..n as usize).unwrap_or_default();
+        file.read_exact_at(from + left, part)?;
+        file.write_at(to + left, part)?;
+    }
+    Ok(())
+}

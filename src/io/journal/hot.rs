@@ -1,0 +1,251 @@
+//! A journal that lies beside its container: what it says is checked before it is believed, and settled by who may write.
+#![forbid(unsafe_code)]
+
+use super::entries::{Entry, HEAD, SWAP, Saved, decode, head};
+use super::{Container, PIECE};
+use crate::checksum::crc32;
+use crate::error::{Result, Status, fail};
+use crate::io::{Access, File, Folder};
+use crate::memory;
+use std::ffi::OsStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The index of a journal (not the saved bytes) is small: a few files, or, where files are swapped in a folder or are those
+/// of a set, many.
+const INDEX_LIMIT: usize = 1 << 20;
+pub const MANY_LIMIT: usize = 16 << 20;
+const WITNESS: u64 = 4 << 10;
+/// Longer than a reader takes from reading a limit to asking for the length, and than the clock of a file
+/// system stands still.
+const UNDO_PAUSE: Duration = Duration::from_millis(if cfg!(any(test, fuzzing)) { 0 } else { 20 });
+/// Between looks at a journal that may be another one by then.
+const LOAD_PAUSE: Duration = Duration::from_millis(if cfg!(fuzzing) { 0 } else { 1 });
+
+/// A journal that lies beside its container.
+pub struct Hot {
+    pub file: Arc<dyn File>,
+    pub nonce: u64,
+    pub entries: Vec<Entry>,
+}
+
+/// The journal of a container.
+pub fn load(c: &Container) -> Result<Option<Hot>> {
+    if c.folder.is_store() {
+        return Ok(None); // nothing there is ever half changed
+    }
+    // storage that knows files by name alone may have another journal under it by the time it is read
+    for _ in 0..3 {
+        match load_once(c) {
+            Err(e) if e.status == Status::Missing => return Ok(None),
+            Err(e) if e.status == Status::Format => std::thread::sleep(LOAD_PAUSE),
+            r => return r.map(Some),
+        }
+    }
+    load_once(c).map(Some)
+}
+
+/// The journal that counts for a container, its own or that of a set that it is a part of, with what it says of this one.
+pub fn load_any(c: &Container) -> Result<Option<Hot>> {
+    for of in journals(c) {
+        if let Some(mut hot) = load(of)? {
+            hot.entries.retain(|e| c.has(e.target()));
+            return Ok(Some(hot));
+        }
+    }
+    Ok(None)
+}
+
+/// The number of that journal.
+pub fn number(c: &Container) -> Result<Option<u64>> {
+    for of in journals(c).filter(|of| !of.folder.is_store()) {
+        let file = match c.folder.open(&of.journal(), Access::Read) {
+            Ok(file) => file,
+            Err(e) if e.status == Status::Missing => continue,
+            Err(e) => return Err(e),
+        };
+        let mut bytes = [0; HEAD];
+        match file.read_at(0, &mut bytes) {
+            // storage that knows files by name alone
+            Err(e) if e.status == Status::Missing => continue,
+            r => _ = r?,
+        }
+        match head(&bytes) {
+            Some((_, nonce)) => return Ok(Some(nonce)),
+            // with the words for it, or another one by now
+            None => match load(of)? {
+                Some(hot) => return Ok(Some(hot.nonce)),
+                None => continue,
+            },
+        }
+    }
+    Ok(None)
+}
+
+fn journals(c: &Container) -> impl Iterator<Item = &Container> {
+    std::iter::once(c).chain(&c.within)
+}
+
+fn load_once(c: &Container) -> Result<Hot> {
+    let file = c.folder.open(&c.journal(), Access::Read)?;
+    let size = file.size()?;
+    let mut first = [0; HEAD];
+    file.read_at(0, &mut first)?;
+    let swaps = head(&first).is_some_and(|(kind, _)| kind == SWAP);
+    let most = if swaps || c.members.is_some() { MANY_LIMIT } else { INDEX_LIMIT };
+    let mut index = memory::zeroed(usize::try_from(size).unwrap_or(most).min(most))?;
+    let n = file.read_at(0, &mut index)?;
+    index.truncate(n);
+    let Some((nonce, entries)) = decode(&index).filter(|(_, entries)| sound(c, entries, size)) else {
+        return Err(fail!(
+            Format,
+            "{}: this journal of an unfinished change is damaged, so the container beside it may be half changed",
+            file.name()
+        ));
+    };
+    Ok(Hot { file, nonce, entries })
+}
+
+/// Can these entries be ours: each about another file of the container or another range of it, and within
+/// its bounds?
+fn sound(c: &Container, entries: &[Entry], journal: u64) -> bool {
+    let mut names: Vec<&OsStr> = Vec::new();
+    let mut before: Option<(&OsStr, Option<u64>, u64)> = None;
+    let fits = entries.iter().all(|e| match e {
+        Entry::Undo { name, size, saved, .. } => {
+            let Some(end) = saved.at.checked_add(saved.len) else { return false };
+            let goes_on = before.is_some_and(|(n, ..)| n == name);
+            let rises = before.is_none_or(|(_, s, last)| !goes_on || (s == *size && saved.at >= last));
+            if !goes_on {
+                names.push(name);
+            }
+            before = Some((name, *size, end));
+            rises && c.has(name) && end <= size.unwrap_or(0) && saved.from.checked_add(saved.len).is_some_and(|end| end <= journal)
+        }
+        Entry::Swap { name, to: Some(to) } => {
+            names.push(to);
+            c.has_new(name) && c.has(to)
+        }
+        Entry::Swap { name, to: None } => {
+            names.push(name);
+            c.has(name)
+        }
+    });
+    names.sort_unstable();
+    fits && names.windows(2).all(|w| matches!(w, [a, b] if a != b))
+}
+
+/// CRC-32 of the last bytes before `at` and not before `from`, which a change does not touch.
+pub fn witness(file: &dyn File, from: u64, at: u64) -> Result<u32> {
+    let n = at.saturating_sub(from).min(WITNESS);
+    let mut bytes = memory::zeroed(n as usize)?;
+    let got = file.read_at(at - n, &mut bytes)?;
+    Ok(crc32(bytes.get(..got).unwrap_or_default()))
+}
+
+/// Refuses a journal that is not about this file: one that was left behind by another of the same name.
+pub fn same_file(file: &dyn File, size: u64, want: u32, from: u64, saved: &Saved) -> Result<()> {
+    let now = file.size()?;
+    let whole = now >= size || (saved.at <= now && saved.at + saved.len == size);
+    let before = if saved.len == 0 { size } else { saved.at };
+    if whole && witness(file, from, before)? == want {
+        return Ok(());
+    }
+    Err(fail!(
+        Format,
+        "{}: a journal beside it tells of an unfinished change, but of another file of this name; if this one was made anew, remove the journal",
+        file.name()
+    ))
+}
+
+/// Where the range before another one of the same file ends.
+#[derive(Default)]
+pub struct Ends<'a>(Option<(&'a OsStr, u64)>);
+
+impl<'a> Ends<'a> {
+    /// The same, before this range.
+    pub fn before(&mut self, name: &'a OsStr, saved: &Saved) -> u64 {
+        let end = self.0.filter(|(n, _)| *n == name).map_or(0, |(_, end)| end);
+        self.0 = Some((name, saved.at.saturating_add(saved.len)));
+        end
+    }
+}
+
+impl Hot {
+    /// Calls `f` with the saved bytes of a range, piece by piece, after they were checked.
+    pub fn replay(&self, s: &Saved, mut f: impl FnMut(u64, &[u8]) -> Result<()>) -> Result<()> {
+        let mut buf = memory::zeroed(usize::try_from(s.len).unwrap_or(PIECE).min(PIECE))?;
+        for check in [true, false] {
+            let mut crc = crc32fast::Hasher::new();
+            let mut done = 0;
+            while done < s.len {
+                let n = (s.len - done).min(PIECE as u64) as usize;
+                let piece = buf.get_mut(..n).unwrap_or_default();
+                self.file.read_exact_at(s.from.saturating_add(done), piece)?;
+                if check {
+                    crc.update(piece)
+                } else {
+                    f(s.at.saturating_add(done), piece)?
+                }
+                done += n as u64;
+            }
+            if check && crc.finalize() != s.crc {
+                return Err(fail!(Checksum, "{}: the bytes saved for undoing a change are damaged", self.file.name()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts everything back.
+    pub fn undo(&self, c: &Container) -> Result<()> {
+        let mut lengths = Vec::new();
+        let (mut end, mut shorter) = (Ends::default(), false);
+        for e in &self.entries {
+            let Entry::Undo { name, size, witness, saved } = e else { continue };
+            let from = end.before(name, saved);
+            let Some(size) = *size else {
+                c.folder.remove_if_there(name)?;
+                continue;
+            };
+            let Some(file) = open_if_there(c, name)? else { continue };
+            same_file(&*file, size, *witness, from, saved)?;
+            self.replay(saved, |at, piece| file.write_at(at, piece))?;
+            shorter |= saved.len > 0 && file.size()? != size;
+            if lengths.last().is_none_or(|(last, _)| *last != name) {
+                lengths.push((name, size));
+            }
+        }
+        if shorter {
+            // a reader that has just read what is gone now must still find another length, and one that
+            // opens it another time of change
+            std::thread::sleep(UNDO_PAUSE);
+        }
+        for (name, size) in lengths {
+            if let Some(file) = open_if_there(c, name)? {
+                file.set_size(size)?;
+                file.sync()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives new files their names, and removes what is to go.
+    pub fn finish_swap(&self, folder: &dyn Folder) -> Result<()> {
+        for e in &self.entries {
+            match e {
+                Entry::Swap { name, to: Some(to) } if folder.exists(name)? => folder.rename(name, to)?,
+                Entry::Swap { name, to: None } => folder.remove_if_there(name)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A file to be written; none where somebody has removed it meanwhile: there is nothing to put back.
+fn open_if_there(c: &Container, name: &OsStr) -> Result<Option<Arc<dyn File>>> {
+    match c.folder.open(name, Access::Write) {
+        Err(e) if e.status == Status::Missing => Ok(None),
+        file => file.map(Some),
+    }
+}

@@ -1,0 +1,123 @@
+//! Commits: how a change of several bytes or several files happens as a whole or not at all, and how
+//! a reader sees the last commit at any moment of it.
+//!
+//! A container is a set of files in one folder, known by the name of its main file. Beside it lies,
+//! while a change is under way, `NAME.holdall-journal`, of one of two kinds:
+//!
+//! - *undo*: the files of the container are about to be changed in place. The journal holds their
+//!   lengths and the bytes that will be written over. As long as it is there, the container is what it
+//!   says; removing it is the commit. A writer that finds one puts everything back; a reader, who may
+//!   not write, reads through it.
+//! - *swap*: new files lie ready under other names. As long as the journal is there, they are the
+//!   container; a writer that finds one finishes the renames, a reader opens the new files.
+//!
+//! Several containers of one folder may be changed as one: the set of them is a container, too, with a journal of its own.
+//! As long as that is there, it counts for each of them. Who writes one of them alone has a part in the lock of the set,
+//! who writes the set has all of it; so never do both kinds of journals tell of one file.
+//!
+//! A journal is written under a temporary name, synced, and renamed: one that is there is whole, and
+//! one whose checksum does not match is damage, not an accident of timing.
+//!
+//! A writer first lets a file grow to its new length, and only then changes its old bytes. A reader
+//! that finds the length unchanged *after* it has read therefore knows that it has read old bytes.
+//!
+//! Layout (little-endian): `holdall journal\n`, u32 version 1, u32 kind, u64 that tells one journal from
+//! another, u32 entries, then the entries, then u32 CRC-32 of all before, then saved bytes. Entry: u16 length and bytes of a name;
+//! undo, one for each range, those of a file in rising order: u64 old length (all ones: no such file), u32
+//! CRC-32 of up to 4 KiB before the place, none of an earlier range (they tell that this is still the same
+//! file), u64 place, u64 length, u64 place of the saved bytes in the journal, u32 their CRC-32; swap: u16 1 and u16 length and bytes of the final
+//! name, or u16 0: the file is to be removed. The name "" is a name: that of storage with one file.
+#![forbid(unsafe_code)]
+
+mod change;
+mod entries;
+mod hot;
+mod snapshot;
+mod views;
+
+pub use change::{Change, Swapped, Undo, enter, settle, swap, swap_files, tidy};
+pub use snapshot::Snapshot;
+
+use super::{Folder, beside, lock::Lock, parent};
+use crate::error::Result;
+use entries::Entry;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+
+/// A container has a few files, and a change a few ranges.
+const MOST_ENTRIES: usize = 4096;
+/// Ranges that one change may have.
+pub const MOST_RANGES: usize = MOST_ENTRIES / 2;
+const PIECE: usize = 1 << 20;
+
+/// A container: the files that belong together, and the folder they are in. A journal may name these
+/// files and no others, whatever its bytes say.
+#[derive(Clone)]
+pub struct Container {
+    /// The folder.
+    pub folder: Arc<dyn Folder>,
+    /// Name of the main file.
+    pub main: OsString,
+    /// What the names of the other files have before that of the main one; "" for itself.
+    pub prefixes: &'static [&'static str],
+    /// Where the files are not those around one name: tells by the name whether a file belongs to it. Prefixes are names
+    /// then, and the main file is one that is not there, beside which the journal lies.
+    pub members: Option<Members>,
+    /// Sets that this container may be a part of.
+    pub within: Vec<Container>,
+}
+
+/// Does a file of this name belong to it?
+pub type Members = Arc<dyn Fn(&OsStr) -> bool + Send + Sync>;
+
+/// What a new file has behind its name until it takes its place.
+pub const NEW: &str = ".holdall-new";
+
+impl Container {
+    /// Of the files of a name with these prefixes.
+    pub fn new(folder: &Arc<dyn Folder>, main: impl Into<OsString>, prefixes: &'static [&'static str]) -> Container {
+        Container { folder: folder.clone(), main: main.into(), prefixes, members: None, within: Vec::new() }
+    }
+    /// Of the files that `members` tells of.
+    pub fn of(folder: &Arc<dyn Folder>, main: impl Into<OsString>, members: Members) -> Container {
+        Container { members: Some(members), ..Container::new(folder, main, &[]) }
+    }
+    /// The file with this prefix.
+    pub fn name(&self, prefix: &str) -> OsString {
+        beside(prefix, self.own(), "")
+    }
+    /// The same while it is new.
+    pub fn new_name(&self, prefix: &str) -> OsString {
+        beside(prefix, self.own(), NEW)
+    }
+    fn own(&self) -> &OsStr {
+        if self.members.is_some() { OsStr::new("") } else { &self.main }
+    }
+    /// The writers' lock, if it is wanted.
+    pub fn lock(&self, wanted: bool) -> Result<Lock> {
+        if wanted { self.folder.lock(&self.lock_name()) } else { Ok(Lock::none()) }
+    }
+    fn lock_name(&self) -> OsString {
+        beside("", &self.main, ".holdall-lock")
+    }
+    fn journal(&self) -> OsString {
+        beside("", &self.main, ".holdall-journal")
+    }
+    fn has(&self, name: &OsStr) -> bool {
+        self.prefixes.iter().any(|p| self.name(p) == name) || self.members.as_ref().is_some_and(|f| f(name))
+    }
+    fn has_new(&self, name: &OsStr) -> bool {
+        name.as_bytes().strip_suffix(NEW.as_bytes()).is_some_and(|n| self.has(OsStr::from_bytes(n)))
+    }
+    fn sync(&self, durable: bool) -> Result<()> {
+        if durable { self.folder.sync_in(parent(&self.main)) } else { Ok(()) }
+    }
+    /// As [`Container::sync`], for the folders in it that these files are in.
+    fn sync_below(&self, durable: bool, entries: &[Entry]) -> Result<()> {
+        let mut folders: Vec<&OsStr> = entries.iter().map(|e| parent(e.name())).filter(|f| durable && !f.is_empty()).collect();
+        folders.sort_unstable();
+        folders.dedup();
+        folders.into_iter().try_for_each(|f| self.folder.sync_in(f))
+    }
+}

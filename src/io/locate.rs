@@ -1,0 +1,135 @@
+//! From the text of one name to the storage that has it.
+//!
+//! A text that begins with the scheme of a storage is left as it is, up to where that storage takes it apart; all
+//! others are local paths, and `posix:` before one says so. A local file of that very name goes before any scheme.
+#![forbid(unsafe_code)]
+
+use super::file::{self, Located};
+use super::{Folder, object};
+use crate::error::Result;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Storages that are reached by a network.
+const SCHEMES: [&str; 5] = ["gs", "s3", "az", "http", "https"];
+const LOCAL: &str = "posix:";
+
+/// The scheme of a text, if it has one: `gs://b/x`, and as Bagz has them `gs:b/x` and `/gs:b/x`.
+pub fn scheme(text: &OsStr) -> Option<&'static str> {
+    let bytes = text.as_bytes();
+    let plain = bytes.strip_prefix(b"/").unwrap_or(bytes);
+    let before = plain.split(|&b| b == b':').next().filter(|s| s.len() < plain.len())?;
+    SCHEMES.into_iter().find(|s| s.as_bytes() == before)
+}
+
+/// Folder and name there.
+pub fn locate(text: &OsStr) -> Result<Located> {
+    match scheme(text) {
+        Some(s) if !is_local(text) => object::locate(s, text),
+        _ => file::locate(local(text)),
+    }
+}
+
+/// As [`locate`], for who is going to change what is there (see [`file::locate_for_change`]).
+pub fn locate_for_change(text: &OsStr) -> Result<Located> {
+    match scheme(text) {
+        Some(s) if !is_local(text) => object::locate(s, text),
+        _ => file::locate_for_change(local(text)),
+    }
+}
+
+/// The folder of this name itself (see [`file::folder`]).
+pub fn folder(text: &OsStr) -> Result<Arc<dyn Folder>> {
+    match scheme(text) {
+        Some(s) if !is_local(text) => object::folder(s, text),
+        _ => file::folder(local(text)),
+    }
+}
+
+/// Is there a folder of this name?
+pub fn is_folder(text: &OsStr) -> bool {
+    match scheme(text) {
+        Some(s) if !is_local(text) => object::is_folder(s, text),
+        _ => Path::new(local(text)).is_dir(),
+    }
+}
+
+/// Is there a file of this name? What cannot be asked is not there: a list of many names, taken for one, is longer than
+/// any name may be.
+pub fn exists(text: &OsStr) -> bool {
+    locate(text).and_then(|l| l.folder.exists(&l.name)).unwrap_or(false)
+}
+
+/// What the names that begin as this text does have behind it. The text names something, and may end amid a name.
+pub fn endings(text: &OsStr) -> Result<Vec<OsString>> {
+    let l = match scheme(text) {
+        Some(s) if !is_local(text) => object::locate(s, text),
+        _ => file::locate_itself(local(text)),
+    }?;
+    let names = l.folder.list_beginning(&l.name)?;
+    let ending = |n: &OsString| n.as_bytes().get(l.name.len()..).map(|e| OsStr::from_bytes(e).to_owned());
+    Ok(names.iter().filter_map(ending).collect())
+}
+
+fn local(text: &OsStr) -> &OsStr {
+    match text.as_bytes().strip_prefix(LOCAL.as_bytes()) {
+        Some(path) if !is_local(text) => OsStr::from_bytes(path),
+        _ => text,
+    }
+}
+
+fn is_local(text: &OsStr) -> bool {
+    Path::new(text).exists()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schemes() {
+        for (text, want) in [
+            ("gs://b/x", Some("gs")),
+            ("gs:b/x", Some("gs")),
+            ("/gs:b/x", Some("gs")),
+            ("s3://b/x", Some("s3")),
+            ("https://h/x", Some("https")),
+            ("//gs:b/x", None),
+            ("gs", None),
+            ("co:lon.bag", None),
+            ("./gs:b/x", None),
+            ("posix:/a", None),
+            ("GS://b/x", None),
+            (":", None),
+            ("", None),
+        ] {
+            assert_eq!(scheme(OsStr::new(text)), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn local_names() {
+        let dir = std::env::temp_dir().join(format!("holdall-locate-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let path = |name: &str| dir.join(name).into_os_string();
+        std::fs::write(path("s-2"), b"").unwrap();
+        std::fs::write(path("t-1"), b"").unwrap();
+        std::os::unix::fs::symlink("/", path("s-")).unwrap();
+        // what has the name of a beginning is not followed
+        let mut found = endings(&path("s-")).unwrap();
+        found.sort();
+        assert_eq!(found, ["", "2"]);
+        let posix = super::super::beside("posix:", &path("t-1"), "");
+        assert!(exists(&posix) && exists(&path("t-1")) && !exists(&path("t-2")) && !exists(&path(&"long".repeat(100))));
+        assert_eq!(locate(&posix).unwrap().name, "t-1");
+        std::fs::remove_dir_all(&dir).unwrap();
+        #[cfg(not(feature = "cloud"))]
+        {
+            let e = locate(OsStr::new("gs://b/x")).err().unwrap();
+            let says = |words: &str| e.message.contains(words);
+            assert!(e.status == crate::error::Status::Unsupported && says("gs://b/x") && says("-DHOLDALL_CLOUD=ON"), "{e}");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Names of objects: `gs://bucket/key` (also `gs:bucket/key` and `/gs:bucket/key`, as Bagz has them), the same with `s3` and
+//! `az`, and `http(s)://host/path`.
+//!
+//! A key is taken as it stands; the path of a URL has percent escapes, and perhaps a query, which may be a signature: it is
+//! sent and never shown.
+#![forbid(unsafe_code)]
+
+use crate::error::{Result, fail};
+use std::ffi::OsStr;
+
+/// Which kind of store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scheme {
+    /// Google Cloud Storage.
+    Gs,
+    /// S3, and what speaks as it does.
+    S3,
+    /// Azure Blob Storage.
+    Azure,
+    /// A server that is read only.
+    Http,
+}
+
+/// The name of one object, or of a folder of objects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Name {
+    /// The kind of store.
+    pub scheme: Scheme,
+    /// What there is before the key, for messages: `gs://bucket`, `https://host`.
+    pub shown: String,
+    /// Bucket or container; scheme, user and host of a URL.
+    pub base: String,
+    /// What the store calls it.
+    pub key: String,
+    /// What stands behind `?` in a URL.
+    pub query: String,
+}
+
+/// Takes the name of an object apart, which begins with this scheme (see [`super::super::locate::scheme`]).
+pub fn parse(scheme: &str, path: &OsStr) -> Result<Name> {
+    let Some(text) = path.to_str() else {
+        return Err(fail!(Argument, "{}: the name of an object is UTF-8", path.display()));
+    };
+    let plain = text.strip_prefix('/').unwrap_or(text);
+    let rest = plain.get(scheme.len() + 1..).unwrap_or_default();
+    let bucket = |of, word| bucket(of, word, rest.trim_start_matches('/'));
+    match scheme {
+        "gs" => bucket(Scheme::Gs, "gs"),
+        "s3" => bucket(Scheme::S3, "s3"),
+        "az" => bucket(Scheme::Azure, "az"),
+        _ => url(plain),
+    }
+}
+
+fn bucket(scheme: Scheme, word: &str, text: &str) -> Result<Name> {
+    let (bucket, key) = text.split_once('/').unwrap_or((text, ""));
+    if bucket.is_empty() {
+        return Err(fail!(Argument, "{word}://{text}: a bucket is missing, as in {word}://bucket/name"));
+    }
+    Ok(Name { scheme, shown: format!("{word}://{bucket}"), base: bucket.into(), key: key.into(), query: String::new() })
+}
+
+fn url(text: &str) -> Result<Name> {
+    let (scheme, rest) = text.split_once("://").unwrap_or((text, ""));
+    let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+    // who may read it is nobody else's business
+    let shown = format!("{scheme}://{}", host.rsplit_once('@').map_or(host, |(_, host)| host));
+    if host.is_empty() {
+        return Err(fail!(Argument, "{shown}: a host is missing"));
+    }
+    let Some(key) = decode(path) else {
+        return Err(fail!(Argument, "{shown}/{path}: the percent escapes of this URL are no UTF-8"));
+    };
+    Ok(Name { scheme: Scheme::Http, shown, base: format!("{scheme}://{host}"), key, query: query.into() })
+}
+
+/// Takes percent escapes out; what only looks like one stays.
+fn decode(path: &str) -> Option<String> {
+    let (mut out, mut rest) = (Vec::new(), path.as_bytes());
+    while let [first, after @ ..] = rest {
+        let digit = |i: usize| after.get(i).and_then(|&b| char::from(b).to_digit(16));
+        if let (b'%', Some(high), Some(low)) = (first, digit(0), digit(1)) {
+            out.push((high * 16 + low) as u8);
+            rest = after.get(2..).unwrap_or_default();
+        } else {
+            out.push(*first);
+            rest = after;
+        }
+    }
+    String::from_utf8(out).ok()
+}
+
+impl Name {
+    /// The folder that it is in, with a slash behind it unless it is the top, and its name there.
+    pub fn parts(&self) -> (&str, &str) {
+        let at = self.key.rfind('/').map_or(0, |i| i + 1);
+        self.key.split_at_checked(at).unwrap_or(("", &self.key))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn try_name(text: &str) -> Result<Name> {
+        let text = OsStr::new(text);
+        parse(crate::io::locate::scheme(text).unwrap(), text)
+    }
+
+    fn name(text: &str) -> Name {
+        try_name(text).unwrap()
+    }
+
+    #[test]
+    fn names_of_objects() {
+        for same in ["gs://b/d/x.bag", "gs:b/d/x.bag", "/gs:b/d/x.bag", "/gs:/b/d/x.bag", "gs:/b/d/x.bag"] {
+            let n = name(same);
+            assert_eq!((n.shown.as_str(), n.base.as_str(), n.parts()), ("gs://b", "b", ("d/", "x.bag")), "{same}");
+        }
+        assert_eq!(name("s3://b/x[1]*%20?.bag").key, "x[1]*%20?.bag");
+        assert_eq!(name("az://c/x").shown, "az://c");
+        for bad in ["gs:", "s3://", "http:///x", "http:x"] {
+            assert!(try_name(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn secrets_of_a_url_are_not_shown() {
+        let n = name("https://me:secret@host:8080/d/a%20b%2.bagz?Signature=secret");
+        assert_eq!((n.shown.as_str(), n.key.as_str()), ("https://host:8080", "d/a b%2.bagz"));
+        assert_eq!((n.base.as_str(), n.query.as_str()), ("https://me:secret@host:8080", "Signature=secret"));
+    }
+}

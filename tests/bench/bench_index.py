@@ -1,0 +1,143 @@
+"""Indexes of holdall beside Index of the Bagz package, over the same bags in one run; prints a Markdown table and whether
+the goals are met: built in a third of the time (half where records are to be decompressed, which nobody does faster) and a
+third of the memory, found as fast or faster (where a record need not be decompressed to be compared with the key).
+
+The package is called from Python, as its users do; holdall from C (bench_index.c). HOLDALL_LIB is the library,
+HOLDALL_BENCH_RECORDS how many records (default 1,000,000), HOLDALL_BENCH_ROUNDS how many rounds (5).
+"""
+
+import os
+import pathlib
+import statistics
+import sys
+import time
+
+import bagz
+import numpy as np
+
+import common
+from common import MAP, READ, bind
+
+RECORDS = int(os.environ.get("HOLDALL_BENCH_RECORDS", 1_000_000))
+LOOKUPS = 200_000
+BUILD_GOAL, BUILD_GOAL_ZSTD, MEMORY_GOAL, FIND_GOAL = 3, 2, 3, 1
+
+
+def keys(rng):
+    """18.8 bytes on average, a tenth of them repeated."""
+    made = [b"%0*d" % (n, i) for i, n in enumerate(rng.integers(10, 29, size=RECORDS * 9 // 10).tolist())]
+    made += [made[i] for i in rng.integers(0, len(made), size=RECORDS - len(made)).tolist()]
+    return [made[i] for i in rng.permutation(RECORDS).tolist()]
+
+
+def texts(rng):
+    """200 bytes each."""
+    words = [b"".join(rng.choice([b"ka", b"lo", b"mi", b"ren", b"st", b"u"], size=3).tolist()) for _ in range(3000)]
+    book = b" ".join(words[i] for i in rng.integers(0, 3000, size=RECORDS).tolist())
+    return [book[i : i + 200] for i in rng.integers(0, len(book) - 200, size=RECORDS).tolist()]
+
+
+def write(path, records):
+    with bagz.Writer(str(path)) as w:
+        for r in records:
+            w.write(r)
+
+
+def asked(folder, records, rng):
+    """Files of the keys to look up, and the keys."""
+    some = [records[i] for i in rng.integers(0, len(records), size=LOOKUPS).tolist()]
+    (folder / "data").write_bytes(b"".join(some))
+    np.cumsum([0, *map(len, some)]).astype("<u8").tofile(folder / "offsets")
+    return some
+
+
+def build_theirs(path):
+    reader = bagz.Reader(str(path))
+    start = time.perf_counter()
+    index = bagz.Index(reader)
+    took = time.perf_counter() - start
+    assert len(index) > 0
+    return took
+
+
+def find_theirs(index, some):
+    get = index.get
+    start = time.perf_counter()
+    for key in some:
+        get(key)
+    return time.perf_counter() - start
+
+
+def rows(ours, path, some):
+    """What is timed: name, divisor, ways of theirs and of ours, those of ours with a goal."""
+    file = f"{path}.index"
+    goal = BUILD_GOAL if path.suffix == ".bag" else BUILD_GOAL_ZSTD
+    yield "build", RECORDS, {"Index": lambda: build_theirs(path)}, {
+        "in memory": bind(ours, "build", path, 0),
+        "in a file, durable": bind(ours, "create", path, file, 0),
+        "in memory, 1 thread": bind(ours, "build", path, 1),
+    }, {"in memory": goal}  # fmt: skip
+    index = bagz.Index(bagz.Reader(str(path)))
+    yield "find", LOOKUPS, {"get": lambda: find_theirs(index, some)}, {
+        "first, mapped": bind(ours, "first", path, file, MAP, 0),
+        "first, mapped, limits in memory": bind(ours, "first", path, file, MAP, 1),
+        "first, read": bind(ours, "first", path, file, READ, 0),
+        "all, mapped": bind(ours, "all", path, file, MAP, 0),
+        "10,000 a call, mapped": bind(ours, "many", path, file, MAP, 0),
+        "10,000 a call, read": bind(ours, "many", path, file, READ, 0),
+    }, {way: FIND_GOAL for way in ("first, mapped", "10,000 a call, mapped") if path.suffix == ".bag"}  # fmt: skip
+
+
+def compare(folder):
+    rng = np.random.default_rng(1)
+    lines, goals = [], []
+    for name, records in (("keys.bag", keys(rng)), ("keys.bagz", None), ("texts.bagz", texts(rng))):
+        records = records or keys(np.random.default_rng(1))
+        path = folder / name
+        write(path, records)
+        some = asked(folder, records, rng)
+        size = sum(map(len, records)) / 1e6
+        del records
+        ours = common.Ours("bench_index.c", folder, folder / "data", folder / "offsets")
+        for what, each, theirs, ways, held in rows(ours, path, some):
+            times = common.measure(f"{what} of {name}", theirs, ways)
+            (they,) = theirs
+            base = statistics.median(times["theirs", they]) / each * 1e6
+            for way in ways:
+                took = statistics.median(times["ours", way]) / each * 1e6
+                ratio = statistics.median(a / b for a, b in zip(times["theirs", they], times["ours", way]))
+                lines.append(f"| {name}: {what} | {base:.3f} | {way} | {took:.3f} | {ratio:.2f} |")
+                if way in held:
+                    goals.append((ratio >= held[way], f"{name}: {what}, {way}: {ratio:.2f}, at least {held[way]}"))
+        me = (sys.executable, __file__, "peak")
+        they = common.peak(*me, path) - common.peak(*me)
+        nothing = ours.peak("nothing")
+        for way, command in (("in memory", ("build", path, 0)), ("in a file", ("create", path, f"{path}.index", 0))):
+            we = ours.peak(*command) - nothing - (path.stat().st_size / 2**20)
+            lines.append(f"| {name}: memory to build, MiB | {they:.0f} | {way} | {we:.0f} | {they / we:.2f} |")
+            goals.append((they / we >= MEMORY_GOAL, f"{name}: memory to build {way}: {they / we:.2f}, at least {MEMORY_GOAL}"))
+        file = pathlib.Path(f"{path}.index").stat().st_size
+        lines.append(f"| {name}: bytes of a key, {size:.1f} MB of keys | | file | {file / RECORDS:.2f} | |")
+        ours.process.stdin.close()
+    return [
+        "# Indexes of holdall and of bagz",
+        "",
+        f"- {common.processor()}, {len(os.sched_getaffinity(0))} processors; {RECORDS:,} records; µs a record or a key; bags of bagz', mapped",
+        "- memory is what a process has at its peak beside itself and, of holdall's, the mapped bag; bagz' has its part of that, too",
+        "",
+        "| | bagz | holdall | | ratio |",
+        "| --- | --: | --- | --: | --: |",
+        *lines,
+        "",
+        *(f"{'PASS' if met else 'FAIL'} {words}" for met, words in goals),
+        f"{sum(met for met, _ in goals)} of {len(goals)} goals are met",
+    ]
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["peak"]:
+        if sys.argv[2:]:
+            build_theirs(sys.argv[2])
+        common.print_peak()
+    else:
+        common.publish(compare, "bench_index.md")

@@ -1,0 +1,346 @@
+"""holdall beside its peers for records: Bagz, array_record and LMDB; and beside zstd alone on the same records and threads.
+
+All read the file that the Bagz package has written; those with files of their own read the same records from there. Peers are called
+from Python, as their users do; holdall from C (bench.c), its streams and batches with two threads. HOLDALL_LIB is the library,
+HOLDALL_BENCH_SETS some of the sets below (default: all), HOLDALL_BENCH_SCALE a part of their records (1),
+HOLDALL_BENCH_ROUNDS how many rounds (5).
+"""
+
+import collections
+import dataclasses
+import os
+import pathlib
+import statistics
+import sys
+import time
+
+import bagz
+import lmdb
+import numpy as np
+import zstandard
+from array_record.python.array_record_module import ArrayRecordReader, ArrayRecordWriter
+
+import common
+from common import MAP, READ, ROUNDS, version
+
+SETS = {"text200": (1_000_000, 200, 100_000, 1_000), "mid4k": (100_000, 4_096, 20_000, 1_000), "big8m": (200, 8 << 20, 100, 10)}
+SCALE = float(os.environ.get("HOLDALL_BENCH_SCALE", 1))
+THREADS = 2
+NONE, ZSTD = 0, 6
+# bagz as it comes; the best of what its users may choose
+DEFAULT, CHOSEN = 100, (1, 2)
+
+
+@dataclasses.dataclass
+class Data:
+    """Records of one set; about so many bytes each, the same every time."""
+
+    name: str
+    folder: pathlib.Path
+
+    def __post_init__(self):
+        count, size, random, self.batch = SETS[self.name]
+        self.count = max(2 * self.batch, int(count * SCALE))
+        self.random = max(2 * self.batch, int(random * SCALE))
+        rng = np.random.default_rng(size)
+        syllables = [a + b for a in "b d f g k l m n p r s t v st tr ch th".split() for b in "a e i o u ai ea ou an er in on".split()]
+        words = np.array(["".join(rng.choice(syllables, size=n)) + " " for n in rng.integers(1, 5, size=20_000)])
+        rank = np.arange(1, len(words) + 1)
+        weights = 1 / (rank + 2.7)
+        book = "".join(rng.choice(words, size=4_000_000, p=weights / weights.sum()).tolist()).encode()
+        sizes = np.clip(rng.normal(size, size / 4, size=self.count), 20, 2 * size).astype(np.int64) if size < 1000 else np.full(self.count, size)
+        starts = rng.integers(0, len(book) - sizes.max(), size=self.count)
+        self.records = [book[a : a + n] for a, n in zip(starts.tolist(), sizes.tolist())]
+        self.bytes = int(sizes.sum())
+        self.offsets = np.zeros(self.count + 1, dtype="<u8")
+        np.cumsum(sizes, out=self.offsets[1:])
+        self.indices = rng.integers(0, self.count, size=self.random).astype("<u8")
+        (folder := self.folder).mkdir()
+        with open(folder / "data", "wb") as f:
+            f.writelines(self.records)
+        self.offsets.tofile(folder / "offsets")
+        self.indices.tofile(folder / "indices")
+
+
+def timed(function):
+    start = time.perf_counter()
+    result = function()
+    return time.perf_counter() - start, result
+
+
+def drain(iterator):
+    return timed(lambda: collections.deque(iterator, maxlen=0))[0]
+
+
+# ---- the others: each way gives the seconds it took
+
+
+class Bagz:
+    def __init__(self, data, path):
+        self.data, self.path = data, str(path)
+        self.indices = data.indices.astype(np.int64)
+
+    def reader(self, parallelism):
+        return bagz.Reader(self.path, bagz.Reader.Options(max_parallelism=parallelism))
+
+    def write(self):
+        common.remove(self.path)
+
+        def all():
+            with bagz.Writer(self.path) as w:
+                for r in self.data.records:
+                    w.write(r)
+
+        return timed(all)[0]
+
+    def open(self, times):
+        return timed(lambda: [bagz.Reader(self.path) for _ in range(times)])[0]
+
+    def single(self):
+        r = self.reader(DEFAULT)
+        return timed(lambda: [r[i] and None for i in self.indices.tolist()])[0]
+
+    def batches(self, parallelism):
+        r, n = self.reader(parallelism), self.data.batch
+        parts = [self.indices[k : k + n] for k in range(0, len(self.indices), n)]
+        return timed(lambda: [r.read_indices(p) and None for p in parts])[0]
+
+    def stream(self, parallelism):
+        return drain(self.reader(parallelism).read_indices_iter(self.indices))
+
+    def iterate(self, parallelism):
+        return drain(iter(self.reader(parallelism)))
+
+    def all(self, parallelism):
+        r = self.reader(parallelism)
+        took, records = timed(r.read)
+        assert len(records) == self.data.count
+        return took
+
+
+class ArrayRecord:
+    def __init__(self, data, path, codec):
+        self.data, self.path = data, str(path)
+        self.options = f"group_size:1,{'zstd:3' if codec else 'uncompressed'}"
+
+    def write(self):
+        common.remove(self.path)
+
+        def all():
+            w = ArrayRecordWriter(self.path, self.options)
+            for r in self.data.records:
+                w.write(r)
+            w.close()
+
+        return timed(all)[0]
+
+    def reader(self, options="readahead_buffer_size:0"):
+        return ArrayRecordReader(self.path, options)
+
+    def single(self):
+        r, some = self.reader(), self.data.indices[: len(self.data.indices) // 50 + 1].tolist()  # a read takes milliseconds
+        return timed(lambda: [r.read([i]) and None for i in some])[0] * len(self.data.indices) / len(some)
+
+    def batches(self):
+        r, all, n = self.reader(), self.data.indices.tolist(), self.data.batch
+        return timed(lambda: [r.read(all[k : k + n]) and None for k in range(0, len(all), n)])[0]
+
+    def iterate(self):
+        r, n = self.reader(""), 10 * self.data.batch
+        return timed(lambda: [r.read(k, min(k + n, self.data.count)) and None for k in range(0, self.data.count, n)])[0]
+
+    def all(self):
+        return timed(self.reader("").read_all)[0]
+
+
+class Lmdb:
+    """Each value by itself a zstd frame, or as it is."""
+
+    def __init__(self, data, path, codec):
+        self.data, self.path, self.codec = data, str(path), codec
+
+    def env(self, **more):
+        return lmdb.open(self.path, subdir=False, map_size=2 * self.data.bytes + (1 << 28), lock=False, **more)
+
+    def write(self):
+        common.remove(self.path)
+        pack = zstandard.ZstdCompressor(level=3).compress if self.codec else bytes
+
+        def all():
+            with self.env(sync=False) as env, env.begin(write=True) as t:
+                for i, r in enumerate(self.data.records):
+                    t.put(i.to_bytes(8, "big"), pack(r), append=True)
+
+        return timed(all)[0]
+
+    def unpack(self):
+        return zstandard.ZstdDecompressor().decompress if self.codec else bytes
+
+    def single(self):
+        unpack = self.unpack()
+        with self.env(readonly=True) as env, env.begin(buffers=True) as t:
+            return timed(lambda: [unpack(t.get(i.to_bytes(8, "big"))) and None for i in self.data.indices.tolist()])[0]
+
+    def iterate(self):
+        unpack = self.unpack()
+        with self.env(readonly=True) as env, env.begin(buffers=True) as t:
+            return drain(map(unpack, t.cursor().iternext(keys=False, values=True)))
+
+
+class Zstd:
+    """zstd alone on the frames of the file, or on the records: nothing is opened or looked up."""
+
+    def __init__(self, data, path):
+        self.data, self.path = data, path
+
+    def frames(self, which):
+        file = np.fromfile(self.path, dtype=np.uint8)
+        limits = file[int.from_bytes(file[-8:].tobytes(), "little") :].view("<u8")
+        starts = np.concatenate(([0], limits[:-1])).astype("<u8")[which]
+        lengths = limits[which] - starts
+        segments = np.stack((starts, lengths), axis=1).astype("<u8")
+        sizes = np.diff(self.data.offsets)[which].astype("<u8")
+        return file, segments, sizes
+
+    def decode(self, which=slice(None), at_once=None):
+        """Those of `which`; so many in a call."""
+        file, segments, sizes = self.frames(which)
+        n = at_once or len(sizes)
+        d = zstandard.ZstdDecompressor()
+        took = 0.0
+        for k in range(0, len(sizes), n):
+            part = segments[k : k + n]
+            from_, to = int(part[:, 0].min()), int((part[:, 0] + part[:, 1]).max())
+            part = part - np.array([from_, 0], dtype="<u8")
+            frames = zstandard.BufferWithSegments(file[from_:to].data, np.ascontiguousarray(part).tobytes())
+            some = sizes[k : k + n].tobytes()
+            took += timed(lambda: d.multi_decompress_to_buffer(frames, decompressed_sizes=some, threads=THREADS))[0]
+        return took
+
+    def encode(self, threads):
+        data = np.fromfile(self.data.folder / "data", dtype=np.uint8)
+        segments = np.stack((self.data.offsets[:-1], np.diff(self.data.offsets)), axis=1).astype("<u8")
+        records = zstandard.BufferWithSegments(data.data, segments.tobytes())
+        return timed(lambda: zstandard.ZstdCompressor(level=3).multi_compress_to_buffer(records, threads=threads))[0]
+
+
+# ---- rows
+
+
+@dataclasses.dataclass
+class Row:
+    """One thing that all do. Goals: a way of ours, the peers of which the fastest counts, and how many times as fast it must be."""
+
+    what: str
+    each: int
+    theirs: dict
+    ours: dict
+    goals: list
+    times: dict = dataclasses.field(default_factory=dict)
+
+    def measure(self):
+        self.times = common.measure(self.what, self.theirs, self.ours)
+
+    def median(self, whose, way):
+        return statistics.median(self.times[whose, way]) / self.each * 1e6
+
+    def met(self):
+        for way, peers, goal in self.goals:
+            peer = min(peers, key=lambda p: self.median("theirs", p))
+            ratio = statistics.median(a / b for a, b in zip(self.times["theirs", peer], self.times["ours", way]))
+            yield ratio >= goal, f"{self.what}, {way}: {ratio:.2f} times as fast as {peer} (goal {goal})"
+
+    def lines(self):
+        for whose in ("theirs", "ours"):
+            for way in getattr(self, whose):
+                name = f"**holdall, {way}**" if whose == "ours" else way
+                yield f"| {self.what} | {name} | {self.median(whose, way):.3f} |"
+
+
+def by_parallelism(function, label="bagz"):
+    return {f"{label}, {p} thread{'s' * (p > 1)}": (lambda p=p: function(p)) for p in (DEFAULT, *CHOSEN)}
+
+
+def rows(data, ours, codec, write=True):
+    name = f"{data.name}, {'zstd' if codec else 'raw'}"
+    suffix = "bagz" if codec else "bag"
+    path = data.folder / f"theirs.{suffix}"
+    their = Bagz(data, path)
+    array, db = ArrayRecord(data, data.folder / f"{suffix}.array_record", codec), Lmdb(data, data.folder / f"{suffix}.mdb", codec)
+    alone = Zstd(data, path)
+    mine = data.folder / f"ours.{suffix}"
+    best = [f"bagz, {p} thread{'s' * (p > 1)}" for p in (DEFAULT, *CHOSEN)]
+
+    def goals(way, default, chosen, limit=None):
+        return [(way, best[:1], default), (way, best, chosen)] + ([(way, [limit], 0.9)] if codec and limit else [])
+
+    def bind(*command):
+        return lambda: ours.time(*command)
+
+    def written(threads, batch):
+        def write():
+            common.remove(mine)
+            return ours.time("write", mine, codec, 0, 0, threads, batch)
+
+        return write
+
+    at_once = 10 * data.batch
+    theirs = {"bagz": their.write, "array_record": array.write, "lmdb": db.write}
+    limits = {f"zstd alone, {t} thread{'s' * (t > 1)}": (lambda t=t: alone.encode(t)) for t in (1, 2)} if codec else {}
+    yield Row(f"{name}: write", data.count, theirs | limits,
+        {"1 thread": written(1, at_once), "2 threads": written(2, at_once), "one by one, 2 threads": written(2, 1)},
+        [("2 threads", ["bagz"], 1.8)] + [(f"{t} thread{'s' * (t > 1)}", [f"zstd alone, {t} thread{'s' * (t > 1)}"], 0.9) for t in (1, 2) if codec])  # fmt: skip
+    opens = 1000
+    yield Row(f"{name}: open and close", opens, {"bagz": lambda: their.open(opens)}, {"mapped": bind("open", path, MAP, opens)}, [])
+    yield Row(f"{name}: one at random", data.random, {"bagz": their.single, "array_record": array.single, "lmdb": db.single},
+        {"mapped": bind("single", path, MAP, 0), "read": bind("single", path, READ, 0)},
+        [("mapped", ["bagz"], 1 if codec else 1.5)])  # fmt: skip
+    limit = {"zstd alone": lambda: alone.decode(data.indices, data.batch)} if codec else {}
+    yield Row(f"{name}: {data.batch:,} at random", data.random, by_parallelism(their.batches) | {"array_record": array.batches} | limit,
+        {way: bind("indices", path, io, THREADS, data.batch) for way, io in (("mapped", MAP), ("read", READ))},
+        [g for way in ("mapped", "read") for g in goals(way, 4, 1.4, "zstd alone")])  # fmt: skip
+    limit = {"zstd alone": lambda: alone.decode(data.indices)} if codec else {}
+    yield Row(f"{name}: stream of random numbers", data.random, by_parallelism(their.stream) | limit,
+        {f"{way}, {how}": bind("stream", path, io, THREADS, 0, take) for way, io in (("mapped", MAP), ("read", READ)) for how, take in (("one by one", 1), ("batches", data.batch))},
+        [g for way in ("mapped", "read") for g in goals(f"{way}, one by one", 4, 1.4, "zstd alone")])  # fmt: skip
+    limit = {"zstd alone": alone.decode} if codec else {}
+    yield Row(f"{name}: in order", data.count, by_parallelism(their.iterate) | {"array_record": array.iterate, "lmdb": db.iterate} | limit,
+        {f"{way}, {how}": bind(*command) for way, io in (("mapped", MAP), ("read", READ)) for how, command in (
+            ("stream", ("stream", path, io, THREADS, 1, 1)), ("batches", ("range", path, io, THREADS, at_once)))},
+        [g for way in ("mapped", "read") for g in goals(f"{way}, stream", 1.8, 1.8, "zstd alone")])  # fmt: skip
+    yield Row(f"{name}: all in one call", data.count, by_parallelism(their.all) | {"array_record": array.all} | limit,
+        {way: bind("range", path, io, THREADS, 0) for way, io in (("mapped", MAP), ("read", READ))},
+        [g for way in ("mapped", "read") for g in goals(way, 1.8, 1.8, "zstd alone")])  # fmt: skip
+
+
+def compare(folder):
+    measured, others = [], []
+    for name in os.environ.get("HOLDALL_BENCH_SETS", ",".join(SETS)).split(","):
+        data = Data(name, folder / name)
+        ours = common.Ours("bench.c", folder, data.folder / "data", data.folder / "offsets", data.folder / "indices")
+        other = common.Others(ours)
+        for codec in (ZSTD, NONE):
+            for row in rows(data, ours, codec):
+                row.measure()
+                measured.append(row)
+        others.append(f"- {name}: {other.said()}")
+        ours.process.stdin.close()
+    return [
+        "# holdall and its peers for records",
+        "",
+        f"- {common.processor()}, {len(os.sched_getaffinity(0))} processors; holdall {ours.version} from C, {THREADS} threads; from Python "
+        f"{sys.version.split()[0]}: bagz {version('bagz')}, array_record {version('array-record')} (group_size:1), lmdb {version('lmdb')}, zstandard {version('zstandard')}",
+        *others,
+        f"- µs a record (an open): median of {ROUNDS} rounds after a warm-up, in turns; a ratio is the median of the rounds' ratios",
+        "- bagz with 100 threads is as it comes. Nobody writes checksums, or syncs files.",
+        "",
+        "| | | µs |",
+        "| --- | --- | --: |",
+        *(line for row in measured for line in row.lines()),
+        "",
+        *common.verdict(measured),
+    ]
+
+
+if __name__ == "__main__":
+    common.publish(compare, "bench_records.md")

@@ -1,0 +1,85 @@
+/*
+ * holdall repair: makes it whole, as far as that is known.
+ */
+#include "options.h"
+#include "report.h"
+#include "tool.h"
+#include "words.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static bool set_repair_options(holdall_options *options, const struct args *args) {
+    return set_given(options, HOLDALL_OPT_BAG_LIMITS, args->limits) &&
+           set_given(options, HOLDALL_OPT_THREADS, args->threads) &&
+           set_given(options, HOLDALL_OPT_MEMORY_LIMIT, args->memory_limit) && set_commit_options(options, args) &&
+           (!args->skip_damaged || set_option(options, HOLDALL_OPT_SKIP_DAMAGED, 1)) &&
+           (!args->unchecked || set_option(options, HOLDALL_OPT_VERIFY, 0)) && set_compression(options, args);
+}
+
+/* A holdall_fault_fn: is it one of the metadata? */
+static int look_for_metadata(void *ctx, const char *part, const holdall_error *fault) {
+    const char *words = fault->message;
+    size_t n = strlen(part);
+    if (strncmp(words, part, n) == 0 && strncmp(words + n, ": ", 2) == 0) words += n + 2;
+    *(bool *)ctx |= fault->position < 0 && strncmp(words, "metadata", strlen("metadata")) == 0;
+    return 0;
+}
+
+/* Are there metadata, and damaged? */
+static bool has_damaged_metadata(const char *path, const struct args *args) {
+    holdall_schunk *schunk;
+    const void *value;
+    size_t n;
+    bool found = false;
+    holdall_options *options = container_of(path) == SUPERCHUNK ? new_options() : NULL;
+    if (!options || !set_given(options, HOLDALL_OPT_MEMORY_LIMIT, args->memory_limit)) {
+        /* only a superchunk has some */
+    } else if (holdall_schunk_open(path, HOLDALL_READ, options, &schunk, NULL) >= 0) {
+        holdall_status status = holdall_schunk_meta_get(schunk, "", &value, &n, NULL);
+        found = status == HOLDALL_E_FORMAT || status == HOLDALL_E_CHECKSUM;
+        holdall_schunk_close(schunk);
+    } else { /* with a header that is damaged only this tells */
+        (void)!holdall_verify(path, options, look_for_metadata, &found, NULL, NULL, NULL, NULL);
+    }
+    holdall_options_free(options);
+    return found;
+}
+
+static bool has_metadata(const char *path) {
+    holdall_schunk *schunk;
+    const void *value;
+    size_t n;
+    if (holdall_schunk_open(path, HOLDALL_READ, NULL, &schunk, NULL) < 0) return false;
+    bool found = holdall_schunk_meta_get(schunk, "", &value, &n, NULL) == HOLDALL_OK;
+    holdall_schunk_close(schunk);
+    return found;
+}
+
+int cmd_repair(const struct args *args) {
+    const char *path = args->operands[0];
+    uint64_t kept = 0, dropped = 0;
+    holdall_error error;
+    holdall_options *options = new_options();
+    if (!options) return FAILED;
+    bool lost = has_damaged_metadata(path, args);
+    bool good = set_repair_options(options, args);
+    if (good && holdall_repair(path, options, &kept, &dropped, &error) < 0) {
+        complain_error(path, &error, "");
+        good = false;
+    }
+    holdall_options_free(options);
+    if (!good) return FAILED;
+    lost = lost && !has_metadata(path);
+    if (lost && dropped > 0) dropped--; /* the library counts them with the chunks */
+    if (!args->quiet) {
+        put_printable(path);
+        put_text(": %" PRIu64 " %s%s kept, %" PRIu64 " dropped\n", kept, container_of(path) == BAG ? "record" : "chunk",
+                 plural(kept), dropped);
+    }
+    if (lost) {
+        complain("%s: the metadata were damaged and are gone; where they made it an array, type and shape went with them",
+                 path);
+    }
+    return put_end(lost ? FAILED : DONE);
+}

@@ -1,0 +1,297 @@
+#!/usr/bin/env python3
+"""Tests of the command-line tool: bags from files of records, and back. The files are built by hand here. See tool.py."""
+
+import hashlib
+import os
+import random
+import re
+import signal
+import struct
+import subprocess
+import sys
+import unittest
+import zlib
+
+from tool import LONG, TOOL, Base, framed, run, sample
+
+
+def crc32c(data):
+    """Bit by bit, from the polynomial."""
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+def masked(data):
+    crc = crc32c(data)
+    return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
+
+
+def lines(records):
+    return b"".join(r + b"\n" for r in records)
+
+
+def lengths32(records):
+    return b"".join(struct.pack("<I", len(r)) + r for r in records)
+
+
+def tfrecord(records):
+    return b"".join(struct.pack("<Q", len(r)) + masked(struct.pack("<Q", len(r))) + r + masked(r) for r in records)
+
+
+FORMATS = {"lines": lines, "lengths32": lengths32, "lengths64": framed, "tfrecord": tfrecord}
+
+
+def any_records():
+    r = random.Random(1)
+    return [b"", b"a", b"", *(r.randbytes(r.choice([0, 1, 9, 64, 500])).replace(b"\n", b"-") for _ in range(60)), b"x" * 3000]
+
+
+class Ways(Base):
+    def test_the_sum_of_tfrecord_is_the_known_one(self):
+        self.assertEqual(crc32c(b"123456789"), 0xE3069283)
+        self.assertEqual(crc32c(bytes(32)), 0x8A9136AA)  # RFC 3720
+
+    def test_each_format_in_and_out(self):
+        for records in [[], [b""], [b"", b""], [b"one"], any_records()]:
+            for name, encode in FORMATS.items():
+                with self.subTest(format=name, records=len(records)):
+                    self.write("in", encode(records))
+                    self.good("convert", "--force", "--from", name, "in", "a.bagz")
+                    self.assertEqual(self.good("cat", "--lengths", "a.bagz"), framed(records))
+                    self.good("convert", "--force", "--to", name, "a.bagz", "out")
+                    self.assertEqual(self.read("out"), encode(records))
+                    # and through pipes
+                    self.good("convert", "--force", "--from", name, "-", "b.bag", stdin=encode(records))
+                    self.assertEqual(self.good("convert", "b.bag", "-", "--to", name), encode(records))
+
+    def test_names_tell_the_format(self):
+        records = [b"one", b"two"]
+        for name, encode in [("a.txt", lines), ("a.lines", lines), ("a.jsonl", lines), ("a.tfrecord", tfrecord), ("a.tfrecords", tfrecord)]:
+            self.write(name, encode(records))
+            self.good("convert", name, "a.bagz", "--force")
+            self.good("convert", "a.bagz", name, "--force")
+            self.assertEqual(self.read(name), encode(records))
+
+    def test_arrow(self):
+        for records in [[], [b""], [b"", b""], any_records(), [b"%d" % i for i in range(70_000)]]:
+            self.good("convert", "--from", "lengths64", "-", "a.bagz", "--force", stdin=framed(records))
+            for name in ["a.arrow", "a.feather", "a.arrows"]:
+                self.good("convert", "a.bagz", name, "--force")
+                self.assertEqual(self.read(name).startswith(b"ARROW1"), name != "a.arrows")
+                self.good("convert", name, "b.bag", "--force")
+                self.assertEqual(hashlib.sha256(self.good("cat", "--lengths", "b.bag")).digest(), hashlib.sha256(framed(records)).digest())
+            stream = self.good("convert", "a.bagz", "-", "--to", "arrow-stream")
+            self.assertEqual(stream, self.read("a.arrows"))
+            self.good("convert", "-", "c.bag", "--from", "arrow", "--columns", "record", "--force", stdin=stream)
+            self.assertEqual(self.read("c.bag"), self.read("b.bag"))
+        words, _ = self.bad("convert", "a.arrow", "d.bag", "--columns", "nope")
+        self.assertIn("no column 'nope'", words)
+        self.assertNotIn("d.bag", self.files())
+
+    def test_from_bag_to_bag(self):
+        records = self.pack("a.bag", any_records())
+        self.good("convert", "a.bag", "b.bagz", "--level", "9")
+        self.assertEqual(self.info("b.bagz")["compression"], "zstd")
+        self.good("convert", "b.bagz", "c.bag", "--separate", "--no-checksum")
+        self.assertEqual(self.files(), ["a.bag", "b.bagz", "c.bag", "checksums.a.bag", "limits.c.bag"])
+        # --limits is about the bag that is read
+        self.good("convert", "c.bag", "d.bag", "--limits", "separate")
+        for name in ["b.bagz", "d.bag"]:
+            self.assertEqual(self.good("cat", "--lengths", name), framed(records))
+        words = b"the quick brown fox jumps over the lazy dog"
+        dictionary = self.write("dict", words * 4)
+        self.pack("e.bag", [words] * 10)
+        self.good("convert", "e.bag", "e.bagz", "--dictionary", dictionary)
+        self.bad("cat", "e.bagz")
+        self.good("convert", "e.bagz", "f.txt", "--dictionary", dictionary)
+        self.assertEqual(self.read("f.txt"), lines([words] * 10))
+
+    def test_sets_become_one_file(self):
+        for i in range(3):
+            self.pack("s-0000%d-of-00003.bag" % i, [b"%d" % n for n in range(i, 11, 3)])
+        self.good("convert", "s@3.bag", "all.txt", "--interleaved")
+        self.assertEqual(self.read("all.txt"), b"".join(b"%d\n" % n for n in range(11)))
+        self.assertEqual(self.good("convert", "s@*.bag", "-", "--to", "lines").split(), [b"%d" % n for i in range(3) for n in range(i, 11, 3)])
+
+    def test_one_shard_of_a_set(self):
+        for i in range(3):
+            self.good("convert", "-", "s.v1.bagz", "--from", "lines", "--shards", "3", "--shard", str(i), stdin=b"%d\n" % i)
+        self.assertEqual(self.files(), ["s.v1-0000%d-of-00003.bagz" % i for i in range(3)])
+        self.assertEqual(self.good("cat", "s.v1@3.bagz"), b"012")
+
+    def test_sets_are_written_in_turns(self):
+        records = [b"%d" % i for i in range(20)]
+        for name in ["s.bagz", "t.bag", "u", "odd@name,with\\all.of.bag", ".bag"]:
+            with self.subTest(name=name):
+                self.good("pack", "-q", "--shards", "3", "-", name, stdin=lines(records))
+                stem, dot = os.path.splitext(name)
+                for i in range(3):
+                    shard = "%s-0000%d-of-00003%s" % (stem, i, dot)
+                    self.assertEqual(self.good("cat", "--lengths", shard), framed(records[i::3]))
+                spec = "%s@3%s" % (re.sub(r"([@,\\])", r"\\\1", stem), dot)
+                self.assertEqual(self.good("cat", "--lengths", "--interleaved", spec), framed(records))
+                self.bad("pack", "--shards", "3", "-", name, stdin=b"x")
+                self.good("pack", "-q", "--shards", "3", "--append", "-", name, stdin=lines(records))
+                self.assertEqual(self.good("cat", "--lengths", "--interleaved", spec), framed(records * 2))
+        self.good("pack", "-q", "-", "v@2.bag", stdin=lines(records))
+        self.good("convert", "v@2.bag", "w.bag", "--interleaved", "--shards", "7")
+        self.assertEqual(self.good("cat", "w@*.bag", "--interleaved"), b"".join(records))
+        self.bad("pack", "--shards", "3", "-", "v@2.bag", stdin=b"", code=2)
+        words, _ = self.bad("pack", "-", "v@2.bag", stdin=b"")
+        self.assertIn("v-00000-of-00002.bag", words)
+
+    def test_a_set_is_all_or_nothing(self):
+        data = b"line\n" * 2_000_000
+        for number in [signal.SIGINT, signal.SIGTERM]:
+            self.interrupt_fed(number, data, "pack", "--shards", "4", "-", "a.bag")
+            self.assertEqual(self.files(), [])
+
+    def test_usage(self):
+        self.pack("a.bag", [b"x"])
+        self.write("x.txt", b"x\n")
+        self.write("x.csv", b"x\n")
+        self.write("odd", b"no bag at all, nor anything else")
+        self.good("pack", "-q", "-", "c.blp", stdin=b"content")
+        files = self.files()
+        for args, words in [
+            (["a.bag", "b.blp"], "a bag becomes"), (["a.bag", "odd.xyz"], "--to"), (["a.bag", "b.csv"], "a bag becomes"), (["odd", "b.bag"], "--from"),
+            (["-", "b.bag"], "--from"), (["x.csv", "b.bag", "--from", "csv"], "--from lines"), (["x.txt", "-", "--to", "bagz"], "not to '-'"),
+            (["x.txt", "b.bag", "--codec", "lz4"], "--codec"), (["x.txt", "b.bag", "--chunks", "3"], "--chunks"),
+            (["a.bag", "b.txt", "--shards", "3"], "--shards"), (["a.bag", "b.txt", "--level", "3"], "--level"),
+            (["x.txt", "b.bag", "--limits", "tail"], "--limits"), (["x.txt", "b.bag", "--skip-damaged"], "--skip-damaged"),
+            (["x.txt", "b.bag", "--columns", "x"], "--columns"), (["x.txt", "b.bag", "--shard", "1"], "--shards"),
+            (["x.txt", "b.bag", "--shard", "3", "--shards", "3"], "0 to 2"), (["x.txt", "b.bag", "--shards", "0"], "--shards"),
+            (["c.blp", "b.bag"], "superchunk"), (["x.txt", "b.npy", "--from", "tfrecord"], "--to bagz"), (["c.blp", "d.blp", "--separate"], "--separate"),
+            (["c.blp", "d.arrow"], "tables and bags"),
+        ]:  # fmt: skip
+            with self.subTest(args=args):
+                self.assertIn(words, self.bad("convert", *args, code=2)[0])
+        for args in [["nope.bag", "b.bag"], ["nope.txt", "b.bag"], ["nope", "b.bag"], ["nope.bag", "b.txt"], ["x.txt", "x.txt", "--to", "bagz", "--force"]]:
+            self.bad("convert", *args)
+        self.assertEqual(self.files(), files)
+
+
+class Damage(Base):
+    def refused(self, name, data, *words, out=b""):
+        """What is there before is not kept either: all or nothing."""
+        for args, stdin in [(["in"], b""), (["-"], data)]:
+            self.write("in", data)
+            said, _ = self.bad("convert", "--from", name, *args, "a.bagz", stdin=stdin)
+            for word in words:
+                self.assertIn(word, said)
+            self.assertEqual(self.files(), ["in"])
+
+    def test_cut_off(self):
+        records = [b"one", b"", b"three" * 10]
+        for name in ["lengths32", "lengths64", "tfrecord"]:
+            whole = FORMATS[name](records)
+            ends = [len(FORMATS[name](records[:i])) for i in range(4)]
+            for n in range(1, len(whole)):
+                if n in ends:
+                    continue
+                i = sum(end <= n for end in ends) - 1
+                if n % 3 == 0 or n in (1, len(whole) - 1):
+                    self.refused(name, whole[:n], "record %d at byte %d: " % (i, ends[i]))
+
+    def test_lengths_that_lie(self):
+        for name, data in [("lengths32", b"\xff\xff\xff\xff"), ("lengths64", b"\xff" * 8), ("lengths64", b"\0\0\0\0\0\1\0\0")]:
+            self.refused(name, data + b"abc", "record 0 at byte 0: ")
+        length = struct.pack("<Q", 1 << 50)
+        self.refused("tfrecord", length + masked(length) + b"abc", "record 0 at byte 0: ")
+        # in a pipe nobody knows what follows: it is not waited for, and no memory is taken for it
+        words, _ = self.bad("convert", "--from", "lengths64", "-", "a.bag", "--memory-limit", "1M", stdin=struct.pack("<Q", 1 << 50) + bytes(9 << 20))
+        self.assertIn("--memory-limit", words)
+
+    def test_sums_of_tfrecord(self):
+        records = [b"record number %d" % i for i in range(20)]
+        data = tfrecord(records)
+        at = len(tfrecord(records[:7]))
+        for place, words in [(at, "CRC-32C of its length"), (at + 9, "CRC-32C of its length"), (at + 13, "its CRC-32C"), (len(tfrecord(records[:8])) - 1, "its CRC-32C")]:
+            bad = bytearray(data)
+            bad[place] ^= 4
+            self.refused("tfrecord", bytes(bad), "record 7 at byte %d: " % at, words)
+            self.write("in", bytes(bad))
+            if words == "its CRC-32C":
+                said, _ = self.bad("convert", "--from", "tfrecord", "in", "a.bagz", "--skip-damaged", "-q")
+                self.assertIn("record 7 at byte %d: " % at, said)
+                self.assertEqual(self.good("cat", "--lengths", "a.bagz"), framed(records[:7] + records[8:]))
+                os.remove(self.path("a.bagz"))
+
+    def test_gzip_is_refused(self):
+        packer = zlib.compressobj(wbits=31)
+        self.refused("tfrecord", packer.compress(tfrecord([b"x" * 100])) + packer.flush(), "gzip", "gunzip")
+        self.refused("tfrecord", zlib.compress(tfrecord([b"x" * 100])), "zlib")
+
+    def test_records_that_a_format_has_no_place_for(self):
+        self.good("convert", "--from", "lengths64", "-", "a.bagz", stdin=framed([b"one", b"two\nthree"]))
+        for args in [["a.bagz", "a.txt"], ["a.bagz", "-", "--to", "lines"]]:
+            words, _ = self.bad("convert", *args)
+            self.assertIn("record 1 ", words)
+            self.assertIn("newline", words)
+        self.assertEqual(self.files(), ["a.bagz"])
+
+    def test_damaged_records_of_a_bag(self):
+        records = self.pack("a.bag", [b"record number %04d" % i for i in range(100)])
+        self.flip("a.bag", 18 * 7 + 3)
+        for name in ["o.txt", "o.tfrecord", "o.arrow"]:
+            words, _ = self.bad("convert", "a.bag", name)
+            self.assertIn("record 7", words)
+            self.assertNotIn(name, self.files())
+        self.bad("convert", "a.bag", "o.txt", "--skip-damaged", "-q")
+        self.assertEqual(self.read("o.txt"), lines(records[:7] + records[8:]))
+
+    def test_arrow_that_is_broken(self):
+        self.good("convert", "--from", "lines", "-", "a.bagz", stdin=b"one\ntwo\nthree and more than twelve\n")
+        for name in ["a.arrow", "a.arrows"]:
+            self.good("convert", "a.bagz", name)
+        whole, stream = self.read("a.arrow"), self.read("a.arrows")
+        for n in range(0, len(whole), 13):
+            self.write("cut.arrow", whole[:n])
+            self.bad("convert", "cut.arrow", "b.bag")
+        r = random.Random(5)
+        for data in [whole, stream]:
+            for _ in range(150):
+                bad = bytearray(data)
+                for _ in range(r.choice([1, 1, 4])):
+                    bad[r.randrange(len(bad))] = r.choice([0, 1, 0x7F, 0x80, 0xFF, r.randrange(256)])
+                self.write("bad.arrow", bytes(bad))
+                done = run("convert", "-q", "bad.arrow", "b.bag", "--force", "--memory-limit", "16M", cwd=self.folder.name)
+                self.assertIn(done.returncode, (0, 1), done.stderr)
+                self.assertRegex(done.stderr, rb"^(holdall: [^\n]*\n)?$")
+        for data, words in [(b"PAR1" + bytes(20), "Parquet"), (b"FEA1" + bytes(20), "Feather"), (b"", "no schema"), (b"what is this, " * 9, "another kind")]:
+            self.write("other.arrow", data)
+            self.assertIn(words, self.bad("convert", "other.arrow", "c.bag")[0])
+
+    @unittest.skipUnless(os.path.exists("/dev/full"), "no /dev/full")
+    def test_output_that_fails(self):
+        self.pack("a.bag", [b"x" * 1000] * 1000, "--no-sync")
+        for kind in ["lines", "tfrecord", "arrow", "arrow-stream"]:
+            with open("/dev/full", "wb") as full:
+                p = subprocess.run([TOOL, "convert", "a.bag", "-", "--to", kind], cwd=self.folder.name, stdout=full, stderr=subprocess.PIPE)
+            self.assertEqual((p.returncode, p.stderr), (1, b"holdall: standard output: No space left on device\n"), kind)
+            words, _ = self.bad("convert", "a.bag", "/dev/full", "--to", kind)
+            self.assertIn("No space left", words)
+
+    def test_a_signal_leaves_nothing(self):
+        data = tfrecord([b"x" * 50] * 100) * 200
+        for number in [signal.SIGINT, signal.SIGTERM]:
+            self.interrupt_fed(number, data, "convert", "--from", "tfrecord", "-", "a.bag")
+            self.assertEqual(self.files(), [])
+
+    def test_memory_stays_small(self):
+        if sys.platform != "linux":
+            self.skipTest("ulimit -v")
+        self.write("in", b"".join(struct.pack("<I", 100_000) + bytes([i % 256]) * 100_000 for i in range(600)))
+        line = 'ulimit -v 81920; "$0" convert -q --threads 1 --from lengths32 in a.bag && "$0" convert -q --threads 1 a.bag a.arrow && ' \
+               '"$0" convert -q --threads 1 a.arrow b.bag'  # fmt: skip
+        p = subprocess.run(["sh", "-c", line, TOOL], cwd=self.folder.name, capture_output=True)
+        self.assertEqual((p.returncode, p.stderr), (0, b""))
+        self.assertEqual(self.good("sum", "a.bag").split()[0], self.good("sum", "b.bag").split()[0])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,236 @@
+#!/usr/bin/env python3
+"""Tests of the command-line tool: rows as CSV and JSON lines, in both directions.
+
+HOLDALL_DATA is a folder with nyc-flights-2013.csv.zip; without it the test of that is skipped.
+See tool.py.
+"""
+
+import csv
+import io
+import json
+import math
+import os
+import random
+import struct
+import time
+import unittest
+import zipfile
+
+from tables import Tables, npy, npy_file
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+WEATHER = os.path.join(HERE, "..", "..", "examples", "data", "nyc-weather-2013.csv")
+DATA = os.environ.get("HOLDALL_DATA") or os.path.join(HERE, "..", "..", "..", "shared", "data")
+FLIGHTS = os.path.join(DATA, "nyc-flights-2013.csv.zip")
+
+
+class Values(Tables):
+    """Each value is printed so that it reads back equal."""
+
+    def array(self, dtype, data, count, *row):
+        self.write("a.npy", npy_file(dtype, (count, *row), data))
+        self.good("convert", "-q", "--force", "a.npy", "a", "--to", "bcolz")
+        return self.good("cat", "--format", "csv", "a").decode().splitlines()
+
+    def test_floating_point(self):
+        r = random.Random(1)
+        values = [0.0, -0.0, 1.0, 0.1, -2.5, 1e22, 5e-324, 1.7976931348623157e308, 123456789.125, 1 / 3, 2.0**53 + 2, 0.3, 1e15, 12345.6789]
+        values += [struct.unpack("<d", r.randbytes(8))[0] for _ in range(2000)]
+        values += [round(r.uniform(-1e6, 1e6), r.randint(0, 6)) for _ in range(2000)]
+        values = [v for v in values if math.isfinite(v)]
+        lines = self.array("<f8", struct.pack(f"<{len(values)}d", *values), len(values))
+        self.assertEqual([struct.pack("<d", float(x)) for x in lines], [struct.pack("<d", v) for v in values])
+        # and no text is longer than Python's
+        for text, value in zip(lines, values):
+            self.assertLessEqual(len(text.replace("e+", "e").lstrip("-")), len(repr(value).lstrip("-")) + 1, text)
+            self.assertTrue("." in text or "e" in text, text)
+        self.assertEqual([json.loads(x) for x in self.good("cat", "--format", "jsonl", "a").splitlines()], values)
+
+    def test_no_numbers(self):
+        data = struct.pack("<3d", math.nan, math.inf, -math.inf)
+        self.assertEqual(self.array("<f8", data, 3), ["NaN", "inf", "-inf"])
+        self.assertEqual(self.good("cat", "--format", "jsonl", "a"), b'null\n"Infinity"\n"-Infinity"\n')
+
+    def test_narrow_and_big_endian(self):
+        self.assertEqual(self.array("<f4", struct.pack("<3f", 0.1, 16777216, 3e38), 3), ["0.1", "16777216.0", "3e+38"])
+        self.assertEqual(self.array("<f2", struct.pack("<3e", 0.1, 65504, 6e-8), 3), ["0.1", "6.55e+04", "6e-08"])
+        self.assertEqual(self.array(">i2", struct.pack(">3h", -1, 32767, -32768), 3), ["-1", "32767", "-32768"])
+        self.assertEqual(self.array("<u8", struct.pack("<2Q", 0, 2**64 - 1), 2), ["0", str(2**64 - 1)])
+        self.assertEqual(self.array("<i8", struct.pack("<2q", -2**63, 2**63 - 1), 2), [str(-2**63), str(2**63 - 1)])
+        self.assertEqual(self.array("|b1", b"\0\1", 2), ["false", "true"])
+
+    def test_times(self):
+        self.assertEqual(self.array("<M8[ns]", struct.pack("<3q", 0, -1, -2**63), 3),
+                         ["1970-01-01T00:00:00.000000000", "1969-12-31T23:59:59.999999999", "NaT"])
+        self.assertEqual(self.good("cat", "--format", "jsonl", "--rows=-1", "a"), b"null\n")
+        self.assertEqual(self.array("<M8[s]", struct.pack("<2q", 951782400, -62135596800), 2), ["2000-02-29T00:00:00", "0001-01-01T00:00:00"])
+        self.assertEqual(self.array("<M8[D]", struct.pack("<4q", 11016, -1, -719529, 2932896), 4), ["2000-02-29", "1969-12-31", "-0001-12-31", "9999-12-31"])
+        self.assertEqual(self.array("<M8[M]", struct.pack("<2q", -1, 500), 2), ["1969-12", "2011-09"])
+        self.assertEqual(self.array("<M8[Y]", struct.pack("<q", 43), 1), ["2013"])
+        self.assertEqual(self.array("<M8[25us]", struct.pack("<q", 1), 1), ["1970-01-01T00:00:00.000025"])
+
+    def test_days_against_python(self):
+        import datetime
+        r = random.Random(2)
+        days = [r.randint(-719162, 2932896) for _ in range(3000)]
+        want = [(datetime.date(1970, 1, 1) + datetime.timedelta(d)).isoformat() for d in days]
+        self.assertEqual(self.array("<M8[D]", struct.pack(f"<{len(days)}q", *days), len(days)), want)
+        # and back
+        self.convert(b"d\n" + "\n".join(want).encode(), "t", "--dtypes", "d=M8[D]")
+        self.assertEqual(struct.unpack(f"<{len(days)}q", self.good("cat", "t/d")), tuple(days))
+
+    def test_strings(self):
+        texts = [b"plain", b'say "x"', b"a,b", "\u00e9\u6f22".encode(), b"line\nbreak", b""]
+        self.array("|S16", b"".join(t.ljust(16, b"\0") for t in texts), len(texts))
+        self.assertEqual([r[0] for r in csv.reader(io.StringIO(self.good("cat", "--format", "csv", "a").decode(), newline=""))],
+                         [t.decode() for t in texts])
+        self.assertEqual([json.loads(x) for x in self.good("cat", "--format", "jsonl", "a").splitlines()], [t.decode() for t in texts])
+        # what is no UTF-8
+        self.assertEqual(self.array("|S4", b"a\xff\xc3(" + b"\xe9\0\0\0", 2), ["a\\xff\\xc3(", "\\xe9"])
+        self.assertEqual(json.loads(self.good("cat", "--format", "jsonl", "--rows", "0", "a")), "a\\xff\\xc3(")
+        self.assertEqual(self.array("<U2", struct.pack("<4I", 0x6f22, 0, 0x1f600, 0x41), 2), ["\u6f22", "\U0001f600A"])
+
+    def test_rows_with_dimensions(self):
+        self.assertEqual(self.array("<i4", struct.pack("<4i", 1, 2, 3, 4), 2, 2), ["1,2", "3,4"])
+        self.assertEqual(self.good("cat", "--format", "jsonl", "a"), b"[1,2]\n[3,4]\n")
+        self.assertEqual(self.array("<i4", struct.pack("<4i", 1, 2, 3, 4), 1, 2, 2), ['"[1,2]","[3,4]"'])
+
+    def test_structured_items(self):
+        self.write("a.npy", npy_file([("a", "<i2"), ("b", "<f4", (2,))], (1, 1), struct.pack("<hff", 7, 0.5, -1)))
+        self.good("convert", "-q", "a.npy", "a.blp")
+        self.assertEqual(json.loads(self.good("cat", "--format", "jsonl", "a.blp")), [{"a": 7, "b": [0.5, -1.0]}])
+
+
+class FromText(Tables):
+    """CSV and JSON lines become tables."""
+
+    def types(self, *values):
+        return self.convert(b"c\n" + b"\n".join(values) + b"\n", "t", "--force")["c"]
+
+    def test_types(self):
+        self.assertEqual(self.types(b"1", b"-2", b"9223372036854775807"), "<i8")
+        self.assertEqual(self.types(b"1", b"NA"), "<f8")
+        self.assertEqual(self.types(b"1", b"nan", b"1.5"), "<f8")
+        self.assertEqual(self.types(b"1", b"18446744073709551615"), "<u8")
+        self.assertEqual(self.types(b"1e5", b".5", b"-inf"), "<f8")
+        self.assertEqual(self.types(b"true", b"False"), "|b1")
+        self.assertEqual(self.types(b"ann", b"NA", b"robert"), "|S6")
+        self.assertEqual(self.types("\u00e9t\u00e9s".encode(), b"a"), "<U4")
+        self.assertEqual(self.types(b"NA", b"NA"), "<f8")
+
+    def test_nothing_is_rounded_or_mixed(self):
+        self.assertEqual(self.types(b"9007199254740993", b"NA"), "|S16")
+        self.assertEqual(self.types(b"9007199254740993", b"0.5"), "|S16")
+        self.assertEqual(self.types(b"18446744073709551616"), "|S20")
+        self.assertEqual(self.types(b"-1", b"18446744073709551615"), "|S20")
+        self.assertEqual(self.types(b"true", b"NA"), "|S4")
+        self.assertEqual(self.types(b"true", b"1"), "|S4")
+        self.assertEqual(self.types(b"007"), "|S3")
+        self.assertEqual(self.types(b"0x10"), "|S4")
+        self.assertEqual(self.types(b"1 2"), "|S3")
+        self.assertEqual(self.rows("t")[1:], [["1 2"]])
+
+    def test_quotes(self):
+        self.convert(b'\xef\xbb\xbfa,"b ""x"""\r\n"1\n2",\r\n"say ""hi""","3"\r\n\r\n,4')
+        self.assertEqual(self.rows("t"), [["a", 'b "x"'], ["1\n2", "NaN"], ['say "hi"', "3.0"], ["", "4.0"]])
+
+    def test_told_types(self):
+        types = self.convert(b"a,b,c,d,e\n1,x,2013-01-01T05:00:00Z,\"[1,2]\",0\n2,,NA,\"[3, 4.5]\",1\n", "t", "--dtypes",
+                             "a=<i2,b=U3,c=M8[s],d=('<f4', (2,)),e=?")
+        self.assertEqual(types, {"a": "<i2", "b": "<U3", "c": "<M8[s]", "d": "<f4", "e": "|b1"})
+        self.assertEqual(self.objects("t"), [{"a": 1, "b": "x", "c": "2013-01-01T05:00:00", "d": [1.0, 2.0], "e": False},
+                                             {"a": 2, "b": "", "c": None, "d": [3.0, 4.5], "e": True}])
+        self.assertEqual([c["shape"] for c in self.info("t")["columns"]][3], [2, 2])
+
+    def test_json_lines(self):
+        types = self.convert(b'{"a": 1, "s": "x\\u00e9\\ud83d\\ude00"}\n\n{"s": null, "b": true, "a": 2.5}\n', source="in.jsonl")
+        self.assertEqual(types, {"a": "<f8", "s": "<U3", "b": "|S4"})
+        self.assertEqual(self.objects("t"), [{"a": 1.0, "s": "x\u00e9\U0001f600", "b": ""}, {"a": 2.5, "s": "", "b": "true"}])
+        self.convert(b'{"v":[1,2],"o":{"x":1,"y":[2,3]}}\n{"o":{"y":[5,6],"x":4},"v":[3,"NaN"]}', "u", "--dtypes",
+                     "v=('<f8',(2,)),o=[('x','<i4'),('y','<i2',(2,))]", source="in.jsonl")
+        self.assertEqual(self.objects("u"), [{"v": [1.0, 2.0], "o": {"x": 1, "y": [2, 3]}}, {"v": [3.0, None], "o": {"x": 4, "y": [5, 6]}}])
+
+    def test_bad_text(self):
+        for text, words, flags in [
+            (b"", "names of the columns", []),
+            (b"a,a\n1,2\n", "two columns are called 'a'", []),
+            (b"a,b\n1,2\n3\n", "line 3: 1 field, and there are 2", []),
+            (b"a,b\n1,\"2\n", "line 2: a quote is not closed", []),
+            (b"a,b\n1,\"2\"x\n", "line 2: there is text behind", []),
+            (b"a\n1\n\"x\ny\"\n1,2\n", "line 5: 2 fields", []),
+            (b"a,b\n1,2\n1,x\n", "line 3, column 'b': \"x\" is no whole number", ["--dtypes", "b=i4"]),
+            (b"a\n300\n", "line 2, column 'a': \"300\" is too large", ["--dtypes", "a=u1"]),
+            (b"a\n-1\n", "negative", ["--dtypes", "a=u1"]),
+            (b"a\nabc\n", '"abc" is too long', ["--dtypes", "a=S2"]),
+            (b"a\n1e39\n", "too large", ["--dtypes", "a=f4"]),
+            (b"a\n2013-02-29\n", "no time", ["--dtypes", "a=M8[D]"]),
+            (b"a\n2013-02-28T10\n", "no time", ["--dtypes", "a=M8[D]"]),
+            (b"a\n\xff\n", "not UTF-8", ["--dtypes", "a=U2"]),
+            (b"a\n1\n", "no column 'b'", ["--dtypes", "b=i4"]),
+            (b"a\n1\n", "not COLUMN=DTYPE", ["--dtypes", "i4"]),
+            (b"a\n1\n", "do not become items of 'nonsense'", ["--dtypes", "a=nonsense"]),
+            (b"a\n1\n", "do not become items of 'O'", ["--dtypes", "a=O"]),
+            (b"a\n\"[1]\"\n", "not as many items", ["--dtypes", "a=('<f8',(2,))"]),
+            (b"a\n[1\n", "no JSON", ["--dtypes", "a=('<f8',(2,))"]),
+            (b"a/b\n1\n", "a/b", []),
+        ]:
+            self.write("in.csv", text)
+            self.assertIn(words, self.bad("convert", "in.csv", "t", *flags)[0], text)
+            self.assertEqual(self.files(), ["in.csv"])
+        os.remove(self.path("in.csv"))
+        for text, words in [(b"", "no line with a JSON object"), (b"[1]\n", "line 1: it is no JSON object"), (b'{"a":1}\n{"a":}\n', "line 2"),
+                            (b'{"a":1}\n{"a":[1]}\n', "line 2, column 'a': of lists"), (b'{"a":"\xff"}\n', "line 1")]:
+            self.write("in.jsonl", text)
+            self.assertIn(words, self.bad("convert", "in.jsonl", "t")[0], text)
+            self.assertEqual(self.files(), ["in.jsonl"])
+        self.bad("convert", "-", "t", "--from", "csv", code=2)
+        self.bad("convert", "in.jsonl", "t", "--from", "raw", code=2)
+
+    def test_long_file(self):
+        """Rows over the limits of what is read at once."""
+        r = random.Random(3)
+        rows = [[str(r.randint(-10**9, 10**9)), repr(r.uniform(-1, 1)), "".join(r.choices('ab",\n', k=r.randint(1, 9)))] for _ in range(150000)]
+        out = io.StringIO()
+        csv.writer(out).writerows([["i", "f", "s"], *rows])
+        self.convert(out.getvalue().encode())
+        self.assertEqual(self.rows("t")[1:], [[i, *v] for i, *v in rows])
+
+    def test_weather(self):
+        with open(WEATHER, newline="") as f:
+            head, *rows = csv.reader(f)
+        self.good("convert", "-q", WEATHER, "w.bcolz")
+        self.assertEqual(self.info("w.bcolz")["rows"], len(rows))
+        names, *found = self.rows("w.bcolz")
+        self.assertEqual(names, head)
+        for one, other in zip(rows, found):
+            for a, b in zip(one, other):
+                if a != b:
+                    self.assertEqual(float("nan" if a == "NA" else a), float(b)) if a != "NA" else self.assertEqual(b, "NaN")
+
+    @unittest.skipUnless(os.path.exists(FLIGHTS), "no nyc-flights-2013.csv.zip")
+    def test_flights(self):
+        with zipfile.ZipFile(FLIGHTS) as z:
+            z.extract("flights.csv", self.folder.name)
+        with open(self.path("flights.csv"), newline="") as f:
+            head, *rows = csv.reader(f)
+        self.good("convert", "-q", "flights.csv", "flights.bcolz")
+        facts = self.info("flights.bcolz")
+        self.assertEqual((facts["rows"], len(facts["columns"])), (336776, 19))
+        header, data = npy(self.good("cat", "--format", "npy", "flights.bcolz"))
+        kinds = {"<i8": "q", "<f8": "d"}
+        layout = "<" + "".join(kinds.get(t) or t[2:] + "s" for _, t in header["descr"])
+        parse = [int if t == "<i8" else (lambda x: x.encode()) if t[1] == "S" else (lambda x: math.nan if x == "NA" else float(x))
+                 for _, t in header["descr"]]
+        self.assertEqual([n for n, _ in header["descr"]], head)
+        count = 0
+        for row, found in zip(rows, struct.iter_unpack(layout, data)):
+            for value, read, text in zip(found, parse, row):
+                value = value.rstrip(b"\0") if isinstance(value, bytes) else value
+                wanted = read(text)
+                self.assertTrue(value == wanted or (value != value and wanted != wanted), (text, value))
+            count += 1
+        self.assertEqual(count, 336776)
+
+
+if __name__ == "__main__":
+    unittest.main()

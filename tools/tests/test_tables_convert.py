@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""Tests of the command-line tool: convert of tables and arrays in folders, and of those that other tools wrote. See tool.py."""
+
+import csv
+import json
+import os
+import signal
+import struct
+import subprocess
+import tarfile
+import time
+import unittest
+
+from tables import Tables, npy, npy_file
+from tool import TOOL, datasets, run
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+WEATHER = os.path.join(HERE, "..", "..", "examples", "data", "nyc-weather-2013.csv")
+
+
+class Convert(Tables):
+    """Between all formats, and back."""
+
+    def test_tables(self):
+        self.convert(self.SMALL, "t")
+        self.good("attr", "set", "t", "title", '"x"')
+        self.good("attr", "set", "t/n", "unit", '"m"')
+        want = self.good("sum", "t").split()[0]
+        for name in ("o.csv", "o.jsonl", "o.npy", "o.bcolz", "o.blz"):
+            r = run("convert", "t", name, cwd=self.folder.name)
+            self.assertEqual(r.returncode, 0, r.stderr)
+            self.assertEqual(b"no place for 2 attributes" in r.stderr, not name.endswith("z"))
+            if name.endswith("z"):
+                self.assertEqual((self.info(name)["format"], self.good("sum", name).split()[0]), (name[2:], want))
+            else:
+                self.good("convert", "-q", name, "back", "--to", "bcolz", "--force")
+                self.assertEqual(self.good("sum", "back").split()[0], want, name)
+        self.assertEqual(self.good("attr", "get", "o.bcolz", "title") + self.good("attr", "get", "o.bcolz/n", "unit"), b'"x"\n"m"\n')
+        self.assertEqual(self.good("sum", "o.bcolz").split()[0], want)
+        # a file of Bloscpack has items with fields, and attributes as metadata
+        self.good("convert", "-q", "t", "o.blp")
+        self.assertEqual(self.good("sum", "o.blp").split()[0], want)
+        self.assertEqual(self.info("o.blp")["metadata"]["attrs"], {"title": "x"})
+        self.assertEqual(self.good("convert", "-q", "t", "-", "--to", "csv"), self.good("cat", "t"))
+        # as the papers have it: the fields of one dataset
+        self.good("convert", "-q", "t", "paper", "--to", "blz-paper")
+        self.assertEqual((self.info("paper")["format"], self.good("sum", "paper").split()[0]), ("blz-paper", want))
+        self.assertTrue(os.path.exists(self.path("paper/data/n/__1__.bin")))
+        self.assertEqual(self.good("attr", "get", "paper", "title"), b'"x"\n')
+        self.assertEqual(self.good("cat", "paper"), self.good("cat", "t"))
+        self.good("append", "-q", "paper", "in.csv")
+        self.good("trim", "-q", "paper", "4")
+        self.good("verify", "paper")
+        self.good("convert", "-q", "paper", "back", "--to", "bcolz", "--force")
+        self.assertEqual(self.good("sum", "back").split()[0], self.good("sum", "paper").split()[0])
+        self.bad("convert", "t", "o.bcolz")
+        self.good("convert", "-q", "--force", "t", "o.bcolz")
+        # all of it counts at once: what fails leaves nothing
+        self.write("t/n/__attrs__", b"{")
+        self.assertIn("__attrs__", self.bad("convert", "-q", "t", "gone.bcolz")[0])
+        self.assertFalse(os.path.exists(self.path("gone.bcolz")))
+        self.good("convert", "-q", "t", "kept.bcolz", "--skip-damaged")
+        self.good("attr", "get", "kept.bcolz/n")
+
+    def test_arrays(self):
+        data = struct.pack("<12d", *range(12))
+        self.write("a.npy", npy_file("<f8", (6, 2), data))
+        self.good("convert", "-q", "a.npy", "a", "--to", "bcolz")
+        self.good("attr", "set", "a", "unit", '"K"')
+        for path in (["a", "b.blp"], ["b.blp", "c.bcolz"], ["c.bcolz", "d.bcolz"], ["d.bcolz", "e.npy"], ["e.npy", "f.blp"], ["b.blp", "g.npy"]):
+            self.good("convert", "-q", *path)
+            self.assertEqual(npy(self.good("cat", "--format", "npy", path[1]))[1] if not path[1].endswith("npy") else npy(self.read(path[1]))[1], data)
+        for to in ("blz", "blz-paper"):
+            self.good("convert", "-q", "b.blp", "p", "--to", to, "--force")
+            self.assertEqual((self.info("p")["format"], self.good("cat", "p"), self.good("attr", "get", "p", "unit")), (to, data, b'"K"\n'))
+            self.good("append", "-q", "p", "a.npy")
+            self.good("trim", "-q", "p", "9")
+            self.assertEqual(self.good("cat", "p"), data + data[:48])
+            self.good("verify", "p")
+        self.assertEqual(self.good("attr", "get", "d.bcolz"), b'{\n  "unit": "K"\n}\n')
+        self.good("convert", "-q", "b.blp", "h.csv")
+        self.assertEqual(self.read("h.csv").splitlines()[1], b"2.0,3.0")
+        self.assertEqual([json.loads(x) for x in self.good("convert", "-q", "a", "-", "--to", "jsonl").splitlines()][5], [10.0, 11.0])
+
+    def test_fortran_order(self):
+        self.write("f.npy", npy_file("<i4", (2, 3), struct.pack("<6i", 1, 4, 2, 5, 3, 6), True))
+        self.good("pack", "-q", "f.npy", "f.blp")
+        self.good("convert", "-q", "f.blp", "f.bcolz")
+        self.assertEqual(self.good("cat", "f.bcolz"), struct.pack("<6i", 1, 2, 3, 4, 5, 6))
+        self.assertIn("Fortran", self.bad("convert", "f.npy", "g.bcolz")[0])
+
+    def test_signals(self):
+        with open(WEATHER, "rb") as f:
+            head, rows = f.read().split(b"\n", 1)
+        self.write("long.csv", head + b"\n" + 60 * rows)
+        for out in ("o.bcolz", "o.csv"):
+            p = subprocess.Popen([TOOL, "convert", "long.csv", out], cwd=self.folder.name, stderr=subprocess.PIPE)
+            time.sleep(0.25)
+            p.send_signal(signal.SIGINT)
+            self.assertEqual((p.wait(60), p.stderr.read()), (-signal.SIGINT, b""))
+            p.stderr.close()
+            self.assertFalse(os.path.exists(self.path(out)) and os.listdir(self.path(out)))
+            self.assertEqual([f for f in self.files() if f.startswith("o.csv")], [])
+
+    def test_skipped_damage(self):
+        self.convert(b"n\n" + b"".join(b"%d\n" % i for i in range(3000)), "t", "--chunk-size", "8K")
+        self.flip("t/n/data/__1.blp", 60)
+        self.bad("cat", "t")
+        for args in (["cat"], ["convert", "--to", "csv", "-q"]):
+            words, out = self.bad(*args, "--skip-damaged", "t", *(["-"] if args[0] == "convert" else []))
+            rows = out.split()
+            self.assertEqual((len(rows), rows[1024], rows[1025], rows[2048], rows[2049]), (3001, b"1023", b"0", b"0", b"2048"))
+            self.assertIn("t: ", words)
+
+    def test_names_of_datasets(self):
+        self.write("in.csv", self.SMALL)
+        self.assertIn("convert makes one", self.bad("pack", "in.csv", "o.bcolz", code=2)[0])
+
+    def test_what_is_there_stays(self):
+        self.convert(self.SMALL, "t")
+        self.write("o.csv", b"mine")
+        self.bad("convert", "t", "o.csv")
+        self.assertEqual(self.read("o.csv"), b"mine")
+        self.flip("t/x/data/__0.blp", 50)
+        self.bad("convert", "t", "o.csv", "--force")
+        self.bad("convert", "t", "u")
+        self.assertEqual((self.read("o.csv"), os.path.exists(self.path("u"))), (b"mine", False))
+        self.bad("convert", "nothere.csv", "u")
+        self.bad("convert", "in.csv", "t/n", code=1)
+
+
+@unittest.skipUnless(datasets(), "no datasets in HOLDALL_FIXTURES")
+class Others(Tables):
+    """Datasets that bcolz and BLZ wrote."""
+
+    def test_all_of_them(self):
+        with tarfile.open(datasets()) as archive:
+            members = [m for m in archive.getmembers() if m.name.split("/")[0] in ("bcolz", "blz", "rfc")]
+            archive.extractall(self.folder.name, members)
+        found = [x for top in ("bcolz", "blz", "rfc") for x in json.loads(self.good("ls", "--json", top))]
+        self.assertGreater(len(found), 200)
+        for x in found[::7] + [x for x in found if x["kind"] == "table"]:
+            if x.get("dtype") == "|O":
+                continue
+            listed = self.good("info", "--files", x["path"]).decode()
+            self.assertNotIn("missing", listed)
+            rows = x["rows"] if x["kind"] == "table" else x["shape"][0]
+            lines = self.good("cat", "--format", "jsonl", x["path"]).splitlines()
+            self.assertEqual(len(lines), rows, x)
+            for line in lines[:3]:
+                json.loads(line)
+            if rows == 0 or x["kind"] != "table":
+                continue
+            # all but types that differ come back
+            self.good("convert", "-q", x["path"], "o.csv", "--force")
+            self.good("convert", "-q", x["path"], "o", "--to", "bcolz", "--force")
+            self.assertEqual(self.good("sum", "o").split()[0], self.good("sum", x["path"]).split()[0])
+            self.good("append", "-q", "o", "o.csv")
+            self.assertEqual(self.good("cat", "o", "--rows", f"{rows}:", "--format", "raw"), self.good("cat", "--format", "raw", x["path"]))
+
+
+if __name__ == "__main__":
+    unittest.main()
