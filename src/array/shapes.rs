@@ -1,8 +1,10 @@
 //! Shapes of chunks and blocks, where nobody has chosen them.
 //!
 //! A block is what is decoded for one item, so it should stay in the caches that a core has alone; a chunk is what is written and
-//! found at once. Both are about as long along every dimension, so that planes across any of them cost the same, and none is
-//! longer than the array. They depend on the array alone, not on the machine: the same calls make the same files.
+//! found at once. A block is about as long along every dimension but the first, where it is shorter: planes across that one are
+//! what most read (the slices of a volume, the steps of a time), and long rows along the last compress better. None is longer
+//! than the array, and blocks end where chunks do where that is possible. They depend on the array alone, not on the machine:
+//! the same calls make the same files.
 #![forbid(unsafe_code)]
 
 use super::numpy_meta::nbytes;
@@ -10,7 +12,10 @@ use crate::error::{Result, fail};
 
 /// Bytes of a block for each byte of an item, of which so many count: shuffled, each of them becomes a stream of this length.
 const STREAM: u64 = 32 << 10;
-const MOST_STREAMS: u64 = 8;
+/// The most bytes of a block: twice that, shuffled and not, is less than half of the cache that a core has alone.
+const BLOCK: u64 = 100 << 10;
+/// A block is so many times shorter along the first dimension than along the others.
+const FLAT: u64 = 4;
 /// Bytes of a chunk, about; whole blocks rarely make just so many.
 const CHUNK: u64 = 4 << 20;
 /// The least, where the array has that much: less is much to tell of each.
@@ -44,14 +49,14 @@ pub fn choose(shape: &[u64], item: usize, wish: &Wish) -> Result<(Vec<u64>, Vec<
         check_given(given, shape.len(), what)?;
     }
     let item = item.max(1) as u64;
-    let block_items = wish.block_bytes.unwrap_or(STREAM * item.min(MOST_STREAMS)) / item;
+    let block_items = wish.block_bytes.unwrap_or(BLOCK.min(STREAM * item)) / item;
     let chunk_items = wish.chunk_bytes.unwrap_or_else(|| CHUNK.max(wish.block_bytes.unwrap_or(0))) / item;
     let open: Vec<u64> = shape.iter().map(|n| if *n == 0 { u64::MAX } else { *n }).collect();
     let (chunks, blocks) = match (wish.chunks, wish.blocks) {
         (Some(chunks), Some(blocks)) => (chunks.to_vec(), blocks.to_vec()),
-        (Some(chunks), None) => (chunks.to_vec(), parts(chunks, block_items)),
+        (Some(chunks), None) => (chunks.to_vec(), parts(chunks, block_items, FLAT)),
         (None, blocks) => {
-            let blocks = blocks.map_or_else(|| parts(&open, block_items.min(chunk_items)), <[u64]>::to_vec);
+            let blocks = blocks.map_or_else(|| parts(&open, block_items.min(chunk_items), FLAT), <[u64]>::to_vec);
             let chunks = multiples(&open, &blocks, chunk_items);
             (if wish.chunk_bytes.is_none() { enough(chunks, &open, item) } else { chunks }, blocks)
         }
@@ -87,22 +92,27 @@ fn check(chunks: &[u64], blocks: &[u64], item: u64) -> Result<()> {
     Ok(())
 }
 
-/// Cuts these lengths into parts of about so many items, all about as long: dimensions that are shorter than that leave
-/// the others more.
-fn parts(lengths: &[u64], items: u64) -> Vec<u64> {
+/// Cuts these lengths into parts of about so many items, all about as long but for the first, which is shorter: dimensions
+/// that are short leave the others more.
+fn parts(lengths: &[u64], items: u64, flat: u64) -> Vec<u64> {
     let mut left = items;
     let mut cut = |d: usize, n: &u64| {
-        let most = even(lengths.get(d..).unwrap_or_default(), left);
-        let part = if *n <= most { *n } else { part(*n, most) };
-        left /= part;
+        let most = even(lengths.get(..=d).unwrap_or_default(), left, flat);
+        let part = if *n <= most { *n } else { part(*n, most, d > 0 && left / most > ROUND) };
+        left = (left / part).max(1);
         part
     };
-    lengths.iter().enumerate().map(|(d, n)| cut(d, n)).collect()
+    let mut parts: Vec<u64> = lengths.iter().enumerate().rev().map(|(d, n)| cut(d, n)).collect();
+    parts.reverse();
+    parts
 }
 
-/// The greatest length of which no product, with shorter lengths where dimensions are shorter, has more than so many items.
-fn even(lengths: &[u64], items: u64) -> u64 {
-    let fits = |most: u64| lengths.iter().try_fold(1, |n: u64, len| n.checked_mul(*len.min(&most))).is_some_and(|n| n <= items);
+/// The greatest length of the last dimension of which no product, with shorter lengths where dimensions are shorter, has more
+/// than so many items.
+fn even(lengths: &[u64], items: u64, flat: u64) -> u64 {
+    let Some((first, others)) = lengths.split_first().filter(|(_, others)| !others.is_empty()) else { return items.max(1) };
+    let of_first = |most: u64| (most / flat).clamp(1, *first);
+    let fits = |most: u64| others.iter().try_fold(of_first(most), |n: u64, len| n.checked_mul(*len.min(&most))).is_some_and(|n| n <= items);
     // 1 always fits, being the least there is
     let (mut low, mut high) = (1, items.max(1));
     while low < high {
@@ -112,12 +122,17 @@ fn even(lengths: &[u64], items: u64) -> u64 {
     low
 }
 
-/// About `most` items, such that little is missing in the last part.
-fn part(n: u64, most: u64) -> u64 {
+/// About `most` items, where more is possible also some more, such that nothing or little is missing in the last part.
+fn part(n: u64, most: u64, more: bool) -> u64 {
     let down = if most < ROUND { most } else { most / ROUND * ROUND };
     let count = n.div_ceil(most);
     if count > MANY {
         return down;
+    }
+    let longest = if more { most + most / 4 } else { most };
+    let whole = (most - most / 3..=longest).filter(|part| n.is_multiple_of(*part));
+    if let Some(part) = whole.min_by_key(|part| part.abs_diff(most)) {
+        return part;
     }
     let even = n.div_ceil(count);
     let round = if even < ROUND { even } else { even.next_multiple_of(ROUND).min(down) };
@@ -141,7 +156,7 @@ fn multiples(lengths: &[u64], blocks: &[u64], items: u64) -> Vec<u64> {
     let in_block = blocks.iter().fold(1, |n: u64, b| n.saturating_mul(*b));
     let counts: Vec<u64> = lengths.iter().zip(blocks).map(|(n, b)| n.div_ceil(*b)).collect();
     let chunk = |((n, block), count): ((&u64, &u64), u64)| block.saturating_mul(count).min(*n.max(block));
-    lengths.iter().zip(blocks).zip(parts(&counts, items / in_block.max(1))).map(chunk).collect()
+    lengths.iter().zip(blocks).zip(parts(&counts, items / in_block.max(1), 1)).map(chunk).collect()
 }
 
 #[cfg(test)]
@@ -166,7 +181,7 @@ mod tests {
                 assert!(chunks.iter().zip(shape).all(|(c, n)| *c >= 1 && c <= n), "{told}");
                 assert!(blocks.iter().zip(&chunks).all(|(b, c)| *b >= 1 && b <= c), "{told}");
                 let (all, chunk, block) = (shape.iter().fold(item as u64, |n, d| n.saturating_mul(*d)), bytes(&chunks, item), bytes(&blocks, item));
-                assert!(chunk <= CHUNK.max(item as u64) && block <= (STREAM * 8).max(item as u64), "{told}");
+                assert!(chunk <= CHUNK.max(item as u64) && block <= BLOCK.max(item as u64), "{told}");
                 assert!(chunk >= LEAST_CHUNK.min(all), "{told}: {chunk}");
                 // nor are they too small, where there is that much, and few dimensions can share it
                 if shape.len() < 4 {
@@ -185,12 +200,13 @@ mod tests {
         assert_eq!(of(&[], 8), (vec![], vec![]));
         assert_eq!(of(&[10], 8), (vec![10], vec![10]));
         assert_eq!(of(&[100, 100], 8), (vec![100, 100], vec![100, 100]));
-        assert_eq!(of(&[1_000_000_000], 8), (vec![524_288], vec![32_768]));
-        assert_eq!(of(&[10_000, 10_000], 4), (vec![880, 1104], vec![176, 184]));
-        assert_eq!(of(&[640, 400, 400], 4), (vec![96, 128, 64], vec![32, 32, 32]));
+        assert_eq!(of(&[1_000_000_000], 8), (vec![512_000], vec![12_800]));
+        assert_eq!(of(&[10_000, 10_000], 4), (vec![640, 1280], vec![80, 320]));
+        assert_eq!(of(&[640, 400, 400], 4), (vec![40, 200, 100], vec![8, 50, 50]));
+        assert_eq!(of(&[512, 320, 320], 4), (vec![64, 160, 80], vec![16, 40, 40]));
         // what is going to grow counts as long
-        assert_eq!(of(&[0], 8), (vec![524_288], vec![32_768]));
-        assert_eq!(of(&[0, 3, 4], 4), (vec![87_296, 3, 4], vec![2728, 3, 4]));
+        assert_eq!(of(&[0], 8), (vec![512_000], vec![12_800]));
+        assert_eq!(of(&[0, 3, 4], 4), (vec![85_120, 3, 4], vec![2128, 3, 4]));
     }
 
     #[test]
@@ -199,9 +215,9 @@ mod tests {
         let (chunks, blocks) = ([80, 100, 100], [5, 100, 100]);
         assert_eq!(of(&Wish { chunks: Some(&chunks), blocks: Some(&blocks), ..Wish::default() }).unwrap(), (chunks.to_vec(), blocks.to_vec()));
         let given = of(&Wish { chunks: Some(&chunks), ..Wish::default() }).unwrap();
-        assert_eq!(given, (chunks.to_vec(), vec![27, 34, 34]));
+        assert_eq!(given, (chunks.to_vec(), vec![10, 50, 50]));
         let given = of(&Wish { blocks: Some(&blocks), ..Wish::default() }).unwrap();
-        assert_eq!(given, (vec![10, 200, 400], blocks.to_vec()));
+        assert_eq!(given, (vec![25, 200, 200], blocks.to_vec()));
         let small = of(&Wish { chunk_bytes: Some(64 << 10), block_bytes: Some(4 << 10), ..Wish::default() }).unwrap();
         assert!(bytes(&small.0, 4) <= 64 << 10 && bytes(&small.1, 4) <= 4 << 10, "{small:?}");
         let one = of(&Wish { chunk_bytes: Some(1), ..Wish::default() }).unwrap();

@@ -10,6 +10,7 @@
  *   again PATH IO THREADS                  the same, to memory that was written before
  *   planes PATH IO THREADS AXIS TIMES      so many hyperplanes across an axis, here and there, of an open array
  *   cubes PATH IO THREADS EDGE TIMES       so many cubes, here and there
+ *   open PATH                              opens an array and closes it
  *   points PATH IO THREADS TIMES           so many items, each by a call
  *   near PATH IO THREADS TIMES             so many items, one behind the other along the last axis, each by a call
  *   at PATH IO THREADS INDEX TIMES         one item of a 1-d array, again and again by handles that have not read it
@@ -139,15 +140,15 @@ static uint64_t elsewhere(uint64_t places)
     return (state >> 33) % places;
 }
 
-/* Boxes of these lengths, here and there. */
+/* Boxes of these lengths, here and there; read after as many elsewhere, since the others' arrays are open and used before. */
 static double boxes(holdall_array *a, const uint64_t *count, long times, bool along)
 {
     const uint64_t *shape = holdall_array_shape(a);
     uint32_t ndim = holdall_array_ndim(a);
-    uint64_t *starts = room(times * ndim * sizeof *starts);
+    uint64_t *starts = room(2 * times * ndim * sizeof *starts);
     size_t size = holdall_array_itemsize(a);
     elsewhere(0);
-    for (long i = 0; i < times; i++)
+    for (long i = 0; i < 2 * times; i++)
         for (uint32_t d = 0; d < ndim; d++) {
             uint64_t places = shape[d] - count[d] + 1;
             starts[i * ndim + d] = !along ? elsewhere(places) : d + 1 == ndim ? (uint64_t)i % places : places / 2;
@@ -156,6 +157,8 @@ static double boxes(holdall_array *a, const uint64_t *count, long times, bool al
         size *= count[d];
     uint8_t *dst = room(size);
     memset(dst, 1, size);
+    for (long i = times; i < 2 * times; i++)
+        read_box(a, starts + i * ndim, count, dst, size);
     double begin = now();
     for (long i = 0; i < times; i++)
         read_box(a, starts + i * ndim, count, dst, size);
@@ -201,6 +204,12 @@ static double same(const char *path, int io, int threads, uint64_t index, long t
     return took;
 }
 
+static double open_only(const char *path)
+{
+    holdall_array_close(open_array(path, HOLDALL_IO_READ, 0));
+    return 0;
+}
+
 static double equal(const char *path, const char *file)
 {
     uint64_t size;
@@ -231,6 +240,8 @@ static void run(char **w, int n)
         answer = cubes(w[1], atoi(w[2]), atoi(w[3]), 1, atol(w[4]), w[0][0] == 'n');
     else if (n == 6 && !strcmp(w[0], "at"))
         answer = same(w[1], atoi(w[2]), atoi(w[3]), strtoull(w[4], NULL, 10), atol(w[5]));
+    else if (n == 2 && !strcmp(w[0], "open"))
+        answer = open_only(w[1]);
     else if (n == 3 && !strcmp(w[0], "equal"))
         answer = equal(w[1], w[2]);
     else if (n == 1 && !strcmp(w[0], "memcpy"))
