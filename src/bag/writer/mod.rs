@@ -131,11 +131,10 @@ impl Writer {
     pub fn open_set_in(folder: &Arc<dyn Folder>, set: &Set, mode: Mode, options: &Options) -> Result<Writer> {
         options.only("opening a bag for writing", WRITE_OPTIONS)?;
         folder.writable()?;
-        let whole = set.container(folder);
+        let folder = if few::needed(set.count as usize) { few::within(folder) } else { folder.clone() };
+        let whole = set.container(&folder);
         let lock = whole.lock(options.get(Opt::Lock, 1) == 1)?;
         journal::settle(&whole, options.get(Opt::Durability, 1) == 1)?;
-        let few = few::among(set.count as usize);
-        let folder = few::within(&few, folder);
         let shards = (0..set.count).map(|i| Container { within: Vec::new(), ..container(&folder, &set.name(i)) }).collect();
         Writer::over(whole, shards, vec![lock], mode, options)
     }
