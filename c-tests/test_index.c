@@ -271,9 +271,55 @@ static void many_threads(void)
     holdall_bag_close(bag);
 }
 
+/* Builds an index of its own, of a bag that others read, and looks in that of all. */
+typedef struct {
+    const holdall_bag *bag;
+    const holdall_bag_index *index;
+} shared;
+
+static void *build_and_look_up(void *arg)
+{
+    const shared *of_all = arg;
+    const uint64_t n = holdall_bag_size(of_all->bag);
+    holdall_bag_index *own;
+    char key[64];
+    uint64_t record;
+    OK(holdall_bag_index_build(of_all->bag, NULL, &own, &err));
+    EQUAL(holdall_bag_index_keys(own), (n + 2) / 3 + 50);
+    for (uint64_t i = 0; i < n; i += 303) {
+        size_t size = make_key(i, key);
+        OK(holdall_bag_index_find_first(own, key, size, &record, &err));
+        EQUAL(record, i);
+        OK(holdall_bag_index_find_first(of_all->index, key, size, &record, &err));
+        EQUAL(record, i);
+    }
+    holdall_bag_index_close(own);
+    return NULL;
+}
+
+/* Of so many records that several threads make each of them. */
+static void many_builds_at_once(void)
+{
+    const char *path = in_tmp("many.bagz");
+    write_keys(path, slow() ? 9000 : 40000);
+    holdall_bag *bag = open_bag(path, NULL);
+    holdall_bag_index *index;
+    OK(holdall_bag_index_build(bag, NULL, &index, &err));
+    shared of_all = {bag, index};
+    pthread_t threads[8];
+    for (int i = 0; i < 8; i++)
+        CHECK(pthread_create(&threads[i], NULL, build_and_look_up, &of_all) == 0);
+    for (int i = 0; i < 8; i++)
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    holdall_bag_index_close(index);
+    holdall_bag_close(bag);
+}
+
 int main(void)
 {
     static char bag[4096], index[4096];
+    /* threads also where there is but one processor; read once, at first use */
+    setenv("HOLDALL_THREADS", "4", 1);
     bag_path = strcpy(bag, in_tmp("keys.bag"));
     index_path = strcpy(index, in_tmp("keys.bag.index"));
     write_keys(bag_path, MANY);
@@ -284,5 +330,6 @@ int main(void)
     RUN(storage_of_the_callers);
     RUN(what_makes_no_sense);
     RUN(many_threads);
+    RUN(many_builds_at_once);
     return 0;
 }

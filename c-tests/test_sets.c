@@ -3,6 +3,7 @@
 #include "check.h"
 #include "child.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 
 static const int64_t *const forms[] = {
@@ -220,6 +221,70 @@ static void many_shards(void)
     remove_all();
 }
 
+/* Takes all but so many of the files that the process may still open; gives how many. */
+static int take_all_but(int left, int *taken, int most)
+{
+    int n = 0;
+    while (n < most && (taken[n] = open("/dev/null", O_RDONLY)) >= 0)
+        n++;
+    CHECK(n < most && errno == EMFILE);
+    for (; left > 0 && n > 0; left--)
+        close(taken[--n]);
+    EQUAL(left, 0);
+    return n;
+}
+
+/* Sets of far more files than the process may have open, and a process that has most of those itself. */
+static void where_few_files_may_be_open(void)
+{
+    enum { MAY = 64, RECORDS = 500 };
+    int taken[MAY];
+    struct rlimit before, few;
+    CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0);
+    few = before, few.rlim_cur = MAY;
+    for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
+        now("form %zu", f);
+        CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
+        append_and_commit(in_tmp("f@60.bag"), HOLDALL_NEW, forms[f], 0, RECORDS / 2);
+        append_and_commit(in_tmp("f@60.bag"), HOLDALL_APPEND, forms[f], RECORDS / 2, RECORDS / 2);
+        holdall_bag *first = open_bag(in_tmp("f@60.bag"), in_turns(forms[f])), *second, *none;
+        /* most of them are left to the process */
+        int n = take_all_but(MAY / 2, taken, MAY);
+        second = open_bag(in_tmp("f@60.bag"), in_turns(forms[f]));
+        check_range(first, 0, RECORDS, 0);
+        check_range(second, 0, RECORDS, 0);
+        n += take_all_but(0, taken + n, MAY - n);
+        /* those that the bags have open are enough to go on with */
+        for (uint64_t k = 0; k < RECORDS; k += 7)
+            check_record(first, k, k), check_record(second, RECORDS - 1 - k, RECORDS - 1 - k);
+        holdall_bag_close(first);
+        holdall_bag_close(second);
+        n += take_all_but(0, taken + n, MAY - n);
+        holdall_options *o = options_of(in_turns(forms[f]));
+        GIVES(HOLDALL_E_IO, holdall_bag_open(in_tmp("f@60.bag"), o, &none, &err));
+        CHECK(err.os_code == EMFILE && says("ulimit -n"));
+        holdall_options_free(o);
+        for (int k = 0; k < 6; k++)
+            close(taken[--n]);
+        check_bag(in_tmp("f@60.bag"), in_turns(forms[f]), RECORDS);
+        append_and_commit(in_tmp("f@60.bag"), HOLDALL_APPEND, forms[f], RECORDS, 100);
+        check_bag(in_tmp("f@60.bag"), in_turns(forms[f]), RECORDS + 100);
+        while (n > 0)
+            close(taken[--n]);
+        CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
+        /* as many as there may be, where that is said too late: a set of few files is opened one way or the other */
+        append_and_commit(in_tmp("g@5.bag"), HOLDALL_NEW, forms[f], 0, RECORDS);
+        CHECK(setrlimit(RLIMIT_NOFILE, &(struct rlimit){256, before.rlim_max}) == 0);
+        int most[256];
+        n = take_all_but(6, most, 256);
+        check_bag(in_tmp("g@5.bag"), in_turns(forms[f]), RECORDS);
+        while (n > 0)
+            close(most[--n]);
+        CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
+        remove_all();
+    }
+}
+
 int main(void)
 {
     RUN(a_set_is_written_in_turns);
@@ -227,5 +292,6 @@ int main(void)
     RUN(one_writer_of_a_shard_at_a_time);
     RUN(a_name_is_taken_as_it_stands);
     RUN(many_shards);
+    RUN(where_few_files_may_be_open);
     return 0;
 }

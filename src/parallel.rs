@@ -85,7 +85,24 @@ pub fn for_each<T: Send>(threads: usize, items: Vec<T>, f: impl Fn(T) + Sync) {
     });
 }
 
-/// The same, where each call may want threads of its own: it is the only one on its thread then.
+/// The same with what may fail: what failed first, in the order of the items. None behind one that has failed is begun.
+pub fn try_each<T: Send, E: Send>(threads: usize, items: Vec<T>, f: impl Fn(T) -> Result<(), E> + Sync) -> Result<(), E> {
+    let failed = Mutex::new(None::<(usize, E)>);
+    let first = || failed.lock().unwrap_or_else(PoisonError::into_inner);
+    for_each(threads, items.into_iter().enumerate().collect(), |(i, item)| {
+        if first().as_ref().is_some_and(|(other, _)| *other < i) {
+            return;
+        }
+        let Err(e) = f(item) else { return };
+        let mut first = first();
+        if first.as_ref().is_none_or(|(other, _)| i < *other) {
+            *first = Some((i, e));
+        }
+    });
+    failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), |(_, e)| Err(e))
+}
+
+/// As [`for_each`], where each call may want threads of its own: it is the only one on its thread then.
 pub fn for_each_alone<T: Send>(threads: usize, items: Vec<T>, f: impl Fn(T) + Sync) {
     if items.len() < 2 || threads < 2 {
         return items.into_iter().for_each(f);
@@ -145,6 +162,23 @@ mod tests {
                 seen[i].fetch_add(1, Ordering::Relaxed);
             });
             assert!(seen.iter().all(|s| s.load(Ordering::Relaxed) == 1));
+        }
+    }
+
+    #[test]
+    fn the_first_failure_counts_and_ends_it() {
+        for threads in [1, 3] {
+            let done = AtomicUsize::new(0);
+            let fail_from = |first: usize| {
+                try_each(threads, (0..1000).collect(), |i: usize| {
+                    done.fetch_add(1, Ordering::Relaxed);
+                    if i < first { Ok(()) } else { Err(i) }
+                })
+            };
+            assert_eq!(fail_from(1000), Ok(()));
+            assert_eq!(done.swap(0, Ordering::Relaxed), 1000);
+            assert_eq!(fail_from(7), Err(7));
+            assert!(done.into_inner() < 8 + threads);
         }
     }
 

@@ -125,6 +125,15 @@ impl Bag {
     /// Opens files wherever they are.
     pub fn open_in(places: &[Place], options: &Options) -> Result<Bag> {
         options.only("opening a bag", READ_OPTIONS)?;
+        let few = few::needed(places.len());
+        match Bag::open_all(places, few, options) {
+            Err(e) if few::too_many(&e) && !few && places.len() > 1 => Bag::open_all(places, true, options),
+            opened => opened,
+        }
+    }
+
+    /// The same; `few`: not all files are to be open at once.
+    fn open_all(places: &[Place], few: bool, options: &Options) -> Result<Bag> {
         let how = How {
             access: if options.get(Opt::Io, 0) == 1 { Access::Map } else { Access::Read },
             separate: options.get(Opt::BagLimits, 0) == 1,
@@ -136,14 +145,13 @@ impl Bag {
         let decoders = [Codec::None, Codec::Zstd].map(|c| Decoder::new(c, dictionary.filter(|_| c == Codec::Zstd)).map(Arc::new));
         let [none, zstd] = decoders;
         let (none, zstd) = (none?, zstd?);
-        let few = few::among(places.len());
         let (mut containers, mut codecs) = (Vec::new(), Vec::new());
         for Place { folder, name, given } in places {
             codecs.push(match Codec::choose(options.get(Opt::Codec, CODEC_BY_NAME), given.as_bytes())? {
                 Codec::None => &none,
                 Codec::Zstd => &zstd,
             });
-            containers.push(shard::container(&few::within(&few, folder), name));
+            containers.push(shard::container(&if few { few::within(folder) } else { folder.clone() }, name));
         }
         // a caller's function may wait for what the caller holds
         let foreign = options.given(Opt::Threads).is_none() && places.iter().any(|p| p.folder.is_foreign());

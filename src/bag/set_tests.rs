@@ -12,13 +12,14 @@ struct Form {
     separate: i64,
     codec: i64,
     sums: i64,
+    threads: i64,
 }
 
 const FORMS: &[Form] = &[
-    Form { separate: 0, codec: 6, sums: 2 },
-    Form { separate: 0, codec: 0, sums: 2 },
-    Form { separate: 1, codec: 6, sums: 0 },
-    Form { separate: 1, codec: 0, sums: 2 },
+    Form { separate: 0, codec: 6, sums: 2, threads: 1 },
+    Form { separate: 0, codec: 0, sums: 2, threads: 1 },
+    Form { separate: 1, codec: 6, sums: 0, threads: 1 },
+    Form { separate: 1, codec: 0, sums: 2, threads: 1 },
 ];
 const SHARDS: u32 = 3;
 
@@ -27,7 +28,7 @@ fn set() -> Set {
 }
 
 fn options(f: Form) -> Options {
-    Options::new().with(Opt::BagLimits, f.separate).unwrap().with(Opt::Codec, f.codec).unwrap().with(Opt::Threads, 1).unwrap()
+    Options::new().with(Opt::BagLimits, f.separate).unwrap().with(Opt::Codec, f.codec).unwrap().with(Opt::Threads, f.threads).unwrap()
 }
 
 fn write_options(f: Form, mode: Mode) -> Options {
@@ -131,6 +132,21 @@ fn a_failing_power_supply_leaves_all_shards_at_the_old_commit_or_all_at_the_new(
     println!("sets on the simulated disk: {states} states, {} violations", violations.len());
     assert!(violations.is_empty(), "{}", violations[..violations.len().min(10)].join("\n"));
     assert!(states > 4_000, "{states}");
+}
+
+/// The order in which several threads come to the disk is another one each time.
+#[test]
+fn a_commit_by_several_threads_is_all_or_nothing() {
+    let mut states = 0;
+    for &f in FORMS {
+        for scene in [0, 2, 6].map(|number| scenes(Form { threads: 3, ..f }).swap_remove(number)) {
+            let t = check(f, &scene, 12, None);
+            assert!(t.violations.is_empty(), "{}", t.violations.join("\n"));
+            states += t.states;
+        }
+    }
+    println!("sets on the simulated disk, by several threads: {states} states");
+    assert!(states > 500, "{states}");
 }
 
 /// Disks as cuts of this leave them.
@@ -359,7 +375,7 @@ fn repairs_of_shards_settle_the_set_and_are_whole_or_not_at_all() {
 
 #[test]
 fn checksums_go_on_as_they_are() {
-    let raw = |sums| Form { separate: 0, codec: 0, sums };
+    let raw = |sums| Form { separate: 0, codec: 0, sums, threads: 1 };
     for (first, then) in [(2, 0), (2, 2), (0, 0)] {
         for n in [0, 1, 4] {
             let disk = SimDisk::default();

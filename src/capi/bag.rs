@@ -56,9 +56,10 @@ fn value<T: Copy>(bag: *const holdall_bag, otherwise: T, f: impl FnOnce(&Bag) ->
 /// exists as it stands is taken as it stands. Each file is compressed or not by its own name.
 /// The files are all as they were at one moment, also while a set of them is written. Their records are one sequence, file
 /// by file, or in turns (HOLDALL_OPT_BAG_SHARDS).
-/// Takes no more memory or time for 10^8 records than for 10, unless limits are to be kept in memory. Of more than 64 files
-/// at most 128 are open at once, whatever their number, and none is mapped; of those one that was replaced meanwhile cannot
-/// be read any more (HOLDALL_E_STATE).
+/// Takes no more memory or time for 10^8 records than for 10, unless limits are to be kept in memory. Of more than 64 shards,
+/// or as many as the process cannot well have open, those stay open that were of use lately: a quarter of the files that the
+/// process may have open (`ulimit -n`) at the most, and at most 4096, of all bags together. None of these is mapped, and one
+/// that was replaced meanwhile cannot be read any more (HOLDALL_E_STATE).
 /// Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO, _VERIFY, _SKIP_DAMAGED, _CODEC, _DICTIONARY, _BAG_LIMITS,
 /// _BAG_LIMITS_CACHE, _BAG_SHARDS; progress is told by holdall_bag_checksum() and _VERIFY 2.
 /// HOLDALL_E_MISSING: a file is not there (the message names it). HOLDALL_E_ARGUMENT: there are sets of different N where

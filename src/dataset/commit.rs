@@ -14,7 +14,7 @@ use super::open::ROOTDIRS;
 use super::place::Place;
 use super::seal::sealed;
 use crate::array::store::Store;
-use crate::error::{Error, Result, fail};
+use crate::error::{Result, fail};
 use crate::io::journal::{self, Container, NEW, Snapshot, Swapped};
 use crate::io::lock::Lock;
 use crate::io::{Access, Folder};
@@ -24,7 +24,7 @@ use crate::superchunk::bloscpack::{self, Mode};
 use std::ffi::OsStr;
 use std::path::{Component, Path};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 /// Folders in that of an array.
 pub const FOLDERS: [&str; 2] = ["data", "meta"];
@@ -245,16 +245,10 @@ struct Part<'a> {
     done: Result<()>,
 }
 
-/// Makes the new files of chunks durable; what went wrong.
-fn sync_all(edits: &[&mut Edit], threads: usize) -> Option<Error> {
-    let failed = Mutex::new(None::<Error>);
-    let files: Vec<_> = edits.iter().flat_map(|e| e.waiting.iter().map(|(unit, second)| (&e.place, e.names.waiting(*unit, *second)))).collect();
-    parallel::for_each(threads, files, |(place, name)| {
-        if let Err(e) = place.open(&name, Access::Write).and_then(|f| f.sync()) {
-            *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(e);
-        }
-    });
-    failed.into_inner().unwrap_or_else(PoisonError::into_inner)
+/// Makes the new files of chunks durable.
+fn sync_all(edits: &[&mut Edit], threads: usize) -> Result<()> {
+    let files = edits.iter().flat_map(|e| e.waiting.iter().map(|(unit, second)| (&e.place, e.names.waiting(*unit, *second))));
+    parallel::try_each(threads, files.collect(), |(place, name)| place.open(&name, Access::Write).and_then(|f| f.sync()))
 }
 
 /// Does this for all parts, several at once.
@@ -383,7 +377,7 @@ impl Part<'_> {
     fn chunks(&mut self, durable: bool, replaces: bool) -> Result<Vec<String>> {
         let threads = self.file.file_threads();
         self.file.forget();
-        if durable && let Some(e) = sync_all(&self.file.edits(), threads) {
+        if durable && let Err(e) = sync_all(&self.file.edits(), threads) {
             // the system may have thrown away what it could not write, and says so once
             self.file.break_off();
             return Err(e);

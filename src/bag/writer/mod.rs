@@ -12,7 +12,8 @@
 //! Beside an uncompressed bag, `checksums.NAME` has one little-endian CRC-32 a record.
 //!
 //! A set of shards is written in turns: record i goes to shard i modulo their number. It commits as one: the journal is that
-//! of the set (see [`crate::io::journal`]).
+//! of the set (see [`crate::io::journal`]). What the shards have to write and to sync before the journal, or behind it, they do
+//! in parallel: to wait for the disk is most of a commit.
 #![forbid(unsafe_code)]
 
 mod sink;
@@ -26,15 +27,16 @@ use super::spec::{self, Set, Target};
 use crate::checksum::crc32;
 use crate::error::{Error, Result, Status, fail};
 use crate::io::few;
-use crate::io::journal::{self, Container, Swapped, Undo};
+use crate::io::journal::{self, Change, Container, Swapped, Undo};
 use crate::io::lock::Lock;
 use crate::io::{File, Folder, locate, object};
 use crate::options::{Opt, Options};
+use crate::parallel;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use store::Store;
+use store::{NewNames, Store};
 
 /// Options that opening a writer knows.
 pub const WRITE_OPTIONS: &[Opt] = &[Opt::Threads, Opt::Durability, Opt::Lock, Opt::Codec, Opt::Level, Opt::Checksum, Opt::Dictionary, Opt::BagLimits];
@@ -131,11 +133,10 @@ impl Writer {
     pub fn open_set_in(folder: &Arc<dyn Folder>, set: &Set, mode: Mode, options: &Options) -> Result<Writer> {
         options.only("opening a bag for writing", WRITE_OPTIONS)?;
         folder.writable()?;
-        let whole = set.container(folder);
+        let folder = if few::needed(set.count as usize) { few::within(folder) } else { folder.clone() };
+        let whole = set.container(&folder);
         let lock = whole.lock(options.get(Opt::Lock, 1) == 1)?;
         journal::settle(&whole, options.get(Opt::Durability, 1) == 1)?;
-        let few = few::among(set.count as usize);
-        let folder = few::within(&few, folder);
         let shards = (0..set.count).map(|i| Container { within: Vec::new(), ..container(&folder, &set.name(i)) }).collect();
         Writer::over(whole, shards, vec![lock], mode, options)
     }
@@ -365,10 +366,12 @@ impl Writer {
         if self.mode == Mode::New {
             self.refuse_existing()?;
         }
-        let (mut renames, mut gone) = (Vec::new(), Vec::new());
-        for store in &mut self.stores {
-            store.finish_new(&self.rules, &mut renames, &mut gone)?;
-        }
+        let rules = &self.rules;
+        let mut names: Vec<NewNames> = self.stores.iter().map(|_| NewNames::default()).collect();
+        let finished = self.stores.iter_mut().zip(&mut names).collect();
+        parallel::try_each(self.threads, finished, |(store, names)| store.finish_new(rules, names))?;
+        let (renames, gone): (Vec<_>, Vec<_>) = names.into_iter().map(|n| (n.renames, n.gone)).unzip();
+        let (renames, gone) = (renames.concat(), gone.concat());
         let swapped = journal::swap_files(&self.whole, self.rules.durable, &renames, &gone);
         self.broken = matches!(swapped, Swapped::Counts | Swapped::Unsure(_));
         match swapped {
@@ -381,11 +384,12 @@ impl Writer {
 
     /// A commit in place.
     fn commit_append(&mut self) -> Result<()> {
-        let mut changes = Vec::new();
-        for store in self.stores.iter_mut().filter(|s| s.waiting > 0) {
-            store.begin_append(&self.rules, &mut changes)?;
-        }
-        let undo = Undo::begin(&self.whole, self.rules.durable, &changes)?;
+        let rules = &self.rules;
+        let mut changes: Vec<Vec<Change<'_>>> = self.stores.iter().map(|_| Vec::new()).collect();
+        let begun = self.stores.iter_mut().zip(&mut changes).filter(|(s, _)| s.waiting > 0).collect();
+        parallel::try_each(self.threads, begun, |(store, changes)| store.begin_append(rules, changes))?;
+        let changes: Vec<_> = changes.into_iter().flatten().collect();
+        let undo = Undo::begin(&self.whole, rules.durable, &changes)?;
         drop(changes);
         match self.write_append() {
             Ok(()) => {
@@ -401,11 +405,12 @@ impl Writer {
     }
 
     fn write_append(&self) -> Result<()> {
-        let mut named = false;
-        for store in self.stores.iter().filter(|s| s.waiting > 0) {
-            named |= store.write_append(&self.rules)?;
-        }
-        if named && self.rules.durable { self.whole.folder.sync() } else { Ok(()) }
+        let named = AtomicBool::new(false);
+        parallel::try_each(self.threads, self.stores.iter().filter(|s| s.waiting > 0).collect(), |store: &Store| {
+            named.fetch_or(store.write_append(&self.rules)?, Ordering::Relaxed);
+            Ok(())
+        })?;
+        if named.into_inner() && self.rules.durable { self.whole.folder.sync() } else { Ok(()) }
     }
 }
 

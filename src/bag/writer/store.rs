@@ -43,6 +43,13 @@ struct Base {
     size: u64,
 }
 
+/// What a new bag takes in place of another: the names that its files are to have, and those of files that are to go.
+#[derive(Default)]
+pub struct NewNames {
+    pub renames: Vec<OsString>,
+    pub gone: Vec<OsString>,
+}
+
 /// How records that are there already are protected: `None` where there are none.
 pub type Protected = Option<bool>;
 
@@ -198,8 +205,8 @@ impl Store {
 
     // ---- commits
 
-    /// Finishes the files of a new bag; adds the names that they are to have, and those of files that are to go.
-    pub fn finish_new(&mut self, rules: &Rules, renames: &mut Vec<OsString>, gone: &mut Vec<OsString>) -> Result<()> {
+    /// Finishes the files of a new bag; adds the names that are to change for it.
+    pub fn finish_new(&mut self, rules: &Rules, NewNames { renames, gone }: &mut NewNames) -> Result<()> {
         self.records.flush()?;
         let records = self.records.file()?;
         renames.push(self.name(""));
