@@ -11,6 +11,9 @@ its own without checksums, in the blocks that it chooses for the same chunks its
 system's cache. blosc2 and holdall have as many threads as the row says, the others two. Rows with a star are shown, and held to no
 goal.
 
+A plane across an axis along which a block is as long as its chunk takes all of the chunks that it crosses: the codec alone, from
+memory and to one place, is the limit there.
+
 All is read to memory that nobody has written yet, as NumPy gives it to blosc2: most of that time the system takes to clear it. The
 codec alone, which decodes chunk after chunk from memory to one place, is therefore what reads to memory in use are held to.
 """
@@ -43,6 +46,7 @@ DATA = {k: v for k, v in DATA.items() if k in os.environ.get("HOLDALL_BENCH_DATA
 # seconds that a row may take
 LONG = 8
 CODECS = {k: n for k, n in dict(lz4=2, zstd=6).items() if k in os.environ.get("HOLDALL_BENCH_CODECS", "lz4 zstd").split()}
+ALONE = "codec alone"
 LEVEL, NONE, CRC32 = 5, 0, 2
 PLANES, EDGE, CUBES, POINTS, FAR = 6, 32, 100, 1000, 1_000_000
 GOALS = {1: 1.2, 2: 1.6, "others": 10, "near": 20, "codec": 0.7, "last": 0.8, "blocks": 2}
@@ -129,14 +133,14 @@ def plane(shape, axis):
     return [1 if d == axis else n for d, n in enumerate(shape)]
 
 
-def decode_all(path, threads):
-    """What the codec and the filter alone take: chunk after chunk in memory, to one place."""
+def decode_all(path, threads, times=1, every=1):
+    """What the codec and the filter alone take: chunk after chunk in memory, or one of so many, to one place."""
     schunk = blosc2.schunk_from_cframe(path.read_bytes())
-    chunks = [schunk.get_chunk(i) for i in range(schunk.nchunks)]
+    chunks = [schunk.get_chunk(i) for i in range(0, schunk.nchunks, every)]
     to = bytearray(schunk.chunksize)
 
     def run():
-        for chunk in chunks:
+        for chunk in chunks * times:
             blosc2.decompress2(chunk, dst=to, nthreads=threads)
 
     return run
@@ -181,13 +185,14 @@ def rows_of(ours, folder, kind, data, codec):
     )
     arrays = {n: open_blosc2(t, n) for n in (1, 2)}
 
-    def both(what, count, times, command, others_goal=0, along=False, goal=None):
-        """A row for each number of threads, and one against the others."""
+    def both(what, count, times, command, others_goal=0, along=False, goal=None, whole=0):
+        """A row for each number of threads, and one against the others. `whole`: all of one of so many chunks is read."""
         for threads, array in arrays.items():
             boxes = Boxes(array, count, times, along)
+            alone = {ALONE: lambda run=decode_all(t, threads, times, whole): timed(run)} if whole else {}
             yield Row(
                 f"{what}, {name}, {threads} thread{'s'[: threads - 1]}",
-                {"blosc2": lambda boxes=boxes: timed(boxes)},
+                {"blosc2": lambda boxes=boxes: timed(boxes), **alone},
                 {
                     "holdall": bind(ours, command[0], t, READ, threads, *command[1:], times),
                     "mapped": bind(ours, command[0], t, MAP, threads, *command[1:], times),
@@ -196,6 +201,7 @@ def rows_of(ours, folder, kind, data, codec):
                 goal or GOALS[threads],
                 each=times,
                 shown=("mapped", "with checksums"),
+                bound=ALONE if whole else "",
             )
         if not others_goal:
             return
@@ -217,7 +223,9 @@ def rows_of(ours, folder, kind, data, codec):
 
     if "planes" in ONLY:
         for axis in range(data.ndim):
-            yield from both(f"planes across axis {axis}", plane(shape, axis), PLANES, ("planes", axis), GOALS["others"] if axis == 0 else 0)
+            # along these the blocks are as long as the chunks
+            whole = shape[axis] // chunks[axis] if chunks[axis] == blocks[axis] else 0
+            yield from both(f"planes across axis {axis}", plane(shape, axis), PLANES, ("planes", axis), GOALS["others"] if axis == 0 else 0, whole=whole)
     if "cubes" in ONLY:
         yield from both(f"cubes of {EDGE}", [EDGE] * data.ndim, CUBES, ("cubes", EDGE), GOALS["others"])
     if "points" in ONLY:
@@ -242,7 +250,7 @@ def rows_of(ours, folder, kind, data, codec):
             )
             yield Row(
                 f"read all to memory in use, {name}, {threads} thread{'s'[: threads - 1]}",
-                {"codec alone": lambda run=decode_all(t, threads): timed(run)},
+                {ALONE: lambda run=decode_all(t, threads): timed(run)},
                 {"holdall": bind(ours, "again", t, READ, threads), "mapped": bind(ours, "again", t, MAP, threads)},
                 GOALS["codec"],
                 data.nbytes,
@@ -253,7 +261,7 @@ def rows_of(ours, folder, kind, data, codec):
             yield Row(
                 f"write all, {name}, {threads} thread{'s'[: threads - 1]}",
                 {
-                    "codec alone": lambda run=encode_all(t, threads): timed(run),
+                    ALONE: lambda run=encode_all(t, threads): timed(run),
                     "blosc2": lambda threads=threads: fresh(out, lambda: timed(of_blosc2, data, out, chunks, blocks, codec, threads)),
                 },
                 {"holdall": write(again, NONE, threads), "with checksums": write(again, CRC32, threads)},
