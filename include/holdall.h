@@ -206,7 +206,7 @@ typedef struct holdall_error {
  * so many, along every dimension; default: 2 to 4 MiB where the array has that much. */
 #define HOLDALL_OPT_CHUNK_BYTES 11
 /* Bytes of content in a block of a chunk. Default: what the Blosc libraries choose for codec and level. Arrays in frames:
- * about so many, along every dimension; default: 32 KiB for each byte of an item, 256 KiB at most. */
+ * about so many, along every dimension; default: 32 KiB for each byte of an item, 100 KiB at most. */
 #define HOLDALL_OPT_BLOCK_BYTES 12
 /* One of HOLDALL_SUM_*, for what is written. Superchunks: any but HOLDALL_SUM_ZSTD, default _CRC32, behind each chunk;
  * holdall_schunk_create() alone takes it, later writers go on with it. Bags: HOLDALL_SUM_NONE, or HOLDALL_SUM_CRC32
@@ -985,7 +985,8 @@ holdall_status holdall_array_open_io(holdall_io *io,
  * the ndim dimensions, 0 or more; it can grow along any, cheaply along the slowest, the first, a dataset
  * along that alone, a frame cheaply along any at its end. chunks: the shape of a chunk, whose dimensions but the first are those of `shape`; NULL: about HOLDALL_OPT_CHUNK_BYTES (1 MiB) of whole rows, or of whole items where a row is
  * longer; in a folder, of whole rows, as bcolz chooses them for HOLDALL_OPT_EXPECTED_ROWS. blocks: NULL. In a frame chunks and blocks have any
- * shape, blocks no longer than chunks; NULL: about as long along every dimension, never longer than the array, where a length of 0
+ * shape, blocks no longer than chunks; NULL: about as long along every dimension, blocks shorter along the first, which is read
+ * plane by plane most, and where that is possible ending where chunks do; never longer than the array, where a length of 0
  * counts as one that will grow; the same on every machine. Such an array grows cheaply along any axis.
  * Options: those of holdall_schunk_create(); for a folder HOLDALL_OPT_EXPECTED_ROWS, _FILL, and of those the ones of opening,
  * _DURABILITY, _LOCK, _CODEC, _LEVEL, _FILTERS, _CHUNK_BYTES, _BLOCK_BYTES and _CHECKSUM (CRC-32 by default, which
