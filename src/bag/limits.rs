@@ -4,7 +4,8 @@
 //! `bound(0)` is 0 and `bound(i)` the limit of record `i - 1`: record `i` is `bound(i)..bound(i + 1)`.
 #![forbid(unsafe_code)]
 
-use crate::error::{Result, fail};
+use super::kept::{self, Kept};
+use crate::error::{Result, Status, fail};
 use crate::io::File;
 use crate::memory;
 use std::sync::Arc;
@@ -41,6 +42,8 @@ enum Place {
         /// The length that the file must still have once limits were read from it: an append in place
         /// lets the file grow before it writes over them.
         unchanged: Option<u64>,
+        /// Those that were read for single records, where that takes system calls.
+        kept: Option<Kept>,
     },
     Memory(Vec<u64>),
 }
@@ -50,7 +53,8 @@ impl Limits {
     /// the records.
     pub fn on_disk(file: Arc<dyn File>, base: u64, count: u64, in_place: bool) -> Limits {
         let unchanged = in_place.then(|| base.saturating_add(count.saturating_mul(LIMIT)));
-        Limits { count, place: Place::Disk { file, base, unchanged } }
+        let kept = (file.object().is_none() && (in_place || file.bytes().is_none())).then(Kept::default);
+        Limits { count, place: Place::Disk { file, base, unchanged, kept } }
     }
 
     /// The same limits, read into memory once.
@@ -73,23 +77,57 @@ impl Limits {
         self.count
     }
 
-    /// The bounds of one record and of its neighbours. See [`Limits::still`].
-    pub fn around(&self, i: u64) -> Result<Around> {
+    /// The bounds of one record and of its neighbours, and whether that is sure already: otherwise see [`Limits::still`].
+    pub fn around(&self, i: u64) -> Result<(Around, bool)> {
         let (first, last) = (i.saturating_sub(2), i.saturating_add(2).min(self.count));
         let mut words = [0; 4];
         let (skip, n) = ((first + 2).saturating_sub(i) as usize, last.saturating_sub(first) as usize);
         let wanted = words.get_mut(skip..skip + n).ok_or_else(|| fail!(Range, "no limit {i}"))?;
+        let mut sure = true;
         match &self.place {
             Place::Memory(all) => wanted.copy_from_slice(all.get(first as usize..last as usize).unwrap_or_default()),
+            Place::Disk { .. } if self.kept_words(first, wanted)? => {}
             Place::Disk { .. } => {
                 let mut bytes = [0; 32];
                 let bytes = bytes.get_mut(..n * LIMIT as usize).unwrap_or_default();
                 self.fetch(first, bytes)?;
                 wanted.iter_mut().zip(bytes.as_chunks::<8>().0).for_each(|(w, b)| *w = u64::from_le_bytes(*b));
+                sure = false;
             }
         }
         let [before, from, to, after] = words;
-        Ok(Around { before, from, to, after: if last == i + 2 { after } else { to } })
+        Ok((Around { before, from, to, after: if last == i + 2 { after } else { to } }, sure))
+    }
+
+    /// Limits from `first` on, of those that are kept, or are kept from now on; false where they are not.
+    fn kept_words(&self, first: u64, words: &mut [u64]) -> Result<bool> {
+        let Place::Disk { kept: Some(kept), .. } = &self.place else { return Ok(false) };
+        for (i, word) in (first..).zip(words) {
+            *word = match kept.get(i) {
+                Some(limit) => limit,
+                None if !Kept::has_room(self.count) || !self.keep(kept, i)? => return Ok(false),
+                None => kept.get(i).unwrap_or(0),
+            };
+        }
+        Ok(true)
+    }
+
+    /// Keeps the piece with limit `i`; false where it cannot be read, or has no room.
+    #[cold]
+    fn keep(&self, kept: &Kept, i: u64) -> Result<bool> {
+        let first = i - i % kept::PIECE as u64;
+        let n = (self.count - first).min(kept::PIECE as u64) as usize;
+        let mut bytes = [0; kept::PIECE * LIMIT as usize];
+        match self.fetch(first, bytes.get_mut(..n * LIMIT as usize).unwrap_or_default()) {
+            // one that is wanted may be readable all the same
+            Err(e) if e.status != Status::Memory => return Ok(false),
+            read => read?,
+        }
+        self.still()?;
+        let mut piece = Box::new([0; kept::PIECE]);
+        piece.iter_mut().zip(bytes.as_chunks::<8>().0).for_each(|(w, b)| *w = u64::from_le_bytes(*b));
+        kept.put(first, self.count, piece);
+        Ok(kept.get(i).is_some())
     }
 
     /// `bound(first)` to `bound(first + n)`: `n + 1` values. See [`Limits::still`].

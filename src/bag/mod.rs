@@ -11,6 +11,7 @@ pub mod codec;
 pub mod epoch;
 pub mod frame;
 pub mod index;
+mod kept;
 mod limits;
 mod read;
 mod repair;
@@ -235,13 +236,24 @@ impl Bag {
         (shard, i - set.firsts.get(shard).copied().unwrap_or(0))
     }
 
+    /// Shard, and number there, of record `i`.
+    fn place(&self, i: u64) -> Result<(&Shard, u64)> {
+        self.check(i)?;
+        let (shard, local) = self.find(self.physical(i));
+        Ok((self.set.shards.get(shard).ok_or_else(|| fail!(Range, "no shard {shard}"))?, local))
+    }
+
+    /// Record `i`, where nothing need be read for it: uncompressed, and mapped. It is no damaged one.
+    fn in_memory(&self, i: u64) -> Result<Option<&[u8]>> {
+        let (shard, local) = self.place(i)?;
+        shard.in_memory(local).map_err(|e| read::positioned(e, i))
+    }
+
     /// Reads record `i`: its size, and its bytes into `dst` where that is given. `Buffer` where `dst` is
     /// too small: the error's position is then the size. The flag says that the record is damaged and
     /// was skipped as the options wished.
     pub fn read_into(&self, i: u64, dst: Option<&mut [u8]>) -> Result<(usize, bool)> {
-        self.check(i)?;
-        let (shard, local) = self.find(self.physical(i));
-        let shard = self.set.shards.get(shard).ok_or_else(|| fail!(Range, "no shard {shard}"))?;
+        let (shard, local) = self.place(i)?;
         match shard.read(local, dst) {
             Ok(n) => Ok((n, false)),
             Err(e) if e.status == Status::Buffer => Err(e),

@@ -81,12 +81,22 @@ impl Task<'_> {
         let Which::Scattered { items, extents } = &mut self.which else { return Ok(()) };
         let limits = self.shard.limits();
         *extents = memory::with_room(items.len())?;
+        let mut all_sure = true;
         for group in items.chunk_by(near(LIMITS_GAP)) {
             let [first, ..] = group else { continue };
             let last = group.last().unwrap_or(first).local;
+            let (around, sure) = limits.around(first.local)?;
+            all_sure &= sure;
             if first.local == last {
-                let around = limits.around(last)?;
                 extents.extend(group.iter().map(|_| around));
+                continue;
+            }
+            if sure {
+                for i in group {
+                    let (around, sure) = limits.around(i.local)?;
+                    all_sure &= sure;
+                    extents.push(around);
+                }
                 continue;
             }
             let from = first.local.saturating_sub(1);
@@ -97,7 +107,7 @@ impl Task<'_> {
                 Around { before: bound(i.local.max(1) - 1).unwrap_or(0), from: a, to: b, after: bound(i.local + 2).unwrap_or(b) }
             }));
         }
-        limits.still()
+        if all_sure { Ok(()) } else { limits.still() }
     }
 
     /// Fetches the checksums that lie beside the records.

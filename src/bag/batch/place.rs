@@ -11,6 +11,11 @@ pub fn offsets(tasks: &[Task<'_>], n: usize) -> Result<Vec<u64>> {
     let mut offsets: Vec<u64> = memory::with_room(n + 1)?;
     offsets.resize(n + 1, 0);
     for t in tasks {
+        if let (true, Which::Run { bounds, out, .. }) = (t.plain(), &t.which) {
+            let sizes = offsets.get_mut(out + 1..).unwrap_or_default();
+            sizes.iter_mut().zip(bounds.windows(2)).for_each(|(o, w)| *o = w.last().zip(w.first()).map_or(0, |(b, a)| b.saturating_sub(*a)));
+            continue;
+        }
         for k in 0..t.len() {
             if let Some(o) = offsets.get_mut(t.out(k) + 1) {
                 *o = t.size(k);

@@ -139,8 +139,11 @@ impl<'a> Task<'a> {
     }
 
     pub fn size(&self, k: usize) -> u64 {
+        if !self.plain() {
+            return self.found.get(k).map_or(0, |f| f.size);
+        }
         let (a, b) = self.extent(k);
-        if self.plain() { b.saturating_sub(a) } else { self.found.get(k).map_or(0, |f| f.size) }
+        b.saturating_sub(a)
     }
 
     /// Is it the same record as the one before?

@@ -28,7 +28,7 @@ const BUCKET: u64 = 32;
 const PART: u64 = 2048;
 const MOST_PARTS: u64 = 1024;
 /// Records that one thread reads at once, and their bytes.
-const TASK_RECORDS: u64 = 8192;
+const TASK_RECORDS: u64 = 4096;
 const TASK_BYTES: u64 = 1 << 20;
 /// Memory for a record that is read and fingerprinted, beside its own, about; and for one of a part that is sorted.
 const PER_ROW: u64 = 40;
@@ -95,8 +95,10 @@ impl<'a> Plan<'a> {
         }
         let (most, spill) = match out {
             Out::File(_, spill) => (KEPT.min(rules.memory_limit / 4), spill.take()),
-            Out::Memory(_) => {
+            Out::Memory(all) => {
                 memory::allow(records.saturating_mul(PER_ROW / 2), rules.memory_limit, "an index in memory (one in a file takes less)")?;
+                // so that it need not move while it grows; lists take a little more
+                memory::reserve(all, (HEADER + buckets * (WORD + SUM) + records * (4 + u64::from(width(records)))) as usize)?;
                 (u64::MAX, None)
             }
         };
@@ -160,7 +162,8 @@ impl<'a> Plan<'a> {
 
     /// Adds the fingerprints of these records to the parts.
     fn take_in(&self, first: u64, records: &Records) -> Result<()> {
-        let mut items: Vec<(usize, Item)> = memory::with_room(records.len())?;
+        let mut items: Vec<Item> = memory::with_room(records.len())?;
+        let mut parts: Vec<usize> = memory::with_room(records.len())?;
         let mut damaged = records.damaged.iter().map(|(at, _)| *at as usize).peekable();
         let low = (1u64 << self.shift) - 1;
         let mut ends: Vec<usize> = memory::with_room(self.parts.count())?;
@@ -172,7 +175,8 @@ impl<'a> Plan<'a> {
             let (place, tag) = fingerprint(self.header.seed, record);
             let b = bucket(place, self.header.buckets);
             let part = (b >> self.shift) as usize;
-            items.push((part, item(b & low, tag, first + k as u64)));
+            items.push(item(b & low, tag, first + k as u64));
+            parts.push(part);
             ends.get_mut(part).into_iter().for_each(|n| *n += 1);
         }
         let mut start = 0;
@@ -181,7 +185,7 @@ impl<'a> Plan<'a> {
         }
         let mut sorted: Vec<Item> = memory::with_room(items.len())?;
         sorted.resize(items.len(), 0);
-        for (part, item) in items {
+        for (part, item) in parts.into_iter().zip(items) {
             let Some(at) = ends.get_mut(part) else { continue };
             sorted.get_mut(*at).into_iter().for_each(|slot| *slot = item);
             *at += 1;
@@ -293,8 +297,9 @@ impl Made {
 
     /// Sorts the rows, and finds out how many bytes they will take.
     fn sort(&mut self, h: &Header, shift: u32, parts: &Parts) -> Result<()> {
-        self.items = parts.take(self.part)?;
-        self.items.sort_unstable();
+        let numbers = self.buckets(h, shift);
+        self.items = parts.take(self.part, (numbers.end - numbers.start) as usize)?;
+        self.items.chunk_by_mut(|a, b| a >> 112 == b >> 112).for_each(<[Item]>::sort_unstable);
         let width = u64::from(h.width);
         let mut lists = 0;
         for rows in keys(&self.items) {
@@ -303,8 +308,7 @@ impl Made {
                 lists += list_bytes(rows.len() as u64, width);
             }
         }
-        let b = self.buckets(h, shift);
-        let buckets = (b.end - b.start) * SUM + self.keys * (4 + width);
+        let buckets = (numbers.end - numbers.start) * SUM + self.keys * (4 + width);
         self.bytes = buckets.next_multiple_of(LIST_UNIT) + lists;
         Ok(())
     }
@@ -336,7 +340,7 @@ impl Made {
                     put_list(&mut lists, rows, width)?;
                 }
                 self.body.extend(((one >> 80) as u32).to_le_bytes());
-                values.extend(value.to_le_bytes().iter().take(width));
+                put(&mut values, value, width);
                 count += 1;
             }
             self.body.extend_from_slice(&values);
@@ -363,15 +367,22 @@ fn word(at: u64, count: u64) -> Result<u64> {
     }
 }
 
+/// Puts a value of so many bytes behind the others.
+fn put(out: &mut Vec<u8>, value: u64, width: usize) {
+    let end = out.len() + width;
+    out.extend_from_slice(&value.to_le_bytes());
+    out.truncate(end);
+}
+
 fn put_list(out: &mut Vec<u8>, rows: &[Item], width: usize) -> Result<()> {
     let bytes = list_bytes(rows.len() as u64, width as u64) as usize;
     let end = out.len() + bytes;
     memory::reserve(out, bytes)?;
     let mut start = out.len();
-    out.extend((rows.len() as u64).to_le_bytes().iter().take(width));
+    put(out, rows.len() as u64, width);
     for piece in rows.chunks(PIECE_ROWS as usize) {
         for &i in piece {
-            out.extend(row(i).to_le_bytes().iter().take(width));
+            put(out, row(i), width);
         }
         let sum = crc32(out.get(start..).unwrap_or_default());
         out.extend(sum.to_le_bytes());

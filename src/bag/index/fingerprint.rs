@@ -55,7 +55,11 @@ fn siphash<const C: usize, const D: usize>(seed: Seed, key: &[u8]) -> (u64, u64)
     let mut s = State([k0 ^ 0x736f_6d65_7073_6575, k1 ^ 0x646f_7261_6e64_6f6d ^ 0xee, k0 ^ 0x6c79_6765_6e65_7261, k1 ^ 0x7465_6462_7974_6573]);
     let (words, rest) = key.as_chunks::<8>();
     words.iter().for_each(|w| s.take(u64::from_le_bytes(*w), C));
-    let last = rest.iter().rev().fold(0, |word, &b| word << 8 | u64::from(b));
+    let last = match key.last_chunk() {
+        // those before shifted out: one look instead of one for each byte
+        Some(&end) => u64::from_le_bytes(end).checked_shr(64 - 8 * rest.len() as u32).unwrap_or(0),
+        None => rest.iter().rev().fold(0, |word, &b| word << 8 | u64::from(b)),
+    };
     s.take(last | (key.len() as u64) << 56, C);
     s.0[2] ^= 0xee;
     s.rounds(D);

@@ -282,6 +282,13 @@ impl Index {
 
     /// Is this record the key?
     fn is(&self, row: u64, key: &[u8]) -> Result<bool> {
+        match self.bag.in_memory(row).and_then(|r| r.map_or_else(|| self.reads_as(row, key), |record| Ok(record == key))) {
+            Err(e) if self.skip_damaged && damage(e.status) => Ok(false),
+            is => is,
+        }
+    }
+
+    fn reads_as(&self, row: u64, key: &[u8]) -> Result<bool> {
         let (mut few, mut many);
         let record: &mut [u8] = if key.len() <= FEW {
             few = [0; FEW];
@@ -293,7 +300,6 @@ impl Index {
         match self.bag.read_into(row, Some(record)) {
             Ok((n, damaged)) => Ok(!damaged && record.get(..n) == Some(key)),
             Err(e) if e.status == Status::Buffer => Ok(false),
-            Err(e) if self.skip_damaged && damage(e.status) => Ok(false),
             Err(e) => Err(e),
         }
     }

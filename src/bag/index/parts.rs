@@ -107,10 +107,10 @@ impl Parts {
                 let more = p.open.len().max(16 * (self.row + REST)).min(self.piece - p.open.len());
                 p.open.try_reserve_exact(more).map_err(|_| fail!(Memory, "{more} bytes of memory could not be had"))?;
             }
-            let bytes = item.to_le_bytes();
-            let (row, rest) = bytes.split_at(LONG_ROW);
-            p.open.extend_from_slice(row.get(..self.row).unwrap_or_default());
-            p.open.extend_from_slice(rest);
+            match self.row {
+                SHORT_ROW => p.open.extend_from_slice(&pack::<SHORT_ROW, { SHORT_ROW + REST }>(*item)),
+                _ => p.open.extend_from_slice(&pack::<LONG_ROW, { LONG_ROW + REST }>(*item)),
+            }
         }
         Ok(())
     }
@@ -135,50 +135,72 @@ impl Parts {
         Ok(())
     }
 
-    /// Takes all items of a part out, in no order.
-    pub fn take(&self, part: usize) -> Result<Vec<Item>> {
+    /// Takes all items of a part, which has so many buckets, out: in the order of their buckets, and in no order in these.
+    pub fn take(&self, part: usize, buckets: usize) -> Result<Vec<Item>> {
         let Some(part) = self.all.get(part) else { return Ok(Vec::new()) };
         let part = std::mem::take(&mut *part.lock().unwrap_or_else(PoisonError::into_inner));
-        let mut items = memory::with_room(part.items as usize)?;
-        self.unpack(&part.open, &mut items);
-        let mut buf = Vec::new();
+        let mut pieces: Vec<Vec<u8>> = memory::with_room(part.full.len() + 1)?;
         for piece in part.full {
-            match (piece, &self.spill) {
+            pieces.push(match (piece, &self.spill) {
                 (Piece::Kept(bytes), _) => {
                     self.kept.fetch_sub(bytes.len() as u64, Ordering::Relaxed);
-                    self.unpack(&bytes, &mut items);
+                    bytes
                 }
                 (Piece::Spilled(at), Some(s)) => {
                     // only full pieces were spilled
-                    if buf.is_empty() {
-                        buf = memory::zeroed(self.piece)?;
-                    }
-                    s.file()?.read_exact_at(at, &mut buf)?;
-                    self.unpack(&buf, &mut items);
+                    let mut bytes = memory::zeroed(self.piece)?;
+                    s.file()?.read_exact_at(at, &mut bytes)?;
+                    bytes
                 }
-                (Piece::Spilled(_), None) => {}
-            }
+                (Piece::Spilled(_), None) => continue,
+            });
         }
-        Ok(items)
-    }
-
-    fn unpack(&self, bytes: &[u8], items: &mut Vec<Item>) {
+        pieces.push(part.open);
         match self.row {
-            SHORT_ROW => unpack::<SHORT_ROW, { SHORT_ROW + REST }>(bytes, items),
-            _ => unpack::<LONG_ROW, { LONG_ROW + REST }>(bytes, items),
+            SHORT_ROW => in_order::<SHORT_ROW, { SHORT_ROW + REST }>(&pieces, buckets),
+            _ => in_order::<LONG_ROW, { LONG_ROW + REST }>(&pieces, buckets),
         }
     }
 }
 
-fn unpack<const ROW: usize, const ALL: usize>(bytes: &[u8], items: &mut Vec<Item>) {
-    items.extend(bytes.as_chunks::<ALL>().0.iter().map(|packed| {
-        let (row, rest) = packed.split_at(ROW);
-        let mut b = [0; 16];
-        let (low, high) = b.split_at_mut(LONG_ROW);
-        low.iter_mut().zip(row).for_each(|(b, v)| *b = *v);
-        high.iter_mut().zip(rest).for_each(|(b, v)| *b = *v);
-        u128::from_le_bytes(b)
-    }));
+/// An item in as many bytes as it takes.
+fn pack<const ROW: usize, const ALL: usize>(item: Item) -> [u8; ALL] {
+    let bytes = item.to_le_bytes();
+    std::array::from_fn(|i| bytes.get(if i < ROW { i } else { i + LONG_ROW - ROW }).copied().unwrap_or(0))
+}
+
+fn unpack<const ROW: usize, const ALL: usize>(packed: &[u8; ALL]) -> Item {
+    let bytes = std::array::from_fn(|i| match i {
+        i if i < ROW => packed.get(i).copied().unwrap_or(0),
+        i if i < LONG_ROW => 0,
+        i => packed.get(i + ROW - LONG_ROW).copied().unwrap_or(0),
+    });
+    Item::from_le_bytes(bytes)
+}
+
+/// All items of these pieces, those of a bucket together: they are counted, and then each goes to its place.
+fn in_order<const ROW: usize, const ALL: usize>(pieces: &[Vec<u8>], buckets: usize) -> Result<Vec<Item>> {
+    let packed = || pieces.iter().flat_map(|p| p.as_chunks::<ALL>().0);
+    let mut places: Vec<usize> = memory::with_room(buckets + 1)?;
+    places.resize(buckets + 1, 0);
+    for bytes in packed() {
+        let n = bytes.last_chunk().map_or(0, |b| usize::from(u16::from_le_bytes(*b)));
+        places.get_mut(n + 1).into_iter().for_each(|count| *count += 1);
+    }
+    let mut end = 0;
+    for place in &mut places {
+        end += *place;
+        *place = end;
+    }
+    let mut items = memory::with_room(end)?;
+    items.resize(end, 0);
+    for bytes in packed() {
+        let item = unpack::<ROW, ALL>(bytes);
+        let Some(place) = places.get_mut((item >> 112) as usize) else { continue };
+        items.get_mut(*place).into_iter().for_each(|slot| *slot = item);
+        *place += 1;
+    }
+    Ok(items)
 }
 
 #[cfg(test)]
@@ -197,7 +219,7 @@ mod tests {
             }
             for part in 0..3 {
                 assert_eq!(parts.items(part), 300);
-                let mut items = parts.take(part).unwrap();
+                let mut items = parts.take(part, 1 << 16).unwrap();
                 items.sort_unstable();
                 let mut want = of(part as u64);
                 want.sort_unstable();

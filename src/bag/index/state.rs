@@ -53,8 +53,10 @@ impl State {
 fn sample(bag: &Bag, i: u64, h: &mut Hasher) -> Result<()> {
     let (shard, local) = bag.find(i);
     let Some(shard) = bag.set.shards.get(shard) else { return Ok(()) };
-    let around = shard.limits().around(local)?;
-    shard.limits().still()?;
+    let (around, sure) = shard.limits().around(local)?;
+    if !sure {
+        shard.limits().still()?;
+    }
     [around.from, around.to].iter().for_each(|v| h.update(&v.to_le_bytes()));
     if around.from < around.to && around.to <= shard.end() {
         let mut some = [0; BYTES as usize];
