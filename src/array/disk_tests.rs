@@ -5,7 +5,7 @@ use super::dtype::Dtype;
 use super::numpy_meta::{ArrayMeta, Order};
 use crate::error::{Result, Status};
 use crate::io::Folder;
-use crate::io::sim::{self, Rng, Scene, SimDisk, Tally};
+use crate::io::sim::{self, Proof, Rng, Scene, SimDisk, Tally, Wrong};
 use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::{Bloscpack, Mode};
 use std::ffi::OsStr;
@@ -108,7 +108,7 @@ fn act(folder: &Arc<dyn Folder>, change: Change) -> Result<()> {
     a.commit()
 }
 
-fn check(name: &str, disk: &SimDisk, change: Change) -> Tally {
+fn check(name: &str, disk: &SimDisk, change: Change, per_cut: usize, wrong: Option<Wrong>) -> Tally {
     let go_on: Change = |a| append(a, 9, 1);
     let scene = Scene {
         name: name.into(),
@@ -117,23 +117,27 @@ fn check(name: &str, disk: &SimDisk, change: Change) -> Tally {
         read: &|folder| places(&folder),
         go_on: &|folder| act(&folder, go_on),
     };
-    sim::check(&scene, 8, None)
+    sim::check(&scene, per_cut, wrong)
 }
 
 #[test]
 fn a_failing_power_supply_leaves_the_old_array_or_the_new() {
-    let (mut states, mut violations) = (0, vec![]);
+    let mut proof = Proof::of("array in a superchunk");
     for form in FORMS {
         let disk = base(*form);
         for (name, change) in CHANGES {
-            let t = check(&format!("{form:?} {name}"), &disk, *change);
-            states += t.states;
-            violations.extend(t.violations);
+            proof.add(name, check(&format!("{form:?} {name}"), &disk, *change, 8, None));
         }
     }
-    println!("simulated disk: {states} states, {} violations", violations.len());
-    assert!(violations.is_empty(), "{}", violations[..violations.len().min(10)].join("\n"));
-    assert!(states > 2_000, "{states}");
+    proof.stands(2_000);
+}
+
+#[test]
+fn mutations_of_a_commit_are_noticed() {
+    let disk = base(FORMS[0]);
+    let some = CHANGES.iter().filter(|(n, _)| ["append", "write", "insert in the first chunk"].contains(n));
+    let checks: Vec<_> = some.map(|(name, change)| (*name, |wrong| check(name, &disk, *change, 60, wrong))).collect();
+    sim::mutations("array in a superchunk", 3, &checks);
 }
 
 #[test]

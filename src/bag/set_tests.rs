@@ -4,7 +4,7 @@ use super::spec::Set;
 use super::tests::{record, small};
 use super::*;
 use crate::error::Error;
-use crate::io::sim::{self, Rng, Scene, SimDisk, Tally};
+use crate::io::sim::{self, Proof, Rng, Scene, SimDisk, Tally, Wrong};
 use std::collections::BTreeMap;
 
 #[derive(Clone, Copy, Debug)]
@@ -114,24 +114,20 @@ fn scenes(f: Form) -> Vec<(&'static str, SimDisk, Act)> {
     ]
 }
 
-fn check(f: Form, (name, disk, act): &(&'static str, SimDisk, Act), per_cut: usize, lie: Option<usize>) -> Tally {
+fn check(f: Form, (name, disk, act): &(&'static str, SimDisk, Act), per_cut: usize, wrong: Option<Wrong>) -> Tally {
     let scene = Scene { name: format!("{f:?} {name}"), disk: disk.copy(), act, read: &|folder| all(folder, f), go_on: &|folder| go_on(folder, f) };
-    sim::check(&scene, per_cut, lie)
+    sim::check(&scene, per_cut, wrong)
 }
 
 #[test]
 fn a_failing_power_supply_leaves_all_shards_at_the_old_commit_or_all_at_the_new() {
-    let (mut states, mut violations) = (0, vec![]);
+    let mut proof = Proof::of("set of bags");
     for &f in FORMS {
         for scene in scenes(f) {
-            let t = check(f, &scene, 24, None);
-            states += t.states;
-            violations.extend(t.violations);
+            proof.add(scene.0, check(f, &scene, 24, None));
         }
     }
-    println!("sets on the simulated disk: {states} states, {} violations", violations.len());
-    assert!(violations.is_empty(), "{}", violations[..violations.len().min(10)].join("\n"));
-    assert!(states > 4_000, "{states}");
+    proof.stands(4_000);
 }
 
 /// The order in which several threads come to the disk is another one each time.
@@ -163,25 +159,23 @@ fn cuts(disk: &SimDisk, act: &Act, step: usize) -> Vec<BTreeMap<OsString, Vec<u8
 }
 
 #[test]
-fn a_crash_while_a_crash_is_settled_changes_nothing() {
-    let (mut states, mut disks) = (0, 0);
+fn a_failing_power_supply_while_a_crash_is_settled_changes_nothing() {
+    let (mut proof, mut disks) = (Proof::of("set of bags"), 0);
     for (f, scene) in [(FORMS[0], 2), (FORMS[3], 2), (FORMS[1], 6)] {
         let (name, disk, act) = scenes(f).swap_remove(scene);
         for files in cuts(&disk, &act, 3) {
             let again: Act = Box::new(move |folder| go_on(folder, f));
-            let t = check(f, &(name, SimDisk::with_files(&files), again), 6, None);
-            assert!(t.violations.is_empty(), "{}", t.violations.join("\n"));
-            states += t.states;
+            proof.add("what a crash left is settled", check(f, &(name, SimDisk::with_files(&files), again), 6, None));
             disks += 1;
         }
     }
-    println!("sets on the simulated disk: {disks} left by crashes, {states} states while they are settled");
-    assert!(disks > 20 && states > 2_000, "{disks} {states}");
+    assert!(disks > 20, "{disks}");
+    proof.stands(2_000);
 }
 
 #[test]
-fn a_shard_alone_is_written_after_a_crash_of_the_set() {
-    let (mut states, mut disks) = (0, 0);
+fn a_failing_power_supply_while_a_shard_alone_is_written_after_a_crash_of_the_set() {
+    let (mut proof, mut disks) = (Proof::of("set of bags"), 0);
     for (f, scene) in [(FORMS[0], 2), (FORMS[3], 2)] {
         let (name, disk, act) = scenes(f).swap_remove(scene);
         for files in cuts(&disk, &act, 4) {
@@ -189,13 +183,12 @@ fn a_shard_alone_is_written_after_a_crash_of_the_set() {
             let read = |folder| in_rows(folder, f);
             let scene =
                 Scene { name: format!("{f:?} {name}, then a shard"), disk: SimDisk::with_files(&files), act: &alone, read: &read, go_on: &alone };
-            let t = sim::check(&scene, 6, None);
-            assert!(t.violations.is_empty(), "{}", t.violations.join("\n"));
-            states += t.states;
+            proof.add("a shard alone, after a crash of the set", sim::check(&scene, 6, None));
             disks += 1;
         }
     }
-    assert!(disks > 10 && states > 500, "{disks} {states}");
+    assert!(disks > 10, "{disks}");
+    proof.stands(500);
 }
 
 #[test]
@@ -203,16 +196,20 @@ fn the_rig_notices_when_a_sync_of_a_set_is_missing() {
     for f in [FORMS[0], FORMS[2]] {
         for number in [0, 2] {
             let scene = &scenes(f)[number];
-            let whole = scene.1.copy();
-            (scene.2)(whole.folder()).unwrap();
-            let syncs = whole.syncs() - scene.1.syncs();
-            let noticed: Vec<usize> = (0..syncs).map(|lie| check(f, scene, 60, Some(lie)).violations.len()).collect();
-            println!("sets on the simulated disk: violations where the n-th sync of {:?} is left out: {noticed:?}", scene.0);
+            let noticed = sim::syncs_left_out(&format!("set of bags, {}", scene.0), &scene.1, &scene.2, |wrong| check(f, scene, 60, wrong));
+            let syncs = noticed.len();
             // those after the commit of a new set only save work
             let needed = if number == 0 { syncs - 2 } else { syncs };
             assert!(noticed[..needed].iter().all(|&n| n > 0), "{f:?} {}: {noticed:?}", scene.0);
         }
     }
+}
+
+#[test]
+fn mutations_of_a_commit_of_a_set_are_noticed() {
+    let f = FORMS[0];
+    let of: Vec<_> = scenes(f).into_iter().filter(|s| ["append", "replace"].contains(&s.0)).collect();
+    sim::mutations("set of bags", 3, &of.iter().map(|s| (s.0, |wrong| check(f, s, 60, wrong))).collect::<Vec<_>>());
 }
 
 #[test]

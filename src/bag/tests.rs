@@ -3,7 +3,7 @@
 use super::*;
 use crate::error::Error;
 use crate::io::memory::MemoryFolder;
-use crate::io::sim::{self, Rng, Scene, SimDisk, Tally};
+use crate::io::sim::{self, Proof, Rng, Scene, SimDisk, Tally, Wrong};
 use std::collections::BTreeMap;
 
 const NAME: &str = "x.bag";
@@ -124,25 +124,20 @@ pub(super) fn offsets(records: &[Vec<u8>]) -> Vec<u64> {
         .collect()
 }
 
-fn check(f: Form, (name, disk, act): &(String, SimDisk, Act), per_cut: usize, lie: Option<usize>) -> Tally {
+fn check(f: Form, (name, disk, act): &(String, SimDisk, Act), per_cut: usize, wrong: Option<Wrong>) -> Tally {
     let scene = Scene { name: format!("{f:?} {name}"), disk: disk.copy(), act, read: &|folder| all(folder, f), go_on: &|folder| go_on(folder, f) };
-    sim::check(&scene, per_cut, lie)
+    sim::check(&scene, per_cut, wrong)
 }
 
 #[test]
 fn a_failing_power_supply_leaves_the_old_commit_or_the_new() {
-    let (mut states, mut violations, mut count) = (0, vec![], 0);
+    let mut proof = Proof::of("bag");
     for &f in FORMS {
         for scene in scenes(f) {
-            let t = check(f, &scene, 120, None);
-            states += t.states;
-            violations.extend(t.violations);
-            count += 1;
+            proof.add(&scene.0, check(f, &scene, 120, None));
         }
     }
-    println!("simulated disk: {count} operations, {states} states, {} violations", violations.len());
-    assert!(violations.is_empty(), "{}", violations[..violations.len().min(10)].join("\n"));
-    assert!(states > 8_000, "{states}");
+    proof.stands(8_000);
 }
 
 #[test]
@@ -150,14 +145,17 @@ fn the_rig_notices_when_a_sync_is_missing() {
     let f = FORMS[0];
     let scene = &scenes(f)[3];
     assert_eq!(scene.0, "append");
-    let whole = scene.1.copy();
-    let before = whole.syncs();
-    (scene.2)(whole.folder()).unwrap();
-    let noticed: Vec<usize> = (0..whole.syncs() - before).map(|lie| check(f, scene, 60, Some(lie)).violations.len()).collect();
-    println!("simulated disk: violations where the n-th sync of an append is left out: {noticed:?}");
+    let noticed = sim::syncs_left_out("bag, append", &scene.1, &scene.2, |wrong| check(f, scene, 60, wrong));
     // the journal's bytes, its name, the changed file, the removal of the journal: each is needed
     assert_eq!(noticed.len(), 4);
     assert!(noticed.iter().all(|&n| n > 0));
+}
+
+#[test]
+fn mutations_of_a_commit_are_noticed() {
+    let f = FORMS[0];
+    let of: Vec<_> = scenes(f).into_iter().filter(|s| ["append", "replace"].contains(&s.0.as_str())).collect();
+    sim::mutations("bag", 3, &of.iter().map(|s| (s.0.as_str(), |wrong| check(f, s, 120, wrong))).collect::<Vec<_>>());
 }
 
 #[test]
@@ -225,7 +223,8 @@ fn unfinished(records: &[Vec<u8>], codec: i64, torn: usize) -> SimDisk {
 }
 
 #[test]
-fn repairs_are_whole_or_not_at_all() {
+fn a_failing_power_supply_leaves_repairs_whole_or_not_begun() {
+    let mut proof = Proof::of("bag");
     for codec in [0, 6] {
         let records = small(0, 9);
         let tail = Form { separate: 0, codec, sums: 0, name: NAME };
@@ -246,14 +245,14 @@ fn repairs_are_whole_or_not_at_all() {
             };
             let go_on = |folder: Arc<dyn Folder>| repair(folder.clone()).and_then(|()| go_on(folder, tail));
             let scene = Scene { name: format!("repair {codec} {torn}"), disk: disk.copy(), act: &repair, read: &read, go_on: &go_on };
-            let t = sim::check(&scene, 60, None);
-            assert!(t.violations.is_empty(), "{}", t.violations.join("\n"));
+            proof.add("repair", sim::check(&scene, 60, None));
             let done = repair_in(&disk.folder(), OsStr::new(NAME), &Options::new().with(Opt::Codec, codec).unwrap()).unwrap();
             assert_eq!(done, Repaired { kept: kept.len() as u64, dropped: torn as u64 });
             assert_eq!(all(disk.folder(), tail).unwrap(), kept);
             assert_eq!(disk.contents().len(), 1);
         }
     }
+    proof.stands(20);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use super::open;
 use crate::array::Array;
 use crate::error::{Result, Status};
 use crate::identify::Format;
-use crate::io::sim::{self, Rng, Scene, SimDisk, Tally};
+use crate::io::sim::{self, Proof, Rng, Scene, SimDisk, Tally, Wrong};
 use crate::io::{Access, Folder};
 use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::Mode;
@@ -113,30 +113,28 @@ fn act(folder: &Arc<dyn Folder>, change: Change) -> Result<()> {
     a.commit()
 }
 
-fn check(name: &str, disk: &SimDisk, acts: &dyn Fn(Arc<dyn Folder>) -> Result<()>, lie: Option<usize>) -> Tally {
+fn check(name: &str, disk: &SimDisk, acts: &dyn Fn(Arc<dyn Folder>) -> Result<()>, per_cut: usize, wrong: Option<Wrong>) -> Tally {
     let scene =
         Scene { name: name.into(), disk: disk.copy(), act: acts, read: &|folder| seen(&folder), go_on: &|folder| act(&folder, |a| append(a, 9, 1)) };
-    sim::check(&scene, 8, lie)
+    sim::check(&scene, per_cut, wrong)
 }
 
 #[test]
 fn a_failing_power_supply_leaves_the_old_rows_or_the_new() {
-    let (mut states, mut violations) = (0, vec![]);
-    let mut count = |t: Tally| {
-        states += t.states;
-        violations.extend(t.violations);
-    };
     for format in FORMATS.iter().copied() {
-        let named = |name: &str| format!("{name}, {format:?}");
+        let mut proof = Proof::of(&format!("array in a folder, {format:?}"));
+        let mut count = |name: &str, disk: &SimDisk, acts: &dyn Fn(Arc<dyn Folder>) -> Result<()>| {
+            proof.add(name, check(&format!("{name}, {format:?}"), disk, acts, 8, None));
+        };
         let disk = base(ROWS, format);
         for (name, change) in CHANGES {
-            count(check(&named(name), &disk, &|folder| act(&folder, *change), None));
+            count(name, &disk, &|folder| act(&folder, *change));
         }
         // a longer last chunk than counts, and a chunk that does not count at all
         let cut = base(ROWS, format);
         act(&cut.folder(), |a| a.remove(0, 70, ROWS - 70)).unwrap();
         cut.settle();
-        count(check(&named("append where rows were cut"), &cut, &|folder| act(&folder, |a| append(a, 5, 40)), None));
+        count("append where rows were cut", &cut, &|folder| act(&folder, |a| append(a, 5, 40)));
         let create = |mode| {
             move |folder: Arc<dyn Folder>| {
                 let mut a = new(&folder, mode, &[20, 5], format)?;
@@ -145,14 +143,22 @@ fn a_failing_power_supply_leaves_the_old_rows_or_the_new() {
                 a.commit()
             }
         };
-        count(check(&named("create"), &SimDisk::default(), &create(Mode::New), None));
+        count("create", &SimDisk::default(), &create(Mode::New));
         for other in FORMATS {
-            count(check(&named(&format!("replace {other:?}")), &base(ROWS, *other), &create(Mode::Replace), None));
+            count(&format!("replace {other:?}"), &base(ROWS, *other), &create(Mode::Replace));
         }
+        proof.stands(1_000);
     }
-    println!("simulated disk: {states} states, {} violations", violations.len());
-    assert!(violations.is_empty(), "{}", violations[..violations.len().min(10)].join("\n"));
-    assert!(states > 1_000, "{states}");
+}
+
+#[test]
+fn mutations_of_a_commit_are_noticed() {
+    for format in [Format::Bcolz, Format::BlzPaper] {
+        let disk = base(ROWS, format);
+        let some = CHANGES.iter().filter(|(n, _)| ["append beyond the last chunk", "write in one chunk", "remove in the middle"].contains(n));
+        let checks: Vec<_> = some.map(|(name, change)| (*name, |wrong| check(name, &disk, &|folder| act(&folder, *change), 40, wrong))).collect();
+        sim::mutations(&format!("array in a folder, {format:?}"), 3, &checks);
+    }
 }
 
 /// What is appended to 64 MiB in one file does not write them again.
@@ -210,13 +216,10 @@ fn each_sync_is_needed() {
     let some = CHANGES.iter().filter(|(n, _)| ["append beyond the last chunk", "remove in the middle"].contains(n));
     for ((name, change), format) in some.flat_map(|c| [Format::Bcolz, Format::BlzPaper].map(|f| (c, f))) {
         let disk = base(ROWS, format);
-        let whole = disk.copy();
-        let before = whole.syncs();
-        act(&whole.folder(), *change).unwrap();
-        let n = whole.syncs() - before;
-        let missed: Vec<usize> = (0..n).filter(|lie| check(name, &disk, &|f| act(&f, *change), Some(*lie)).violations.is_empty()).collect();
-        println!("{name}, {format:?}: {n} syncs, without harm: {missed:?}");
-        assert!(missed.len() * 3 <= n, "{name}: {missed:?} of {n}");
+        let acts = |folder| act(&folder, *change);
+        let noticed = sim::syncs_left_out(&format!("{name}, {format:?}"), &disk, acts, |wrong| check(name, &disk, &acts, 8, wrong));
+        let (n, missed) = (noticed.len(), noticed.iter().filter(|n| **n == 0).count());
+        assert!(missed * 3 <= n, "{name}: {missed} of {n}");
     }
 }
 

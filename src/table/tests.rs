@@ -7,7 +7,7 @@ use crate::dataset::create::{self, Kindred};
 use crate::dataset::open;
 use crate::error::{Error, Result, Status};
 use crate::identify::Format;
-use crate::io::sim::{self, Rng, Scene, SimDisk, Tally};
+use crate::io::sim::{self, Proof, Rng, Scene, SimDisk, Tally, Wrong};
 use crate::io::{Access, Folder};
 use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::Mode;
@@ -135,10 +135,10 @@ fn act(folder: &Arc<dyn Folder>, change: Change) -> Result<()> {
     t.commit()
 }
 
-fn check(name: &str, disk: &SimDisk, acts: &dyn Fn(Arc<dyn Folder>) -> Result<()>, lie: Option<usize>) -> Tally {
+fn check(name: &str, disk: &SimDisk, acts: &dyn Fn(Arc<dyn Folder>) -> Result<()>, per_cut: usize, wrong: Option<Wrong>) -> Tally {
     let scene =
         Scene { name: name.into(), disk: disk.copy(), act: acts, read: &|folder| seen(&folder), go_on: &|folder| act(&folder, |t| append(t, 9, 1)) };
-    sim::check(&scene, 8, lie)
+    sim::check(&scene, per_cut, wrong)
 }
 
 fn create(folder: &Arc<dyn Folder>, mode: Mode, columns: &[(&str, &str)], format: Format) -> Result<()> {
@@ -175,34 +175,41 @@ const NESTED: &[(&str, Change)] = &[
 
 #[test]
 fn a_failing_power_supply_leaves_the_old_table_or_the_new() {
-    let (mut states, mut violations) = (0, vec![]);
-    let mut count = |t: Tally| {
-        states += t.states;
-        violations.extend(t.violations);
-    };
     for format in FORMATS {
-        let named = |name: &str| format!("{name}, {format:?}");
+        let mut proof = Proof::of(&format!("table, {format:?}"));
+        let mut count = |name: &str, disk: &SimDisk, acts: &dyn Fn(Arc<dyn Folder>) -> Result<()>| {
+            proof.add(name, check(&format!("{name}, {format:?}"), disk, acts, 8, None));
+        };
         let disk = base(ROWS, format);
         for (name, change) in CHANGES {
-            count(check(&named(name), &disk, &|folder| act(&folder, *change), None));
+            count(name, &disk, &|folder| act(&folder, *change));
         }
         // longer last chunks than count, and chunks that do not count at all
         let cut = base(ROWS, format);
         act(&cut.folder(), |t| t.truncate(70)).unwrap();
         cut.settle();
-        count(check(&named("append where rows were cut"), &cut, &|folder| act(&folder, |t| append(t, 5, 40)), None));
-        count(check(&named("create"), &SimDisk::default(), &|folder| create(&folder, Mode::New, COLUMNS, format), None));
-        count(check(&named("replace"), &disk, &|folder| create(&folder, Mode::Replace, COLUMNS, format), None));
+        count("append where rows were cut", &cut, &|folder| act(&folder, |t| append(t, 5, 40)));
+        count("create", &SimDisk::default(), &|folder| create(&folder, Mode::New, COLUMNS, format));
+        count("replace", &disk, &|folder| create(&folder, Mode::Replace, COLUMNS, format));
         let others = [("x", "<i4"), ("b", "<f8"), ("m", "[('p', '<i2'), ('q', [('r', '|S3')])]")];
-        count(check(&named("replace by others"), &disk, &|folder| create(&folder, Mode::Replace, &others, format), None));
+        count("replace by others", &disk, &|folder| create(&folder, Mode::Replace, &others, format));
+        proof.stands(2_000);
     }
-    let nested = nested();
+    let (mut proof, nested) = (Proof::of("table, BlzPaper, nested"), nested());
     for (name, change) in NESTED {
-        count(check(&format!("{name}, nested"), &nested, &|folder| act(&folder, *change), None));
+        proof.add(name, check(&format!("{name}, nested"), &nested, &|folder| act(&folder, *change), 8, None));
     }
-    println!("simulated disk: {states} states, {} violations", violations.len());
-    assert!(violations.is_empty(), "{}", violations[..violations.len().min(10)].join("\n"));
-    assert!(states > 2_000, "{states}");
+    proof.stands(500);
+}
+
+#[test]
+fn mutations_of_a_commit_are_noticed() {
+    for format in FORMATS {
+        let disk = base(ROWS, format);
+        let some = CHANGES.iter().filter(|(n, _)| ["append beyond the last chunk", "write in one chunk", "add a column"].contains(n));
+        let checks: Vec<_> = some.map(|(name, change)| (*name, |wrong| check(name, &disk, &|folder| act(&folder, *change), 40, wrong))).collect();
+        sim::mutations(&format!("table, {format:?}"), 3, &checks);
+    }
 }
 
 /// The rig notices syncs that are none.
@@ -211,13 +218,10 @@ fn each_sync_is_needed() {
     let some = CHANGES.iter().filter(|(n, _)| ["append beyond the last chunk", "add a column"].contains(n));
     for ((name, change), format) in some.flat_map(|c| FORMATS.map(|f| (c, f))) {
         let disk = base(ROWS, format);
-        let whole = disk.copy();
-        let before = whole.syncs();
-        act(&whole.folder(), *change).unwrap();
-        let n = whole.syncs() - before;
-        let missed: Vec<usize> = (0..n).filter(|lie| check(name, &disk, &|f| act(&f, *change), Some(*lie)).violations.is_empty()).collect();
-        println!("{name}, {format:?}: {n} syncs, without harm: {missed:?}");
-        assert!(missed.len() * 2 <= n, "{name}: {missed:?} of {n}");
+        let acts = |folder| act(&folder, *change);
+        let noticed = sim::syncs_left_out(&format!("{name}, {format:?}"), &disk, acts, |wrong| check(name, &disk, &acts, 8, wrong));
+        let (n, missed) = (noticed.len(), noticed.iter().filter(|n| **n == 0).count());
+        assert!(missed * 2 <= n, "{name}: {missed} of {n}");
     }
 }
 
@@ -393,7 +397,8 @@ fn unequal() -> SimDisk {
 }
 
 #[test]
-fn columns_of_unequal_length_become_equal() {
+fn a_failing_power_supply_while_columns_of_unequal_length_become_equal() {
+    let mut proof = Proof::of("table, columns of unequal length");
     let disk = unequal();
     let f = disk.folder();
     let lengths = |t: &Table| t.columns().iter().map(|c| c.stored_rows).collect::<Vec<_>>();
@@ -416,9 +421,9 @@ fn columns_of_unequal_length_become_equal() {
             read: &|folder| seen(&folder).map(|mut all| all.split_off(1)),
             go_on: &|folder| act(&folder, |t| append(t, 9, 1)),
         };
-        let violations = sim::check(&scene, 4, None).violations;
-        assert!(violations.is_empty(), "{}", violations.join("\n"));
+        proof.add(name, sim::check(&scene, 4, None));
     }
+    proof.stands(500);
     let d = disk.copy();
     act(&d.folder(), |_| Ok(())).unwrap();
     assert_eq!(lengths(&opened(&d.folder(), Mode::Read).unwrap()), [ROWS; 3]);

@@ -1,7 +1,7 @@
 //! Every operation that changes a file, on the simulated disk.
 
 use super::*;
-use crate::io::sim::{self, Scene, Tally};
+use crate::io::sim::{self, Proof, Scene, Tally, Wrong};
 
 const FORMS: &[Form] = &[
     Form::new(3, 1, 2),
@@ -70,7 +70,7 @@ impl Case {
         whole.ops() - self.disk.ops()
     }
 
-    fn check(&self, per_cut: usize, lie: Option<usize>) -> Tally {
+    fn check(&self, per_cut: usize, wrong: Option<Wrong>) -> Tally {
         let scene = Scene {
             name: format!("{:?} {}", self.form, self.name),
             disk: self.disk.copy(),
@@ -78,7 +78,7 @@ impl Case {
             read: &|folder| Ok(pieces(&State::of(&reader(&folder)?)?)),
             go_on: &|folder| go_on(self.form, &folder),
         };
-        sim::check(&scene, per_cut, lie)
+        sim::check(&scene, per_cut, wrong)
     }
 }
 
@@ -179,30 +179,28 @@ fn cases(form: Form) -> Vec<Case> {
 
 #[test]
 fn a_failing_power_supply_leaves_the_old_commit_or_the_new() {
-    let (mut states, mut violations, mut count) = (0, vec![], 0);
+    let mut proof = Proof::of("Bloscpack");
     for case in FORMS.iter().flat_map(|f| cases(*f)) {
-        let t = case.check(25, None);
-        states += t.states;
-        violations.extend(t.violations);
-        count += 1;
+        proof.add(&case.name, case.check(25, None));
     }
-    println!("simulated disk: {count} operations, {states} states, {} violations", violations.len());
-    assert!(violations.is_empty(), "{}", violations[..violations.len().min(10)].join("\n"));
-    assert!(states > 20_000, "{states}");
+    proof.stands(20_000);
 }
 
 #[test]
 fn the_rig_notices_when_a_sync_is_missing() {
     for (name, syncs) in [("append into the last chunk", 4), ("write a chunk that gets shorter", 4), ("insert a chunk", 2), ("new", 2)] {
         let case = cases(FORMS[0]).into_iter().find(|c| c.name == name).unwrap();
-        let whole = case.disk.copy();
-        let before = whole.syncs();
-        case.act(&whole.folder()).unwrap();
-        assert_eq!(whole.syncs() - before, syncs, "{name}");
-        let noticed: Vec<usize> = (0..syncs).map(|lie| case.check(100, Some(lie)).violations.len()).collect();
-        println!("simulated disk: {name}: violations where the n-th sync is left out: {noticed:?}");
+        let noticed = sim::syncs_left_out(name, &case.disk, |folder| case.act(&folder), |wrong| case.check(100, wrong));
+        assert_eq!(noticed.len(), syncs, "{name}");
         assert!(noticed.iter().all(|&n| n > 0), "{name}: {noticed:?}");
     }
+}
+
+#[test]
+fn mutations_of_a_commit_are_noticed() {
+    let of = ["append into the last chunk", "write a chunk that gets shorter", "insert a chunk", "new"];
+    let cases: Vec<Case> = cases(FORMS[0]).into_iter().filter(|c| of.contains(&c.name.as_str())).collect();
+    sim::mutations("Bloscpack", 3, &cases.iter().map(|c| (c.name.as_str(), |wrong| c.check(100, wrong))).collect::<Vec<_>>());
 }
 
 /// What a reader who comes now sees.

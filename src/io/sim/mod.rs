@@ -6,10 +6,19 @@
 //! that was under way may be torn at any 512 bytes. Changes of names survive in
 //! the order in which they were made in a folder; what is in a folder is gone with it.
 //!
-//! Who adds a format lists its mutating operations as [`Scene`]s; [`check`] does the rest.
+//! Who adds a format lists its mutating operations as [`Scene`]s; [`check`] does the rest, and [`Proof`] counts. That the
+//! rig can see is shown on disks that work in a [`Wrong`] way.
+
+mod check;
+mod left;
+mod wrong;
+
+pub use check::{Proof, Scene, Tally, check, mutations, syncs_left_out};
+pub use left::Files;
+pub use wrong::Wrong;
 
 use super::{Access, File, Folder, beside, lock::Lock, parent};
-use crate::error::{Result, Status, fail};
+use crate::error::{Result, fail};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::sync::{Arc, Mutex};
@@ -22,10 +31,10 @@ enum Pending {
 
 #[derive(Clone, Default, Debug)]
 struct Inode {
-    durable: Vec<u8>,
+    durable: Arc<Vec<u8>>,
     pending: Vec<Pending>,
     /// What programs see now.
-    live: Vec<u8>,
+    live: Arc<Vec<u8>>,
     /// The operations that changed its bytes last, and it or its name.
     modified: u64,
     changed: u64,
@@ -61,8 +70,8 @@ struct State {
     ops: usize,
     written: u64,
     cut_at: Option<usize>,
-    /// Syncs that are lies, for showing that the rig notices: the n-th sync of a file or folder.
-    lie: Option<usize>,
+    /// What it does wrong, for showing that the rig notices.
+    wrong: wrong::Doing,
     syncs: usize,
     /// Fails, once, with no space, at this operation; unlike a cut, life goes on.
     full_at: Option<usize>,
@@ -114,7 +123,7 @@ impl State {
     fn change(&mut self, inode: usize, p: Pending) {
         let now = self.ops as u64;
         if let Some(i) = self.inodes.get_mut(inode) {
-            apply(&mut i.live, &p);
+            apply(Arc::make_mut(&mut i.live), &p);
             i.pending.push(p);
             (i.modified, i.changed) = (now, now);
         }
@@ -148,9 +157,16 @@ impl State {
         self.pending_names.push(op);
     }
 
-    fn sync_is_a_lie(&mut self) -> bool {
+    /// Makes the bytes and the length of a file durable.
+    fn sync_file(&mut self, inode: usize) -> Result<()> {
+        self.op()?;
         self.syncs += 1;
-        self.lie == Some(self.syncs - 1)
+        if !self.leaves_out(self.syncs - 1) {
+            let i = &mut self.inodes[inode];
+            i.durable = i.live.clone();
+            i.pending.clear();
+        }
+        Ok(())
     }
 }
 
@@ -194,11 +210,6 @@ impl SimDisk {
         self.with(|s| s.full_at = Some(s.ops + n));
     }
 
-    /// Lets the n-th sync from now do nothing.
-    pub fn lie_at(&self, n: usize) {
-        self.with(|s| s.lie = Some(s.syncs + n));
-    }
-
     /// Makes everything durable.
     pub fn settle(&self) {
         self.with(|s| {
@@ -212,97 +223,22 @@ impl SimDisk {
     }
 
     /// Names and contents, as programs see them.
-    pub fn contents(&self) -> BTreeMap<OsString, Vec<u8>> {
-        self.with(|s| s.names.iter().map(|(n, &i)| (n.clone(), s.inodes[i].live.clone())).collect())
+    pub fn contents(&self) -> Files {
+        self.with(|s| s.names.iter().map(|(n, &i)| (n.clone(), s.inodes[i].live.to_vec())).collect())
     }
 
     /// A disk with these files.
-    pub fn with_files(files: &BTreeMap<OsString, Vec<u8>>) -> SimDisk {
+    pub fn with_files(files: &Files) -> SimDisk {
         let disk = SimDisk::default();
         disk.with(|s| {
             for (n, b) in files {
-                s.inodes.push(Inode { live: b.clone(), ..Inode::default() });
+                s.inodes.push(Inode { live: Arc::new(b.clone()), ..Inode::default() });
                 s.names.insert(n.clone(), s.inodes.len() - 1);
             }
         });
         disk.settle();
         disk
     }
-
-    /// What might be on the disk if the power failed now: up to `most` different states, the plain ones
-    /// (nothing pending kept, everything kept) always among them.
-    pub fn after_cut(&self, most: usize, seed: u64) -> Vec<BTreeMap<OsString, Vec<u8>>> {
-        let s = self.with(|s| s.clone());
-        let mut rng = Rng(seed | 1);
-        let mut out: Vec<BTreeMap<OsString, Vec<u8>>> = Vec::new();
-        for round in 0..most * 3 {
-            let mut kept: BTreeMap<&OsStr, usize> = BTreeMap::new();
-            for op in &s.pending_names {
-                *kept.entry(op.folder()).or_default() += 1;
-            }
-            for n in kept.values_mut() {
-                *n = match round {
-                    0 => 0,
-                    1 => *n,
-                    _ => rng.below(*n + 1),
-                };
-            }
-            let mut names = s.durable_names.clone();
-            for op in &s.pending_names {
-                if let Some(n) = kept.get_mut(op.folder()).filter(|n| **n > 0) {
-                    *n -= 1;
-                    apply_name(&mut names, op);
-                }
-            }
-            let there = names.clone();
-            names.retain(|n, _| above(n).all(|f| there.contains_key(&f)));
-            let files: BTreeMap<OsString, Vec<u8>> = names.iter().map(|(n, &i)| (n.clone(), survivor(&s.inodes[i], round, &mut rng))).collect();
-            if !out.contains(&files) {
-                out.push(files);
-            }
-            if out.len() >= most {
-                break;
-            }
-        }
-        out
-    }
-}
-
-/// One possible content of a file after the cut.
-fn survivor(inode: &Inode, round: usize, rng: &mut Rng) -> Vec<u8> {
-    let mut bytes = inode.durable.clone();
-    let n = inode.pending.len();
-    match round {
-        0 => {}
-        1 => inode.pending.iter().for_each(|p| apply(&mut bytes, p)),
-        r => {
-            // a prefix, a subset, or one write alone; and each kept write perhaps torn
-            let mode = r % 3;
-            let prefix = rng.below(n + 1);
-            for (i, p) in inode.pending.iter().enumerate() {
-                let keep = match mode {
-                    0 => i < prefix,
-                    1 => rng.below(2) == 0,
-                    _ => n > 0 && i + 1 == prefix,
-                };
-                if !keep {
-                    continue;
-                }
-                let last = mode == 0 && i + 1 == prefix;
-                apply(&mut bytes, &if last || rng.below(3) == 0 { torn(p, rng) } else { p.clone() });
-            }
-        }
-    }
-    bytes
-}
-
-/// Some of the 512-byte sectors of a write: a head, a tail, or any of them.
-fn torn(p: &Pending, rng: &mut Rng) -> Pending {
-    let Pending::Write(at, b) = p else { return p.clone() };
-    let first = 512 - (*at as usize % 512);
-    let edges: Vec<usize> = std::iter::once(0).chain((first..b.len()).step_by(512)).chain([b.len()]).collect();
-    let i = rng.below(edges.len());
-    if rng.below(2) == 0 { Pending::Write(*at, b[..edges[i]].to_vec()) } else { Pending::Write(*at + edges[i] as u64, b[edges[i]..].to_vec()) }
 }
 
 /// A small generator of numbers: the tests must be repeatable.
@@ -353,7 +289,7 @@ impl Folder for SimDisk {
             }
             s.op()?;
             s.change_name(NameOp::Rename(from.into(), to.into()));
-            Ok(())
+            s.renamed(to)
         })
     }
 
@@ -364,7 +300,7 @@ impl Folder for SimDisk {
             }
             s.op()?;
             s.change_name(NameOp::Unlink(name.into()));
-            Ok(())
+            s.removed(name)
         })
     }
 
@@ -375,7 +311,8 @@ impl Folder for SimDisk {
     fn sync_in(&self, name: &OsStr) -> Result<()> {
         self.with(|s| {
             s.op()?;
-            if !s.sync_is_a_lie() {
+            s.syncs += 1;
+            if !s.leaves_out(s.syncs - 1) {
                 let (own, others) = std::mem::take(&mut s.pending_names).into_iter().partition(|op| op.folder() == name);
                 s.pending_names = others;
                 let own: Vec<NameOp> = own;
@@ -442,7 +379,7 @@ impl File for SimFile {
             if done.is_ok() || (0 < room && room < src.len()) {
                 s.change(self.inode, Pending::Write(at, src[..room].to_vec()));
             }
-            done
+            done.and_then(|()| s.wrote(self.inode, at))
         })
     }
 
@@ -455,15 +392,7 @@ impl File for SimFile {
     }
 
     fn sync(&self) -> Result<()> {
-        self.disk.with(|s| {
-            s.op()?;
-            if !s.sync_is_a_lie() {
-                let i = &mut s.inodes[self.inode];
-                i.durable = i.live.clone();
-                i.pending.clear();
-            }
-            Ok(())
-        })
+        self.disk.with(|s| if s.holds_back(self.inode, &self.name) { Ok(()) } else { s.sync_file(self.inode) })
     }
 
     fn name(&self) -> &str {
@@ -483,126 +412,10 @@ impl File for SimFile {
     }
 }
 
-/// One mutating operation of a format: from a disk as it is, to the next commit.
-pub struct Scene<'a> {
-    /// For messages.
-    pub name: String,
-    /// The disk before.
-    pub disk: SimDisk,
-    /// Does it, and commits once, at its end.
-    pub act: &'a dyn Fn(Arc<dyn Folder>) -> Result<()>,
-    /// What a reader sees: the content, in any form that can be compared.
-    pub read: &'a dyn Fn(Arc<dyn Folder>) -> Result<Vec<Vec<u8>>>,
-    /// Opens for writing, adds nothing or something small, commits: what the next program does.
-    pub go_on: &'a dyn Fn(Arc<dyn Folder>) -> Result<()>,
-}
-
-/// What [`check`] counted.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// States of the disk that were opened.
-    pub states: usize,
-    /// Those that were neither the old nor the new commit, with words.
-    pub violations: Vec<String>,
-}
-
-/// How many times as many states are tried as usual: `HOLDALL_DISK_STATES`, for long runs.
-fn patience() -> usize {
-    std::env::var("HOLDALL_DISK_STATES").ok().and_then(|v| v.trim().parse().ok()).unwrap_or(1)
-}
-
-/// What a reader saw, or why it did not.
-type Seen = Result<Vec<Vec<u8>>>;
-type Files = BTreeMap<OsString, Vec<u8>>;
-
-/// Cuts the power before every operation of the scene, and opens what may be left; then again while the next writer
-/// settles that.
-pub fn check(scene: &Scene<'_>, per_cut: usize, lie: Option<usize>) -> Tally {
-    let per_cut = per_cut * patience();
-    let mut tally = Tally::default();
-    let old = look(scene, &scene.disk.contents());
-    let whole = scene.disk.copy();
-    (scene.act)(whole.folder()).unwrap_or_else(|e| panic!("{}: {e}", scene.name));
-    let new = look(scene, &whole.contents()).unwrap_or_else(|e| panic!("{}: {e}", scene.name));
-    let same = |got: &Seen, done: bool| match got {
-        Ok(v) => *v == new || (!done && old.as_ref().is_ok_and(|o| o == v)),
-        // where there was nothing before, there may be nothing after
-        Err(e) => !done && old.is_err() && e.status == Status::Missing,
-    };
-    let ops = whole.ops() - scene.disk.ops();
-    for cut in 0..=ops {
-        let disk = scene.disk.copy();
-        disk.cut_after(cut);
-        if let Some(l) = lie {
-            disk.lie_at(l);
-        }
-        let done = (scene.act)(disk.folder()).is_ok();
-        for (i, files) in disk.after_cut(per_cut, cut as u64 * 7919 + 1).into_iter().enumerate() {
-            tally.states += 1;
-            let seen = look(scene, &files);
-            let wrong = if !same(&seen, done) {
-                Some(said("a reader saw another state, or failed:", &seen))
-            } else {
-                go_on(scene, &files, &seen).or_else(|| recover(scene, &files, &seen, i as u64 * 31 + cut as u64, &mut tally.states))
-            };
-            if let Some(wrong) = wrong {
-                let names: Vec<_> = files.iter().map(|(n, b)| format!("{}:{}", n.display(), b.len())).collect();
-                tally.violations.push(format!("{}, cut {cut} of {ops}: {wrong} {names:?}", scene.name));
-            }
-        }
-    }
-    tally
-}
-
-fn look(scene: &Scene<'_>, files: &Files) -> Seen {
-    (scene.read)(SimDisk::with_files(files).folder())
-}
-
-fn said(what: &str, seen: &Seen) -> String {
-    format!("{what} {}", seen.as_ref().err().map_or(String::new(), |e| e.to_string()))
-}
-
-/// Does what was seen before still stand, with something behind it at most?
-fn stands(before: &Seen, after: &Seen) -> bool {
-    match (before, after) {
-        (Ok(before), Ok(after)) => after.starts_with(before),
-        (before, _) => before.is_err(),
-    }
-}
-
-/// The next writer finds its way, without changing what was there.
-fn go_on(scene: &Scene<'_>, files: &Files, seen: &Seen) -> Option<String> {
-    let next = SimDisk::with_files(files);
-    if let (Err(e), Ok(_)) = ((scene.go_on)(next.folder()), seen) {
-        return Some(format!("the next writer failed: {e}"));
-    }
-    let after = (scene.read)(next.folder());
-    (!stands(seen, &after)).then(|| said("the next writer changed what was there", &after))
-}
-
-/// The power fails again, while the next writer is at work.
-fn recover(scene: &Scene<'_>, files: &Files, seen: &Seen, seed: u64, states: &mut usize) -> Option<String> {
-    let mut rng = Rng(seed | 1);
-    // what a crash left to settle is the same for most states of a cut
-    if seen.is_err() || (rng.below(4) != 0 && patience() == 1) {
-        return None;
-    }
-    let next = SimDisk::with_files(files);
-    let before = next.ops();
-    let counted = next.copy();
-    let _ = (scene.go_on)(counted.folder());
-    next.cut_after(rng.below(counted.ops() - before + 1));
-    let _ = (scene.go_on)(next.folder());
-    next.after_cut(3, seed).iter().find_map(|files| {
-        *states += 1;
-        let after = look(scene, files);
-        (!stands(seen, &after)).then(|| said("a second crash, of the next writer, changed what was there", &after))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Status;
 
     /// A folder, and what is in it, is there when both are synced.
     #[test]
@@ -615,7 +428,7 @@ mod tests {
             f.open(OsStr::new("a/b"), Access::Create).unwrap();
             assert_eq!(f.list(OsStr::new("a")).unwrap(), ["b"]);
             syncs.iter().for_each(|s| f.sync_in(OsStr::new(s)).unwrap());
-            let left = &disk.after_cut(1, 1)[0];
+            let left = disk.after_cut(1, 1).next().unwrap();
             assert_eq!((left.contains_key(OsStr::new("a/")), left.contains_key(OsStr::new("a/b"))), (folder, file), "{syncs:?}");
             f.remove_folder(OsStr::new("a")).unwrap();
             assert!(f.exists(OsStr::new("a")).unwrap());
