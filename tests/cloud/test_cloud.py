@@ -333,6 +333,13 @@ class Servers(Case):
         self.fails(h.E_ARGUMENT, lambda: records(self.url("true"), requests=0), "HOLDALL_OPT_CLOUD_REQUESTS")
         self.assertEqual(records(self.url("true"), requests=1), MANY)
 
+    def test_shards_at_once(self):
+        """As many as the option says are opened together, and no more."""
+        shard = local_bag(FEW, "x.bagz")
+        for i in range(16):
+            put(f"s-{i:05}-of-00016.bagz", shard)
+        self.assertEqual(records(self.url("four", "s@16.bagz"), requests=4, retries=0), FEW * 16)
+
     def test_without_credentials(self):
         """Nobody answers for the machine here: words, and soon."""
         program = (
