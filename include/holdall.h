@@ -1506,7 +1506,7 @@ typedef struct holdall_records holdall_records;
  * for as many as there are: "a@3.bagz,b.bag". A backslash before `,`, `@` or a backslash takes it as it is, and a name that
  * exists as it stands is taken as it stands. Each file is compressed or not by its own name.
  * The files are all as they were at one moment, also while a set of them is written. Their records are one sequence, file
- * by file, or in turns (HOLDALL_OPT_BAG_SHARDS).
+ * by file, or with HOLDALL_OPT_BAG_SHARDS in turns: nothing in the files tells that a set was written in turns.
  * Takes no more memory or time for 10^8 records than for 10, unless limits are to be kept in memory. Of more than 64 shards,
  * or as many as the process cannot well have open, those stay open that were of use lately: a quarter of the files that the
  * process may have open (`ulimit -n`) at the most, and at most 4096, of all bags together. None of these is mapped, and one
@@ -1660,7 +1660,7 @@ HOLDALL_API void holdall_records_close(holdall_records *records);
  * the path for its name is that file. All of a set is committed as one: at any crash every file, also one that is opened
  * alone, is as the last commit left it. The files of a set are in one folder.
  * One file of a set may be written by its own name, "name-00003-of-00008.bagz", each by another process at the same time;
- * then each commits for itself.
+ * then each commits for itself. Read in turns, record k of that one is record 8 * k + 3 of the set.
  * mode: HOLDALL_NEW, _REPLACE or _APPEND (of a set: none of its files, or all of them are there); whatever it is,
  * nothing that others can see changes before the first commit. What a crash left unfinished is settled first.
  * A commit to limits at the tail moves them all, 8 bytes a record (and saves them first); one to separate
@@ -1878,9 +1878,10 @@ holdall_status holdall_bag_read_indices_to(const holdall_bag *bag,
  * whatever has become of it or the bag. It may be in memory or in a file, in no form of Bagz' own (it has none): "holdall
  * bagindex", a version, checksums of each of its parts, as src/bag/index/mod.rs has it byte by byte.
  * 
- * An index in a file belongs to one bag as it was, or to one slice of it. Opening it notices another number of files,
- * records or bytes, and looks at a few records besides. A record that was changed to another of the same length
- * may not be noticed: it is then not found until the index is made anew, nor is any other record taken for it.
+ * An index in a file belongs to one bag as it was (a set that is read in turns is not the one that is read file by file), or
+ * to one slice of it. Opening it notices another number of files, records or bytes, and looks at a few records besides.
+ * A record that was changed to another of the same length may not be noticed: it is then not found until the index is made
+ * anew, nor is any other record taken for it.
  * HOLDALL_OPT_VERIFY 2 at opening notices everything. */
 typedef struct holdall_bag_index holdall_bag_index;
 

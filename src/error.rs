@@ -65,7 +65,7 @@ pub struct Error {
 }
 
 /// Shorthand.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
     /// A failure that belongs to no position and no system call.

@@ -73,11 +73,6 @@ impl<K: PartialEq, V: Clone> Lately<K, V> {
         all.push_back((key, value, share));
     }
 
-    /// Does not keep this one any more, unless another thread looks just now.
-    pub fn forget(&self, key: &K) {
-        unless_taken(&self.all).into_iter().for_each(|mut all| all.retain(|(k, ..)| k != key));
-    }
-
     /// Keeps nothing.
     pub fn clear(&mut self) {
         self.all = Mutex::default();

@@ -230,6 +230,11 @@ impl Options {
         crate::parallel::threads(self.get(Opt::Threads, 0) as usize)
     }
 
+    /// Requests of one call to object stores that may be under way at once.
+    pub fn requests(&self) -> usize {
+        self.get(Opt::CloudRequests, 16) as usize
+    }
+
     /// Bytes that one file may make a call allocate.
     pub fn memory_limit(&self) -> u64 {
         self.get(Opt::MemoryLimit, memory::DEFAULT_LIMIT as i64) as u64

@@ -68,15 +68,7 @@ pub fn for_each<T: Send>(threads: usize, items: Vec<T>, f: impl Fn(T) + Sync) {
         return;
     };
     let queue = Mutex::new(items.into_iter());
-    let work = || {
-        loop {
-            let item = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
-            match item {
-                Some(item) => f(item),
-                None => return,
-            }
-        }
-    };
+    let work = || work_off(&queue, &f);
     pool.in_place_scope(|scope| {
         for _ in 0..helpers {
             scope.spawn(|_| work());
@@ -85,7 +77,33 @@ pub fn for_each<T: Send>(threads: usize, items: Vec<T>, f: impl Fn(T) + Sync) {
     });
 }
 
-/// The same with what may fail: what failed first, in the order of the items. None behind one that has failed is begun.
+fn work_off<T>(queue: &Mutex<impl Iterator<Item = T>>, f: impl Fn(T)) {
+    loop {
+        let item = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+        match item {
+            Some(item) => f(item),
+            None => return,
+        }
+    }
+}
+
+/// The same, where each call does little but wait for a network: the pool has no more threads than there are processors, so
+/// these are threads of the call's own, as many as can be had.
+pub fn for_each_that_waits<T: Send>(threads: usize, items: Vec<T>, f: impl Fn(T) + Sync) {
+    let helpers = threads.min(items.len()).saturating_sub(1);
+    let queue = Mutex::new(items.into_iter());
+    let work = || work_off(&queue, &f);
+    std::thread::scope(|scope| {
+        for _ in 0..helpers {
+            if std::thread::Builder::new().name("holdall-waits".into()).spawn_scoped(scope, work).is_err() {
+                break;
+            }
+        }
+        work();
+    });
+}
+
+/// As [`for_each`], with what may fail: what failed first, in the order of the items. None behind one that has failed is begun.
 pub fn try_each<T: Send, E: Send>(threads: usize, items: Vec<T>, f: impl Fn(T) -> Result<(), E> + Sync) -> Result<(), E> {
     let failed = Mutex::new(None::<(usize, E)>);
     let first = || failed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -158,10 +176,10 @@ mod tests {
     fn every_item_once() {
         for threads in [1, 2, 7] {
             let seen: Vec<AtomicUsize> = (0..1000).map(|_| AtomicUsize::new(0)).collect();
-            for_each(threads, (0..1000).collect(), |i: usize| {
-                seen[i].fetch_add(1, Ordering::Relaxed);
-            });
-            assert!(seen.iter().all(|s| s.load(Ordering::Relaxed) == 1));
+            let see = |i: usize| _ = seen[i].fetch_add(1, Ordering::Relaxed);
+            for_each(threads, (0..1000).collect(), see);
+            for_each_that_waits(threads, (0..1000).collect(), see);
+            assert!(seen.iter().all(|s| s.load(Ordering::Relaxed) == 2));
         }
     }
 

@@ -156,7 +156,11 @@ impl Bag {
         }
         // a caller's function may wait for what the caller holds
         let foreign = options.given(Opt::Threads).is_none() && places.iter().any(|p| p.folder.is_foreign());
-        let threads = if foreign { 1 } else { options.threads() };
+        let threads = match places.iter().any(|p| p.folder.is_store()) {
+            true => options.requests(),
+            false if foreign => 1,
+            false => options.threads(),
+        };
         let open = |i: usize, snap: &Snapshot<'_>| match (containers.get(i), codecs.get(i)) {
             (Some(c), Some(decoder)) => Shard::open_seen(snap, c, decoder, how),
             _ => Err(fail!(Range, "no shard {i}")),

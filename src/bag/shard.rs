@@ -187,8 +187,13 @@ impl Shard {
     }
 
     /// Words for a failure at one record.
-    pub fn at_record(&self, i: u64, e: Error) -> Error {
-        e.within(format_args!("{}: record {i}", self.records.name()))
+    pub fn at_record(&self, i: u64, mut e: Error) -> Error {
+        let name = self.records.name();
+        // who reads the file may have named it
+        if let Some(words) = e.message.strip_prefix(name).and_then(|m| m.strip_prefix(": ")) {
+            e.message = words.into();
+        }
+        e.within(format_args!("{name}: record {i}"))
     }
 
     /// Do the limits around a record not rise, so that one of its own may be another record's? Where frames or

@@ -55,7 +55,7 @@ fn value<T: Copy>(bag: *const holdall_bag, otherwise: T, f: impl FnOnce(&Bag) ->
 /// for as many as there are: "a@3.bagz,b.bag". A backslash before `,`, `@` or a backslash takes it as it is, and a name that
 /// exists as it stands is taken as it stands. Each file is compressed or not by its own name.
 /// The files are all as they were at one moment, also while a set of them is written. Their records are one sequence, file
-/// by file, or in turns (HOLDALL_OPT_BAG_SHARDS).
+/// by file, or with HOLDALL_OPT_BAG_SHARDS in turns: nothing in the files tells that a set was written in turns.
 /// Takes no more memory or time for 10^8 records than for 10, unless limits are to be kept in memory. Of more than 64 shards,
 /// or as many as the process cannot well have open, those stay open that were of use lately: a quarter of the files that the
 /// process may have open (`ulimit -n`) at the most, and at most 4096, of all bags together. None of these is mapped, and one
@@ -352,7 +352,7 @@ fn writer_handle(writer: Writer) -> holdall_bag_writer {
 /// the path for its name is that file. All of a set is committed as one: at any crash every file, also one that is opened
 /// alone, is as the last commit left it. The files of a set are in one folder.
 /// One file of a set may be written by its own name, "name-00003-of-00008.bagz", each by another process at the same time;
-/// then each commits for itself.
+/// then each commits for itself. Read in turns, record k of that one is record 8 * k + 3 of the set.
 /// mode: HOLDALL_NEW, _REPLACE or _APPEND (of a set: none of its files, or all of them are there); whatever it is,
 /// nothing that others can see changes before the first commit. What a crash left unfinished is settled first.
 /// A commit to limits at the tail moves them all, 8 bytes a record (and saves them first); one to separate

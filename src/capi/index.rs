@@ -17,9 +17,10 @@ use std::sync::atomic::AtomicBool;
 /// whatever has become of it or the bag. It may be in memory or in a file, in no form of Bagz' own (it has none): "holdall
 /// bagindex", a version, checksums of each of its parts, as src/bag/index/mod.rs has it byte by byte.
 ///
-/// An index in a file belongs to one bag as it was, or to one slice of it. Opening it notices another number of files,
-/// records or bytes, and looks at a few records besides. A record that was changed to another of the same length
-/// may not be noticed: it is then not found until the index is made anew, nor is any other record taken for it.
+/// An index in a file belongs to one bag as it was (a set that is read in turns is not the one that is read file by file), or
+/// to one slice of it. Opening it notices another number of files, records or bytes, and looks at a few records besides.
+/// A record that was changed to another of the same length may not be noticed: it is then not found until the index is made
+/// anew, nor is any other record taken for it.
 /// HOLDALL_OPT_VERIFY 2 at opening notices everything.
 pub struct holdall_bag_index {
     broken: AtomicBool,

@@ -23,8 +23,9 @@ pub mod object;
 #[cfg(test)]
 pub mod sim;
 
-use crate::error::{Result, fail};
+use crate::error::{Error, Result, fail};
 use std::ffi::{OsStr, OsString};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// How a file is opened.
@@ -118,21 +119,42 @@ pub trait File: Send + Sync {
     }
 }
 
-/// Fills parts of files; where these are objects of a store, by few requests, of which many are under way at once.
-pub fn read_parts(jobs: Vec<(&dyn File, Vec<Part<'_>>)>) -> Result<()> {
+/// Bytes that could not be read: of which job, by its number, where in its file, and why.
+pub struct Unread {
+    /// The job.
+    pub job: usize,
+    /// The bytes.
+    pub bytes: Range<u64>,
+    /// Why.
+    pub error: Error,
+}
+
+impl Unread {
+    /// It is about no bytes rather than others.
+    pub fn anywhere(job: usize, error: Error) -> Unread {
+        Unread { job, bytes: 0..u64::MAX, error }
+    }
+}
+
+/// Fills parts of files; where these are objects of a store, by few requests, of which many are under way at once. Of the
+/// jobs of one file, which failed may be said to be the first one.
+pub fn read_parts(jobs: Vec<(&dyn File, Vec<Part<'_>>)>) -> Result<(), Unread> {
     let mut objects = Vec::new();
-    for (file, parts) in jobs {
+    for (job, (file, parts)) in jobs.into_iter().enumerate() {
         match file.object() {
-            Some(object) => objects.push((object, parts)),
-            None => parts.into_iter().try_for_each(|p| file.read_exact_at(p.at, p.dst))?,
+            Some(object) => objects.push((job, object, parts)),
+            None => parts.into_iter().try_for_each(|p| {
+                let bytes = p.at..p.end();
+                file.read_exact_at(p.at, p.dst).map_err(|error| Unread { job, bytes, error })
+            })?,
         }
     }
     object::read(objects)
 }
 
 /// Fetches ranges of objects, by few requests, for [`File::read_kept`] to find. Each has its file, its beginning and its end.
-pub fn keep_parts(jobs: Vec<(&dyn File, u64, u64)>) -> Result<()> {
-    object::keep(jobs.into_iter().filter_map(|(file, from, to)| Some((file.object()?, from, to))).collect())
+pub fn keep_parts(jobs: Vec<(&dyn File, u64, u64)>) -> Result<(), Unread> {
+    object::keep(jobs.into_iter().enumerate().filter_map(|(job, (file, from, to))| Some((job, file.object()?, from, to))).collect())
 }
 
 /// A folder of named files, or something like it. All methods may be called from many threads.

@@ -1,6 +1,7 @@
 """A web server with a few files, which tells the truth about them, or not: /WAY/NAME."""
 
 import hashlib
+import threading
 import time
 import urllib.parse
 
@@ -10,6 +11,8 @@ import web
 class Handler(web.Handler):
     files = {}
     cuts = 0
+    busy = 0
+    gate = threading.Barrier(4)
 
     def respond(self, body):
         way, _, name = urllib.parse.unquote(urllib.parse.urlsplit(self.path).path.lstrip("/")).partition("/")
@@ -75,6 +78,19 @@ class Handler(web.Handler):
     def odd(self, whole, headers):
         self.bent(lambda s, body, h, n: (s, body, {**h, "Content-Range": "bytes x-y/z"}, n))
         self.true(whole, headers)
+
+    def four(self, whole, headers):
+        """Answers four requests together, and none where there are fewer at once, or more."""
+        with web.lock:
+            type(self).busy += 1
+            too_many = self.busy > 4
+        try:
+            self.gate.wait(timeout=10)
+        except threading.BrokenBarrierError:
+            too_many = True
+        with web.lock:
+            type(self).busy -= 1
+        return self.answer(403) if too_many else self.true(whole, headers)
 
     def failing(self, *_):
         self.answer(503, b"secret of the server")

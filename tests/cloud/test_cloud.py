@@ -251,6 +251,24 @@ class Changes(Case):
                             # or its checksums
                             self.fails(h.E_STATE, read, f"{how}-{name}", "while it was open")
 
+    def test_the_record_that_it_meets(self):
+        """Of the shards of a set one is changed: the error is at the first of its records that was wanted."""
+        for store in STORES:
+            for name in ("x@3.bagz", "y@3.bag"):
+                at = f"{store}{self.prefix}{name}"
+                write(at, MANY)
+                with h.Bag(at) as bag:
+                    http("DELETE", where(at.replace("@3", "-00001-of-00003")))
+                    for read, wanted in (
+                        (lambda: bag.read_indices([5, 50_000, 90_000]), 50_000),
+                        (lambda: bag.read_indices([90_000, 50_000, 50_001, 5]), 50_000),
+                        (lambda: bag.read_range(33_000, 1000), 33_334),
+                        (lambda: bag.read_range(40_000, 100), 40_000),
+                        (lambda: bag.read(45_000), 45_000),
+                    ):
+                        error = self.fails(h.E_STATE, read, "-00001-of-00003", "while it was open")
+                        self.assertEqual(error.position, wanted, name)
+
     def test_servers_that_do_not_mind(self):
         for way, found in (("careless", h.E_STATE), ("untagged", h.E_STATE)):
             put("x.bag", local_bag(MANY, "x.bag"))
@@ -314,6 +332,13 @@ class Servers(Case):
     def test_options(self):
         self.fails(h.E_ARGUMENT, lambda: records(self.url("true"), requests=0), "HOLDALL_OPT_CLOUD_REQUESTS")
         self.assertEqual(records(self.url("true"), requests=1), MANY)
+
+    def test_shards_at_once(self):
+        """As many as the option says are opened together, and no more."""
+        shard = local_bag(FEW, "x.bagz")
+        for i in range(16):
+            put(f"s-{i:05}-of-00016.bagz", shard)
+        self.assertEqual(records(self.url("four", "s@16.bagz"), requests=4, retries=0), FEW * 16)
 
     def test_without_credentials(self):
         """Nobody answers for the machine here: words, and soon."""

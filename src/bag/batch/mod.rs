@@ -110,12 +110,13 @@ pub fn runs(runs: &[Run<'_>], rules: Rules<'_>, room: &mut dyn Room) -> std::res
     let of = |r: &Run<'_>| if r.shard.decoder().codec() == Codec::None { 24 } else { PER_RECORD };
     let needed = runs.iter().fold(0u64, |n, r| n.saturating_add(r.n.saturating_mul(of(r))));
     budget.take(needed).map_err(whole)?;
-    stores::fetch_papers(runs.iter().map(|r| (r.shard, r.first, r.first + r.n))).map_err(whole)?;
-    for r in runs {
+    let records = placed(runs).flat_map(|(out, r)| (0..r.n).map(move |k| (out + k as usize, r.shard, r.first + k)));
+    stores::fetch_papers(runs.iter().map(|r| (r.shard, r.first, r.first + r.n)), records)?;
+    for (out, r) in placed(runs) {
         // one more on each side, where there is one
         let (first, last) = (r.first.saturating_sub(1), (r.first + r.n + 1).min(r.shard.count()));
         let bounds = r.shard.limits().bounds(first, last - first).and_then(|b| r.shard.limits().still().map(|()| b));
-        all_bounds.push(bounds.map_err(whole)?);
+        all_bounds.push(bounds.map_err(|error| Failure { out, error })?);
     }
     let mut tasks = Vec::new();
     let (mut out, mut worth) = (0, false);
@@ -137,6 +138,11 @@ pub fn runs(runs: &[Run<'_>], rules: Rules<'_>, room: &mut dyn Room) -> std::res
         }
     }
     finish(tasks, out, if worth { rules } else { Rules { threads: 1, ..rules } }, &budget, room)
+}
+
+/// Each with the place in the batch of its first record.
+fn placed<'r, 'a>(runs: &'r [Run<'a>]) -> impl Iterator<Item = (usize, &'r Run<'a>)> {
+    runs.iter().scan(0, |next, r| Some((std::mem::replace(next, *next + r.n as usize), r)))
 }
 
 /// The bounds of as many records as are worth a task.
@@ -169,7 +175,7 @@ pub fn scattered(shards: &[Shard], items: &[Item], rules: Rules<'_>, room: &mut 
 }
 
 fn finish(mut tasks: Vec<Task<'_>>, n: usize, rules: Rules<'_>, budget: &Budget<'_>, room: &mut dyn Room) -> std::result::Result<Places, Failure> {
-    stores::fetch_stored(&mut tasks, budget).map_err(whole)?;
+    stores::fetch_stored(&mut tasks, budget)?;
     each(rules.threads, tasks.iter_mut().map(|t| (t, ())).collect(), |t, ()| t.prepare(budget))?;
     let offsets = place::offsets(&tasks, n).map_err(whole)?;
     let bytes = offsets.last().copied().unwrap_or(0);
@@ -184,7 +190,7 @@ fn finish(mut tasks: Vec<Task<'_>>, n: usize, rules: Rules<'_>, budget: &Budget<
         }
     })?;
     let mut slots = place::hand_out(&tasks, data, &offsets).map_err(whole)?;
-    stores::fetch_plain(&mut tasks, &mut slots).map_err(whole)?;
+    stores::fetch_plain(&mut tasks, &mut slots)?;
     each(rules.threads, tasks.iter_mut().zip(slots).collect(), |t, slots| t.finish(slots, budget))?;
     first_error(&mut tasks, rules.skip)?;
     let unchecked =

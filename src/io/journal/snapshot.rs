@@ -46,6 +46,10 @@ impl Patience {
     }
 }
 
+fn several<T: Send>(waits: bool, threads: usize, items: Vec<T>, f: impl Fn(T) + Sync) {
+    if waits { parallel::for_each_that_waits(threads, items, f) } else { parallel::for_each(threads, items, f) }
+}
+
 impl<'a> Snapshot<'a> {
     /// Opens a container's files by `read`, which may be called again where a writer came in between.
     pub fn read<T>(c: &Container, read: impl Fn(&Snapshot<'_>) -> Result<T>) -> Result<T> {
@@ -60,22 +64,23 @@ impl<'a> Snapshot<'a> {
         }
     }
 
-    /// As [`Snapshot::read`], of several containers, as they are at one moment.
+    /// As [`Snapshot::read`], of several containers, as they are at one moment: by so many threads, or requests at once.
     pub fn read_all<T: Send>(all: &[Container], threads: usize, read: impl Fn(usize, &Snapshot<'_>) -> Result<T> + Sync) -> Result<Vec<T>> {
         let mut found: Vec<Option<(Snapshot<'_>, T)>> = all.iter().map(|_| None).collect();
+        let waits = all.iter().any(|c| c.folder.is_store());
         let mut patience = Patience::default();
         loop {
             let errors = Mutex::new(Vec::new());
             let failed = |i: usize, e: Error| errors.lock().unwrap_or_else(PoisonError::into_inner).push((i, e));
             let missing = found.iter_mut().zip(all).enumerate().filter(|(_, (f, _))| f.is_none()).collect();
-            parallel::for_each(threads, missing, |(i, (found, c)): (usize, (&mut Option<_>, &'_ Container))| {
+            several(waits, threads, missing, |(i, (found, c)): (usize, (&mut Option<_>, &'_ Container))| {
                 match Snapshot::attempt(c, |s| read(i, s), &patience) {
                     Ok(made) => *found = made,
                     Err(e) => failed(i, e),
                 }
             });
             // what was opened by now has all been there now, if none of it has changed from here on
-            parallel::for_each(threads, found.iter_mut().enumerate().collect(), |(i, found): (usize, &mut Option<_>)| {
+            several(waits, threads, found.iter_mut().enumerate().collect(), |(i, found): (usize, &mut Option<_>)| {
                 let still = found.as_ref().map_or(Ok(true), |(snap, _): &(Snapshot<'_>, T)| snap.is_still());
                 match still {
                     Ok(true) => {}

@@ -94,7 +94,7 @@ impl ObjectFile {
     fn fetch(&self, at: u64, to: u64, least: u64) -> Result<Vec<u8>> {
         let end = to.max(at.saturating_add(least)).min(self.meta.size);
         let mut bytes = memory::zeroed((end - at) as usize)?;
-        ranges::fetch(vec![(self, vec![Part { at, dst: &mut bytes }])])?;
+        ranges::fetch_one(self, at, &mut bytes)?;
         Ok(bytes)
     }
 
@@ -209,7 +209,7 @@ impl File for ObjectFile {
         self.kept.ends_at(to);
         let (at, dst) = (at + done as u64, dst.get_mut(done..).unwrap_or_default());
         if dst.len() as u64 > if goes_on { MOST } else { LONG } {
-            ranges::fetch(vec![(self, vec![Part { at, dst }])])?;
+            ranges::fetch_one(self, at, dst)?;
         } else if !dst.is_empty() {
             let bytes = self.fetch(at, to, if goes_on { AHEAD } else { LEAST })?;
             bytes.get(..dst.len()).into_iter().for_each(|b| dst.copy_from_slice(b));
@@ -225,7 +225,7 @@ impl File for ObjectFile {
             return Err(self.too_short(at, n));
         }
         if n as u64 > LONG {
-            return ranges::fetch(vec![(self, vec![Part { at, dst }])]);
+            return ranges::fetch_one(self, at, dst);
         }
         let mut done = self.kept.copy_pages(at, dst);
         done += self.kept.copy_recent(at + done as u64, dst.get_mut(done..).unwrap_or_default());

@@ -41,7 +41,7 @@ mod with {
 #[cfg(not(feature = "cloud"))]
 mod without {
     use crate::error::{Error, Result, fail};
-    use crate::io::{Folder, Part, file::Located};
+    use crate::io::{Folder, Part, Unread, file::Located};
     use crate::options::Options;
     use std::ffi::OsStr;
     use std::sync::Arc;
@@ -73,12 +73,12 @@ mod without {
     }
 
     /// Nothing to be read.
-    pub fn read(_: Vec<(&ObjectFile, Vec<Part<'_>>)>) -> Result<()> {
+    pub fn read(_: Vec<(usize, &ObjectFile, Vec<Part<'_>>)>) -> Result<(), Unread> {
         Ok(())
     }
 
     /// The same.
-    pub fn keep(_: Vec<(&ObjectFile, u64, u64)>) -> Result<()> {
+    pub fn keep(_: Vec<(usize, &ObjectFile, u64, u64)>) -> Result<(), Unread> {
         Ok(())
     }
 

@@ -9,8 +9,8 @@
 use super::file::ObjectFile;
 use super::kept::PAGE;
 use super::store::Store;
-use crate::error::{Result, fail};
-use crate::io::Part;
+use crate::error::{Error, Result, fail};
+use crate::io::{Part, Unread};
 use crate::memory;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use object_store::{GetOptions, GetRange};
@@ -21,8 +21,12 @@ const GAP: u64 = 512 << 10;
 /// The most of one request. What is longer is cut into equal parts, none below half of it.
 pub const MOST: u64 = 8 << 20;
 
+/// Parts of a file that are wanted, and the number of the job.
+pub type Job<'a, 'b> = (usize, &'a ObjectFile, Vec<Part<'b>>);
+
 /// A request, and where what comes goes.
 struct Request<'a, 'b> {
+    job: usize,
     file: &'a ObjectFile,
     from: u64,
     to: u64,
@@ -31,18 +35,19 @@ struct Request<'a, 'b> {
 }
 
 /// Reads parts of objects: from what is kept, else by requests.
-pub fn read(jobs: Vec<(&ObjectFile, Vec<Part<'_>>)>) -> Result<()> {
+pub fn read(jobs: Vec<Job<'_, '_>>) -> Result<(), Unread> {
     let (mut wanted, mut ahead) = (Vec::new(), Vec::new());
-    for (file, parts) in by_file(jobs) {
+    for (job, file, parts) in by_file(jobs) {
+        let whole = |error: Error| Unread::anywhere(job, error);
         let behind = file.ahead(&parts);
-        let parts = file.take_kept(parts)?;
+        let parts = file.take_kept(parts).map_err(whole)?;
         if !parts.is_empty() {
             let (at, to) = behind.unwrap_or((0, 0));
-            ahead.push((file, at, memory::zeroed((to - at) as usize)?));
-            wanted.push((file, parts));
+            ahead.push((file, at, memory::zeroed((to - at) as usize).map_err(whole)?));
+            wanted.push((job, file, parts));
         }
     }
-    for ((_, parts), (_, at, bytes)) in wanted.iter_mut().zip(&mut ahead) {
+    for ((_, _, parts), (_, at, bytes)) in wanted.iter_mut().zip(&mut ahead) {
         parts.extend((!bytes.is_empty()).then_some(Part { at: *at, dst: bytes }));
     }
     fetch(wanted)?;
@@ -51,45 +56,51 @@ pub fn read(jobs: Vec<(&ObjectFile, Vec<Part<'_>>)>) -> Result<()> {
 }
 
 /// Fetches the pages of these ranges that are not kept yet, and keeps them.
-pub fn keep(jobs: Vec<(&ObjectFile, u64, u64)>) -> Result<()> {
+pub fn keep(jobs: Vec<(usize, &ObjectFile, u64, u64)>) -> Result<(), Unread> {
     let (mut runs, mut seen) = (Vec::new(), HashMap::new());
-    for (file, from, to) in jobs {
+    for (job, file, from, to) in jobs {
         // neighbours may share a page
         let from = from.max(seen.insert(std::ptr::from_ref(file), to.next_multiple_of(PAGE)).filter(|&before| before <= to).unwrap_or(0));
         for (first, end) in file.missing_pages(from, to) {
-            runs.push((file, first, memory::zeroed((end - first * PAGE) as usize)?));
+            let bytes = memory::zeroed((end - first * PAGE) as usize).map_err(|error| Unread::anywhere(job, error))?;
+            runs.push((job, file, first, bytes));
         }
     }
-    fetch(by_file(runs.iter_mut().map(|(file, first, bytes)| (*file, vec![Part { at: *first * PAGE, dst: bytes }])).collect()))?;
-    runs.into_iter().for_each(|(file, first, bytes)| file.keep_pages(first, &bytes));
+    fetch(by_file(runs.iter_mut().map(|(job, file, first, bytes)| (*job, *file, vec![Part { at: *first * PAGE, dst: bytes }])).collect()))?;
+    runs.into_iter().for_each(|(_, file, first, bytes)| file.keep_pages(first, &bytes));
     Ok(())
 }
 
-/// One job a file: only those of one job are put together.
-fn by_file<'a, 'b>(jobs: Vec<(&'a ObjectFile, Vec<Part<'b>>)>) -> Vec<(&'a ObjectFile, Vec<Part<'b>>)> {
-    let mut out: Vec<(&ObjectFile, Vec<Part<'b>>)> = Vec::new();
+/// One job a file, by the number of its first one: only those of one job are put together.
+fn by_file<'a, 'b>(jobs: Vec<Job<'a, 'b>>) -> Vec<Job<'a, 'b>> {
+    let mut out: Vec<Job<'a, 'b>> = Vec::new();
     let mut places = HashMap::new();
-    for (file, parts) in jobs {
+    for (job, file, parts) in jobs {
         let place = *places.entry(std::ptr::from_ref(file)).or_insert(out.len());
         match out.get_mut(place) {
-            Some((_, all)) => all.extend(parts),
-            None => out.push((file, parts)),
+            Some((_, _, all)) => all.extend(parts),
+            None => out.push((job, file, parts)),
         }
     }
     out
 }
 
-/// Fetches all parts of all files, or says what failed first. They must lie within their files.
-pub fn fetch(jobs: Vec<(&ObjectFile, Vec<Part<'_>>)>) -> Result<()> {
-    let mut requests = Vec::new();
-    for (file, parts) in jobs {
-        plan(file, parts, &mut requests);
-    }
-    let Some(store) = requests.first().map(|r| r.file.store().clone()) else { return Ok(()) };
-    store.wait(all(&store, requests))
+/// Fetches one part of a file.
+pub fn fetch_one(file: &ObjectFile, at: u64, dst: &mut [u8]) -> Result<()> {
+    fetch(vec![(0, file, vec![Part { at, dst }])]).map_err(|unread| unread.error)
 }
 
-async fn all(store: &Store, requests: Vec<Request<'_, '_>>) -> Result<()> {
+/// Fetches all parts of all files, or says what failed first. They must lie within their files.
+fn fetch(jobs: Vec<Job<'_, '_>>) -> Result<(), Unread> {
+    let mut requests = Vec::new();
+    for job in jobs {
+        plan(job, &mut requests);
+    }
+    let Some((job, store)) = requests.first().map(|r| (r.job, r.file.store().clone())) else { return Ok(()) };
+    store.wait(async { Ok(all(&store, requests).await) }).unwrap_or_else(|error| Err(Unread::anywhere(job, error)))
+}
+
+async fn all(store: &Store, requests: Vec<Request<'_, '_>>) -> Result<(), Unread> {
     let mut waiting = requests.into_iter();
     let mut running: FuturesUnordered<_> = waiting.by_ref().take(store.patience().requests.max(1)).map(Request::run).collect();
     while let Some(done) = running.next().await {
@@ -100,7 +111,7 @@ async fn all(store: &Store, requests: Vec<Request<'_, '_>>) -> Result<()> {
 }
 
 /// Cuts parts that are too long, and puts near ones together.
-fn plan<'a, 'b>(file: &'a ObjectFile, parts: Vec<Part<'b>>, out: &mut Vec<Request<'a, 'b>>) {
+fn plan<'a, 'b>((job, file, parts): Job<'a, 'b>, out: &mut Vec<Request<'a, 'b>>) {
     let mut pieces = Vec::with_capacity(parts.len());
     for part in parts {
         cut(part, &mut pieces);
@@ -114,7 +125,7 @@ fn plan<'a, 'b>(file: &'a ObjectFile, parts: Vec<Part<'b>>, out: &mut Vec<Reques
                 r.to = r.to.max(end);
                 r.parts.push(piece);
             }
-            _ => out.push(Request { file, from: piece.at, to: end, parts: vec![piece] }),
+            _ => out.push(Request { job, file, from: piece.at, to: end, parts: vec![piece] }),
         }
     }
 }
@@ -127,7 +138,12 @@ fn cut<'b>(part: Part<'b>, out: &mut Vec<Part<'b>>) {
 }
 
 impl Request<'_, '_> {
-    async fn run(mut self) -> Result<()> {
+    async fn run(self) -> Result<(), Unread> {
+        let (job, bytes) = (self.job, self.from..self.to);
+        self.get().await.map_err(|error| Unread { job, bytes, error })
+    }
+
+    async fn get(mut self) -> Result<()> {
         let (file, store) = (self.file, &**self.file.store());
         let options = GetOptions { range: Some(GetRange::Bounded(self.from..self.to)), if_match: file.pin(), ..GetOptions::default() };
         let got = store.step(file.key(), store.inner().get_opts(file.path(), options)).await.map_err(|e| file.gone(e))?;

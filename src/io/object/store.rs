@@ -40,7 +40,7 @@ impl Patience {
         Patience {
             timeout: Duration::from_millis(options.get(Opt::CloudTimeout, 30_000) as u64),
             retries: options.get(Opt::CloudRetries, 5) as usize,
-            requests: options.get(Opt::CloudRequests, 16) as usize,
+            requests: options.requests(),
         }
     }
 
