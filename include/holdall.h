@@ -247,8 +247,9 @@ typedef struct holdall_error {
 #define HOLDALL_OPT_FORMAT_VERSION 22
 /* HOLDALL_BAG_LIMITS_TAIL (default) or _SEPARATE: where the limits of a bag's records are. */
 #define HOLDALL_OPT_BAG_LIMITS 23
-/* 0 (default): limits are read from disk where they are needed; 1: all are kept in memory (8 bytes a
- * record), and the bag can be read on while another program appends to it. */
+/* 0 (default): limits are read from disk where they are needed, and those of records that are read singly are
+ * kept, in 64 MiB for all bags of the process at most; 1: all are kept in memory (8 bytes a record), and the bag can be
+ * read on while another program appends to it. */
 #define HOLDALL_OPT_BAG_LIMITS_CACHE 24
 /* HOLDALL_BAG_SHARDS_CONCATENATED (default) or _INTERLEAVED: how several files make one sequence. */
 #define HOLDALL_OPT_BAG_SHARDS 25

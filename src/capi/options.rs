@@ -95,8 +95,9 @@ pub const HOLDALL_OPT_SPARE_BYTES: i32 = 21;
 pub const HOLDALL_OPT_FORMAT_VERSION: i32 = 22;
 /// HOLDALL_BAG_LIMITS_TAIL (default) or _SEPARATE: where the limits of a bag's records are.
 pub const HOLDALL_OPT_BAG_LIMITS: i32 = 23;
-/// 0 (default): limits are read from disk where they are needed; 1: all are kept in memory (8 bytes a
-/// record), and the bag can be read on while another program appends to it.
+/// 0 (default): limits are read from disk where they are needed, and those of records that are read singly are
+/// kept, in 64 MiB for all bags of the process at most; 1: all are kept in memory (8 bytes a record), and the bag can be
+/// read on while another program appends to it.
 pub const HOLDALL_OPT_BAG_LIMITS_CACHE: i32 = 24;
 /// HOLDALL_BAG_SHARDS_CONCATENATED (default) or _INTERLEAVED: how several files make one sequence.
 pub const HOLDALL_OPT_BAG_SHARDS: i32 = 25;

@@ -250,6 +250,15 @@ impl Folder for LocalFolder {
         }
     }
 
+    fn has_still(&self, name: &OsStr, file: &dyn File, seen: (u64, u64)) -> Result<bool> {
+        // one look tells all
+        match fs::metadata(self.path(name)) {
+            Ok(m) => Ok(identity(&m) == file.identity() && (m.len(), stamp(&m)) == seen),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
+            Err(e) => Err(Error::os(self.show(name), &e)),
+        }
+    }
+
     fn lock(&self, name: &OsStr) -> Result<Lock> {
         Lock::take(self.path(name))
     }
@@ -272,6 +281,10 @@ impl Folder for LocalFolder {
 fn identity(m: &fs::Metadata) -> u64 {
     // 0 is kept for "cannot tell"
     (m.ino() ^ m.dev().rotate_left(40)).max(1)
+}
+
+fn stamp(m: &fs::Metadata) -> u64 {
+    (m.ctime() as u64).wrapping_mul(1_000_000_000).wrapping_add(m.ctime_nsec() as u64)
 }
 
 /// A file that is read and written by position.
@@ -328,7 +341,6 @@ impl File for LocalFile {
     }
 
     fn stamp(&self) -> Result<u64> {
-        let m = self.file.metadata().map_err(|e| Error::os(&self.name, &e))?;
-        Ok((m.ctime() as u64).wrapping_mul(1_000_000_000).wrapping_add(m.ctime_nsec() as u64))
+        self.file.metadata().map(|m| stamp(&m)).map_err(|e| Error::os(&self.name, &e))
     }
 }

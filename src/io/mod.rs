@@ -169,6 +169,10 @@ pub trait Folder: Send + Sync {
     fn sync(&self) -> Result<()>;
     /// The [`File::identity`] of the file that has this name now; `None` where there is none.
     fn identity(&self, name: &OsStr) -> Result<Option<u64>>;
+    /// Has this name still this file, of this length and [`File::stamp`]?
+    fn has_still(&self, name: &OsStr, file: &dyn File, (size, stamp): (u64, u64)) -> Result<bool> {
+        Ok(self.identity(name)? == Some(file.identity()) && (file.size()?, file.stamp()?) == (size, stamp))
+    }
     /// Takes the lock of this name for as long as the value lives; `Busy` where another has it.
     fn lock(&self, name: &OsStr) -> Result<lock::Lock>;
     /// Takes a part in the lock of this name, as several may; `Busy` where another has all of it.

@@ -332,6 +332,8 @@ def compare(folder):
         f"{sys.version.split()[0]}: bagz {version('bagz')}, array_record {version('array-record')} (group_size:1), lmdb {version('lmdb')}, zstandard {version('zstandard')}",
         *others,
         f"- µs a record (an open): median of {ROUNDS} rounds after a warm-up, in turns; a ratio is the median of the rounds' ratios",
+        "- random records that are read, not mapped, take a system call each; records of megabytes, in batches, go to fresh memory,",
+        "  where the page faults take longer than the copying",
         "- bagz with 100 threads is as it comes. Nobody writes checksums, or syncs files.",
         "",
         "| | | µs |",

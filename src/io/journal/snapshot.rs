@@ -205,8 +205,12 @@ impl<'a> Snapshot<'a> {
             if self.container.folder.is_store() && (o.seen.is_some() || opened.len() == 1) {
                 continue;
             }
-            let same = self.container.folder.identity(&o.name)? == Some(o.file.identity());
-            if !same || o.seen.map_or(Ok(false), |seen| Ok((o.file.size()?, o.file.stamp()?) != seen))? {
+            let folder = &self.container.folder;
+            let same = match o.seen {
+                Some(seen) => folder.has_still(&o.name, &*o.file, seen)?,
+                None => folder.identity(&o.name)? == Some(o.file.identity()),
+            };
+            if !same {
                 return Ok(false);
             }
         }
