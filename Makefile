@@ -10,6 +10,10 @@ CMAKE_FLAGS ?=
 # Of the long tests.
 TIME ?= 600
 TIMES ?= 100
+STATES ?= 25
+KILLS ?= 100
+FLIPS ?= 300
+SECONDS ?= 60
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
 
 BUILD := target/cmake
@@ -30,14 +34,16 @@ export HOLDALL_LIB := $(CURDIR)/$(BUILD)/lib/libholdall.$(if $(filter Darwin,$(s
 .NOTPARALLEL:
 MAKEFLAGS += --no-print-directory
 .PHONY: help build install demo check check-rust check-c check-consumers check-tool check-peers check-cloud \
-    check-tsan check-long fuzz bench clean stage venv need-demo need-check need-bench
+    check-tsan check-supply check-long check-disk check-kills check-flips check-calls check-soak check-reproducible tests-of-c fuzz bench clean stage venv need-demo need-check need-bench
 
 help:
 	@echo 'make demo      build, install below target/, compile examples/demo.c against it, run it on real data'
 	@echo 'make check     every test; its parts: check-rust check-c check-consumers check-tool check-peers'
 	@echo 'make check-cloud   the same of what CMAKE_FLAGS=-DHOLDALL_CLOUD=ON builds, on emulators of object stores'
 	@echo 'make check-tsan  the tests of threads under the thread sanitizer; needs nightly Rust with its source'
-	@echo 'make check-long  TIMES=$(TIMES) times as many sequences of calls as make check draws'
+	@echo 'make check-long  the rigs at length: STATES=$(STATES) KILLS=$(KILLS) FLIPS=$(FLIPS) TIMES=$(TIMES) SECONDS=$(SECONDS), and builds that are the same;'
+	@echo '                 its parts: check-disk check-kills check-flips check-calls check-soak check-reproducible'
+	@echo 'make check-supply  the crates, their licences and known faults; needs cargo-deny'
 	@echo 'make fuzz      every fuzzer, TIME=$(TIME) seconds in sum; needs nightly Rust'
 	@echo 'make build     the libraries and the tool, in $(BUILD)'
 	@echo 'make install   what make build made (builds first where nothing is built): PREFIX=$(PREFIX) DESTDIR='
@@ -120,12 +126,48 @@ check-tsan:
 	@echo '== Threads, under the thread sanitizer'
 	@sh c-tests/tsan.sh target/tsan
 
-# The test of calls under the address sanitizer, from the first seed that `check` does not draw.
-check-long:
-	@echo '== Sequences of calls'
+check-supply:
+	@echo '== What the library is made of'
+	@sh cmake/supply.sh $(CARGO)
+
+# What docs/promises.md has figures of. Each part stands alone.
+check-long: need-check check-disk check-kills check-flips check-calls check-soak check-reproducible
+	@echo '== make check-long: all passed'
+
+# STATES times as many states of the simulated disk as `check` tries.
+check-disk:
+	@CARGO=$(CARGO) sh tests/disk.sh $(STATES) target/disk
+
+# KILLS kills of each scenario, whose names and counts the tests print.
+check-kills: build stage venv
+	@set -e; for test in tests/peer/test_kill*.py; do \
+	    echo "== Kills: $$test"; \
+	    HOLDALL_KILLS=$(KILLS) $(VENV)/bin/python "$$test"; \
+	done
+
+# FLIPS changed bytes and a third as many cuts, of each kind of file, the peers beside.
+check-flips: build stage venv
+	@set -e; for test in tests/peer/test_flips*.py; do \
+	    echo "== Flips: $$test"; \
+	    HOLDALL_FLIPS=$(FLIPS) HOLDALL_CUTS=$$(($(FLIPS) / 3)) $(VENV)/bin/python "$$test"; \
+	done
+
+tests-of-c:
 	cmake -S . -B $(BUILD) -DHOLDALL_TESTS=ON -DHOLDALL_FIXTURES=$(HOLDALL_FIXTURES) $(CMAKE_FLAGS)
-	cmake --build $(BUILD) --parallel $(JOBS) --target calls_asan
+	cmake --build $(BUILD) --parallel $(JOBS) --target calls_asan soak_shared
+
+# The test of calls under the address sanitizer, from the first seed that `check` does not draw.
+check-calls: tests-of-c
+	@echo '== Sequences of calls'
 	HOLDALL_SEED=60 HOLDALL_CALLS=$$((60 * $(TIMES))) sh c-tests/run.sh $(BUILD)/calls 0 $(BUILD)/c-tests/calls_asan
+
+check-soak: tests-of-c
+	@echo '== $(SECONDS) seconds of mixed work'
+	HOLDALL_SECONDS=$(SECONDS) sh c-tests/run.sh $(BUILD)/soak 0 $(BUILD)/c-tests/soak_shared
+
+check-reproducible:
+	@echo '== Two builds'
+	@sh c-tests/reproducible.sh target/reproducible
 
 fuzz:
 	@sh fuzz/run.sh $(TIME)

@@ -85,6 +85,12 @@ impl Error {
         Error { status, os_code: e.raw_os_error().unwrap_or(0), position: -1, message: format!("{what}: {e}") }
     }
 
+    /// Did the system, or the caller's storage, fail to say what is there? Other errors say that it is not what was asked for;
+    /// so does a name that no file can have.
+    pub fn is_of_system(&self) -> bool {
+        matches!(self.status, Status::Io | Status::Callback | Status::Memory) && !matches!(self.os_code, libc::ENOTDIR | libc::ENAMETOOLONG)
+    }
+
     /// The same failure, at a position (kept where there is one already).
     pub fn at(mut self, position: u64) -> Self {
         if self.position < 0 {

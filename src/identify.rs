@@ -49,11 +49,14 @@ pub enum Kind {
     Bag = 4,
 }
 
-/// Is there a Bloscpack file at this path?
-pub fn is_bloscpack(path: &OsStr) -> bool {
+/// Is there a Bloscpack file at this path? What cannot be read is an error: nobody knows what it is.
+pub fn is_bloscpack(path: &OsStr) -> Result<bool> {
     let mut magic = [0; 4];
     let read = |place: file::Located| place.folder.open(&place.name, Access::Read)?.read_at(0, &mut magic);
-    locate::locate(path).and_then(read).is_ok() && &magic == b"blpk"
+    match locate::locate(path).and_then(read) {
+        Err(e) if !e.is_of_system() => Ok(false),
+        n => n.map(|_| &magic == b"blpk"),
+    }
 }
 
 /// Format and kind of a path or spec.
@@ -62,7 +65,7 @@ pub fn identify(path: &OsStr) -> Result<(Format, Kind)> {
         Ok(None) => {}
         Ok(Some(header)) if header.meta(B2ND).is_some() => return Ok((Format::B2nd, Kind::Array)),
         Ok(Some(header)) if header.meta(CATERVA).is_some() => return Ok((Format::Caterva, Kind::Array)),
-        Err(e) if e.status == Status::Missing => return Err(e),
+        Err(e) if e.status == Status::Missing || e.is_of_system() => return Err(e),
         // one that is damaged, too
         _ => return Ok((Format::B2Frame, Kind::Schunk)),
     }

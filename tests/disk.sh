@@ -21,13 +21,14 @@ run 1 mutations "$out/mutations.log"
 grep -o 'mutation | .*' "$out/mutations.log" | sort
 echo "== power failures: format | operation | states"
 run "$states" failing_power "$out/disk.log"
-grep -o 'simulated disk | .*' "$out/disk.log" | sort | awk -F ' [|] ' '
-    { rows[$2 " | " $3] += $4; formats[$2] += $4; sum += $4 }
+grep -o 'simulated disk[ :].*' "$out/disk.log" | awk -F ' [|] ' '
+    NF == 4 { rows[$2 " | " $3] += $4; formats[$2] += $4; sum += $4 }
+    NF == 1 && $0 ~ /violations$/ { n = split($0, words, " "); violations += words[n - 1] }
     END {
         for (row in rows) { print row " | " rows[row] | "sort"; operations++ }
         close("sort")
         print "== by format"
         for (format in formats) print format " | " formats[format] | "sort"
         close("sort")
-        print "== " sum " states of " operations " operations, 0 violations"
+        print "== " sum " states of " operations " operations, " violations " violations"
     }'

@@ -70,7 +70,7 @@ impl Array {
 
     /// Opens a name in a folder.
     pub fn open_in(folder: &Arc<dyn Folder>, name: &OsStr, mode: Mode, options: &Options) -> Result<Array> {
-        if frame::is_frame(folder, name, options) {
+        if frame::is_frame(folder, name, options)? {
             return Array::of_frame(Frame::open_in(folder, name, mode, options)?, options);
         }
         Rows::of_file(Bloscpack::open_in(folder, name, mode, options)?, options).map(Array::rows)

@@ -6,6 +6,7 @@ use crate::checksum::{Hasher, Sum};
 use crate::dataset::open::{is_folder, is_local};
 use crate::error::{Error, Result, Status, fail};
 use crate::identify::{identify, is_bloscpack};
+use crate::options::Options;
 use crate::superchunk::{bloscpack, frame};
 use crate::table;
 use crate::{array, bag};
@@ -179,23 +180,19 @@ pub unsafe extern "C" fn holdall_verify(
         let path = string(path, "path")?;
         let mut first = None;
         let options = chosen(options);
-        let frame = frame::is_at(path, &options);
-        let folder = !frame && is_local(path);
-        let chunks = frame || folder || is_bloscpack(path);
+        let what = what_is_at(path, &options);
+        let chunks = what.as_ref().is_ok_and(|what| *what != What::Bag);
         let mut tell = |part: Option<&str>, e: &Error| {
             first.get_or_insert_with(|| e.clone());
             let part = part.map_or_else(|| part_of(if chunks { "chunk" } else { "record" }, path, e), str::to_owned);
             tell_fault(fault, ctx, part, e)
         };
-        let found = if frame {
-            array::verify(path, &options, &mut |e: &Error| tell(None, e)).map(|v| [v.sound, v.bad, v.unchecked])
-        } else if folder {
-            table::verify(path, &options, &mut tell).map(|v| [v.sound, v.bad, v.unchecked])
-        } else if chunks {
-            bloscpack::verify(path, &options, |e| tell(None, e)).map(|v| [v.sound, v.bad, v.unchecked])
-        } else {
-            bag::verify(path, &options, |e| tell(None, e)).map(|v| [v.sound, v.bad, v.unchecked])
-        };
+        let found = what.and_then(|what| match what {
+            What::Frame => array::verify(path, &options, &mut |e: &Error| tell(None, e)).map(|v| [v.sound, v.bad, v.unchecked]),
+            What::Folder => table::verify(path, &options, &mut tell).map(|v| [v.sound, v.bad, v.unchecked]),
+            What::Bloscpack => bloscpack::verify(path, &options, |e| tell(None, e)).map(|v| [v.sound, v.bad, v.unchecked]),
+            What::Bag => bag::verify(path, &options, |e| tell(None, e)).map(|v| [v.sound, v.bad, v.unchecked]),
+        });
         match &found {
             Err(e) if e.status == Status::Argument => return Err(e.clone()),
             Err(e) => _ = tell(None, e),
@@ -207,6 +204,24 @@ pub unsafe extern "C" fn holdall_verify(
         }
         found?;
         first.map_or(Ok(HOLDALL_OK), Err)
+    })
+}
+
+/// How a path is verified.
+#[derive(PartialEq)]
+enum What {
+    Frame,
+    Folder,
+    Bloscpack,
+    Bag,
+}
+
+fn what_is_at(path: &std::ffi::OsStr, options: &Options) -> Result<What> {
+    Ok(match frame::is_at(path, options)? {
+        true => What::Frame,
+        false if is_local(path) => What::Folder,
+        false if is_bloscpack(path)? => What::Bloscpack,
+        false => What::Bag,
     })
 }
 
@@ -274,11 +289,11 @@ pub unsafe extern "C" fn holdall_repair(
     guard(err, || {
         let path = string(path, "path")?;
         let options = chosen(options);
-        let (k, d) = if frame::is_at(path, &options) {
+        let (k, d) = if frame::is_at(path, &options)? {
             frame::repair(path, &options).map(|r| (r.kept, r.dropped))?
         } else if is_folder(path) {
             table::repair(path, &options).map(|r| (r.kept, r.dropped))?
-        } else if is_bloscpack(path) {
+        } else if is_bloscpack(path)? {
             bloscpack::repair(path, &options).map(|r| (r.kept, r.dropped))?
         } else {
             bag::repair(path, &options).map(|r| (r.kept, r.dropped))?

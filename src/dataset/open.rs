@@ -23,7 +23,7 @@ pub const ROOTDIRS: &str = "__rootdirs__";
 /// Opens an array: a folder that is a dataset, or a file or folder of another kind.
 pub fn open(path: &OsStr, mode: Mode, options: &Options) -> Result<Array> {
     let _asking = object::ask_as(options);
-    if is_folder(path) && !frame::is_at(path, options) { open_at(&Place::local(path)?, mode, options) } else { Array::open(path, mode, options) }
+    if is_folder(path) && !frame::is_at(path, options)? { open_at(&Place::local(path)?, mode, options) } else { Array::open(path, mode, options) }
 }
 
 /// Opens the array that is in this storage: as the file "", or as the files of a dataset.

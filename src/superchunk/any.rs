@@ -59,7 +59,7 @@ impl Superchunk {
     /// Opens what is there.
     pub fn open(path: &OsStr, mode: Mode, options: &Options) -> Result<Superchunk> {
         let _asking = object::ask_as(options);
-        if locate::is_folder(path) && frame::is_at(path, options) {
+        if locate::is_folder(path) && frame::is_at(path, options)? {
             return Frame::open(path, mode, options).map(Superchunk::from);
         }
         let place = if mode == Mode::Read { locate::locate(path)? } else { locate::locate_for_change(path)? };
@@ -68,7 +68,7 @@ impl Superchunk {
 
     /// Opens a name in a folder.
     pub fn open_in(folder: &Arc<dyn Folder>, name: &OsStr, mode: Mode, options: &Options) -> Result<Superchunk> {
-        match frame::is_frame(folder, name, options) {
+        match frame::is_frame(folder, name, options)? {
             true => Frame::open_in(folder, name, mode, options).map(Superchunk::from),
             false => Bloscpack::open_in(folder, name, mode, options).map(Superchunk::from),
         }

@@ -1,4 +1,4 @@
-"""One byte changed at random in a bag with checksums: nothing that is read may be wrong without a word.
+"""One byte changed at random in a bag with checksums, or its end cut off: nothing that is read may be wrong without a word.
 
 Prints the numbers beside those of the Bagz package on the very same files.
 """
@@ -20,6 +20,7 @@ import holdall_c as h
 
 SEED = int(os.environ.get("HOLDALL_SEED", 0)) or random.SystemRandom().randrange(1, 1 << 30)
 FLIPS = int(os.environ.get("HOLDALL_FLIPS", 300))
+CUTS = int(os.environ.get("HOLDALL_CUTS", 50))
 RECORDS = 1000
 WORDS = "the of and sea wind stone river light hold carry open close north water seven paper".split()
 
@@ -134,26 +135,41 @@ def by_theirs(path):
     return pickle.loads(said) if said else None
 
 
+def flipped(rng, sound):
+    at, bits = rng.randrange(len(sound)), rng.randrange(1, 256)
+    return (at, bits), sound[:at] + bytes([sound[at] ^ bits]) + sound[at + 1 :]
+
+
+def cut(rng, sound):
+    # nothing at all is a bag without records
+    n = rng.choice((rng.randrange(1, len(sound)), len(sound) - rng.randrange(1, 20)))
+    return n, sound[:n]
+
+
 class Flips(unittest.TestCase):
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="holdall-flips-"))
         self.addCleanup(shutil.rmtree, self.folder)
 
     def flips(self, name, changed):
-        """Changes a byte of the file `changed` of a bag, `FLIPS` times."""
+        self.damage(name, changed, "flips", FLIPS, flipped)
+        self.damage(name, changed, "cuts", CUTS, cut)
+
+    def damage(self, name, changed, what, times, hurt):
+        """Hurts the file `changed` of a bag, so many times."""
         path = self.folder / name
-        with h.Writer(path, h.NEW, durability=0) as w:
+        with h.Writer(path, h.REPLACE, durability=0) as w:
             w.append_many(WANT)
             w.commit()
         self.assertEqual({*by_verdicts(by_ours(path, h.IO_READ))}, {"right"})
-        rng = random.Random(f"{SEED} {changed}")
+        rng = random.Random(f"{SEED} {what} {changed}")
         target = self.folder / changed
         sound = target.read_bytes()
         rows = collections.defaultdict(collections.Counter)
-        for flip in range(FLIPS):
-            at, bits = rng.randrange(len(sound)), rng.randrange(1, 256)
-            with self.subTest(file=changed, flip=flip, at=at, bits=bits, seed=SEED):
-                target.write_bytes(sound[:at] + bytes([sound[at] ^ bits]) + sound[at + 1 :])
+        for n in range(times):
+            at, damaged = hurt(rng, sound)
+            with self.subTest(what=what, file=changed, n=n, at=at, seed=SEED):
+                target.write_bytes(damaged)
                 found = {}
                 for io, how in ((h.IO_READ, ""), (h.IO_MAP, ", mapped")):
                     found.update({f"holdall, {way}{how}": f for way, f in by_ours(path, io).items()})
@@ -168,11 +184,11 @@ class Flips(unittest.TestCase):
                     elif f and f.verdict() == "error":
                         rows[way]["refused records"] += f.refused
                 self.assertEqual(ours, [], "silently wrong")
-        self.table(changed, rows)
+        self.table(f"{times} {what} in {changed}", rows)
 
-    def table(self, changed, rows):
+    def table(self, told, rows):
         columns = ("right", "error", "silently wrong", "crash")
-        print(f"\n{FLIPS} flips in {changed}, {RECORDS} records", file=sys.stderr)
+        print(f"\n{told}, {RECORDS} records", file=sys.stderr)
         print(f"| way | {' | '.join(columns)} | records refused an error | wrong records in all |", file=sys.stderr)
         print("| --- |" + " --: |" * (len(columns) + 2), file=sys.stderr)
         for way, row in rows.items():

@@ -53,8 +53,10 @@ impl Frame {
 
     /// Opens a name in a folder.
     pub fn open_in(folder: &Arc<dyn Folder>, name: &OsStr, mode: Mode, options: &Options) -> Result<Frame> {
-        let site = Site::find(folder, name);
-        let never = |e| if !site.sparse && site.is_begun() { fail!(Missing, "{}: nothing was ever committed there", site.show()) } else { e };
+        let site = Site::find(folder, name)?;
+        let never = |e| {
+            if !site.sparse && site.is_begun().unwrap_or(false) { fail!(Missing, "{}: nothing was ever committed there", site.show()) } else { e }
+        };
         Frame::open_at(&site, mode, options).map_err(never)
     }
 

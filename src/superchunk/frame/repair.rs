@@ -29,7 +29,7 @@ pub fn repair(path: &OsStr, options: &Options) -> Result<Repaired> {
 pub fn repair_in(folder: &Arc<dyn Folder>, name: &OsStr, options: &Options) -> Result<Repaired> {
     options.only("repairing a frame", &[Opt::Threads, Opt::MemoryLimit, Opt::Durability, Opt::Lock])?;
     folder.writable()?;
-    let site = Site::find(folder, name);
+    let site = Site::find(folder, name)?;
     let lock = Frame::lock(&site, options)?;
     let main = folder.open(&site.main(), Access::Write)?;
     let (mut frame, rescued) = match Frame::load(&site, main.clone(), options, Lock::none()) {

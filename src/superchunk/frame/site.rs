@@ -25,20 +25,26 @@ pub struct Site {
 
 impl Site {
     /// What has this name.
-    pub fn find(folder: &Arc<dyn Folder>, name: &OsStr) -> Site {
+    pub fn find(folder: &Arc<dyn Folder>, name: &OsStr) -> Result<Site> {
         let mut site = Site { folder: folder.clone(), name: name.into(), sparse: true };
-        // a file is no folder to look into, whatever the storage says to that
-        site.sparse = folder.exists(&site.main()).is_ok_and(|there| there);
-        site
+        site.sparse = match folder.exists(&site.main()) {
+            // a file is no folder to look into
+            Err(e) if !e.is_of_system() => false,
+            there => there?,
+        };
+        Ok(site)
     }
 
     /// Is it a folder in which nothing is but what a writer has put there before its first commit?
-    pub fn is_begun(&self) -> bool {
+    pub fn is_begun(&self) -> Result<bool> {
         let of_ours = |name: &OsString| {
             let name = name.to_str().unwrap_or_default();
             self.number(name).is_some() || name.strip_prefix(INDEX).is_some_and(|rest| rest.starts_with(".holdall-"))
         };
-        self.folder.list(&self.name).is_ok_and(|names| !names.is_empty() && names.iter().all(of_ours))
+        match self.folder.list(&self.name) {
+            Err(e) if !e.is_of_system() => Ok(false),
+            names => names.map(|names| !names.is_empty() && names.iter().all(of_ours)),
+        }
     }
 
     /// The chunk whose file has this name in its folder.

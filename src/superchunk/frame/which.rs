@@ -16,19 +16,26 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Is this a frame, a damaged one, too, or the folder of one? HOLDALL_OPT_AT is of frames alone: who gives it wants one.
-pub fn is_frame(folder: &Arc<dyn Folder>, name: &OsStr, options: &Options) -> bool {
+/// What cannot be read is an error: nobody knows what it is.
+pub fn is_frame(folder: &Arc<dyn Folder>, name: &OsStr, options: &Options) -> Result<bool> {
     if options.given(Opt::At).is_some() {
-        return true;
+        return Ok(true);
     }
-    let site = Site::find(folder, name);
-    let read = || {
+    let site = Site::find(folder, name)?;
+    if site.sparse {
+        return Ok(true);
+    }
+    let read = || -> Result<_> {
         let (file, mut head) = (folder.open(&site.main(), Access::Read)?, vec![0; FIXED]);
         let n = file.read_at(0, &mut head)?;
         head.truncate(n);
         Ok((file, head))
     };
-    let is_one = |read: Result<(Arc<dyn File>, Vec<u8>)>| read.map_or_else(|_| site.is_begun(), |(file, head)| is_one(&*file, &head, name));
-    site.sparse || is_one(read())
+    match read() {
+        Ok((file, head)) => is_one(&*file, &head, name),
+        Err(e) if e.is_of_system() => Err(e),
+        Err(_) => site.is_begun(),
+    }
 }
 
 /// The endings of the names that frames have with python-blosc2, Caterva and us.
@@ -36,16 +43,22 @@ const ENDINGS: [&str; 4] = ["b2nd", "b2frame", "caterva", "cat"];
 
 /// Does a file begin as a frame does, or else, where no other format does, was it one before it was damaged: has it most of what all
 /// headers have, or the end of a trailer, or the name?
-fn is_one(file: &dyn File, head: &[u8], name: &OsStr) -> bool {
+fn is_one(file: &dyn File, head: &[u8], name: &OsStr) -> Result<bool> {
     if head.get(2..MAGIC.len()) == MAGIC.get(2..) {
-        return true;
+        return Ok(true);
     }
     let (right, all) = constants(head);
     if head.starts_with(b"blpk") {
-        return false;
+        return Ok(false);
     }
     let named = Path::new(name).extension().is_some_and(|end| ENDINGS.iter().any(|e| end.eq_ignore_ascii_case(e)));
-    named || right * 3 >= all * 2 || ends_as_one(file).unwrap_or(false)
+    if named || right * 3 >= all * 2 {
+        return Ok(true);
+    }
+    match ends_as_one(file) {
+        Err(e) if !e.is_of_system() => Ok(false),
+        ends => ends,
+    }
 }
 
 /// Does it end with a trailer?
@@ -64,17 +77,20 @@ fn ends_as_one(file: &dyn File) -> Result<bool> {
 }
 
 /// The same of a path.
-pub fn is_at(path: &OsStr, options: &Options) -> bool {
-    place(path).is_ok_and(|(folder, name)| is_frame(&folder, &name, options))
+pub fn is_at(path: &OsStr, options: &Options) -> Result<bool> {
+    match place(path) {
+        Err(e) if !e.is_of_system() => Ok(false),
+        place => place.and_then(|(folder, name)| is_frame(&folder, &name, options)),
+    }
 }
 
 /// The header of the frame at this path; none where there is no frame.
 pub fn header_at(path: &OsStr, options: &Options) -> Result<Option<Header>> {
-    let Ok((folder, name)) = place(path) else { return Ok(None) };
-    if !is_frame(&folder, &name, options) {
+    if !is_at(path, options)? {
         return Ok(None);
     }
-    let file = folder.open(&Site::find(&folder, &name).main(), Access::Read)?;
+    let (folder, name) = place(path)?;
+    let file = folder.open(&Site::find(&folder, &name)?.main(), Access::Read)?;
     Header::parse(&read_header(&*file, options.get(Opt::At, 0) as u64, options.memory_limit())?).map(Some)
 }
 
@@ -103,6 +119,6 @@ impl Frame {
             Some(file) => file.identity(),
             None => return Ok(false),
         };
-        Ok(id != 0 && folder.identity(&Site::find(folder, name).main())? == Some(id))
+        Ok(id != 0 && folder.identity(&Site::find(folder, name)?.main())? == Some(id))
     }
 }
