@@ -102,7 +102,11 @@ pub fn file_at(place: &Place, how: &How) -> Result<ArrayFile> {
 /// The same, all of whose small files are those of one commit. `same`: is no commit under way that was not when they were
 /// first looked for?
 pub fn file_of_one_commit(place: &Place, how: &How, same: &dyn Fn() -> Result<bool>) -> Result<ArrayFile> {
-    let file = file_at(place, how);
+    let file = match file_at(place, how) {
+        // what the system refused says nothing of writers
+        Err(e) if e.is_of_system() => return Err(e),
+        file => file,
+    };
     // what the second look finds as the first did was there all the time, or came before all that was read in between
     let is_one = same()?
         && match &file {

@@ -300,7 +300,10 @@ fn identify_at(place: &Place) -> Result<Option<(Format, Kind)>> {
     if let Some(text) = place.read(ROOTDIRS, how.memory_limit)? {
         let value = meta::parse(&text).map_err(|e| e.within(place.show(ROOTDIRS)))?;
         let first = names(&text).map_err(|e| e.within(place.show(ROOTDIRS)))?.into_iter().next();
-        let column = first.and_then(|(_, folder)| open::format(&place.down(&folder).ok()?).ok());
+        let column = match first.map(|(_, folder)| place.down(&folder).and_then(|column| open::format(&column))) {
+            Some(Err(e)) if e.is_of_system() => return Err(e),
+            column => column.and_then(Result::ok),
+        };
         let by_names = if value.get("dirs").is_some() { Format::Blz } else { Format::Bcolz };
         return Ok(Some((column.unwrap_or(by_names), Kind::Table)));
     }
