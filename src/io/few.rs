@@ -217,7 +217,7 @@ impl Folder for FewFolder {
         self.0.identity(name)
     }
     fn has_still(&self, name: &OsStr, file: &dyn File, seen: (u64, u64)) -> Result<bool> {
-        self.folder.has_still(name, file, seen)
+        self.0.has_still(name, file, seen)
     }
     fn lock(&self, name: &OsStr) -> Result<Lock> {
         with_room(|| self.0.lock(name))
