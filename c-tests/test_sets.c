@@ -234,6 +234,26 @@ static int take_all_but(int left, int *taken, int most)
     return n;
 }
 
+/* Does the system say how many files may be open? valgrind keeps a limit to itself. */
+static bool says_how_many(unsigned may)
+{
+    char line[128], wanted[64];
+    bool found = false;
+    FILE *limits = fopen("/proc/self/limits", "r");
+    snprintf(wanted, sizeof wanted, "Max open files %u ", may);
+    while (limits && fgets(line, sizeof line, limits)) {
+        size_t n = 0;
+        for (char *c = line; *c; c++)
+            if (n == 0 || *c != ' ' || line[n - 1] != ' ')
+                line[n++] = *c;
+        line[n] = 0;
+        found |= !strncmp(line, wanted, strlen(wanted));
+    }
+    if (limits)
+        fclose(limits);
+    return found;
+}
+
 /* Sets of far more files than the process may have open, and a process that has most of those itself. */
 static void where_few_files_may_be_open(void)
 {
@@ -245,6 +265,11 @@ static void where_few_files_may_be_open(void)
     for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
         now("form %zu", f);
         CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
+        if (!says_how_many(MAY)) {
+            printf("few open files: left out, the system does not say how many there may be\n");
+            CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
+            return;
+        }
         append_and_commit(in_tmp("f@60.bag"), HOLDALL_NEW, forms[f], 0, RECORDS / 2);
         append_and_commit(in_tmp("f@60.bag"), HOLDALL_APPEND, forms[f], RECORDS / 2, RECORDS / 2);
         holdall_bag *first = open_bag(in_tmp("f@60.bag"), in_turns(forms[f])), *second, *none;

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, RwLock, Weak};
 use std::time::Duration;
 
 /// Files of one handle that need none of this, if so many may stay open.
-const PLAIN: usize = 192;
+const PLAIN: usize = 128;
 /// A container has records, limits, checksums.
 const EACH: usize = 3;
 /// Files that may stay open where the system does not say what the process may have, and where it says a lot, or very few.
