@@ -189,3 +189,14 @@ fn what_is_as_in_the_papers_is_changed_and_stays_so() {
         assert_eq!((v.bad, v.sound + v.unchecked), (0, (want.len() as u64).div_ceil(4000)), "{name}");
     }
 }
+
+/// A writer that dies in its first commit leaves a journal and files that do not have their names yet.
+#[test]
+fn a_first_commit_under_way_is_a_dataset() {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("a first commit");
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(&path).unwrap();
+    assert!(!open::is_local(path.as_os_str()));
+    std::fs::write(path.join("dataset.holdall-journal"), b"").unwrap();
+    assert!(open::is_local(path.as_os_str()));
+}

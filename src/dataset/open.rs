@@ -6,7 +6,7 @@ use super::chunks::How;
 use super::commit::{Site, Writer, snapshot, snapshot_of_many};
 use super::create::{WRITE_OPTIONS, for_reading};
 use super::meta::{Meta, STORAGE};
-use super::place::Place;
+use super::place::{JOURNAL, Place};
 use crate::array::Array;
 use crate::error::{Error, Result, Status, fail};
 use crate::identify::Format;
@@ -42,9 +42,9 @@ pub fn is_folder(path: &OsStr) -> bool {
     locate::is_folder(path)
 }
 
-/// Is there a dataset at this path, if perhaps a broken one?
+/// Is there a dataset at this path, if perhaps a broken one, or one of which only the journal of its first commit is there?
 pub fn is_local(path: &OsStr) -> bool {
-    ["meta", ROOTDIRS].iter().any(|name| std::path::Path::new(path).join(name).exists())
+    ["meta", ROOTDIRS, JOURNAL].iter().any(|name| std::path::Path::new(path).join(name).exists())
 }
 
 /// Is this a dataset, of one array or of several columns?

@@ -14,6 +14,8 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
+/// The journal of a dataset.
+pub const JOURNAL: &str = "dataset.holdall-journal";
 /// What a text of so many bytes may take when it is parsed.
 const PARSED: u64 = 32;
 
@@ -34,7 +36,7 @@ impl Place {
         let table = fs::canonicalize(path).ok().and_then(|real| {
             let (parent, name) = (real.parent()?, real.file_name()?.to_str()?);
             // while the first commit of a table is under way, there is a journal
-            let is_table = [ROOTDIRS, "dataset.holdall-journal"].iter().any(|file| parent.join(file).exists());
+            let is_table = [ROOTDIRS, JOURNAL].iter().any(|file| parent.join(file).exists());
             is_table.then(|| (parent.to_path_buf(), name.to_owned()))
         });
         match table {
