@@ -237,18 +237,12 @@ static int take_all_but(int left, int *taken, int most)
 /* Does the system say how many files may be open? valgrind keeps a limit to itself. */
 static bool says_how_many(unsigned may)
 {
-    char line[128], wanted[64];
+    char line[128];
+    unsigned soft;
     bool found = false;
     FILE *limits = fopen("/proc/self/limits", "r");
-    snprintf(wanted, sizeof wanted, "Max open files %u ", may);
-    while (limits && fgets(line, sizeof line, limits)) {
-        size_t n = 0;
-        for (char *c = line; *c; c++)
-            if (n == 0 || *c != ' ' || line[n - 1] != ' ')
-                line[n++] = *c;
-        line[n] = 0;
-        found |= !strncmp(line, wanted, strlen(wanted));
-    }
+    while (limits && fgets(line, sizeof line, limits))
+        found |= sscanf(line, "Max open files %u", &soft) == 1 && soft == may;
     if (limits)
         fclose(limits);
     return found;
