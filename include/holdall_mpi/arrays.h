@@ -73,7 +73,8 @@ static inline holdall_status holdall_mpi_writer_part(holdall_mpi_writer *w, hold
  * holdall_array_open() with HOLDALL_APPEND. `parts`: a folder for what the ranks write until the commit; NULL: NAME.holdall-mpi
  * beside the array. For a dataset it must be on the same file system, for its files are renamed; for a frame any will do,
  * also one that each node has for itself, such as /dev/shm.
- * HOLDALL_E_BUSY: somebody else is writing. HOLDALL_E_UNSUPPORTED: it is of another kind. */
+ * HOLDALL_E_BUSY: somebody else is writing. HOLDALL_E_STATE: its rows do not fill its last superchunk, or in a frame its last chunk
+ * along the first axis. HOLDALL_E_UNSUPPORTED: it is of another kind. */
 static inline holdall_status holdall_mpi_writer_open(MPI_Comm comm, const char *path, const char *parts, const holdall_options *options, holdall_mpi_writer **out,
                                                      holdall_error *err) {
     holdall_error here;
@@ -116,8 +117,8 @@ static inline uint64_t holdall_mpi_writer_unit(const holdall_mpi_writer *w) { re
 
 /* Commits: behind the rows of the last commit there are those of rank 0, then those of rank 1, and so on. A writer has one commit; close
  * it then, and open another for the next.
- * HOLDALL_E_ARGUMENT: the rows before those of some rank do not fill their last superchunk, or in a frame their last chunk
- * along the first axis, those of the last commit among them. HOLDALL_E_STATE: it is committed. */
+ * HOLDALL_E_ARGUMENT: a rank that has another with rows behind it has no multiple of holdall_mpi_writer_unit(). HOLDALL_E_STATE: there
+ * was a commit. */
 static inline holdall_status holdall_mpi_writer_commit(holdall_mpi_writer *w, holdall_error *err) {
     uint64_t first, total;
     holdall_error here;

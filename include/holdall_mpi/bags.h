@@ -58,15 +58,18 @@ static inline holdall_status holdall_mpi_bag_writer_open(MPI_Comm comm, const ch
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &ranks);
     holdall_status status = holdall_mpi_bag_files(comm, spec, &names, &count, err);
-    if (status >= 0 && count != (uint64_t)ranks)
+    if (status < 0) return free(names), status;
+    if (count != (uint64_t)ranks)
         status = holdall_mpi_fail(err, HOLDALL_E_ARGUMENT, 0, "%s: as many files as ranks, %d, were expected, found %llu", spec, ranks, (unsigned long long)count);
-    else if (status >= 0 && (own = holdall_mpi_bag_spec(names, (uint64_t)rank, 1)) == NULL)
+    else if ((own = holdall_mpi_bag_spec(names, (uint64_t)rank, 1)) == NULL)
         status = holdall_mpi_fail(err, HOLDALL_E_MEMORY, 0, "no memory for the name of a shard");
     /* the first file tells whether there is a set, and its lock is that of the set */
     if (status >= 0 && rank == 0) status = holdall_bag_writer_open(own, HOLDALL_NEW, options, out, err);
     status = holdall_mpi_agree(comm, status, err);
-    if (status >= 0 && rank != 0) status = holdall_bag_writer_open(own, HOLDALL_REPLACE, options, out, err);
-    status = holdall_mpi_agree(comm, status, err);
+    if (status >= 0) {
+        if (rank != 0) status = holdall_bag_writer_open(own, HOLDALL_REPLACE, options, out, err);
+        status = holdall_mpi_agree(comm, status, err);
+    }
     if (status < 0) holdall_bag_writer_close(*out), *out = NULL;
     free(own);
     free(names);
@@ -83,7 +86,8 @@ static inline holdall_status holdall_mpi_bag_commit(MPI_Comm comm, holdall_bag_w
     MPI_Comm_rank(comm, &rank);
     if (rank != 0) status = holdall_bag_writer_commit(writer, err);
     status = holdall_mpi_agree(comm, status, err);
-    if (status >= 0 && rank == 0) status = holdall_bag_writer_commit(writer, err);
+    if (status < 0) return status;
+    if (rank == 0) status = holdall_bag_writer_commit(writer, err);
     return holdall_mpi_agree(comm, status, err);
 }
 
@@ -109,41 +113,50 @@ static inline holdall_status holdall_mpi_bag_sizes(MPI_Comm comm, const char *na
     return status;
 }
 
+/* Opens records `first` to `first + n`, the last not included, of files that have so many records each: those of them alone that have some. */
+static inline holdall_status holdall_mpi_bag_part(const char *names, const uint64_t *sizes, uint64_t count, uint64_t first, uint64_t n, const holdall_options *options,
+                                                  holdall_bag **out, holdall_error *err) {
+    uint64_t shard = 0, before = 0, last, behind;
+    holdall_bag *whole;
+    while (shard + 1 < count && before + sizes[shard] <= first) before += sizes[shard++];
+    behind = before + sizes[shard];
+    for (last = shard; last + 1 < count && behind < first + n;) behind += sizes[++last];
+    char *spec = holdall_mpi_bag_spec(names, shard, last - shard + 1);
+    if (spec == NULL) return holdall_mpi_fail(err, HOLDALL_E_MEMORY, 0, "no memory for the names of shards");
+    holdall_status status = holdall_bag_open(spec, options, &whole, err);
+    if (status >= 0) status = holdall_bag_slice(whole, n > 0 ? first - before : 0, 1, n, out, err);
+    holdall_bag_close(whole);
+    free(spec);
+    return status;
+}
+
 /* Opens a set, or one bag, for all ranks, each of which gets its share as a bag of its own: its records are those from *first on (which may
  * be NULL) of all, shard after shard. Names are looked up by rank 0 alone, each shard is opened by one rank to count its records,
- * and then by those whose share touches it; on as many ranks as shards that is twice a shard, and never once for each rank.
+ * and then by those whose share touches it: on as many ranks as shards some three times, never once for each rank.
  * Options: those of holdall_bag_open(), without HOLDALL_BAG_SHARDS_INTERLEAVED. */
 static inline holdall_status holdall_mpi_bag_open(MPI_Comm comm, const char *spec, const holdall_options *options, holdall_bag **out, uint64_t *first,
                                                   holdall_error *err) {
     int rank, ranks;
-    char *names, *own = NULL;
-    uint64_t count, *sizes = NULL, all = 0, from, n, shard = 0, before = 0, last;
-    holdall_bag *whole = NULL;
+    char *names;
+    uint64_t count, *sizes = NULL, all = 0, from, n;
     holdall_error here;
     if (err == NULL) err = &here;
     *out = NULL;
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &ranks);
     holdall_status status = holdall_mpi_bag_files(comm, spec, &names, &count, err);
-    if (status >= 0 && (sizes = (uint64_t *)calloc(count + 1, sizeof *sizes)) == NULL) status = holdall_mpi_fail(err, HOLDALL_E_MEMORY, 0, "no memory for %s", spec);
-    status = holdall_mpi_agree(comm, status, err);
+    if (status >= 0) {
+        if ((sizes = (uint64_t *)calloc(count + 1, sizeof *sizes)) == NULL) status = holdall_mpi_fail(err, HOLDALL_E_MEMORY, 0, "no memory for %s", spec);
+        status = holdall_mpi_agree(comm, status, err);
+    }
     if (status >= 0) status = holdall_mpi_bag_sizes(comm, names, count, options, sizes, err);
     if (status >= 0) {
         for (uint64_t i = 0; i < count; i++) all += sizes[i];
         holdall_mpi_share(all, 1, rank, ranks, &from, &n);
-        while (shard + 1 < count && before + sizes[shard] <= from) before += sizes[shard++];
-        uint64_t behind = before + sizes[shard];
-        for (last = shard; last + 1 < count && behind < from + n;) behind += sizes[++last];
-        own = holdall_mpi_bag_spec(names, shard, last - shard + 1);
-        if (own == NULL) status = holdall_mpi_fail(err, HOLDALL_E_MEMORY, 0, "no memory for the names of %s", spec);
-        else status = holdall_bag_open(own, options, &whole, err);
-        if (status >= 0) status = holdall_bag_slice(whole, n > 0 ? from - before : 0, 1, n, out, err);
         if (first != NULL) *first = from;
+        status = holdall_mpi_agree(comm, holdall_mpi_bag_part(names, sizes, count, from, n, options, out, err), err);
     }
-    status = holdall_mpi_agree(comm, status, err);
     if (status < 0) holdall_bag_close(*out), *out = NULL;
-    holdall_bag_close(whole);
-    free(own);
     free(sizes);
     free(names);
     return status;

@@ -38,6 +38,7 @@ static inline holdall_status holdall_mpi_dataset_kind(holdall_mpi_writer *w, voi
         *sizes = holdall_mpi_dataset_sizes(w->dataset, 0, 0, 0, m);
         if (w->unit == 0) status = holdall_mpi_fail(err, HOLDALL_E_UNSUPPORTED, 0, "%s: it does not say how many chunks a superchunk has", name);
         else if (*sizes == NULL) status = holdall_mpi_fail(err, HOLDALL_E_MEMORY, 0, "no memory for %s", name);
+        else status = holdall_mpi_is_even(w, err);
     }
     free(name);
     return status;
@@ -106,7 +107,8 @@ static inline holdall_status holdall_mpi_dataset_commit(const holdall_mpi_writer
     holdall_status status = holdall_mpi_dataset_move(w, files, first / w->unit + 1, err);
     MPI_Reduce(&own, &cbytes, 1, MPI_UINT64_T, MPI_SUM, 0, w->comm);
     status = holdall_mpi_agree(w->comm, status, err);
-    if (status >= 0 && w->rank == 0) status = holdall_mpi_dataset_count(w, total, cbytes, err);
+    if (status < 0) return status;
+    if (w->rank == 0) status = holdall_mpi_dataset_count(w, total, cbytes, err);
     return holdall_mpi_agree(w->comm, status, err);
 }
 

@@ -33,8 +33,9 @@ static inline holdall_status holdall_mpi_frame_kind(holdall_mpi_writer *w, holda
         w->rows = shape[0];
         w->unit = *holdall_array_chunkshape(array);
         shape[0] = 0;
-        status = holdall_array_resize(array, shape, err); /* and no commit of that */
+        status = holdall_mpi_is_even(w, err);
     }
+    if (status >= 0) status = holdall_array_resize(array, shape, err); /* and no commit of that */
     if (status >= 0) status = holdall_array_copy(array, w->own, HOLDALL_NEW, format, NULL, NULL, NULL, err);
     if (status >= 0) status = holdall_mpi_slurp(w->own, bytes, n, err);
     holdall_array_close(array);
@@ -105,10 +106,9 @@ static inline holdall_status holdall_mpi_frame_commit(const holdall_mpi_writer *
     }
     holdall_schunk_close(part);
     free(chunk);
-    if (status >= 0 && w->rank == 0) {
-        status = holdall_mpi_frame_shape(w, total, err);
-        if (status >= 0) status = holdall_schunk_commit(w->frame, err);
-    }
+    if (status < 0) return status;
+    if (w->rank == 0) status = holdall_mpi_frame_shape(w, total, err);
+    if (w->rank == 0 && status >= 0) status = holdall_schunk_commit(w->frame, err);
     return holdall_mpi_agree(w->comm, status, err);
 }
 
