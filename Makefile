@@ -33,13 +33,14 @@ export HOLDALL_LIB := $(CURDIR)/$(BUILD)/lib/libholdall.$(if $(filter Darwin,$(s
 # The steps below are in their order: one fails, and those after it do not run.
 .NOTPARALLEL:
 MAKEFLAGS += --no-print-directory
-.PHONY: help build install demo check check-rust check-c check-consumers check-tool check-peers check-cloud \
-    check-tsan check-supply check-long check-disk check-kills check-flips check-calls check-soak check-reproducible tests-of-c fuzz bench clean stage venv need-demo need-check need-bench
+.PHONY: help build install demo check check-rust check-c check-consumers check-tool check-peers check-cloud check-mpi \
+    check-tsan check-supply check-long check-disk check-kills check-flips check-calls check-soak check-reproducible tests-of-c fuzz bench clean stage venv need-demo need-check need-mpi need-bench
 
 help:
 	@echo 'make demo      build, install below target/, compile examples/demo.c against it, run it on real data'
 	@echo 'make check     every test; its parts: check-rust check-c check-consumers check-tool check-peers'
 	@echo 'make check-cloud   the same of what CMAKE_FLAGS=-DHOLDALL_CLOUD=ON builds, on emulators of object stores'
+	@echo 'make check-mpi  four ranks write and read, and are killed; needs an MPI'
 	@echo 'make check-tsan  the tests of threads under the thread sanitizer; needs nightly Rust with its source'
 	@echo 'make check-long  the rigs at length: STATES=$(STATES) KILLS=$(KILLS) FLIPS=$(FLIPS) TIMES=$(TIMES) SECONDS=$(SECONDS), and builds that are the same;'
 	@echo '                 its parts: check-disk check-kills check-flips check-calls check-soak check-reproducible'
@@ -70,6 +71,9 @@ need-demo:
 
 need-check:
 	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc c++ clang cmake pkg-config valgrind venv
+
+need-mpi:
+	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc c++ cmake mpi
 
 need-bench:
 	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc cmake venv
@@ -117,6 +121,14 @@ check-cloud:
 	@PYTHON=$(PYTHON) sh cmake/venv.sh $(CLOUD_VENV) bagz==0.3.8 bagz-gcs==0.3.8 gcp-storage-emulator==2026.7.19 'moto[server]==5.2.5'
 	CARGO_TARGET_DIR=target/cloud CARGO_PROFILE_DEV_DEBUG=0 $(CARGO) rustc --locked --lib --crate-type cdylib --features cloud
 	@HOLDALL_LIB=$(CURDIR)/target/cloud/debug/$(notdir $(HOLDALL_LIB)) $(CLOUD_VENV)/bin/python tests/cloud/test_cloud.py
+
+# Under MPI: the programs of examples/mpi.
+check-mpi: need-mpi build stage
+	@echo '== MPI'
+	@sh tests/mpi/header.sh $(STAGE)
+	@cmake -S examples/mpi -B target/mpi -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH=$(STAGE) >target/mpi.log && cmake --build target/mpi >>target/mpi.log || \
+	    { cat target/mpi.log; exit 1; }
+	@HOLDALL_MPI_PROGRAMS=$(CURDIR)/target/mpi $(PYTHON) tests/mpi/test_mpi.py
 
 # Not in `check`: it needs nightly Rust, and builds Rust's standard library.
 check-tsan:
