@@ -33,14 +33,15 @@ export HOLDALL_LIB := $(CURDIR)/$(BUILD)/lib/libholdall.$(if $(filter Darwin,$(s
 # The steps below are in their order: one fails, and those after it do not run.
 .NOTPARALLEL:
 MAKEFLAGS += --no-print-directory
-.PHONY: help build install demo check check-rust check-c check-consumers check-tool check-peers check-cloud check-mpi \
-    check-tsan check-supply check-long check-disk check-kills check-flips check-calls check-soak check-reproducible tests-of-c fuzz bench clean stage venv need-demo need-check need-mpi need-bench
+.PHONY: help build install demo check check-rust check-c check-consumers check-tool check-peers check-cloud check-mpi check-packages \
+    check-tsan check-supply check-long check-disk check-kills check-flips check-calls check-soak check-reproducible tests-of-c fuzz bench clean stage venv debs static-tool need-demo need-check need-mpi need-bench
 
 help:
 	@echo 'make demo      build, install below target/, compile examples/demo.c against it, run it on real data'
 	@echo 'make check     every test; its parts: check-rust check-c check-consumers check-tool check-peers'
 	@echo 'make check-cloud   the same of what CMAKE_FLAGS=-DHOLDALL_CLOUD=ON builds, on emulators of object stores'
 	@echo 'make check-mpi  four ranks write and read, and are killed; needs an MPI'
+	@echo 'make check-packages  packages for Debian (make debs), the tool as one static file (make static-tool), cargo cinstall'
 	@echo 'make check-tsan  the tests of threads under the thread sanitizer; needs nightly Rust with its source'
 	@echo 'make check-long  the rigs at length: STATES=$(STATES) KILLS=$(KILLS) FLIPS=$(FLIPS) TIMES=$(TIMES) SECONDS=$(SECONDS), and builds that are the same;'
 	@echo '                 its parts: check-disk check-kills check-flips check-calls check-soak check-reproducible'
@@ -129,6 +130,26 @@ check-mpi: need-mpi build stage
 	@cmake -S examples/mpi -B target/mpi -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH=$(STAGE) >target/mpi.log && cmake --build target/mpi >>target/mpi.log || \
 	    { cat target/mpi.log; exit 1; }
 	@HOLDALL_MPI_PROGRAMS=$(CURDIR)/target/mpi $(PYTHON) tests/mpi/test_mpi.py
+
+# Packages for Debian; one more build, of the same libraries, that is for /usr.
+debs:
+	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc cmake
+	cmake -S . -B target/deb/build -DCMAKE_INSTALL_PREFIX=/usr -DHOLDALL_TESTS=OFF $(CMAKE_FLAGS) >target/deb.log
+	cmake --build target/deb/build --parallel $(JOBS) >>target/deb.log
+	@rm -f target/deb/*.deb
+	@sh cmake/deb.sh target/deb/build target/deb
+
+# The tool as one file that runs on any Linux.
+static-tool:
+	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc musl
+	@sh cmake/static.sh $(CARGO) target/static/holdall
+
+check-packages: debs static-tool
+	@echo '== Packages'
+	@PYTHON=$(PYTHON) sh cmake/need.sh cmake pkg-config
+	@sh tests/packages/debs.sh target/deb target/deb/test
+	@sh tests/packages/static.sh target/static/holdall target/static/test
+	@sh tests/packages/cinstall.sh $(CARGO) target/cinstall
 
 # Not in `check`: it needs nightly Rust, and builds Rust's standard library.
 check-tsan:

@@ -47,7 +47,7 @@ static void write_rows(const char *name, uint64_t rows, int rank, int ranks) {
             for (uint64_t j = 0; j < COLUMNS; j++) piece[i][j] = field(first + at + i, j);
         check(holdall_array_append(holdall_mpi_writer_array(writer), 0, n, piece, n * sizeof *piece, &err));
     }
-    check(holdall_mpi_writer_commit(writer, &err));
+    check(holdall_mpi_writer_commit(writer, &err)); /* the rows of all ranks, or none */
     holdall_mpi_writer_close(writer);
 }
 
