@@ -13,8 +13,8 @@ static inline void holdall_mpi_writer_close(holdall_mpi_writer *w) {
     holdall_array_close(w->part);
     if (w->own != NULL) holdall_mpi_remove(w->own);
     MPI_Barrier(w->comm);
-    if (w->run != NULL) rmdir(w->run);
-    if (w->rank == 0 && w->beside && w->parts != NULL) rmdir(w->parts);
+    if (w->run != NULL && (w->rank == 0 || !w->beside)) rmdir(w->run);
+    if (w->parts != NULL && w->rank == 0 && w->beside) rmdir(w->parts);
     holdall_array_close(w->dataset);
     holdall_schunk_close(w->frame);
     MPI_Comm_free(&w->comm);
@@ -59,7 +59,7 @@ static inline holdall_status holdall_mpi_writer_part(holdall_mpi_writer *w, hold
         rows_unit[0] = w->rows, rows_unit[1] = w->unit;
         MPI_Bcast(rows_unit, 2, MPI_UINT64_T, 0, w->comm);
         w->rows = rows_unit[0], w->unit = rows_unit[1];
-        status = w->is_frame ? holdall_mpi_spit(w->own, kind, n, err) : holdall_mpi_dataset_part(w, kind, n, sizes, m, err);
+        status = w->is_frame ? holdall_mpi_spit(w->own, kind, n, 0, err) : holdall_mpi_dataset_part(w, kind, n, sizes, m, err);
         if (status >= 0) status = holdall_array_open(w->own, HOLDALL_APPEND, options, &w->part, err);
         status = holdall_mpi_agree(w->comm, status, err);
     }

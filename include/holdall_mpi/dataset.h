@@ -52,7 +52,7 @@ static inline holdall_status holdall_mpi_dataset_part(const holdall_mpi_writer *
         char *name = holdall_mpi_path(w->own, "%s", names[i]);
         if (name == NULL) status = holdall_mpi_fail(err, HOLDALL_E_MEMORY, 0, "no memory for a path");
         else if (i < 3) status = holdall_mpi_folder(name, err);
-        else status = i == 3 ? holdall_mpi_spit(name, storage, n, err) : holdall_mpi_spit(name, sizes, m, err);
+        else status = i == 3 ? holdall_mpi_spit(name, storage, n, 0, err) : holdall_mpi_spit(name, sizes, m, 0, err);
         free(name);
     }
     return status;
@@ -89,7 +89,7 @@ static inline holdall_status holdall_mpi_dataset_count(const holdall_mpi_writer 
         text = holdall_mpi_dataset_sizes(w->dataset, rows, holdall_array_cbytes(w->dataset) + cbytes, sealed, &n);
         if (text == NULL) status = holdall_mpi_fail(err, HOLDALL_E_MEMORY, 0, "no memory for %s", name);
     }
-    if (status >= 0) status = holdall_mpi_spit(fresh, text, n, err);
+    if (status >= 0) status = holdall_mpi_spit(fresh, text, n, 1, err);
     if (status >= 0 && rename(fresh, name) < 0) status = holdall_mpi_fail_at(err, "rename", fresh);
     if (status >= 0) status = holdall_mpi_sync_folder(meta, err);
     free(meta);

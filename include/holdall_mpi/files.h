@@ -36,11 +36,11 @@ static inline holdall_status holdall_mpi_slurp(const char *path, void **bytes, u
     return HOLDALL_OK;
 }
 
-/* Makes a file of these bytes, and durable. */
-static inline holdall_status holdall_mpi_spit(const char *path, const void *bytes, uint64_t n, holdall_error *err) {
+/* Makes a file of these bytes; durable, or not. */
+static inline holdall_status holdall_mpi_spit(const char *path, const void *bytes, uint64_t n, int durable, holdall_error *err) {
     FILE *file = fopen(path, "wb");
     if (file == NULL) return holdall_mpi_fail_at(err, "create", path);
-    int failed = fwrite(bytes, 1, n, file) != n || fflush(file) != 0 || fsync(fileno(file)) < 0;
+    int failed = fwrite(bytes, 1, n, file) != n || fflush(file) != 0 || (durable && fsync(fileno(file)) < 0);
     holdall_status status = failed ? holdall_mpi_fail_at(err, "write", path) : HOLDALL_OK;
     if (fclose(file) != 0 && status >= 0) status = holdall_mpi_fail_at(err, "close", path);
     return status;

@@ -148,6 +148,12 @@ class Mpi(unittest.TestCase):
                     self.assertEqual(self.run_ranks(ranks, "arrays", "read", ours), f"{sum(commits)} rows, 0 items that are wrong")
                 self.refused("is not full", 4, "arrays", "write", ours, 10)
 
+    @unittest.skipUnless((PROGRAMS / "slices").exists(), "no Fortran compiler")
+    def test_fortran_reads_the_same(self):
+        path = self.one_process("a.b2nd", 3001)
+        expected = sum(struct.unpack(f"<{3001 * COLUMNS}f", field(0, 3001)))
+        self.assertEqual(self.run_ranks(4, "slices", path), f"3001 rows, sum {expected:.3f}")
+
     def test_superchunks_of_a_run_that_was_cut_off_mean_nothing(self):
         path = self.folder / "a.blz"
         self.run_ranks(4, "arrays", "write", path, 2 * UNIT)
@@ -163,6 +169,12 @@ class Mpi(unittest.TestCase):
             array.commit()
         self.run_ranks(4, "arrays", "write", path, 2 * UNIT + 9)
         self.assertEqual(tree(path), {**tree(self.one_process("one.blz", 2 * UNIT, UNIT, 2 * UNIT + 9)), **{n: tree(path)[n] for n in stray}})
+
+    def test_one_job_at_a_time(self):
+        for kind in ("blz", "b2nd"):
+            path = self.one_process(f"a.{kind}", UNIT)
+            with h.Array(path, h.APPEND):
+                self.refused("HOLDALL_E_BUSY", 4, "arrays", "write", path, UNIT)
 
     def test_what_is_damaged_is_told_to_all(self):
         path = self.one_process("a.blz", UNIT)
