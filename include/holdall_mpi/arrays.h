@@ -38,11 +38,12 @@ static inline holdall_status holdall_mpi_writer_folders(holdall_mpi_writer *w, c
 
 /* Rank 0: opens the array and takes the lock on it. No part of another run counts any more then. */
 static inline holdall_status holdall_mpi_writer_lock(holdall_mpi_writer *w, const char *path, const holdall_options *options, holdall_format *format, holdall_error *err) {
-    holdall_status status = holdall_identify(path, format, NULL, err);
+    holdall_kind kind;
+    holdall_status status = holdall_identify(path, format, &kind, err);
     if (status < 0) return status;
     w->is_frame = *format == HOLDALL_FORMAT_B2ND || *format == HOLDALL_FORMAT_CATERVA;
     if (w->is_frame) return holdall_schunk_open(path, HOLDALL_APPEND, options, &w->frame, err);
-    if (*format == HOLDALL_FORMAT_BLZ_PAPER) return holdall_array_open(path, HOLDALL_APPEND, options, &w->dataset, err);
+    if (*format == HOLDALL_FORMAT_BLZ_PAPER && kind == HOLDALL_KIND_ARRAY) return holdall_array_open(path, HOLDALL_APPEND, options, &w->dataset, err);
     return holdall_mpi_fail(err, HOLDALL_E_UNSUPPORTED, 0, "%s: a dataset in the papers' form, or an array in a frame, was expected", path);
 }
 

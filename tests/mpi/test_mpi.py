@@ -176,6 +176,12 @@ class Mpi(unittest.TestCase):
             with h.Array(path, h.APPEND):
                 self.refused("HOLDALL_E_BUSY", 4, "arrays", "write", path, UNIT)
 
+    def test_other_containers_are_refused(self):
+        for name, format in (("a.blz", h.FORMAT_BCOLZ), ("a.blp", h.FORMAT_BLOSCPACK)):
+            with h.Array.create(self.folder / name, "<f4", [0, COLUMNS], format=format) as array:
+                array.commit()
+            self.refused("a dataset in the papers' form, or an array in a frame, was expected", 2, "arrays", "write", self.folder / name, UNIT)
+
     def test_what_is_damaged_is_told_to_all(self):
         path = self.one_process("a.blz", UNIT)
         (path / "meta/sizes").write_bytes(b"{")
