@@ -122,6 +122,11 @@ PROCEDURES = {
         ("append", "x, axis", "inout", "intent(in)", [AXIS], "grow(self, b, axis, -1_int64, err)"),
         ("insert", "x, at, axis", "inout", "intent(in)", [AT, AXIS], "grow(self, b, axis, at, err)"),
     ],
+    "schunk": [
+        ("read", "x, at", "in", "intent(inout)", [AT], "run_read(self, b, at, err)"),
+        ("write", "x, at", "inout", "intent(in)", [AT], "run_write(self, b, at, err)"),
+        ("append", "x", "inout", "intent(in)", [], "run_append(self, b, err)"),
+    ],
     "table": [
         ("read", "name, x, first, bits", "in", "intent(inout)", [NAME, FIRST, BITS], "column_read(self, name, b, first, bits, err)"),
         ("write", "name, x, first", "inout", "intent(in)", [NAME, FIRST], "column_write(self, name, b, first, err)"),
@@ -153,7 +158,7 @@ def main(header, folder):
     folder = pathlib.Path(folder)
     folder.joinpath("holdall_c.inc").write_text(layer(open(header).read()))
     made = ["! Made by generate.py; do not edit. Procedures that there is one of for each type of items."]
-    parts = {"lay": [line for k in KINDS for line in lay(*k[:3])] + dtypes(), "array": procedures("array"), "table": procedures("table")}
+    parts = {"lay": [line for k in KINDS for line in lay(*k[:3])] + dtypes(), **{of: procedures(of) for of in PROCEDURES}}
     for name, lines in parts.items():
         folder.joinpath(f"holdall_{name}_kinds.inc").write_text("\n".join(made + lines))
 

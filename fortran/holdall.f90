@@ -1,4 +1,4 @@
-! holdall.f90 - holdall.h for Fortran 2018: arrays, tables and bags.
+! holdall.f90 - holdall.h for Fortran 2018: superchunks, arrays, tables and bags.
 !
 !     use holdall
 !     type(holdall_array) :: a
@@ -31,6 +31,7 @@
 include 'holdall_c.inc'
 include 'holdall_core.inc'
 include 'holdall_checks.inc'
+include 'holdall_schunk.inc'
 include 'holdall_array.inc'
 include 'holdall_table.inc'
 include 'holdall_bag.inc'
@@ -39,6 +40,7 @@ module holdall
   use holdall_constants
   use holdall_core, only: holdall_error, holdall_options, holdall_dtype, holdall_version, holdall_status_name
   use holdall_checks, only: holdall_identify, holdall_verify, holdall_repair
+  use holdall_schunks, only: holdall_schunk
   use holdall_arrays, only: holdall_array, holdall_box
   use holdall_tables, only: holdall_table
   use holdall_bags, only: holdall_bag, holdall_bag_writer, holdall_records, holdall_bag_stream, holdall_bag_index

@@ -12,21 +12,19 @@ namespace holdall {
 class array_view {
 public:
     array_view() noexcept = default;
-    explicit array_view(const holdall_array *handle) noexcept : handle_(handle) {}
+    explicit array_view(const holdall_array *handle) noexcept
+        : handle_(handle), dtype_(holdall_array_dtype(handle)), itemsize_(holdall_array_itemsize(handle)), ndim_(holdall_array_ndim(handle)),
+          type_(detail::spell(dtype())) {}
     const holdall_array *get() const noexcept { return handle_; }
     explicit operator bool() const noexcept { return handle_ != nullptr; }
 
-    std::uint32_t ndim() const noexcept { return holdall_array_ndim(get()); }
+    std::uint32_t ndim() const noexcept { return ndim_; }
     dims shape() const noexcept { return of(holdall_array_shape(get())); }
     dims chunkshape() const noexcept { return of(holdall_array_chunkshape(get())); }
     dims blockshape() const noexcept { return of(holdall_array_blockshape(get())); }
     // As it was spelled when the array was made.
-    std::string_view dtype() const noexcept
-    {
-        const char *text = holdall_array_dtype(get());
-        return text == nullptr ? std::string_view() : std::string_view(text);
-    }
-    std::size_t itemsize() const noexcept { return holdall_array_itemsize(get()); }
+    std::string_view dtype() const noexcept { return dtype_ == nullptr ? std::string_view() : std::string_view(dtype_); }
+    std::size_t itemsize() const noexcept { return itemsize_; }
     // Are they stored so that the first index runs fastest? Buffers are in C order all the same.
     bool fortran_order() const noexcept { return holdall_array_order(get()) == HOLDALL_ORDER_F; }
     std::uint64_t nbytes() const noexcept { return holdall_array_nbytes(get()); }
@@ -40,14 +38,14 @@ public:
         return n;
     }
     // Are its items values of T?
-    template <class T> bool is() const { return is_dtype<T>(dtype(), itemsize()); }
+    template <class T> bool is() const noexcept { return detail::is_value<T>(type_, itemsize_); }
 
     // A box, packed, in C order; sound, where it is given, tells whether nothing damaged was skipped.
     template <class T> std::vector<T> read(const box &where = {}, bool *sound = nullptr) const
     {
         static_assert(!std::is_same_v<T, bool>, "std::vector<bool> has no bytes: read_into() an array of bool, or read std::byte");
         require<T>();
-        const detail::cut cut(where, ndim(), holdall_array_shape(get()));
+        const detail::cut cut(where, *this);
         std::vector<T> out(cut.items);
         tell(sound, read_cut(cut, out.data(), nullptr, out.size() * sizeof(T)));
         return out;
@@ -59,12 +57,12 @@ public:
         using D = std::remove_reference_t<C>;
         if constexpr (detail::is_mdspan<D>::value) {
             require<typename D::element_type>();
-            const detail::cut cut(where, ndim(), holdall_array_shape(get()));
+            const detail::cut cut(where, *this);
             const strided s(dst, cut, ndim());
             return read_cut(cut, dst.data_handle(), s.strides, s.bytes);
         } else {
             require<detail::element<D>>();
-            const detail::cut cut(where, ndim(), holdall_array_shape(get()));
+            const detail::cut cut(where, *this);
             return read_cut(cut, std::data(dst), nullptr, std::size(dst) * sizeof *std::data(dst));
         }
     }
@@ -152,8 +150,12 @@ protected:
     template <class T> void require() const
     {
         if (!is<T>())
-            throw error(HOLDALL_E_TYPE, "items of dtype " + std::string(dtype()) + ", " + std::to_string(itemsize()) + " bytes each, are no values of the type asked for" +
-                                            (detail::letter_of<T>() == 'V' ? ", of " + std::to_string(sizeof(T)) : ", " + type_name<T>()));
+            refuse(detail::letter_of<T>() == 'V' ? std::string() : type_name<T>(), sizeof(T));
+    }
+    [[noreturn]] void refuse(const std::string &type, std::size_t size) const
+    {
+        throw error(HOLDALL_E_TYPE, "items of dtype " + std::string(dtype()) + ", " + std::to_string(itemsize()) + " bytes each, are no values of the type asked for, " +
+                                        (type.empty() ? std::to_string(size) + " bytes" : type));
     }
     void same_ndim(dims given) const
     {
@@ -166,9 +168,14 @@ protected:
             *sound = is;
     }
 
-    const holdall_array *handle_ = nullptr;
-
 private:
+    // What never changes is asked for once: a read is then one call.
+    const holdall_array *handle_ = nullptr;
+    const char *dtype_ = nullptr;
+    std::size_t itemsize_ = 0;
+    std::uint32_t ndim_ = 0;
+    detail::spelled type_;
+
     dims of(const std::uint64_t *lengths) const noexcept { return {lengths, lengths == nullptr ? 0 : ndim()}; }
     template <class T> static std::string type_name()
     {
@@ -179,7 +186,7 @@ private:
     }
     bool read_cut(const detail::cut &cut, void *dst, const std::int64_t *strides, std::size_t bytes) const
     {
-        return detail::call(holdall_array_read, get(), cut.start, cut.count, cut.step, dst, strides, bytes) == HOLDALL_OK;
+        return detail::call(holdall_array_read, get(), cut.start, cut.count, cut.steps(), dst, strides, bytes) == HOLDALL_OK;
     }
 };
 
@@ -193,7 +200,7 @@ public:
             call(holdall_array_open_io, at.io(), m, options.get(), put());
         else
             call(holdall_array_open, at.path(), m, options.get(), put());
-        handle_ = own_;
+        lend();
     }
     // Zeros of a dtype. chunks, blocks: left out, as the library chooses.
     static array create(const place &at, mode how, format f, const std::string &dtype, dims shape, const options &options = {}, dims chunks = {}, dims blocks = {})
@@ -209,7 +216,7 @@ public:
             out.call(holdall_array_create_io, at.io(), m, form, dtype.c_str(), ndim, shape.data(), chunks.get(), blocks.get(), options.get(), out.put());
         else
             out.call(holdall_array_create, at.path(), m, form, dtype.c_str(), ndim, shape.data(), chunks.get(), blocks.get(), options.get(), out.put());
-        out.handle_ = out.own_;
+        out.lend();
         return out;
     }
     // The same, of a type of C++: array::create<double>("x.b2nd", mode::create, format::b2nd, {100, 200}).
@@ -219,11 +226,12 @@ public:
     }
     // Takes over a handle of C's.
     explicit array(holdall_array *handle) noexcept : array_view(handle), own_(handle) {}
-    array(array &&other) noexcept : array_view(other.handle_), own_(std::exchange(other.own_, nullptr)), callback_(std::move(other.callback_)) { other.handle_ = nullptr; }
+    array(array &&other) noexcept
+        : array_view(std::exchange(other.view(), array_view())), own_(std::exchange(other.own_, nullptr)), callback_(std::move(other.callback_)) {}
     array &operator=(array &&other) noexcept
     {
         array taken(std::move(other)); // closes what was here
-        std::swap(handle_, taken.handle_);
+        std::swap(view(), taken.view());
         std::swap(own_, taken.own_);
         callback_.swap(taken.callback_);
         return *this;
@@ -234,14 +242,14 @@ public:
     holdall_array *get() noexcept { return own_; }
     holdall_array *release() noexcept
     {
-        handle_ = nullptr;
+        view() = array_view();
         return std::exchange(own_, nullptr);
     }
 
     // Writes a box: all items of a container or span, in C order, or a std::mdspan of its lengths.
     template <class C> void write(const C &src, const box &where = {})
     {
-        const detail::cut cut(where, ndim(), holdall_array_shape(get()));
+        const detail::cut cut(where, *this);
         if constexpr (detail::is_mdspan<C>::value) {
             require<std::remove_cv_t<typename C::element_type>>();
             const strided s(src, cut, ndim());
@@ -259,7 +267,7 @@ public:
     {
         static constexpr std::int64_t none[HOLDALL_MAX_NDIM] = {};
         require<T>();
-        write_cut(detail::cut(where, ndim(), holdall_array_shape(get())), &value, none, sizeof value);
+        write_cut(detail::cut(where, *this), &value, none, sizeof value);
     }
     using array_view::fill;
     template <class C> void write_orthogonal(const std::vector<std::vector<std::uint64_t>> &positions, const C &src)
@@ -296,6 +304,8 @@ public:
 private:
     explicit array(std::shared_ptr<detail::callback> from) noexcept : callback_(std::move(from)) {}
     holdall_array **put() noexcept { return &own_; }
+    array_view &view() noexcept { return *this; }
+    void lend() noexcept { view() = array_view(own_); }
     template <class F, class... A> holdall_status call(F *f, A... arguments) const { return detail::call_for(callback_.get(), f, arguments...); }
     // Places of a dimension that src has items for; C says where some are left over.
     template <class C> std::uint64_t places(const C &src, std::uint32_t axis) const
@@ -309,7 +319,7 @@ private:
     }
     void write_cut(const detail::cut &cut, const void *src, const std::int64_t *strides, std::size_t bytes)
     {
-        call(holdall_array_write, get(), cut.start, cut.count, cut.step, src, strides, bytes);
+        call(holdall_array_write, get(), cut.start, cut.count, cut.steps(), src, strides, bytes);
     }
 
     holdall_array *own_ = nullptr;

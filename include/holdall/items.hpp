@@ -88,24 +88,23 @@ template <class T> std::string dtype_of()
     return std::string(1, sizeof(T) == 1 ? '|' : detail::big_endian ? '>' : '<') + kind + std::to_string(sizeof(T));
 }
 
-// Are items of this dtype values of T? Those without a meaning (V) are, where they have its size, as are
-// datetime64 and timedelta64 as std::int64_t.
-template <class T> bool is_dtype(std::string_view dtype, std::size_t itemsize)
+namespace detail {
+
+template <class T> constexpr bool is_value(const spelled &dtype, std::size_t itemsize) noexcept
 {
     static_assert(std::is_trivially_copyable_v<T>, "items are plain values");
-    constexpr char kind = detail::letter_of<T>();
-    if (itemsize != sizeof(T))
-        return false;
-    if constexpr (kind == 'V') {
-        return true;
-    } else {
-        if (dtype.size() == 3 && dtype[1] == kind && dtype[2] == static_cast<char>('0' + sizeof(T)) && dtype[0] == (detail::big_endian ? '>' : '<'))
-            return true;
-        const detail::spelled is = detail::spell(dtype);
-        const bool same = is.kind == kind || is.kind == 'V' || (kind == 'i' && sizeof(T) == 8 && (is.kind == 'M' || is.kind == 'm'));
-        return same && !is.swapped;
-    }
+    constexpr char kind = letter_of<T>();
+    if (kind == 'V')
+        return itemsize == sizeof(T);
+    const bool same = dtype.kind == kind || dtype.kind == 'V' || (kind == 'i' && sizeof(T) == 8 && (dtype.kind == 'M' || dtype.kind == 'm'));
+    return same && itemsize == sizeof(T) && !dtype.swapped;
 }
+
+} // namespace detail
+
+// Are items of this dtype values of T? Those without a meaning (V) are, where they have its size, as are
+// datetime64 and timedelta64 as std::int64_t.
+template <class T> bool is_dtype(std::string_view dtype, std::size_t itemsize) { return detail::is_value<T>(detail::spell(dtype), itemsize); }
 
 // Of a dimension the places from start on, stop not included, each `step`; a number alone is that place; all is all.
 struct slice {
@@ -124,23 +123,24 @@ inline constexpr slice all{};
 // A slice for each dimension, {{10, 20}, all, 5}; those behind the last that is given are whole, as in NumPy.
 class box {
 public:
-    box() noexcept = default;
+    box() noexcept {}
     box(std::initializer_list<slice> slices) : box(slices.begin(), slices.size()) {}
     box(const std::vector<slice> &slices) : box(slices.data(), slices.size()) {}
 
     std::size_t size() const noexcept { return n_; }
-    const slice &operator[](std::size_t d) const noexcept { return slices_[d]; }
+    slice operator[](std::size_t d) const noexcept { return {start_[d], stop_[d], step_[d]}; }
 
 private:
     box(const slice *slices, std::size_t n) : n_(n)
     {
         if (n > HOLDALL_MAX_NDIM)
             throw error(HOLDALL_E_ARGUMENT, "a box of " + std::to_string(n) + " dimensions: at most 16 are possible");
-        std::copy(slices, slices + n, slices_);
+        for (std::size_t d = 0; d < n; d++)
+            start_[d] = slices[d].start, stop_[d] = slices[d].stop, step_[d] = slices[d].step;
     }
 
     std::size_t n_ = 0;
-    slice slices_[HOLDALL_MAX_NDIM];
+    std::uint64_t start_[HOLDALL_MAX_NDIM], stop_[HOLDALL_MAX_NDIM], step_[HOLDALL_MAX_NDIM]; // those behind n_ are never set
 };
 
 namespace detail {
@@ -149,19 +149,29 @@ namespace detail {
 struct cut {
     std::uint64_t start[HOLDALL_MAX_NDIM], count[HOLDALL_MAX_NDIM], step[HOLDALL_MAX_NDIM];
     std::size_t items = 1; // saturates
+    bool stepped = false;
 
-    cut(const box &b, std::uint32_t ndim, const std::uint64_t *shape)
+    // NULL is 1 everywhere, which costs less.
+    const std::uint64_t *steps() const noexcept { return stepped ? step : nullptr; }
+
+    // shape() is asked for where a slice has no end.
+    template <class A> cut(const box &b, const A &of)
     {
+        const std::uint32_t ndim = of.ndim();
+        const std::uint64_t *shape = nullptr;
         if (b.size() > ndim)
             throw error(HOLDALL_E_ARGUMENT, "a box of " + std::to_string(b.size()) + " dimensions, of an array of " + std::to_string(ndim));
         for (std::uint32_t d = 0; d < ndim; d++) {
             const slice s = d < b.size() ? b[d] : slice();
+            if (s.stop == slice::end && shape == nullptr)
+                shape = of.shape().data();
             const std::uint64_t stop = s.stop == slice::end ? std::max(shape[d], s.start) : s.stop;
             if (stop < s.start || s.step == 0)
                 throw error(HOLDALL_E_ARGUMENT, "dimension " + std::to_string(d) + ": no slice goes from " + std::to_string(s.start) + " to " +
                                                     std::to_string(stop) + " by " + std::to_string(s.step));
             start[d] = s.start;
             step[d] = s.step;
+            stepped = stepped || s.step != 1;
             count[d] = s.step == 1 ? stop - s.start : (stop - s.start) / s.step + ((stop - s.start) % s.step != 0);
             items = count[d] == 0 ? 0 : items > SIZE_MAX / count[d] ? SIZE_MAX : items * static_cast<std::size_t>(count[d]);
         }
