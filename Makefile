@@ -71,7 +71,7 @@ need-demo:
 	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc cmake
 
 need-check:
-	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc c++ clang cmake pkg-config valgrind venv
+	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc c++ gfortran clang cmake pkg-config valgrind venv
 
 need-bench:
 	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc cmake venv
