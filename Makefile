@@ -34,7 +34,7 @@ export HOLDALL_LIB := $(CURDIR)/$(BUILD)/lib/libholdall.$(if $(filter Darwin,$(s
 .NOTPARALLEL:
 MAKEFLAGS += --no-print-directory
 .PHONY: help build install demo check check-rust check-c check-consumers check-tool check-peers check-cloud \
-    check-tsan check-supply check-long check-disk check-kills check-flips check-calls check-soak check-reproducible tests-of-c fuzz bench clean stage venv need-demo need-check need-bench
+    check-tsan check-supply check-long check-disk check-kills check-flips check-calls check-soak check-reproducible tests-of-c fuzz bench docs clean stage venv need-demo need-check need-bench
 
 help:
 	@echo 'make demo      build, install below target/, compile examples/demo.c against it, run it on real data'
@@ -48,6 +48,7 @@ help:
 	@echo 'make build     the libraries and the tool, in $(BUILD)'
 	@echo 'make install   what make build made (builds first where nothing is built): PREFIX=$(PREFIX) DESTDIR='
 	@echo 'make bench     side by side with the peers'
+	@echo 'make docs      the manual and the guides as HTML with a search, and as man pages, in target/docs'
 	@echo 'make clean     remove target/'
 	@echo 'CMAKE_FLAGS goes to cmake; CARGO, PYTHON and JOBS choose those.'
 
@@ -190,6 +191,11 @@ bench: need-bench build stage venv
 	@$(VENV)/bin/python tests/bench/bench_blpk.py
 	@$(VENV)/bin/python tests/bench/bench_bcolz.py
 	@$(VENV)/bin/python tests/bench/bench_b2nd.py
+
+# Python's standard library is all that it needs; the man pages are made and installed by `build` as well.
+docs:
+	@$(PYTHON) docs/make/make.py html target/docs
+	@$(PYTHON) docs/make/make.py man target/docs/man3
 
 clean:
 	rm -rf target

@@ -11,6 +11,7 @@ import sys
 
 sys.dont_write_bytecode = True  # the source may be in a folder that is not ours
 import header
+import html_pages
 import man
 import prose
 
@@ -31,9 +32,11 @@ def main():
     if sys.argv[1] == "man":
         print(f"{len(man.write(folder, rules, groups, names, changed()))} pages in {folder}")
     else:
-        import html_pages
+        print(f"{html_pages.write(ROOT, folder, version(), rules, groups, names)} pages in {folder}/index.html")
 
-        print(f"{html_pages.write(ROOT, folder, rules, groups, names)} pages in {folder}")
+
+def version():
+    return re.search(r'^version *= *"(.*)"', (ROOT / "Cargo.toml").read_text(encoding="utf-8"), re.M)[1]
 
 
 def changed():
