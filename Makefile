@@ -33,12 +33,12 @@ export HOLDALL_LIB := $(CURDIR)/$(BUILD)/lib/libholdall.$(if $(filter Darwin,$(s
 # The steps below are in their order: one fails, and those after it do not run.
 .NOTPARALLEL:
 MAKEFLAGS += --no-print-directory
-.PHONY: help build install demo check check-rust check-c check-consumers check-tool check-peers check-cloud \
+.PHONY: help build install demo check check-rust check-c check-consumers check-tool check-docs check-peers check-cloud \
     check-tsan check-supply check-long check-disk check-kills check-flips check-calls check-soak check-reproducible tests-of-c fuzz bench docs clean stage venv need-demo need-check need-bench
 
 help:
 	@echo 'make demo      build, install below target/, compile examples/demo.c against it, run it on real data'
-	@echo 'make check     every test; its parts: check-rust check-c check-consumers check-tool check-peers'
+	@echo 'make check     every test; its parts: check-rust check-c check-consumers check-tool check-docs check-peers'
 	@echo 'make check-cloud   the same of what CMAKE_FLAGS=-DHOLDALL_CLOUD=ON builds, on emulators of object stores'
 	@echo 'make check-tsan  the tests of threads under the thread sanitizer; needs nightly Rust with its source'
 	@echo 'make check-long  the rigs at length: STATES=$(STATES) KILLS=$(KILLS) FLIPS=$(FLIPS) TIMES=$(TIMES) SECONDS=$(SECONDS), and builds that are the same;'
@@ -78,7 +78,7 @@ need-bench:
 demo: need-demo build stage
 	@sh examples/demo.sh $(STAGE) target/demo
 
-check: need-check check-rust check-c stage check-consumers check-tool check-peers
+check: need-check check-rust check-c stage check-consumers check-tool check-docs check-peers
 	@echo '== make check: all passed'
 
 # cargo-nextest where it is installed; it does not run the examples in the documentation.
@@ -105,6 +105,13 @@ check-consumers: stage
 check-tool: stage
 	@echo '== Command-line tool'
 	@set -e; for test in tools/tests/test_*.py; do $(PYTHON) "$$test"; done
+
+# Every block of code in the documents is run, and the pages of the manual are made.
+check-docs: stage
+	@echo '== Documents'
+	@$(PYTHON) tests/docs/blocks.py $(STAGE) target/check-docs/blocks
+	@$(PYTHON) tests/docs/pages.py target/check-docs/pages
+	@$(PYTHON) docs/figures/draw.py --check
 
 # The tools whose files we read and write, against ours, both ways.
 check-peers: stage venv

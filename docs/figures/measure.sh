@@ -1,6 +1,6 @@
 #!/bin/sh
 # usage: measure.sh PREFIX
-# Measures anew what docs/choosing.md draws: codecs.csv and chunks.csv, in this folder. Takes about a minute; wants a machine
+# Measures anew what docs/choosing.md draws: codecs.csv and chunks.csv, in this folder. Takes one to two minutes; wants a machine
 # that does nothing else. Then `draw.py` makes the pictures.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)

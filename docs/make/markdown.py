@@ -47,7 +47,8 @@ class Renderer:
                 i = end
             else:
                 end = self.run(lines, i, lambda one: one.strip() and not re.match(r"```|#|\||(-|1\.) ", one))
-                out.append(f"<p>{self.inline(' '.join(lines[i:end]))}</p>")
+                kind = ' class="picture"' if line.startswith("![") else ""
+                out.append(f"<p{kind}>{self.inline(' '.join(lines[i:end]))}</p>")
                 i = end
         return "\n".join(out)
 
