@@ -104,7 +104,7 @@ check-consumers: stage
 
 check-tool: stage
 	@echo '== Command-line tool'
-	@set -e; for test in tools/tests/test_*.py; do $(PYTHON) "$$test"; done
+	@sh tests/abreast.sh $(JOBS) $(PYTHON) tools/tests/test_*.py
 
 # Every block of code in the documents is run, and the pages of the manual are made.
 check-docs: stage
@@ -115,11 +115,8 @@ check-docs: stage
 
 # The tools whose files we read and write, against ours, both ways.
 check-peers: stage venv
-	@set -e; for test in tests/peer/test_*.py; do \
-	    [ -e "$$test" ] || continue; \
-	    echo "== Peers: $$test"; \
-	    $(VENV)/bin/python "$$test"; \
-	done
+	@echo '== Peers'
+	@sh tests/abreast.sh $(JOBS) $(VENV)/bin/python tests/peer/test_*.py
 
 # In a folder of its own, and without debug information: it has some hundred crates more.
 check-cloud:
