@@ -14,4 +14,6 @@ ls "$libdir"/libstd-* >/dev/null 2>&1 || { echo "static.sh: Rust has no $triple:
 eval "export CC_$(echo "$triple" | tr - _)=musl-gcc"
 "$cargo" rustc --locked --lib --crate-type staticlib --release --target "$triple"
 mkdir -p "$(dirname "$out")"
-musl-gcc -static -s -O2 -std=gnu11 -DHOLDALL_STATIC -Iinclude -o "$out" tools/*.c "${CARGO_TARGET_DIR:-target}/$triple/release/libholdall.a"
+# Rust's own unwinder: gcc's is made for another C library.
+musl-gcc -static -s -nodefaultlibs -O2 -std=gnu11 -DHOLDALL_STATIC -Iinclude -o "$out" tools/*.c \
+    "${CARGO_TARGET_DIR:-target}/$triple/release/libholdall.a" "$libdir/self-contained/libunwind.a" -lc "$(gcc -print-libgcc-file-name)"

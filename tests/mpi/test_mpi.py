@@ -170,6 +170,11 @@ class Mpi(unittest.TestCase):
         self.run_ranks(4, "arrays", "write", path, 2 * UNIT + 9)
         self.assertEqual(tree(path), {**tree(self.one_process("one.blz", 2 * UNIT, UNIT, 2 * UNIT + 9)), **{n: tree(path)[n] for n in stray}})
 
+    def test_the_page_shows_the_example(self):
+        page = (h.ROOT / "docs/mpi.md").read_text()
+        shown = page.split("```c\n")[1].split("```")[0]
+        self.assertIn(shown, (h.ROOT / "examples/mpi/arrays.c").read_text())
+
     def test_one_job_at_a_time(self):
         for kind in ("blz", "b2nd"):
             path = self.one_process(f"a.{kind}", UNIT)

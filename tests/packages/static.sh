@@ -11,8 +11,8 @@ readelf -dW "$tool" 2>/dev/null | grep NEEDED && fail "$tool asks for libraries"
 lines=$source/examples/data/nyc-weather-2013.csv
 "$tool" pack "$lines" lines.bagz
 "$tool" verify lines.bagz
-"$tool" convert lines.bagz again.csv
-cmp again.csv "$lines"
+"$tool" convert lines.bagz again.txt
+cmp again.txt "$lines"
 "$tool" convert "$lines" table.bcolz
 "$tool" verify table.bcolz
 # nothing else there at all, where one may leave the root
