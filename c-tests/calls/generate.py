@@ -245,4 +245,5 @@ def main(header, out):
         f.write("\n".join(text) + "\n")
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])
