@@ -39,6 +39,7 @@ MAKEFLAGS += --no-print-directory
 help:
 	@echo 'make demo      build, install below target/, compile examples/demo.c against it, run it on real data'
 	@echo 'make check     every test; its parts: check-rust check-c check-consumers check-tool check-peers'
+	@echo 'make check-languages  its part of Go, Julia and Python'
 	@echo 'make check-cloud   the same of what CMAKE_FLAGS=-DHOLDALL_CLOUD=ON builds, on emulators of object stores'
 	@echo 'make check-tsan  the tests of threads under the thread sanitizer; needs nightly Rust with its source'
 	@echo 'make check-long  the rigs at length: STATES=$(STATES) KILLS=$(KILLS) FLIPS=$(FLIPS) TIMES=$(TIMES) SECONDS=$(SECONDS), and builds that are the same;'
@@ -112,6 +113,21 @@ check-peers: stage venv
 	    echo "== Peers: $$test"; \
 	    $(VENV)/bin/python "$$test"; \
 	done
+
+# Go under the race detector, Julia as its grammar and the compiler of C++ see it, Python beside NumPy, pyarrow, Polars and DuckDB.
+.PHONY: check-languages need-languages
+check: check-languages
+check-languages: need-languages stage venv
+	@PYTHON=$(PYTHON) sh cmake/venv.sh $(VENV) tree-sitter==0.26.1 tree-sitter-julia==0.23.1
+	@echo '== Go'
+	@sh tests/languages/go.sh $(STAGE) target/languages/go
+	@set -e; for test in tests/languages/test_*.py; do \
+	    echo "== $$test"; \
+	    HOLDALL_PREFIX=$(STAGE) $(VENV)/bin/python "$$test"; \
+	done
+
+need-languages:
+	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc c++ cmake go pkg-config venv
 
 # In a folder of its own, and without debug information: it has some hundred crates more.
 check-cloud:
