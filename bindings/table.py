@@ -11,7 +11,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 HEADER = ROOT / "include/holdall.h"
 sys.path.insert(0, str(ROOT / "c-tests/calls"))
-from generate import functions  # noqa: E402  the parser of declarations
+from header import constants, functions  # noqa: E402
 
 NUMBERS = {
     "int": "int", "int32_t": "i32", "int64_t": "i64", "uint8_t": "u8", "uint32_t": "u32", "uint64_t": "u64", "size_t": "size", "char": "char",
@@ -71,12 +71,8 @@ class Reader:
 
     def read(self):
         t = self.table
-        for name, value in re.findall(r"^#define HOLDALL_(\w+) +(\(?-?\w+\)?)$", self.text, flags=re.M):
-            value = value.strip("()")
-            if value == "UINT64_MAX":
-                t.constants[name] = 2**64 - 1
-            elif re.fullmatch(r"-?\d+", value):
-                t.constants[name] = int(value)
+        for name, value in constants(self.text):
+            t.constants[name.removeprefix("HOLDALL_")] = 2**64 - 1 if value == "UINT64_MAX" else int(value)
         t.handles = re.findall(r"^typedef struct (holdall_\w+) \1;", self.text, flags=re.M)
         t.numbers = {name: NUMBERS[c] for c, name in re.findall(r"^typedef (\w+) (holdall_\w+);", self.text, flags=re.M)}
         structs = re.findall(r"^typedef struct (holdall_\w+) \{(.*?)^\} \1;", self.text, flags=re.M | re.S)

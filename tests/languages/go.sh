@@ -26,7 +26,7 @@ program() {
     (
         cd "$scratch/$name"
         go mod init "$name" 2>/dev/null
-        go mod edit -require=holdall@v0.0.0 -replace=holdall="$prefix/share/holdall/go"
+        go mod edit -require=holdall@v0.0.0 -replace=holdall="$(pkg-config --variable=go holdall)"
         go build -o program .
         ./program "$@"
     ) >"$scratch/$name.out"
