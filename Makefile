@@ -130,10 +130,8 @@ check-languages: need-languages stage venv
 	@PYTHON=$(PYTHON) sh cmake/venv.sh $(VENV) tree-sitter==0.26.1 tree-sitter-julia==0.23.1
 	@echo '== Go'
 	@sh tests/languages/go.sh $(STAGE) target/languages/go
-	@set -e; for test in tests/languages/test_*.py; do \
-	    echo "== $$test"; \
-	    HOLDALL_PREFIX=$(STAGE) $(VENV)/bin/python "$$test"; \
-	done
+	@echo '== Julia and Python'
+	@HOLDALL_PREFIX=$(STAGE) sh tests/abreast.sh $(JOBS) $(VENV)/bin/python tests/languages/test_*.py
 
 need-languages:
 	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc c++ cmake go pkg-config venv

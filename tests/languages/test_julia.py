@@ -1,6 +1,5 @@
 """The Julia package, without a Julia: its files are Julia, its layer of calls is what the header says, and works as it is written."""
 import os
-import pathlib
 import re
 import shutil
 import subprocess
