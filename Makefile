@@ -41,6 +41,7 @@ MAKEFLAGS += --no-print-directory
 help:
 	@echo 'make demo      build, install below target/, compile examples/demo.c against it, run it on real data'
 	@echo 'make check     every test; its parts: check-rust check-c check-consumers check-tool check-docs check-peers'
+	@echo '                 check-languages (Go, Julia and Python)'
 	@echo 'make check-cloud   the same of what CMAKE_FLAGS=-DHOLDALL_CLOUD=ON builds, on emulators of object stores'
 	@echo 'make check-mpi  four ranks write and read, and are killed; needs an MPI'
 	@echo 'make check-packages  packages for Debian (make debs), the tool as one static file (make static-tool), cargo cinstall'
@@ -126,6 +127,19 @@ check-docs: stage
 check-peers: stage venv
 	@echo '== Peers'
 	@sh tests/abreast.sh $(JOBS) $(VENV)/bin/python tests/peer/test_*.py
+
+# Go under the race detector, Julia as its grammar and the compiler of C++ see it, Python beside NumPy, pyarrow, Polars and DuckDB.
+.PHONY: check-languages need-languages
+check: check-languages
+check-languages: need-languages stage venv
+	@PYTHON=$(PYTHON) sh cmake/venv.sh $(VENV) tree-sitter==0.26.1 tree-sitter-julia==0.23.1
+	@echo '== Go'
+	@sh tests/languages/go.sh $(STAGE) target/languages/go
+	@echo '== Julia and Python'
+	@HOLDALL_PREFIX=$(STAGE) sh tests/abreast.sh $(JOBS) $(VENV)/bin/python tests/languages/test_*.py
+
+need-languages:
+	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc c++ cmake go pkg-config venv
 
 # In a folder of its own, and without debug information: it has some hundred crates more.
 check-cloud:
