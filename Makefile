@@ -33,8 +33,9 @@ export HOLDALL_LIB := $(CURDIR)/$(BUILD)/lib/libholdall.$(if $(filter Darwin,$(s
 # The steps below are in their order: one fails, and those after it do not run.
 .NOTPARALLEL:
 MAKEFLAGS += --no-print-directory
-.PHONY: help build install demo bench docs fuzz clean stage venv debs static-tool need-demo need-check need-mpi need-bench
-.PHONY: check check-rust check-c check-consumers check-tool check-docs check-peers check-cloud check-mpi check-packages
+.PHONY: help build install demo bench docs fuzz clean stage venv debs static-tool need-demo need-check need-mpi need-languages need-bench
+.PHONY: check check-rust check-c check-consumers check-tool check-docs check-peers check-languages
+.PHONY: check-cloud check-mpi check-packages
 .PHONY: check-tsan check-miri check-abi check-supply
 .PHONY: check-long check-disk check-kills check-flips check-calls check-soak check-reproducible tests-of-c
 
@@ -88,7 +89,13 @@ need-bench:
 demo: need-demo build stage
 	@sh examples/demo.sh $(STAGE) target/demo
 
-check: need-check check-rust check-c stage check-consumers check-tool check-docs check-peers
+# Rust's tests beside the others, as both have long stretches of one thread; they are shown last.
+check: need-check need-languages
+	@mkdir -p target
+	@$(MAKE) check-rust >target/check-rust.log 2>&1 & rust=$$!; \
+	$(MAKE) check-c check-consumers check-tool check-docs check-peers check-languages; others=$$?; \
+	wait $$rust; rust=$$?; cat target/check-rust.log; \
+	[ $$others = 0 ] && [ $$rust = 0 ]
 	@echo '== make check: all passed'
 
 # cargo-nextest where it is installed; it does not run the examples in the documentation.
@@ -129,8 +136,6 @@ check-peers: stage venv
 	@sh tests/abreast.sh $(JOBS) $(VENV)/bin/python tests/peer/test_*.py
 
 # Go under the race detector, Julia as its grammar and the compiler of C++ see it, Python beside NumPy, pyarrow, Polars and DuckDB.
-.PHONY: check-languages need-languages
-check: check-languages
 check-languages: need-languages stage venv
 	@PYTHON=$(PYTHON) sh cmake/venv.sh $(VENV) tree-sitter==0.26.1 tree-sitter-julia==0.23.1
 	@echo '== Go'
