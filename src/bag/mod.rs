@@ -23,6 +23,8 @@ mod verify;
 mod writer;
 
 #[cfg(test)]
+mod repair_tests;
+#[cfg(test)]
 mod set_tests;
 #[cfg(test)]
 mod tests;
