@@ -7,9 +7,12 @@ use std::ptr::{null, null_mut};
 
 const SHAPE: [u64; 2] = [7, 5];
 
+/// Those of a frame are compressed by C code.
+const SUM: i64 = if cfg!(miri) { 0 } else { 2 };
+
 /// An array of numbers that count, in several chunks.
 fn stored(format: i32) -> Storage {
-    let (s, o) = (Storage::new(), options(&[(HOLDALL_OPT_LEVEL, 0), (HOLDALL_OPT_CHUNK_BYTES, 40)]));
+    let (s, o) = (Storage::new(), options(&[(HOLDALL_OPT_LEVEL, 0), (HOLDALL_OPT_CHUNK_BYTES, 40), (HOLDALL_OPT_CHECKSUM, SUM)]));
     let items: Vec<i32> = (0..35).collect();
     // SAFETY: handles that are there until they are closed, and lengths as they are.
     unsafe {
@@ -44,11 +47,16 @@ unsafe fn all(a: *const holdall_array) -> Vec<i32> {
     }
 }
 
-const FORMATS: [i32; 4] = [HOLDALL_FORMAT_BLOSCPACK, HOLDALL_FORMAT_B2ND, HOLDALL_FORMAT_BCOLZ, HOLDALL_FORMAT_BLZ];
+/// The metadata of the last are compressed by C code.
+const FORMATS: [i32; 4] = [HOLDALL_FORMAT_B2ND, HOLDALL_FORMAT_BCOLZ, HOLDALL_FORMAT_BLZ, HOLDALL_FORMAT_BLOSCPACK];
+
+fn formats() -> &'static [i32] {
+    &FORMATS[..if cfg!(miri) { 3 } else { 4 }]
+}
 
 #[test]
 fn arrays_are_written_and_read() {
-    for format in FORMATS {
+    for &format in formats() {
         let s = stored(format);
         let a = opened(&s, HOLDALL_READ);
         // SAFETY: an array that is open until it is closed, and rooms as long as is said.
@@ -60,7 +68,7 @@ fn arrays_are_written_and_read() {
             assert_eq!(all(a), (0..35).collect::<Vec<_>>());
             // every second item of every third row, backwards in memory
             let mut room = [-1i32; 9];
-            let dst = room.as_mut_ptr().add(8).cast();
+            let dst = room.as_mut_ptr().cast();
             done(|err| holdall_array_read(a, [0, 0].as_ptr(), [3, 3].as_ptr(), [3, 2].as_ptr(), dst, [-12, -4].as_ptr(), 36, err));
             assert_eq!(room, [34, 32, 30, 19, 17, 15, 4, 2, 0], "{format}");
             let positions = [[6u64, 1].as_ptr(), [4u64, 0, 4].as_ptr()];
@@ -77,7 +85,7 @@ fn arrays_are_written_and_read() {
 
 #[test]
 fn arrays_grow_and_shrink() {
-    for format in FORMATS {
+    for &format in formats() {
         let s = stored(format);
         let (a, new) = (opened(&s, HOLDALL_APPEND), [100i32, 101, 102, 103, 104, 105, 106, 107, 108, 109]);
         let mut want: Vec<i32> = (0..35).collect();

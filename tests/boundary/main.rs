@@ -86,3 +86,24 @@ fn options_are_set_and_freed() {
         holdall_options_free(o);
     }
 }
+
+/// In debug builds; other builds, and programs under a sanitizer, have the sanitizer.
+#[test]
+#[cfg(debug_assertions)]
+#[cfg_attr(miri, ignore = "it starts a process")]
+fn a_handle_that_is_closed_twice_ends_the_process_with_words() {
+    const ME: &str = "a_handle_that_is_closed_twice_ends_the_process_with_words";
+    if std::env::var_os("HOLDALL_CLOSE_TWICE").is_none() {
+        let me = std::env::current_exe().unwrap();
+        let out = std::process::Command::new(me).args(["--exact", ME, "--nocapture"]).env("HOLDALL_CLOSE_TWICE", "1").output().unwrap();
+        let words = String::from_utf8_lossy(&out.stderr);
+        assert!(!out.status.success() && words.contains("is closed, and is no open holdall_options"), "{words}");
+        return;
+    }
+    let o = options(&[]);
+    // SAFETY: the second time is what is tried; it ends before it touches anything.
+    unsafe {
+        holdall_options_free(o);
+        holdall_options_free(o);
+    }
+}
