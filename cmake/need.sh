@@ -1,5 +1,5 @@
 #!/bin/sh
-# usage: need.sh THING...     of: make cc c++ clang cmake pkg-config valgrind venv cargo abidiff
+# usage: need.sh THING...     of: make cc c++ gfortran clang cmake pkg-config valgrind venv cargo abidiff
 # Sees to it that the tools a make target uses are there. What is missing is installed on Debian and
 # Ubuntu, where one command gives it; elsewhere it is named, and the exit status is 1.
 set -eu
@@ -54,6 +54,7 @@ for thing in $missing; do
     cmake) say="CMake 3.16 or later" ;;
     cc) say="a C compiler with its address and undefined-behaviour sanitizers (gcc, libasan, libubsan)" ;;
     c++) say="a C++ compiler (g++, gcc-c++)" ;;
+    gfortran) say="the Fortran compiler gfortran (gcc-gfortran)" ;;
     venv) say="Python 3 with its modules venv and ensurepip (python3-venv)" ;;
     cargo) say="Rust, from https://rustup.rs" ;;
     abidiff) say="abidw and abidiff (libabigail, abigail-tools)" ;;
