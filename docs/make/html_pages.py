@@ -14,7 +14,7 @@ from markdown import Renderer
 
 HERE = pathlib.Path(__file__).parent
 # In the order in which one reads them; other files of docs/ come behind.
-GUIDES = ["first-program", "old-data", "choosing", "commits", "threads", "clouds", "storage", "promises", "architecture"]
+GUIDES = ["first-program", "tool", "old-data", "choosing", "options", "commits", "damage", "threads", "clouds", "storage", "compared", "promises", "architecture"]
 ABOUT = ["CHANGELOG", "CONTRIBUTING", "SECURITY"]
 SECTIONS = (("Guides", "guide"), ("Reference", "reference"), ("About", "about"))
 TOKEN = re.compile(r"(?P<comment>/\*.*?\*/|//[^\n]*)|(?P<string>\"(?:\\.|[^\"\n])*\")|(?P<word>\b(?:holdall_\w+|HOLDALL_\w+)\b)", re.S)
@@ -39,7 +39,8 @@ class Site:
         return f"{group.page}.html#{name}" if group else None
 
     def of_code(self, code):
-        return self.of_name(re.sub(r"\(\)$", "", code))
+        """`holdall_bag_open()`, and `THREADS` where an option is meant."""
+        return self.of_name(re.sub(r"\(\)$", "", code)) or self.of_name(f"HOLDALL_OPT_{code}")
 
     def of_link(self, source):
         """Addresses of the links in a document: other documents are pages here, files of the source are copied beside them."""

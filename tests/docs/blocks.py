@@ -12,6 +12,7 @@ bottom in an empty folder of its own.
   a file that another document shows. $SOURCE is the source tree in both.
 - Any other block fails the test, and so does code that is indented instead of fenced.
 """
+import concurrent.futures
 import os
 import pathlib
 import re
@@ -121,6 +122,14 @@ def compare(expected, printed):
         raise Wrong(f"this is shown:\n{expected}and this is printed:\n{printed}")
 
 
+def tried(document):
+    """What is wrong with it, in words."""
+    try:
+        document.run()
+    except Wrong as wrong:
+        return str(wrong)
+
+
 def surroundings(prefix):
     env = dict(os.environ)
     env["PATH"] = f"{prefix}/bin:{env['PATH']}"
@@ -139,20 +148,17 @@ def main():
     prefix, scratch = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
     subprocess.run(["rm", "-rf", scratch], check=True)
     paths = [pathlib.Path(name).resolve() for name in sys.argv[3:]] or [path for pattern in DOCUMENTS for path in sorted(ROOT.glob(pattern))]
-    failed, ran, files, skipped = 0, 0, 0, []
-    for path in paths:
-        document = Document(path, (scratch / path.stem).resolve(), surroundings(prefix))
-        try:
-            document.run()
-        except Wrong as wrong:
-            print(wrong, file=sys.stderr)
-            failed += 1
-        ran, files = ran + document.ran, files + document.files
-        skipped += [f"{path.name}: {reason}" for reason in document.skipped]
-    for reason in skipped:
-        print(f"not run: {reason}")
-    print(f"{len(paths)} documents: {ran} blocks of commands ran, {files} files, {len(skipped)} blocks not run, {failed} documents wrong")
-    sys.exit(failed > 0)
+    documents = [Document(path, (scratch / path.stem).resolve(), surroundings(prefix)) for path in paths]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        wrong = [words for words in pool.map(tried, documents) if words]
+    for words in wrong:
+        print(words, file=sys.stderr)
+    for document in documents:
+        for reason in document.skipped:
+            print(f"not run: {document.path.name}: {reason}")
+    ran, files, skipped = (sum(map(count, documents)) for count in (lambda d: d.ran, lambda d: d.files, lambda d: len(d.skipped)))
+    print(f"{len(documents)} documents: {ran} blocks of commands ran, {files} files, {skipped} blocks not run, {len(wrong)} documents wrong")
+    sys.exit(bool(wrong))
 
 
 if __name__ == "__main__":
