@@ -7,7 +7,8 @@ bottom in an empty folder of its own.
 - A block whose first line is a comment that begins with the name of a file (`/* demo.c: ...`, `# plot.py: ...`) is that file.
 - A block `sh` is run, and must succeed. A block `text` right behind one is what it prints, standard output and errors in the
   order in which they come; a line `...` stands for any lines, `...` in a line for anything there.
-- `<!-- not run: reason -->` before a block: it is not run. How many and why is printed.
+- `<!-- not run: reason -->` before a block: it is not run, nor is one behind `<!-- needs PROGRAM -->` where that program is not
+  there. How many and why is printed.
 - `<!-- run: ... -->`: commands that the reader does not see, such as those that make data. `<!-- with FILE of OTHER.md -->`:
   a file that another document shows. $SOURCE is the source tree in both.
 - Any other block fails the test, and so does code that is indented instead of fenced.
@@ -16,6 +17,7 @@ import concurrent.futures
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -89,6 +91,8 @@ class Document:
         word, _, rest = content.partition(":")
         if word == "not run":
             self.reason = rest.strip()
+        elif match := re.fullmatch(r"needs (\S+)", content):
+            self.reason = None if shutil.which(match[1]) else f"{match[1]} is not there"
         elif word == "run":
             self.shell(rest.strip() + "\n")
         elif match := re.fullmatch(r"with (\S+) of (\S+)", content):

@@ -11,6 +11,7 @@ SOUND = {
     "lines between": "```sh\nseq 9\n```\n\n```text\n1\n...\n9\n```\n",
     "file": "```c\n/* some/a.c: nothing */\n```\n\n```sh\ntest -s some/a.c\n```\n",
     "unseen": "<!-- run: echo x > made -->\n```sh\ncat made\n```\n",
+    "needs": "<!-- needs no-such-program -->\n```sh\nfalse\n```\n\n<!-- needs sh -->\n```sh\necho x\n```\n\n```text\nx\n```\n",
     "marked": "<!-- not run: a reason -->\n```sh\nfalse\n```\n",
 }
 WRONG = {
@@ -22,6 +23,7 @@ WRONG = {
     "indented": ("words\n\n    make\n", "fence it"),
     "no end": ("```sh\ntrue\n", "has no end"),
     "unseen failure": ("<!-- run: false -->\n", "exit code 1"),
+    "needs what is there": ("<!-- needs sh -->\n```sh\nfalse\n```\n", "exit code 1"),
     "a reason for one block alone": ("<!-- not run: x -->\n```sh\nfalse\n```\n\n```sh\nfalse\n```\n", "exit code 1"),
     "no such file elsewhere": ("<!-- with none.h of sound-0.md -->\n", "shows no none.h"),
 }
