@@ -9,6 +9,7 @@ import pathlib
 import re
 import shutil
 
+import mdoc
 import prose
 from markdown import Renderer
 
@@ -170,6 +171,15 @@ class Site:
         page.body = "\n".join([out[0], '<ol class="rules">', *out[1:], "</ol>", self.words(behind)])
         self.pages.append(page)
 
+    def tool(self, path):
+        manual = mdoc.Page(path.read_text(encoding="utf-8"))
+        page = Page("tool-manual", "reference", "holdall(1)")
+        page.summary = "The manual of the tool"
+        page.body = f'<h1>holdall(1)</h1>{manual.body}'
+        self.pages.append(page)
+        for title, anchor, words in manual.places:
+            self.search.append([title, f"{page.name}.html#{anchor}", "tool", "holdall(1)", " ".join(words.split())])
+
     def first(self, version):
         page = Page("index", "", "holdall")
         out = [f'<h1>holdall</h1><p class="lead">One C library for chunked, compressed containers: Bagz, Bloscpack, bcolz, BLZ, Blosc2 frames, b2nd and Caterva. Version {version}.</p>']
@@ -229,6 +239,7 @@ def write(root, folder, version, rules, groups, names):
     there = sorted(path.stem for path in (root / "docs").glob("*.md"))
     for name in [one for one in GUIDES if one in there] + [one for one in there if one not in GUIDES]:
         site.document(root / "docs" / f"{name}.md", "guide")
+    site.tool(root / "tools/holdall.1")
     site.rules(rules)
     for group in groups:
         site.group(group)
