@@ -33,16 +33,20 @@ export HOLDALL_LIB := $(CURDIR)/$(BUILD)/lib/libholdall.$(if $(filter Darwin,$(s
 # The steps below are in their order: one fails, and those after it do not run.
 .NOTPARALLEL:
 MAKEFLAGS += --no-print-directory
-.PHONY: help build install demo check check-rust check-c check-consumers check-tool check-docs check-peers check-cloud \
-    check-tsan check-supply check-long check-disk check-kills check-flips check-calls check-soak check-reproducible tests-of-c fuzz bench docs clean stage venv need-demo need-check need-bench
+.PHONY: help build install demo bench docs fuzz clean stage venv need-demo need-check need-bench
+.PHONY: check check-rust check-c check-consumers check-tool check-docs check-peers check-cloud
+.PHONY: check-tsan check-miri check-abi check-supply
+.PHONY: check-long check-disk check-kills check-flips check-calls check-soak check-reproducible tests-of-c
 
 help:
 	@echo 'make demo      build, install below target/, compile examples/demo.c against it, run it on real data'
 	@echo 'make check     every test; its parts: check-rust check-c check-consumers check-tool check-docs check-peers'
 	@echo 'make check-cloud   the same of what CMAKE_FLAGS=-DHOLDALL_CLOUD=ON builds, on emulators of object stores'
 	@echo 'make check-tsan  the tests of threads under the thread sanitizer; needs nightly Rust with its source'
+	@echo 'make check-miri  the C functions under Miri; needs nightly Rust with it'
+	@echo 'make check-abi   what programs that are built rely on, against c-tests/package/abi.xml'
 	@echo 'make check-long  the rigs at length: STATES=$(STATES) KILLS=$(KILLS) FLIPS=$(FLIPS) TIMES=$(TIMES) SECONDS=$(SECONDS), and builds that are the same;'
-	@echo '                 its parts: check-disk check-kills check-flips check-calls check-soak check-reproducible'
+	@echo '                 its parts: check-disk check-kills check-flips check-calls check-soak check-reproducible check-abi check-miri'
 	@echo 'make check-supply  the crates, their licences and known faults; needs cargo-deny'
 	@echo 'make fuzz      every fuzzer, TIME=$(TIME) seconds in sum; needs nightly Rust'
 	@echo 'make build     the libraries and the tool, in $(BUILD)'
@@ -70,7 +74,7 @@ need-demo:
 	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc cmake
 
 need-check:
-	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc c++ clang cmake pkg-config valgrind venv
+	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc c++ gfortran clang cmake pkg-config valgrind venv
 
 need-bench:
 	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc cmake venv
@@ -132,12 +136,22 @@ check-tsan:
 	@echo '== Threads, under the thread sanitizer'
 	@sh c-tests/tsan.sh target/tsan
 
+# Nor is this: some minutes, and nightly Rust with Miri.
+check-miri:
+	@echo '== The C functions, under Miri'
+	@sh c-tests/miri.sh target/miri
+
+check-abi: build
+	@echo '== What programs that are built rely on'
+	@sh cmake/need.sh cc abidiff
+	@sh c-tests/package/abi.sh include/holdall.h $(HOLDALL_LIB) target/abi
+
 check-supply:
 	@echo '== What the library is made of'
 	@sh cmake/supply.sh $(CARGO)
 
 # What docs/promises.md has figures of. Each part stands alone.
-check-long: need-check check-disk check-kills check-flips check-calls check-soak check-reproducible
+check-long: need-check check-disk check-kills check-flips check-calls check-soak check-reproducible check-abi check-miri
 	@echo '== make check-long: all passed'
 
 # STATES times as many states of the simulated disk as `check` tries.

@@ -7,6 +7,8 @@ nobody has told how to draw is an error: say it in ARGUMENTS or GROUPS.
 import re
 import sys
 
+from header import functions
+
 # Pointers that may be NULL, by function ("*": any) and parameter; see the header at each.
 OPTIONAL = {
     ("*", "err"), ("*", "options"), ("*", "ctx"), ("*", "fault"), ("*", "progress"),
@@ -91,29 +93,6 @@ GROUPS = [
 LENGTHS = ["n", "dst_size", "src_size", "size", "key_size", "most"]
 # What is handed back: number of the result's type.
 RESULTS = {"uint64_t *", "size_t *", "int32_t *", "holdall_format *", "holdall_kind *", "const void **"}
-
-
-class Parameter:
-    def __init__(self, text):
-        m = re.fullmatch(r"(.*?)(\w+)", text)
-        self.type, self.name = m[1].strip(), m[2]
-        self.pointer = self.type.endswith("*") or self.type.endswith("_fn")
-
-    def handle(self):
-        m = re.fullmatch(r"(?:const )?holdall_(\w+) \*", self.type)
-        return m[1] if m and m[1] not in ("error", "io_functions", "format", "kind") else None
-
-    def out(self):
-        m = re.fullmatch(r"holdall_(\w+) \*\*", self.type)
-        return m[1] if m else None
-
-
-def functions(header):
-    text = re.sub(r"/\*.*?\*/", "", header, flags=re.S)
-    for m in re.finditer(r"HOLDALL_API\s+(?:HOLDALL_USE\s+)?([^;{]*?)\s*\(([^;]*)\);", text):
-        result, name = re.fullmatch(r"(.*?)(\w+)", " ".join(m[1].split())).groups()
-        given = " ".join(m[2].split())
-        yield result.strip(), name, [] if given == "void" else [Parameter(p) for p in given.split(", ")]
 
 
 def declared(p):

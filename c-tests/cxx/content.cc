@@ -1,0 +1,289 @@
+// holdall.hpp: what goes in comes out, with its types: records, ranges, boxes, tables, Arrow.
+#include "expect.hpp"
+
+#include <algorithm>
+#include <array>
+#include <complex>
+#include <numeric>
+#if __cplusplus >= 202002L
+#include <ranges>
+#include <span>
+static_assert(std::ranges::random_access_range<holdall::records>);
+static_assert(std::ranges::input_range<holdall::bag_stream> && std::ranges::input_range<const holdall::bag>);
+static_assert(std::ranges::borrowed_range<holdall::bytes> && std::ranges::contiguous_range<holdall::span<double>>);
+static_assert(std::is_convertible_v<holdall::dims, std::span<const std::uint64_t>> && std::is_convertible_v<std::span<int>, holdall::span<const int>>);
+#endif
+
+using namespace holdall;
+
+namespace {
+
+std::string text(std::size_t i) { return std::string(i % 7, static_cast<char>('a' + i % 26)); }
+
+void bags()
+{
+    const std::string path = scratch("records.bagz");
+    const std::size_t n = 1000;
+    bag_writer w(path);
+    for (std::size_t i = 0; i < 500; i++)
+        w.append(text(i));
+    std::string data;
+    std::vector<std::uint64_t> offsets{0};
+    for (std::size_t i = 500; i < n; i++) {
+        data += text(i);
+        offsets.push_back(data.size());
+    }
+    w.append_many(data, offsets);
+    w.commit();
+    EXPECT(w.size() == n);
+
+    const bag b(path);
+    EXPECT(b.size() == n && b.codec() == codec::zstd && b.shards() == 1 && b.sum() == sum::zstd && b.limits() == limits::tail);
+    EXPECT(bag_files(path) == std::vector<std::string>{path} && b.shard_name(0).find("records.bagz") != std::string_view::npos);
+    std::size_t i = 0;
+    for (const auto &r : b) {
+        EXPECT(r.text() == text(i) && r.number() == i);
+        i++;
+    }
+    EXPECT(i == n);
+    std::string one = "something longer than any of them";
+    for (i = 0; i < n; i += 97)
+        EXPECT(b.read(i, one) && one == text(i) && b.read(i) == text(i) && b.size_of(i) == one.size());
+    std::array<char, 10> room{};
+    EXPECT(b.read_into(6, room) == 6 && std::string_view(room.data(), 6) == text(6));
+
+    const records some = b.read_range(10, 20);
+    EXPECT(some.size() == 20 && some[3].text() == text(13) && some.damaged().empty() && some.numbers().empty());
+    EXPECT(std::count_if(some.begin(), some.end(), [](bytes r) { return r.empty(); }) == 3);
+    EXPECT(some.end() - some.begin() == 20 && (*(some.begin() + 2)).size() == some[2].size());
+    EXPECT(b.read_indices({7, 7, 1})[2].text() == text(1));
+    EXPECT(b.slice(n - 1, -2, 10).read(1) == text(n - 3));
+
+    // memory of the caller's
+    std::vector<char> memory;
+    std::vector<std::uint64_t> at(4);
+    EXPECT(b.read_range_to(4, [&](std::size_t size) { return memory.resize(size), memory.data(); }, at));
+    EXPECT(memory.size() == at[3] && std::string_view(memory.data() + at[1], at[2] - at[1]) == text(5));
+    bool mine = false;
+    try {
+        b.read_indices_to({1, 2, 3}, [](std::size_t) -> void * { throw std::string("mine"); }, at);
+    } catch (const std::string &) {
+        mine = true;
+    }
+    EXPECT(mine);
+    failure(HOLDALL_E_BUFFER, [&] { b.read_indices_to({1, 2, 3, 4}, [&](std::size_t) { return memory.data(); }, at); });
+
+    const bag_index index = bag_index::create(scratch("records.index"), mode::create, b);
+    EXPECT(index.find(text(3)).size() == bag_index::build(b).find(text(3)).size() && index.find_first("zz") && *index.find_first("zz") == 51);
+    EXPECT(!index.find_first("zzzzzzzzzz") && index.find("none").empty());
+    EXPECT(bag_index(scratch("records.index"), b).find_many("zznone", {0, 2, 6})[1] == HOLDALL_NO_RECORD);
+    EXPECT(b.checksum(sum::crc32).size() == 4);
+}
+
+void streams()
+{
+    const bag b(scratch("records.bagz"));
+    epoch shuffled(b.size(), 7);
+    std::vector<std::uint64_t> seen;
+    bag_stream first = b.stream(shuffled, options().threads(2));
+    for (const auto &r : first) {
+        EXPECT(r.text() == text(r.number()));
+        seen.push_back(r.number());
+    }
+    EXPECT(seen.size() == b.size() && !std::is_sorted(seen.begin(), seen.end()) && !first.next());
+    std::sort(seen.begin(), seen.end());
+    EXPECT(std::adjacent_find(seen.begin(), seen.end()) == seen.end());
+    shuffled.seek(1, b.size() - 1);
+    EXPECT(shuffled.next() && !shuffled.next());
+
+    // a function that fails is told at its record, and is asked again
+    int asked = 0;
+    bag_stream s = b.stream([&]() -> std::optional<std::uint64_t> {
+        if (++asked == 3)
+            throw std::out_of_range("mine");
+        return asked < 6 ? std::optional<std::uint64_t>(asked) : std::nullopt;
+    });
+    bag_stream moved = std::move(s);
+    std::string got;
+    for (int i = 0; i < 5; i++) {
+        try {
+            const auto r = moved.next();
+            got += r ? std::to_string(r->number()) : "end";
+        } catch (const std::out_of_range &e) {
+            got += e.what();
+        }
+    }
+    EXPECT(got == "12mine45");
+    const auto batch = b.stream().take(100);
+    EXPECT(batch && batch->numbers()[99] == 99 && (*batch)[99].text() == text(99));
+}
+
+// As std::mdspan with std::layout_stride.
+template <class T, std::size_t Rank> struct Strided {
+    using element_type = T;
+    T *data;
+    std::array<std::size_t, Rank> lengths, strides;
+
+    static constexpr std::size_t rank() { return Rank; }
+    T *data_handle() const { return data; }
+    std::size_t extent(std::size_t d) const { return lengths[d]; }
+    std::size_t stride(std::size_t d) const { return strides[d]; }
+};
+
+void arrays()
+{
+    const std::string path = scratch("numbers.b2nd");
+    array a = array::create<std::int32_t>(path, mode::create, format::b2nd, {10, 12}, options().codec(codec::zstd), {4, 5});
+    std::vector<std::int32_t> numbers(120);
+    std::iota(numbers.begin(), numbers.end(), 0);
+    a.write(numbers);
+    a.commit();
+    EXPECT(a.read<std::int32_t>() == numbers && a.size() == 120 && a.dtype() == "<i4" && a.is<int>() && !a.is<float>());
+    EXPECT(a.read<std::int32_t>({{8, 10}, 3}) == (std::vector<std::int32_t>{99, 111}));
+    EXPECT(a.read<std::int32_t>({0, {1, 12, 4}}) == (std::vector<std::int32_t>{1, 5, 9}));
+    EXPECT(a.read<std::int32_t>({all, {11, slice::end}}).size() == 10 && a.read<std::int32_t>({{5, 5}}).empty());
+    EXPECT(a.read_points<std::int32_t>({9, 11, 0, 1}) == (std::vector<std::int32_t>{119, 1}));
+    EXPECT(a.read_orthogonal<std::int32_t>({{3, 1}, {0, 2}}) == (std::vector<std::int32_t>{36, 38, 12, 14}));
+    EXPECT(a.read_orthogonal<std::int32_t>({{3, 1}, {}}).empty());
+    EXPECT(a.read<std::array<char, 4>>({0, 1})[0][0] == 1); // bytes, as they lie there
+    failure(HOLDALL_E_TYPE, [&] { a.read<std::uint32_t>(); });
+    failure(HOLDALL_E_TYPE, [&] { a.write(std::vector<float>(120)); });
+    failure(HOLDALL_E_RANGE, [&] { a.read<std::int32_t>({{0, 11}}); });
+    failure(HOLDALL_E_ARGUMENT, [&] { a.read<std::int32_t>({{3, 2}}); });
+    failure(HOLDALL_E_ARGUMENT, [&] { a.read<std::int32_t>({1, 1, 1}); });
+    failure(HOLDALL_E_ARGUMENT, [&] { a.write(numbers, {{0, 9}}); });
+    failure(HOLDALL_E_BUFFER, [&] { a.read_into(span<int>(numbers.data(), 100)); });
+    failure(HOLDALL_E_ARGUMENT, [&] { a.resize({1}); });
+
+    // columns first, and then every second place of a larger buffer
+    std::vector<int> turned(12, -1), wide(24, -1);
+    EXPECT(a.read_into(Strided<int, 2>{turned.data(), {3, 4}, {1, 3}}, {{2, 5}, {0, 4}}));
+    EXPECT(turned == (std::vector<int>{24, 36, 48, 25, 37, 49, 26, 38, 50, 27, 39, 51}));
+    a.read_into(Strided<int, 2>{wide.data(), {3, 4}, {8, 2}}, {{2, 5}, {0, 4}});
+    EXPECT(wide[0] == 24 && wide[1] == -1 && wide[22] == 51 && wide[23] == -1);
+    failure(HOLDALL_E_ARGUMENT, [&] { a.read_into(Strided<int, 2>{turned.data(), {4, 3}, {3, 1}}, {{2, 5}, {0, 4}}); });
+
+    a.write(Strided<const int, 2>{turned.data(), {4, 3}, {3, 1}}, {{0, 4}, {0, 3}});
+    EXPECT(a.read<int>({3, {0, 3}}) == (std::vector<int>{27, 39, 51}));
+    a.fill(-7, {all, 11});
+    a.append(std::vector<int>(24, 5));
+    a.insert(0, std::vector<int>(12, 6), 1);
+    a.remove(3, 2, 1);
+    a.write_orthogonal({{11}, {0, 5}}, std::vector<int>{1, 2});
+    a.set_attr("note", "\x93\x01\x02\x03");
+    a.commit();
+    const array again(path);
+    EXPECT(again.shape()[0] == 12 && again.shape()[1] == 11 && again.read<int>({11, {0, 6}}) == (std::vector<int>{1, 5, 5, 5, 5, 2}));
+    EXPECT(again.attrs() == std::vector<std::string>{"note"} && again.attr("note")->size() == 4 && !again.attr("none"));
+    EXPECT(again.copy(scratch("copy.blp"), mode::create, format::bloscpack));
+    EXPECT(array(scratch("copy.blp")).read<int>() == again.read<int>() && identify(scratch("copy.blp")).format == format::bloscpack);
+}
+
+template <class T> void type(T value, const char *dtype)
+{
+    EXPECT(dtype_of<T>() == dtype && is_dtype<T>(dtype, sizeof(T)));
+    array a = array::create<T>(scratch("type.bcolz"), mode::replace, format::bcolz, {3});
+    a.fill(value, {1});
+    a.commit();
+    std::array<T, 3> back{};
+    EXPECT(a.read_into(back) && back[1] == value && back[2] == T());
+}
+
+void types()
+{
+    type(true, "|b1"), type<std::int8_t>(-3, "|i1"), type<std::uint8_t>(200, "|u1"), type<short>(-300, "<i2"), type<std::uint16_t>(60000, "<u2");
+    type(-70000, "<i4"), type(4000000000u, "<u4"), type(-5000000000L, "<i8"), type(-5000000000LL, "<i8"), type(UINT64_MAX, "<u8");
+    type(1.5f, "<f4"), type(1e300, "<f8"), type(std::complex<float>(1, 2), "<c8"), type(std::complex<double>(1, -2), "<c16");
+    EXPECT(is_dtype<double>("float64", 8) && is_dtype<double>("'<f8'", 8) && is_dtype<double>("f8", 8) && is_dtype<bool>("bool", 1));
+    EXPECT(is_dtype<std::int64_t>("<M8[ns]", 8) && is_dtype<std::int64_t>("datetime64[ns]", 8) && is_dtype<std::uint8_t>("uint8", 1));
+    EXPECT(is_dtype<double>("|V8", 8) && is_dtype<std::complex<double>>("complex128", 16) && is_dtype<std::int8_t>(">i1", 1));
+    EXPECT(!is_dtype<double>(">f8", 8) && !is_dtype<double>("<i8", 8) && !is_dtype<float>("[('a', '<f4')]", 4) && !is_dtype<int>("<U1", 4));
+    EXPECT(!is_dtype<std::int64_t>("uint64", 8) && !is_dtype<std::uint64_t>("<M8[ns]", 8) && !is_dtype<double>("", 8) && !is_dtype<double>("f8x", 8));
+    struct pair {
+        std::int32_t a;
+        float b;
+    };
+    array a = array::create(scratch("pairs.blp"), mode::create, format::bloscpack, "[('a','<i4'),('b','<f4')]", {2});
+    a.write(std::vector<pair>{{1, 2.5f}, {3, 4.5f}});
+    EXPECT(a.read<pair>()[1].b == 4.5f);
+}
+
+void schunks()
+{
+    schunk s = schunk::create(scratch("run.b2frame"), mode::create, format::b2frame, 8, options().chunk_bytes(800));
+    std::vector<double> values(1000);
+    std::iota(values.begin(), values.end(), 0);
+    s.append(values);
+    s.write(80, span<const double>(values.data() + 500, 2));
+    s.set_meta("mine", "abc");
+    s.commit();
+    EXPECT(s.nbytes() == 8000 && s.chunks() == 10 && s.typesize() == 8 && s.read<double>(72, 4) == (std::vector<double>{9, 500, 501, 12}));
+    EXPECT(s.meta("mine") == "abc" && !s.meta("other") && s.chunk(9).nbytes == 800 && s.read_chunk(9).size() == 800 && !s.read_raw(9).empty());
+    s.remove(0);
+    s.insert(0, std::vector<double>(100, 3));
+    s.remove_meta("mine");
+    s.truncate(7200);
+    EXPECT(s.chunks() == 9 && s.read<double>(0, 1)[0] == 3 && !s.meta("mine"));
+}
+
+void tables()
+{
+    const std::string path = scratch("stars.bcolz");
+    table t = table::create(path, mode::create, format::bcolz, {{"id", dtype_of<std::int64_t>()}, {"place", "('<f8', (2,))"}, {"name", "|S4"}});
+    using name = std::array<char, 4>;
+    t.append(std::vector<std::int64_t>{1, 2}, std::vector<double>{0.5, 1.5, 2.5, 3.5}, std::vector<name>{{'a'}, {'b', 'c'}});
+    t.append_rows(1, {span<const std::int64_t>(std::vector<std::int64_t>{3}), bytes(std::vector<double>{4.5, 5.5}), bytes("dddd")});
+    failure(HOLDALL_E_TYPE, [&] { t.append(std::vector<double>{1}, std::vector<double>{1, 2}, std::vector<name>{{}}); });
+    failure(HOLDALL_E_ARGUMENT, [&] { t.append(std::vector<std::int64_t>{1}); });
+    failure(HOLDALL_E_ARGUMENT, [&] { t.append(std::vector<std::int64_t>{1}, std::vector<double>{1, 2, 3}, std::vector<name>{{}}); });
+    t.write("place", 1, std::array<double, 2>{7, 8});
+    t.add_column(1, "flag", std::array<bool, 3>{true, false, true});
+    t.set_attr("from", "\"nowhere\"");
+    t.set_column_attr(0, "unit", "1");
+    t.commit();
+
+    const table back(path);
+    EXPECT(back.rows() == 3 && back.names() == (std::vector<std::string>{"id", "flag", "place", "name"}) && back.attr("from") == "\"nowhere\"");
+    EXPECT(back.read<std::int64_t>("id", {1, 3}) == (std::vector<std::int64_t>{2, 3}) && back.column("id").attr("unit") == "1");
+    EXPECT(back.read<double>("place") == (std::vector<double>{0.5, 1.5, 7, 8, 4.5, 5.5}) && back.read<name>("name")[1][1] == 'c');
+    failure(HOLDALL_E_ARGUMENT, [&] { back.column("none"); });
+    failure(HOLDALL_E_RANGE, [&] { back.column(9); });
+
+    arrow_stream rows = back.to_arrow();
+    EXPECT(rows.schema()->n_children == 4);
+    arrow_batch batch = rows.next();
+    EXPECT(batch && batch->length == 3 && static_cast<const std::int64_t *>(batch->children[0]->buffers[1])[2] == 3);
+    EXPECT(!rows.next());
+    table copy = table::create(scratch("copy.bcolz"), mode::create, format::bcolz,
+                               {{"name", "|S4"}, {"place", "('<f8', (2,))"}, {"id", "<i8"}, {"flag", "|b1"}});
+    copy.append_arrow(back.to_arrow());
+    EXPECT(copy.rows() == 3 && copy.read<double>("place") == back.read<double>("place"));
+    copy.remove_column("flag");
+    copy.truncate(1);
+    copy.commit();
+    failure(HOLDALL_E_TYPE, [&] { copy.append_arrow(back.to_arrow()); });
+    EXPECT(bag(scratch("records.bagz")).to_arrow().next()->n_children == 1);
+
+    // a stream that fails is told with its own words
+    ArrowArrayStream broken{};
+    broken.get_next = [](ArrowArrayStream *, ArrowArray *) { return 5; };
+    broken.get_schema = [](ArrowArrayStream *, ArrowSchema *) { return 5; };
+    broken.get_last_error = [](ArrowArrayStream *) { return "it is broken"; };
+    broken.release = [](ArrowArrayStream *s) { s->release = nullptr; };
+    arrow_stream fails;
+    *fails.get() = broken;
+    EXPECT(std::string(failure(HOLDALL_E_CALLBACK, [&] { fails.next(); }).what()) == "it is broken");
+    EXPECT(std::string(failure(HOLDALL_E_CALLBACK, [&] { copy.append_arrow(std::move(fails)); }).what()).find("it is broken") != std::string::npos);
+}
+
+} // namespace
+
+int main()
+{
+    bags();
+    streams();
+    arrays();
+    types();
+    schunks();
+    tables();
+}

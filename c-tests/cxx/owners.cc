@@ -1,0 +1,236 @@
+// holdall.hpp: owners, failures, options, what callers' functions throw, storage of the caller's.
+#include "expect.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+using namespace holdall;
+
+namespace {
+
+// A handle has one owner at a time, and what is not committed goes with it.
+void moves()
+{
+    static_assert(!std::is_copy_constructible_v<bag> && !std::is_copy_assignable_v<bag_writer> && !std::is_copy_constructible_v<array>);
+    static_assert(std::is_nothrow_move_constructible_v<table> && std::is_nothrow_move_assignable_v<array>);
+    const std::string path = scratch("moves.bagz");
+    {
+        bag_writer first(path);
+        bag_writer second(std::move(first));
+        second.append("one");
+        second.commit();
+        failure(HOLDALL_E_ARGUMENT, [&] { first.append("lost"); });
+        failure(HOLDALL_E_BUSY, [&] { bag_writer third(path, mode::append); });
+        second = bag_writer(scratch("other.bagz")); // closes the first
+        bag_writer third(path, mode::append);
+        third.append("two");
+    }
+    EXPECT(bag(path).size() == 1);
+    EXPECT(!std::filesystem::exists(scratch("other.bagz")));
+
+    array a = array::create<int>(scratch("moves.b2nd"), mode::create, format::b2nd, {3});
+    array b = std::move(a);
+    EXPECT(!a && a.ndim() == 0 && b.ndim() == 1);
+    a = std::move(b);
+    EXPECT(a.ndim() == 1 && !b);
+    array c(a.release());
+    EXPECT(!a && c.size() == 3);
+}
+
+// What holdall_error has, an error has.
+void failures()
+{
+    const error e = failure(HOLDALL_E_MISSING, [] { bag b(scratch("nothing.bagz")); });
+    EXPECT(std::string(e.what()).find("nothing.bagz") != std::string::npos);
+    EXPECT(std::string(e.status_name()) == "HOLDALL_E_MISSING");
+    const std::string path = scratch("one.bagz");
+    bag_writer w(path);
+    w.append("one");
+    w.commit();
+    const bag b{std::filesystem::path(path)};
+    EXPECT(failure(HOLDALL_E_RANGE, [&] { b.read(7); }).position() == 7);
+    failure(HOLDALL_E_ARGUMENT, [&] { bag with_nul(path + std::string("\0x", 2)); });
+    failure(HOLDALL_E_ARGUMENT, [&] { bag refused(path, options().sparse(true)); });
+}
+
+// Eight chunks; in two of them a byte is not what it was.
+std::string damaged(const std::string &name)
+{
+    const std::string path = scratch(name);
+    schunk s = schunk::create(path, mode::create, format::bloscpack, 4, options().chunk_bytes(4096).codec(codec::none));
+    std::vector<std::uint32_t> numbers(8192);
+    for (std::size_t i = 0; i < numbers.size(); i++)
+        numbers[i] = static_cast<std::uint32_t>(i);
+    s.append(numbers);
+    s.commit();
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    for (int back : {3000, 20000}) {
+        file.seekp(-back, std::ios::end);
+        file.put('\xee');
+    }
+    return path;
+}
+
+struct Mine {
+    int number;
+};
+template <class F> int thrown(F f)
+{
+    try {
+        f();
+    } catch (const Mine &mine) {
+        return mine.number;
+    }
+    return 0;
+}
+
+// What a function of the caller's throws comes out of the call that called it.
+void callbacks()
+{
+    const std::string path = damaged("callbacks.blp");
+    int faults = 0;
+    const verdict found = verify(path, [&](std::string_view part, const error &fault) {
+        faults++;
+        EXPECT(part.substr(0, 6) == "chunk " && fault.status() == HOLDALL_E_CHECKSUM);
+        return true;
+    });
+    EXPECT(!found && faults == 2 && found.bad == 2 && found.sound == 6 && found.fault->status() == HOLDALL_E_CHECKSUM);
+    EXPECT(verify(path).bad == 2);
+    EXPECT(!verify(path, [&](std::string_view, const error &) { return faults++, false; }) && faults == 3);
+    EXPECT(thrown([&] { verify(path, [](std::string_view, const error &) -> bool { throw Mine{1}; }); }) == 1);
+
+    std::uint64_t told = 0;
+    const options tells = options().on_progress([&](std::uint64_t done, std::uint64_t) { return told = done, true; });
+    EXPECT(verify(path, tells).bad == 2 && told > 0);
+    const options throws = options().on_progress([](std::uint64_t, std::uint64_t) -> bool { throw Mine{2}; });
+    EXPECT(thrown([&] { verify(path, throws); }) == 2);
+    EXPECT(thrown([&] { repair(path, throws); }) == 2);
+    // the function outlives the options, in the handle that was opened with them
+    auto own = std::make_unique<options>(options().skip_damaged(true).on_progress([](std::uint64_t, std::uint64_t) -> bool { throw Mine{3}; }));
+    schunk s(path, mode::read, *own);
+    own.reset();
+    EXPECT(thrown([&] { s.checksum(sum::crc32); }) == 3);
+    EXPECT(thrown([&] { s.copy(scratch("copy.blp"), mode::create, format::bloscpack, throws); }) == 2);
+    failure(HOLDALL_E_CANCELLED, [&] { verify(path, options().on_progress([](std::uint64_t, std::uint64_t) { return false; })); });
+
+    // damage that was let pass is told
+    bool sound = true;
+    EXPECT(s.read(0, s.nbytes(), &sound).size() == 32768 && !sound);
+    std::vector<std::byte> head(100);
+    EXPECT(s.read_into(0, head));
+
+    const repaired did = repair(path);
+    EXPECT(did.dropped == 2 && did.kept == 6 && verify(path));
+}
+
+// Storage in a map, which fails as it is told to.
+struct Memory : storage {
+    std::map<std::string, std::string> files;
+    bool broken = false;
+
+    std::string &file(const char *name)
+    {
+        if (broken)
+            throw Mine{4}; // no std::system_error
+        const auto at = files.find(name);
+        if (at == files.end())
+            throw std::system_error(std::make_error_code(std::errc::no_such_file_or_directory));
+        return at->second;
+    }
+    bool writable() const override { return true; }
+    std::uint64_t size(const char *name) override { return file(name).size(); }
+    std::size_t read_at(const char *name, std::uint64_t at, void *dst, std::size_t n) override { return file(name).copy(static_cast<char *>(dst), n, at); }
+    void write_at(const char *name, std::uint64_t at, const void *src, std::size_t n) override
+    {
+        std::string &f = file(name);
+        if (f.size() < at + n)
+            f.resize(at + n);
+        f.replace(at, n, static_cast<const char *>(src), n);
+    }
+    void truncate(const char *name, std::uint64_t size) override { files[name].resize(size); }
+    void sync(const char *) override {}
+    void rename(const char *from, const char *to) override { files[to] = std::move(file(from)), files.erase(from); }
+    void remove(const char *name) override { file(name), files.erase(name); }
+    void list(const char *folder, const std::function<bool(const char *)> &each) override
+    {
+        const std::string prefix = *folder == '\0' ? "" : std::string(folder) + "/";
+        for (const auto &[name, content] : files)
+            if (name.substr(0, prefix.size()) == prefix && !each(name.c_str() + prefix.size()))
+                return;
+    }
+};
+
+void storages()
+{
+    auto memory = std::make_shared<Memory>();
+    {
+        io place(memory);
+        bag_writer w(place, mode::create);
+        for (int i = 0; i < 100; i++)
+            w.append(std::to_string(i));
+        w.commit();
+    }
+    EXPECT(memory.use_count() == 1); // nothing has it any more
+    const bag b = bag(io(memory));
+    EXPECT(b.size() == 100 && b.read(42) == "42");
+    memory->broken = true;
+    EXPECT(failure(HOLDALL_E_CALLBACK, [&] { b.read_range(0, 100); }).os_code() == EIO);
+    memory->broken = false;
+    memory->files.clear();
+    failure(HOLDALL_E_MISSING, [&] { bag gone{io(memory)}; });
+
+    auto columns = std::make_shared<Memory>();
+    {
+        io place(columns);
+        table t = table::create(place, mode::create, format::bcolz, {{"n", dtype_of<std::int64_t>()}});
+        t.append(std::vector<std::int64_t>{5, 6, 7});
+        t.commit();
+    }
+    EXPECT(table(io(columns)).read<std::int64_t>("n") == (std::vector<std::int64_t>{5, 6, 7}));
+
+    std::ifstream file(damaged("memory.blp"), std::ios::binary);
+    const std::string copy((std::istreambuf_iterator<char>(file)), {});
+    io place = io::from_memory(copy);
+    const schunk s(place);
+    EXPECT(s.read<std::uint32_t>(400, 2) == (std::vector<std::uint32_t>{100, 101}));
+}
+
+// A number of each kind that options take, on its way to C and back.
+void all_options()
+{
+    const std::string path = scratch("options.b2nd");
+    const double nan_like = -1.5;
+    options o;
+    o.threads(2).codec(codec::zstd).level(3).filters({filter::bitshuffle, filter::none}).checksum(sum::none);
+    o.fill(span<const double>(&nan_like, 1)).both_metalayers(true).sparse(true).durability(false).lock(false);
+    const array a = array::create<double>(path, mode::create, format::b2nd, {4, 4}, o, {2, 2}, {2, 1});
+    EXPECT(a.read<double>() == std::vector<double>(16, -1.5));
+    EXPECT(a.chunkshape()[1] == 2 && a.blockshape()[1] == 1 && !a.fortran_order());
+    options given = std::move(o);
+    EXPECT(given && o.get() == nullptr);
+    failure(HOLDALL_E_ARGUMENT, [&] { given.level(77); });
+    failure(HOLDALL_E_ARGUMENT, [&] { given.set(1000, std::int64_t{1}); });
+    EXPECT(options().get() == nullptr);
+}
+
+void checksums()
+{
+    const digest_bytes whole = checksum(sum::sha256, "abc");
+    EXPECT(whole.size() == 32 && whole[0] == 0xba && whole[31] == 0xad);
+    digest pieces(sum::sha256);
+    EXPECT(pieces.update("a").update(std::string("bc")).finish() == whole);
+    EXPECT(checksum(sum::crc32, bytes()).size() == 4);
+}
+
+} // namespace
+
+int main()
+{
+    moves();
+    failures();
+    callbacks();
+    storages();
+    all_options();
+    checksums();
+}

@@ -1,0 +1,331 @@
+// holdall/array.hpp - arrays: items of one type in a grid.
+#ifndef HOLDALL_ARRAY_HPP
+#define HOLDALL_ARRAY_HPP
+
+#include "items.hpp"
+#include "options.hpp"
+#include "storage.hpp"
+
+namespace holdall {
+
+// An array to be read, that somebody else owns: a column of a table, or an array.
+class array_view {
+public:
+    array_view() noexcept = default;
+    explicit array_view(const holdall_array *handle) noexcept
+        : handle_(handle), dtype_(holdall_array_dtype(handle)), itemsize_(holdall_array_itemsize(handle)), ndim_(holdall_array_ndim(handle)),
+          type_(detail::spell(dtype())) {}
+    const holdall_array *get() const noexcept { return handle_; }
+    explicit operator bool() const noexcept { return handle_ != nullptr; }
+
+    std::uint32_t ndim() const noexcept { return ndim_; }
+    dims shape() const noexcept { return of(holdall_array_shape(get())); }
+    dims chunkshape() const noexcept { return of(holdall_array_chunkshape(get())); }
+    dims blockshape() const noexcept { return of(holdall_array_blockshape(get())); }
+    // As it was spelled when the array was made.
+    std::string_view dtype() const noexcept { return dtype_ == nullptr ? std::string_view() : std::string_view(dtype_); }
+    std::size_t itemsize() const noexcept { return itemsize_; }
+    // Are they stored so that the first index runs fastest? Buffers are in C order all the same.
+    bool fortran_order() const noexcept { return holdall_array_order(get()) == HOLDALL_ORDER_F; }
+    std::uint64_t nbytes() const noexcept { return holdall_array_nbytes(get()); }
+    std::uint64_t cbytes() const noexcept { return holdall_array_cbytes(get()); }
+    // How many items.
+    std::uint64_t size() const noexcept
+    {
+        std::uint64_t n = 1;
+        for (const std::uint64_t length : shape())
+            n *= length;
+        return n;
+    }
+    // Are its items values of T?
+    template <class T> bool is() const noexcept { return detail::is_value<T>(type_, itemsize_); }
+
+    // A box, packed, in C order; sound, where it is given, tells whether nothing damaged was skipped.
+    template <class T> std::vector<T> read(const box &where = {}, bool *sound = nullptr) const
+    {
+        static_assert(!std::is_same_v<T, bool>, "std::vector<bool> has no bytes: read_into() an array of bool, or read std::byte");
+        require<T>();
+        const detail::cut cut(where, *this);
+        std::vector<T> out(cut.items);
+        tell(sound, read_cut(cut, out.data(), nullptr, out.size() * sizeof(T)));
+        return out;
+    }
+    // A box into the first items of a container, array or span; or into a std::mdspan of its lengths, however that is laid
+    // out. False: some was damaged, and skipped.
+    template <class C> bool read_into(C &&dst, const box &where = {}) const
+    {
+        using D = std::remove_reference_t<C>;
+        if constexpr (detail::is_mdspan<D>::value) {
+            require<typename D::element_type>();
+            const detail::cut cut(where, *this);
+            const strided s(dst, cut, ndim());
+            return read_cut(cut, dst.data_handle(), s.strides, s.bytes);
+        } else {
+            require<detail::element<D>>();
+            const detail::cut cut(where, *this);
+            return read_cut(cut, std::data(dst), nullptr, std::size(dst) * sizeof *std::data(dst));
+        }
+    }
+    // Items here and there: ndim() numbers for each.
+    template <class T> std::vector<T> read_points(dims coordinates, bool *sound = nullptr) const
+    {
+        require<T>();
+        std::vector<T> out(coordinates.size() / std::max<std::size_t>(ndim(), 1));
+        const std::size_t n = out.size();
+        tell(sound, detail::call(holdall_array_read_points, get(), coordinates.data(), n, static_cast<void *>(out.data()), n * sizeof(T)) == HOLDALL_OK);
+        return out;
+    }
+    // All combinations of positions, for each dimension those that are wanted: numpy.ix_.
+    template <class T> std::vector<T> read_orthogonal(const std::vector<std::vector<std::uint64_t>> &positions, bool *sound = nullptr) const
+    {
+        require<T>();
+        const picked p(*this, positions);
+        std::vector<T> out(p.items);
+        tell(sound, detail::call(holdall_array_read_orthogonal, get(), p.at, p.counts, static_cast<void *>(out.data()), out.size() * sizeof(T)) == HOLDALL_OK);
+        return out;
+    }
+    // An item of an array of Python's objects, as Python has pickled it.
+    std::string read_object(std::uint64_t i) const { return detail::sized<std::string>(holdall_array_read_object, get(), i); }
+
+    // The bytes of the item that is where nothing was written; none: zeros.
+    bytes fill() const
+    {
+        const void *value = nullptr;
+        std::size_t n = 0;
+        detail::call(holdall_array_fill, get(), &value, &n);
+        return {value, n};
+    }
+    std::vector<std::string> attrs() const { return detail::names(get(), holdall_array_attrs(get()), holdall_array_attr_name); }
+    std::optional<std::string> attr(const std::string &name) const { return detail::named(holdall_array_attr_get, get(), name); }
+
+    // Into a new container; chunks and blocks as for array::create(). False: damage was skipped, and is zeros there.
+    bool copy(const std::string &path, mode how, format f, const options &options = {}, dims chunks = {}, dims blocks = {}) const
+    {
+        same_ndim(chunks), same_ndim(blocks);
+        return detail::call_for(options.callback().get(), holdall_array_copy, get(), place(path).path(), static_cast<holdall_mode>(how),
+                                static_cast<holdall_format>(f), chunks.get(), blocks.get(), options.get()) == HOLDALL_OK;
+    }
+
+protected:
+    // A box of an mdspan: bytes between the items of each dimension.
+    struct strided {
+        std::int64_t strides[HOLDALL_MAX_NDIM];
+        std::size_t bytes;
+
+        template <class M> strided(const M &m, const detail::cut &cut, std::uint32_t ndim)
+        {
+            std::size_t last = 0;
+            if (M::rank() != ndim)
+                throw error(HOLDALL_E_ARGUMENT, "an mdspan of " + std::to_string(M::rank()) + " dimensions, of an array of " + std::to_string(ndim));
+            for (std::size_t d = 0; d < ndim; d++) {
+                const auto length = static_cast<std::uint64_t>(m.extent(d));
+                if (length != cut.count[d])
+                    throw error(HOLDALL_E_ARGUMENT, "dimension " + std::to_string(d) + ": an mdspan of " + std::to_string(length) + ", a box of " + std::to_string(cut.count[d]));
+                const auto stride = static_cast<std::size_t>(m.stride(d));
+                strides[d] = static_cast<std::int64_t>(stride * sizeof(typename M::element_type));
+                last += length == 0 ? 0 : (static_cast<std::size_t>(length) - 1) * stride;
+            }
+            bytes = cut.items == 0 ? 0 : (last + 1) * sizeof(typename M::element_type);
+        }
+    };
+    // Positions as C takes them.
+    struct picked {
+        const std::uint64_t *at[HOLDALL_MAX_NDIM];
+        std::uint64_t counts[HOLDALL_MAX_NDIM];
+        std::size_t items = 1;
+
+        picked(const array_view &a, const std::vector<std::vector<std::uint64_t>> &positions)
+        {
+            if (positions.size() != a.ndim())
+                throw error(HOLDALL_E_ARGUMENT, "positions of " + std::to_string(positions.size()) + " dimensions, of an array of " + std::to_string(a.ndim()));
+            for (std::size_t d = 0; d < positions.size(); d++) {
+                static const std::uint64_t none = 0; // NULL would be all
+                at[d] = positions[d].empty() ? &none : positions[d].data();
+                counts[d] = positions[d].size();
+                items *= positions[d].size();
+            }
+        }
+    };
+
+    template <class T> void require() const
+    {
+        if (!is<T>())
+            refuse(detail::letter_of<T>() == 'V' ? std::string() : type_name<T>(), sizeof(T));
+    }
+    [[noreturn]] void refuse(const std::string &type, std::size_t size) const
+    {
+        throw error(HOLDALL_E_TYPE, "items of dtype " + std::string(dtype()) + ", " + std::to_string(itemsize()) + " bytes each, are no values of the type asked for, " +
+                                        (type.empty() ? std::to_string(size) + " bytes" : type));
+    }
+    void same_ndim(dims given) const
+    {
+        if (!given.empty() && given.size() != ndim())
+            throw error(HOLDALL_E_ARGUMENT, std::to_string(given.size()) + " lengths, for an array of " + std::to_string(ndim()) + " dimensions");
+    }
+    static void tell(bool *sound, bool is) noexcept
+    {
+        if (sound != nullptr)
+            *sound = is;
+    }
+
+private:
+    // What never changes is asked for once: a read is then one call.
+    const holdall_array *handle_ = nullptr;
+    const char *dtype_ = nullptr;
+    std::size_t itemsize_ = 0;
+    std::uint32_t ndim_ = 0;
+    detail::spelled type_;
+
+    dims of(const std::uint64_t *lengths) const noexcept { return {lengths, lengths == nullptr ? 0 : ndim()}; }
+    template <class T> static std::string type_name()
+    {
+        if constexpr (detail::letter_of<T>() == 'V')
+            return {};
+        else
+            return dtype_of<T>();
+    }
+    bool read_cut(const detail::cut &cut, void *dst, const std::int64_t *strides, std::size_t bytes) const
+    {
+        return detail::call(holdall_array_read, get(), cut.start, cut.count, cut.steps(), dst, strides, bytes) == HOLDALL_OK;
+    }
+};
+
+// An array that is open, closed where its scope ends.
+class array : public array_view {
+public:
+    explicit array(const place &at, mode how = mode::read, const options &options = {}) : callback_(options.callback())
+    {
+        const auto m = static_cast<holdall_mode>(how);
+        if (at.io() != nullptr)
+            call(holdall_array_open_io, at.io(), m, options.get(), put());
+        else
+            call(holdall_array_open, at.path(), m, options.get(), put());
+        lend();
+    }
+    // Zeros of a dtype. chunks, blocks: left out, as the library chooses.
+    static array create(const place &at, mode how, format f, const std::string &dtype, dims shape, const options &options = {}, dims chunks = {}, dims blocks = {})
+    {
+        for (const dims &given : {chunks, blocks})
+            if (!given.empty() && given.size() != shape.size())
+                throw error(HOLDALL_E_ARGUMENT, std::to_string(given.size()) + " lengths, for an array of " + std::to_string(shape.size()) + " dimensions");
+        array out(options.callback());
+        const auto m = static_cast<holdall_mode>(how);
+        const auto form = static_cast<holdall_format>(f);
+        const auto ndim = static_cast<std::uint32_t>(shape.size());
+        if (at.io() != nullptr)
+            out.call(holdall_array_create_io, at.io(), m, form, dtype.c_str(), ndim, shape.data(), chunks.get(), blocks.get(), options.get(), out.put());
+        else
+            out.call(holdall_array_create, at.path(), m, form, dtype.c_str(), ndim, shape.data(), chunks.get(), blocks.get(), options.get(), out.put());
+        out.lend();
+        return out;
+    }
+    // The same, of a type of C++: array::create<double>("x.b2nd", mode::create, format::b2nd, {100, 200}).
+    template <class T> static array create(const place &at, mode how, format f, dims shape, const options &options = {}, dims chunks = {}, dims blocks = {})
+    {
+        return create(at, how, f, dtype_of<T>(), shape, options, chunks, blocks);
+    }
+    // Takes over a handle of C's.
+    explicit array(holdall_array *handle) noexcept : array_view(handle), own_(handle) {}
+    array(array &&other) noexcept
+        : array_view(std::exchange(other.view(), array_view())), own_(std::exchange(other.own_, nullptr)), callback_(std::move(other.callback_)) {}
+    array &operator=(array &&other) noexcept
+    {
+        array taken(std::move(other)); // closes what was here
+        std::swap(view(), taken.view());
+        std::swap(own_, taken.own_);
+        callback_.swap(taken.callback_);
+        return *this;
+    }
+    ~array() { holdall_array_close(own_); }
+
+    using array_view::get;
+    holdall_array *get() noexcept { return own_; }
+    holdall_array *release() noexcept
+    {
+        view() = array_view();
+        return std::exchange(own_, nullptr);
+    }
+
+    // Writes a box: all items of a container or span, in C order, or a std::mdspan of its lengths.
+    template <class C> void write(const C &src, const box &where = {})
+    {
+        const detail::cut cut(where, *this);
+        if constexpr (detail::is_mdspan<C>::value) {
+            require<std::remove_cv_t<typename C::element_type>>();
+            const strided s(src, cut, ndim());
+            write_cut(cut, src.data_handle(), s.strides, s.bytes);
+        } else {
+            using T = std::remove_cv_t<detail::element<const C>>;
+            require<T>();
+            if (std::size(src) != cut.items) // C would take the first of more
+                throw error(HOLDALL_E_ARGUMENT, std::to_string(std::size(src)) + " items, for a box of " + std::to_string(cut.items));
+            write_cut(cut, std::data(src), nullptr, std::size(src) * sizeof(T));
+        }
+    }
+    // Writes one value all over a box.
+    template <class T> void fill(const T &value, const box &where = {})
+    {
+        static constexpr std::int64_t none[HOLDALL_MAX_NDIM] = {};
+        require<T>();
+        write_cut(detail::cut(where, *this), &value, none, sizeof value);
+    }
+    using array_view::fill;
+    template <class C> void write_orthogonal(const std::vector<std::vector<std::uint64_t>> &positions, const C &src)
+    {
+        using T = std::remove_cv_t<detail::element<const C>>;
+        require<T>();
+        const picked p(*this, positions);
+        call(holdall_array_write_orthogonal, get(), p.at, p.counts, static_cast<const void *>(std::data(src)), std::size(src) * sizeof(T));
+    }
+    // Grows along a dimension by as many places as src has items for.
+    template <class C> void append(const C &src, std::uint32_t axis = 0)
+    {
+        const std::uint64_t count = places<C>(src, axis);
+        call(holdall_array_append, get(), axis, count, detail::some(bytes(src)), bytes(src).size());
+    }
+    template <class C> void insert(std::uint64_t at, const C &src, std::uint32_t axis = 0)
+    {
+        const std::uint64_t count = places<C>(src, axis);
+        call(holdall_array_insert, get(), axis, at, count, detail::some(bytes(src)), bytes(src).size());
+    }
+    void remove(std::uint64_t at, std::uint64_t count, std::uint32_t axis = 0) { call(holdall_array_remove, get(), axis, at, count); }
+    void resize(dims shape)
+    {
+        if (shape.size() != ndim())
+            throw error(HOLDALL_E_ARGUMENT, std::to_string(shape.size()) + " lengths, for an array of " + std::to_string(ndim()) + " dimensions");
+        call(holdall_array_resize, get(), shape.data());
+    }
+    // What the array grows by, see fill() const; none: zeros.
+    void set_fill(bytes item) { call(holdall_array_fill_set, get(), detail::some(item), item.size()); }
+    void set_attr(const std::string &name, bytes value) { call(holdall_array_attr_set, get(), name.c_str(), detail::some(value), value.size()); }
+    void remove_attr(const std::string &name) { call(holdall_array_attr_set, get(), name.c_str(), nullptr, std::size_t{0}); }
+    void commit() { call(holdall_array_commit, get()); }
+
+private:
+    explicit array(std::shared_ptr<detail::callback> from) noexcept : callback_(std::move(from)) {}
+    holdall_array **put() noexcept { return &own_; }
+    array_view &view() noexcept { return *this; }
+    void lend() noexcept { view() = array_view(own_); }
+    template <class F, class... A> holdall_status call(F *f, A... arguments) const { return detail::call_for(callback_.get(), f, arguments...); }
+    // Places of a dimension that src has items for; C says where some are left over.
+    template <class C> std::uint64_t places(const C &src, std::uint32_t axis) const
+    {
+        require<std::remove_cv_t<detail::element<const C>>>();
+        std::uint64_t items = 1;
+        const dims lengths = shape();
+        for (std::size_t d = 0; d < lengths.size(); d++)
+            items *= d == axis ? 1 : lengths[d];
+        return items == 0 ? 0 : std::size(src) / items;
+    }
+    void write_cut(const detail::cut &cut, const void *src, const std::int64_t *strides, std::size_t bytes)
+    {
+        call(holdall_array_write, get(), cut.start, cut.count, cut.steps(), src, strides, bytes);
+    }
+
+    holdall_array *own_ = nullptr;
+    std::shared_ptr<detail::callback> callback_;
+};
+
+} // namespace holdall
+
+#endif

@@ -1,0 +1,146 @@
+// holdall/options.hpp - the constants of holdall.h as types, and options that are set one behind the other.
+#ifndef HOLDALL_OPTIONS_HPP
+#define HOLDALL_OPTIONS_HPP
+
+#include "core.hpp"
+
+#include <functional>
+#include <new>
+
+namespace holdall {
+
+// HOLDALL_READ and so on: create is HOLDALL_NEW.
+enum class mode : holdall_mode { read = HOLDALL_READ, append = HOLDALL_APPEND, create = HOLDALL_NEW, replace = HOLDALL_REPLACE };
+// HOLDALL_FORMAT_*
+enum class format : holdall_format {
+    bloscpack = HOLDALL_FORMAT_BLOSCPACK, bcolz = HOLDALL_FORMAT_BCOLZ, blz = HOLDALL_FORMAT_BLZ, blz_paper = HOLDALL_FORMAT_BLZ_PAPER,
+    b2frame = HOLDALL_FORMAT_B2FRAME, caterva = HOLDALL_FORMAT_CATERVA, b2nd = HOLDALL_FORMAT_B2ND, bagz = HOLDALL_FORMAT_BAGZ,
+};
+// HOLDALL_KIND_*
+enum class kind : holdall_kind { schunk = HOLDALL_KIND_SCHUNK, array = HOLDALL_KIND_ARRAY, table = HOLDALL_KIND_TABLE, bag = HOLDALL_KIND_BAG };
+// HOLDALL_CODEC_*
+enum class codec : std::int32_t {
+    none = HOLDALL_CODEC_NONE, blosclz = HOLDALL_CODEC_BLOSCLZ, lz4 = HOLDALL_CODEC_LZ4, lz4hc = HOLDALL_CODEC_LZ4HC,
+    snappy = HOLDALL_CODEC_SNAPPY, zlib = HOLDALL_CODEC_ZLIB, zstd = HOLDALL_CODEC_ZSTD, by_name = HOLDALL_CODEC_BY_NAME,
+};
+// HOLDALL_FILTER_*
+enum class filter : std::uint8_t {
+    none = HOLDALL_FILTER_NONE, shuffle = HOLDALL_FILTER_SHUFFLE, bitshuffle = HOLDALL_FILTER_BITSHUFFLE,
+    delta = HOLDALL_FILTER_DELTA, bytedelta = HOLDALL_FILTER_BYTEDELTA,
+};
+// HOLDALL_SUM_*
+enum class sum : std::int32_t {
+    none = HOLDALL_SUM_NONE, adler32 = HOLDALL_SUM_ADLER32, crc32 = HOLDALL_SUM_CRC32, md5 = HOLDALL_SUM_MD5, sha1 = HOLDALL_SUM_SHA1,
+    sha224 = HOLDALL_SUM_SHA224, sha256 = HOLDALL_SUM_SHA256, sha384 = HOLDALL_SUM_SHA384, sha512 = HOLDALL_SUM_SHA512, zstd = HOLDALL_SUM_ZSTD,
+};
+// HOLDALL_BAG_LIMITS_*
+enum class limits : std::int32_t { tail = HOLDALL_BAG_LIMITS_TAIL, separate = HOLDALL_BAG_LIMITS_SEPARATE };
+// HOLDALL_BAG_SHARDS_*
+enum class shards : std::int32_t { concatenated = HOLDALL_BAG_SHARDS_CONCATENATED, interleaved = HOLDALL_BAG_SHARDS_INTERLEAVED };
+
+namespace detail {
+
+// Progress is told here, maybe on another thread than the caller's.
+struct progress : callback {
+    std::function<bool(std::uint64_t, std::uint64_t)> tell;
+
+    static int told(void *ctx, std::uint64_t done, std::uint64_t total) noexcept
+    {
+        auto *self = static_cast<progress *>(ctx);
+        try {
+            return self->tell(done, total) ? 0 : 1;
+        } catch (...) {
+            self->keep();
+            return 1;
+        }
+    }
+};
+
+} // namespace detail
+
+// options().threads(4).codec(codec::zstd).level(9): what a call is to do otherwise than by default. Each has the name of a
+// HOLDALL_OPT_*, which tells what it means; a call refuses those that mean nothing to it.
+class options : public detail::owner<holdall_options, holdall_options_free> {
+public:
+    // Nothing is set; NULL to C.
+    options() noexcept = default;
+
+// Both for options that have a name and for those that are made in place.
+#define HOLDALL_OPTION(name, type, ...)                                                                                                    \
+    options &name(type value) & { return __VA_ARGS__, *this; }                                                                             \
+    options &&name(type value) && { return __VA_ARGS__, std::move(*this); }
+#define HOLDALL_NUMBER(name, type, option) HOLDALL_OPTION(name, type, set(option, static_cast<std::int64_t>(value)))
+
+    HOLDALL_NUMBER(threads, std::uint32_t, HOLDALL_OPT_THREADS)
+    HOLDALL_NUMBER(memory_limit, std::uint64_t, HOLDALL_OPT_MEMORY_LIMIT)
+    // HOLDALL_OPT_IO: true is HOLDALL_IO_MAP.
+    HOLDALL_NUMBER(mapped, bool, HOLDALL_OPT_IO)
+    HOLDALL_NUMBER(verify, int, HOLDALL_OPT_VERIFY)
+    HOLDALL_NUMBER(skip_damaged, bool, HOLDALL_OPT_SKIP_DAMAGED)
+    HOLDALL_NUMBER(durability, bool, HOLDALL_OPT_DURABILITY)
+    HOLDALL_NUMBER(lock, bool, HOLDALL_OPT_LOCK)
+    HOLDALL_NUMBER(codec, holdall::codec, HOLDALL_OPT_CODEC)
+    HOLDALL_NUMBER(level, int, HOLDALL_OPT_LEVEL)
+    HOLDALL_OPTION(filters, std::initializer_list<filter>, set(HOLDALL_OPT_FILTERS, bytes(std::data(value), value.size())))
+    HOLDALL_NUMBER(chunk_bytes, std::uint64_t, HOLDALL_OPT_CHUNK_BYTES)
+    HOLDALL_NUMBER(block_bytes, std::uint64_t, HOLDALL_OPT_BLOCK_BYTES)
+    HOLDALL_NUMBER(checksum, sum, HOLDALL_OPT_CHECKSUM)
+    HOLDALL_OPTION(dictionary, bytes, set(HOLDALL_OPT_DICTIONARY, value))
+    // The bytes of an item, or of a row.
+    HOLDALL_OPTION(fill, bytes, set(HOLDALL_OPT_FILL, value))
+    HOLDALL_NUMBER(expected_rows, std::uint64_t, HOLDALL_OPT_EXPECTED_ROWS)
+    HOLDALL_NUMBER(sparse, bool, HOLDALL_OPT_SPARSE)
+    HOLDALL_NUMBER(superchunk_chunks, std::uint32_t, HOLDALL_OPT_SUPERCHUNK_CHUNKS)
+    HOLDALL_NUMBER(offsets, bool, HOLDALL_OPT_OFFSETS)
+    HOLDALL_NUMBER(spare_chunks, std::uint64_t, HOLDALL_OPT_SPARE_CHUNKS)
+    HOLDALL_NUMBER(spare_bytes, std::uint64_t, HOLDALL_OPT_SPARE_BYTES)
+    HOLDALL_NUMBER(format_version, int, HOLDALL_OPT_FORMAT_VERSION)
+    HOLDALL_NUMBER(bag_limits, limits, HOLDALL_OPT_BAG_LIMITS)
+    HOLDALL_NUMBER(bag_limits_cache, bool, HOLDALL_OPT_BAG_LIMITS_CACHE)
+    HOLDALL_NUMBER(bag_shards, shards, HOLDALL_OPT_BAG_SHARDS)
+    HOLDALL_NUMBER(bag_read_ahead, std::uint64_t, HOLDALL_OPT_BAG_READ_AHEAD)
+    HOLDALL_NUMBER(bag_read_ahead_bytes, std::uint64_t, HOLDALL_OPT_BAG_READ_AHEAD_BYTES)
+    HOLDALL_NUMBER(arrow_binary, bool, HOLDALL_OPT_ARROW_BINARY)
+    HOLDALL_NUMBER(arrow_nulls, bool, HOLDALL_OPT_ARROW_NULLS)
+    HOLDALL_NUMBER(at, std::uint64_t, HOLDALL_OPT_AT)
+    HOLDALL_NUMBER(both_metalayers, bool, HOLDALL_OPT_BOTH_METALAYERS)
+    HOLDALL_NUMBER(cloud_timeout, std::uint64_t, HOLDALL_OPT_CLOUD_TIMEOUT)
+    HOLDALL_NUMBER(cloud_retries, std::uint32_t, HOLDALL_OPT_CLOUD_RETRIES)
+    HOLDALL_NUMBER(cloud_requests, std::uint32_t, HOLDALL_OPT_CLOUD_REQUESTS)
+    // Told how far long calls are, (done, total): they go on where it returns true, and fail with HOLDALL_E_CANCELLED where it
+    // returns false. May run on another thread. Lives on with the handles that are opened with these options.
+    HOLDALL_OPTION(on_progress, std::function<bool(std::uint64_t, std::uint64_t)>, tell(std::move(value)))
+
+#undef HOLDALL_NUMBER
+#undef HOLDALL_OPTION
+
+    // An option by its number.
+    void set(holdall_option option, std::int64_t value) { detail::call(holdall_options_set, made(), option, value); }
+    void set(holdall_option option, bytes value)
+    {
+        detail::call(holdall_options_set_bytes, made(), option, detail::some(value), value.size());
+    }
+    // For the handles that are opened with these.
+    const std::shared_ptr<detail::callback> &callback() const noexcept { return from_; }
+
+private:
+    holdall_options *made()
+    {
+        if (!*this && (*put() = holdall_options_new()) == nullptr)
+            throw std::bad_alloc();
+        return get();
+    }
+    void tell(std::function<bool(std::uint64_t, std::uint64_t)> f)
+    {
+        auto told = std::make_shared<detail::progress>();
+        told->tell = std::move(f);
+        holdall_options_on_progress(made(), told->tell ? detail::progress::told : nullptr, told.get());
+        from_ = std::move(told);
+    }
+
+    std::shared_ptr<detail::callback> from_;
+};
+
+} // namespace holdall
+
+#endif
