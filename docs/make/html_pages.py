@@ -127,7 +127,8 @@ class Site:
         functions, types, constants = (group.of(kind) for kind in ("function", "type", "constant"))
         page.headings = [(2, item.name, item.name.removeprefix("holdall_")) for item in functions]
         short = re.sub(r"^(.)", lambda m: m[1].upper(), page.summary)
-        out = [f"<h1>{group.page}</h1>", f'<p class="lead">{self.linked(short)}</p>', f'<pre class="c"><code>#include &lt;{group.include}&gt;</code></pre>', self.words(group.text)]
+        include = f'<pre class="c"><code>#include &lt;{group.include}&gt;</code></pre>'
+        out = [f"<h1>{group.page}</h1>", f'<p class="lead">{self.linked(short)}</p>', include, self.words(group.text)]
         if functions:
             rows = (f'<li><a href="#{one.name}"><code>{one.name}</code></a><span>{self.linked(prose.first_sentence(one.text))}</span></li>' for one in functions)
             out.append('<ul class="contents">' + "".join(rows) + "</ul>")
@@ -140,9 +141,9 @@ class Site:
             words = " ".join(item.text.replace("`", "").split())
             self.search.append([item.name, self.of_name(item.name), item.kind, prose.first_sentence(words), words])
 
-    def entry(self, item, code):
+    def entry(self, item, code, behind=""):
         here = f'<a class="here" href="#{item.name}" aria-label="link to {item.name}">#</a>'
-        return f'<section id="{item.name}" class="{item.kind}"><h3>{item.name}{here}</h3>{code}{self.words(item.text)}</section>'
+        return f'<section id="{item.name}" class="{item.kind}"><h3>{item.name}{behind}{here}</h3>{code}{self.words(item.text)}</section>'
 
     def function(self, item):
         lines = ",\n    ".join(item.parameters) or "void"
@@ -152,7 +153,7 @@ class Site:
 
     def constant(self, item):
         value = html.escape(item.code.split(None, 2)[2].strip("()"))
-        return f'<section id="{item.name}" class="constant"><h3>{item.name} <span class="value">{value}</span><a class="here" href="#{item.name}" aria-label="link to {item.name}">#</a></h3>{self.words(item.text)}</section>'
+        return self.entry(item, "", f' <span class="value">{value}</span>')
 
     def type_(self, item):
         fields = "".join(f"<dt><code>{html.escape(member.code)}</code></dt><dd>{self.linked(member.text)}</dd>" for member in item.members if member.text)
@@ -182,9 +183,11 @@ class Site:
 
     def first(self, version):
         page = Page("index", "", "holdall")
-        out = [f'<h1>holdall</h1><p class="lead">One C library for chunked, compressed containers: Bagz, Bloscpack, bcolz, BLZ, Blosc2 frames, b2nd and Caterva. Version {version}.</p>']
+        about = f"One C library for chunked, compressed containers: Bagz, Bloscpack, bcolz, BLZ, Blosc2 frames, b2nd and Caterva. Version {version}."
+        out = [f'<h1>holdall</h1><p class="lead">{about}</p>']
         for title, section in SECTIONS:
-            rows = (f'<li><a href="{one.name}.html">{self.shown(one)}</a><span>{html.escape(html.unescape(one.summary), quote=False)}</span></li>' for one in self.pages if one.section == section)
+            some = [one for one in self.pages if one.section == section]
+            rows = (f'<li><a href="{one.name}.html">{self.shown(one)}</a><span>{html.escape(html.unescape(one.summary), quote=False)}</span></li>' for one in some)
             out.append(f"<h2>{title}</h2>" + '<ul class="contents">' + "".join(rows) + "</ul>")
         page.body = "\n".join(out)
         self.pages.insert(0, page)
@@ -202,7 +205,8 @@ class Site:
                     mark = ' aria-current="page"' if page is current else ""
                     out.append(f'<li><a href="{page.name}.html"{mark}>{self.shown(page)}</a>')
                     if page is current and section != "reference" and len(page.headings) > 1:
-                        out.append("<ul>" + "".join(f'<li><a href="#{anchor}">{html.escape(words.replace("`", ""))}</a></li>' for _, anchor, words in page.headings) + "</ul>")
+                        headings = (f'<li><a href="#{anchor}">{html.escape(words.replace("`", ""))}</a></li>' for _, anchor, words in page.headings)
+                        out.append("<ul>" + "".join(headings) + "</ul>")
                     out.append("</li>")
             out.append("</ul>")
         return "".join(out)

@@ -3,7 +3,10 @@ import html
 import re
 import shlex
 
-STYLES = {"Cm": "<b>{}</b>", "Ar": "<var>{}</var>", "Fl": "<b>-{}</b>", "Pa": "<code>{}</code>", "Ev": "<code>{}</code>", "No": "{}", "Nm": "<b>{}</b>", "Sx": "{}", "Xr": "{}"}
+STYLES = {
+    "Cm": "<b>{}</b>", "Fl": "<b>-{}</b>", "Nm": "<b>{}</b>", "Ar": "<var>{}</var>", "Pa": "<code>{}</code>", "Ev": "<code>{}</code>",
+    "No": "{}", "Sx": "{}", "Xr": "{}",
+}  # fmt: skip
 AROUND = {"Op": "[{}]", "Pq": "({})", "Sq": "‘{}’", "Ql": "<code>{}</code>"}
 IGNORED = (".Dd", ".Dt", ".Os", '.\\"')
 
