@@ -126,6 +126,7 @@ check-tool: stage
 # Every block of code in the documents is run, and the pages of the manual are made.
 check-docs: stage
 	@echo '== Documents'
+	@$(PYTHON) tests/docs/test_blocks.py target/check-docs/tests
 	@$(PYTHON) tests/docs/blocks.py $(STAGE) target/check-docs/blocks
 	@$(PYTHON) tests/docs/pages.py target/check-docs/pages
 	@$(PYTHON) docs/figures/draw.py --check
