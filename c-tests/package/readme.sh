@@ -1,6 +1,16 @@
 #!/bin/sh
-# usage: readme.sh README.md demo.c
-# The C program that the README shows is the one that `make demo` compiles and runs.
+# usage: readme.sh README.md PROGRAM...
+# The programs that the README shows, one of each language, are those that tests compile and run.
 set -eu
-sed -n '/^```c$/,/^```$/p' "$1" | sed '1d; $d' | diff - "$2" >&2 || { echo "$1 shows another program than $2" >&2; exit 1; }
-echo "$1 shows $2"
+readme=$1
+shift
+for program; do
+    case $program in
+    *.cc) language=cpp ;;
+    *.f90) language=fortran ;;
+    *) language=c ;;
+    esac
+    sed -n "/^\`\`\`$language\$/,/^\`\`\`\$/p" "$readme" | sed '1d; $d' | diff - "$program" >&2 ||
+        { echo "$readme shows another program than $program" >&2; exit 1; }
+    echo "$readme shows $program"
+done

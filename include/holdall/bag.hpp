@@ -211,7 +211,7 @@ public:
     inline bag_stream stream(epoch &numbers, const options &options = {}) const;
     // for (auto record : bag): the same in their order.
     inline record_iterator begin() const;
-    inline std::nullptr_t end() const noexcept { return nullptr; }
+    inline record_iterator end() const noexcept;
 
 private:
     friend class bag_index;
