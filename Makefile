@@ -33,21 +33,26 @@ export HOLDALL_LIB := $(CURDIR)/$(BUILD)/lib/libholdall.$(if $(filter Darwin,$(s
 # The steps below are in their order: one fails, and those after it do not run.
 .NOTPARALLEL:
 MAKEFLAGS += --no-print-directory
-.PHONY: help build install demo check check-rust check-c check-consumers check-tool check-peers check-cloud \
-    check-tsan check-supply check-long check-disk check-kills check-flips check-calls check-soak check-reproducible tests-of-c fuzz bench clean stage venv need-demo need-check need-bench
+.PHONY: help build install demo bench docs fuzz clean stage venv need-demo need-check need-bench
+.PHONY: check check-rust check-c check-consumers check-tool check-docs check-peers check-cloud
+.PHONY: check-tsan check-miri check-abi check-supply
+.PHONY: check-long check-disk check-kills check-flips check-calls check-soak check-reproducible tests-of-c
 
 help:
 	@echo 'make demo      build, install below target/, compile examples/demo.c against it, run it on real data'
-	@echo 'make check     every test; its parts: check-rust check-c check-consumers check-tool check-peers'
+	@echo 'make check     every test; its parts: check-rust check-c check-consumers check-tool check-docs check-peers'
 	@echo 'make check-cloud   the same of what CMAKE_FLAGS=-DHOLDALL_CLOUD=ON builds, on emulators of object stores'
 	@echo 'make check-tsan  the tests of threads under the thread sanitizer; needs nightly Rust with its source'
+	@echo 'make check-miri  the C functions under Miri; needs nightly Rust with it'
+	@echo 'make check-abi   what programs that are built rely on, against c-tests/package/abi.xml'
 	@echo 'make check-long  the rigs at length: STATES=$(STATES) KILLS=$(KILLS) FLIPS=$(FLIPS) TIMES=$(TIMES) SECONDS=$(SECONDS), and builds that are the same;'
-	@echo '                 its parts: check-disk check-kills check-flips check-calls check-soak check-reproducible'
+	@echo '                 its parts: check-disk check-kills check-flips check-calls check-soak check-reproducible check-abi check-miri'
 	@echo 'make check-supply  the crates, their licences and known faults; needs cargo-deny'
 	@echo 'make fuzz      every fuzzer, TIME=$(TIME) seconds in sum; needs nightly Rust'
 	@echo 'make build     the libraries and the tool, in $(BUILD)'
 	@echo 'make install   what make build made (builds first where nothing is built): PREFIX=$(PREFIX) DESTDIR='
 	@echo 'make bench     side by side with the peers'
+	@echo 'make docs      the manual and the guides as HTML with a search, and as man pages, in target/docs'
 	@echo 'make clean     remove target/'
 	@echo 'CMAKE_FLAGS goes to cmake; CARGO, PYTHON and JOBS choose those.'
 
@@ -77,7 +82,7 @@ need-bench:
 demo: need-demo build stage
 	@sh examples/demo.sh $(STAGE) target/demo
 
-check: need-check check-rust check-c stage check-consumers check-tool check-peers
+check: need-check check-rust check-c stage check-consumers check-tool check-docs check-peers
 	@echo '== make check: all passed'
 
 # cargo-nextest where it is installed; it does not run the examples in the documentation.
@@ -103,15 +108,19 @@ check-consumers: stage
 
 check-tool: stage
 	@echo '== Command-line tool'
-	@set -e; for test in tools/tests/test_*.py; do $(PYTHON) "$$test"; done
+	@sh tests/abreast.sh $(JOBS) $(PYTHON) tools/tests/test_*.py
+
+# Every block of code in the documents is run, and the pages of the manual are made.
+check-docs: stage
+	@echo '== Documents'
+	@$(PYTHON) tests/docs/blocks.py $(STAGE) target/check-docs/blocks
+	@$(PYTHON) tests/docs/pages.py target/check-docs/pages
+	@$(PYTHON) docs/figures/draw.py --check
 
 # The tools whose files we read and write, against ours, both ways.
 check-peers: stage venv
-	@set -e; for test in tests/peer/test_*.py; do \
-	    [ -e "$$test" ] || continue; \
-	    echo "== Peers: $$test"; \
-	    $(VENV)/bin/python "$$test"; \
-	done
+	@echo '== Peers'
+	@sh tests/abreast.sh $(JOBS) $(VENV)/bin/python tests/peer/test_*.py
 
 # In a folder of its own, and without debug information: it has some hundred crates more.
 check-cloud:
@@ -126,12 +135,22 @@ check-tsan:
 	@echo '== Threads, under the thread sanitizer'
 	@sh c-tests/tsan.sh target/tsan
 
+# Nor is this: some minutes, and nightly Rust with Miri.
+check-miri:
+	@echo '== The C functions, under Miri'
+	@sh c-tests/miri.sh target/miri
+
+check-abi: build
+	@echo '== What programs that are built rely on'
+	@sh cmake/need.sh cc abidiff
+	@sh c-tests/package/abi.sh include/holdall.h $(HOLDALL_LIB) target/abi
+
 check-supply:
 	@echo '== What the library is made of'
 	@sh cmake/supply.sh $(CARGO)
 
 # What docs/promises.md has figures of. Each part stands alone.
-check-long: need-check check-disk check-kills check-flips check-calls check-soak check-reproducible
+check-long: need-check check-disk check-kills check-flips check-calls check-soak check-reproducible check-abi check-miri
 	@echo '== make check-long: all passed'
 
 # STATES times as many states of the simulated disk as `check` tries.
@@ -190,6 +209,11 @@ bench: need-bench build stage venv
 	@$(VENV)/bin/python tests/bench/bench_blpk.py
 	@$(VENV)/bin/python tests/bench/bench_bcolz.py
 	@$(VENV)/bin/python tests/bench/bench_b2nd.py
+
+# Python's standard library is all that it needs; the man pages are made and installed by `build` as well.
+docs:
+	@$(PYTHON) docs/make/make.py html target/docs
+	@$(PYTHON) docs/make/make.py man target/docs/man3
 
 clean:
 	rm -rf target

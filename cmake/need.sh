@@ -1,5 +1,5 @@
 #!/bin/sh
-# usage: need.sh THING...     of: make cc c++ gfortran clang cmake pkg-config valgrind venv cargo
+# usage: need.sh THING...     of: make cc c++ gfortran clang cmake pkg-config valgrind venv cargo abidiff
 # Sees to it that the tools a make target uses are there. What is missing is installed on Debian and
 # Ubuntu, where one command gives it; elsewhere it is named, and the exit status is 1.
 set -eu
@@ -17,6 +17,7 @@ package() {
     case $1 in
     cc) echo gcc libc6-dev ;;
     c++) echo g++ ;;
+    abidiff) echo abigail-tools ;;
     venv) echo python3 python3-venv ;;
     *) echo "$1" ;;
     esac
@@ -56,6 +57,7 @@ for thing in $missing; do
     gfortran) say="the Fortran compiler gfortran (gcc-gfortran)" ;;
     venv) say="Python 3 with its modules venv and ensurepip (python3-venv)" ;;
     cargo) say="Rust, from https://rustup.rs" ;;
+    abidiff) say="abidw and abidiff (libabigail, abigail-tools)" ;;
     pkg-config) say="pkg-config (or pkgconf)" ;;
     *) say=$thing ;;
     esac

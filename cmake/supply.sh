@@ -1,6 +1,7 @@
 #!/bin/sh
 # What the library is made of: Cargo.lock must name each crate by version and checksum, from crates.io, and what deny.toml
-# says must hold: licences, known faults.
+# says must hold: licences, known faults. The fuzzers are given to nobody: their licences do not matter.
+# Known faults come from https://github.com/RustSec/advisory-db, or a clone of it in $HOLDALL_ADVISORIES.
 # Usage: cmake/supply.sh CARGO
 set -eu
 cargo=$1
@@ -22,8 +23,22 @@ for lock in Cargo.lock fuzz/Cargo.lock; do
         END { crate_ends(); print lock ": " crates " crates, each by its checksum"; exit bad || crates == 0 }' "$lock"
 done
 "$cargo" metadata --locked --format-version 1 >/dev/null
+
+export PATH="$PWD/target/tools/bin:$PATH"
 if ! "$cargo" deny --version >/dev/null 2>&1; then
-    echo "supply.sh: cargo-deny is missing, so licences and known faults were not looked at: cargo install cargo-deny --locked" >&2
+    echo "supply.sh: cargo-deny is missing: cargo install cargo-deny --locked --root target/tools" >&2
+    exit 1
+fi
+if [ -n "${HOLDALL_ADVISORIES:-}" ]; then
+    export GIT_CONFIG_COUNT=2 GIT_CONFIG_KEY_0="url.file://$HOLDALL_ADVISORIES.insteadOf" \
+        GIT_CONFIG_VALUE_0=https://github.com/RustSec/advisory-db GIT_CONFIG_KEY_1=safe.directory GIT_CONFIG_VALUE_1="$HOLDALL_ADVISORIES"
+fi
+mkdir -p target
+# without a licence that most have, it must not pass
+sed '/^    "MIT",$/d' deny.toml >target/deny-canary.toml
+if "$cargo" deny --locked --config target/deny-canary.toml check licenses >/dev/null 2>&1; then
+    echo "supply.sh: a licence that deny.toml does not allow was not noticed" >&2
     exit 1
 fi
 "$cargo" deny --locked check
+"$cargo" deny --locked --manifest-path fuzz/Cargo.toml --config deny.toml check advisories sources

@@ -1,13 +1,17 @@
 //! Memory that is asked for, not taken: an allocation whose size comes from a file is held under the
 //! caller's limit, and one that the system refuses is an error, not an abort.
 //!
-//! `zeroed` is the only unsafe code here: the standard library has no zeroed allocation that can fail,
-//! and writing zeros by hand would touch every page twice.
+//! Unsafe code: `zeroed`, because the standard library has no zeroed allocation that can fail, and writing
+//! zeros by hand would touch every page twice; and the hint of `to_fill`.
 
 use crate::error::{Result, fail};
 
 /// What one file may make a call allocate, unless `HOLDALL_OPT_MEMORY_LIMIT` says otherwise.
 pub const DEFAULT_LIMIT: u64 = 4 << 30;
+
+/// From this size on memory that is to be filled is worth a system call: some large pages are in it.
+#[cfg(target_os = "linux")]
+const LARGE: usize = 8 << 20;
 
 /// Refuses `bytes` beyond `limit`.
 pub fn allow(bytes: u64, limit: u64, what: impl std::fmt::Display) -> Result<usize> {
@@ -30,6 +34,21 @@ pub fn zeroed(n: usize) -> Result<Vec<u8>> {
         let p = std::alloc::alloc_zeroed(layout);
         if p.is_null() { Err(none()) } else { Ok(Vec::from_raw_parts(p, n, n)) }
     }
+}
+
+/// As [`zeroed`], of which every byte is going to be written: much of it takes large pages where the system has them, for
+/// one page fault in place of 512.
+pub fn to_fill(n: usize) -> Result<Vec<u8>> {
+    let buffer = zeroed(n)?;
+    #[cfg(target_os = "linux")]
+    if n >= LARGE {
+        const PAGE: usize = 64 << 10; // or less
+        let start = buffer.as_ptr().addr().next_multiple_of(PAGE);
+        let end = (buffer.as_ptr().addr() + n) & !(PAGE - 1);
+        // SAFETY: a hint about whole pages inside the buffer, which changes nothing in them; where it is refused, all is well.
+        unsafe { libc::madvise(buffer.as_ptr().with_addr(start).cast_mut().cast(), end - start, libc::MADV_HUGEPAGE) };
+    }
+    Ok(buffer)
 }
 
 /// An empty vector with room for `n` items.

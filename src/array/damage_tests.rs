@@ -2,11 +2,13 @@
 
 use super::Array;
 use crate::error::{Result, Status};
-use crate::io::sim::SimDisk;
+use crate::io::Folder;
+use crate::io::sim::{self, Mending, Proof, SimDisk};
 use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::{Bloscpack, Destination, Mode, Repaired, repair_in};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::sync::Arc;
 
 const NAME: &str = "x.blp";
 const ROWS: u64 = 40;
@@ -95,6 +97,27 @@ fn what_is_missing_at_the_end_is_zeros() {
             assert_eq!(repair(&disk).unwrap(), Repaired { kept: 10, dropped: 0 });
         }
     }
+}
+
+#[test]
+fn a_failing_power_supply_leaves_repairs_whole_or_to_be_done_again() {
+    let mut proof = Proof::of("array in a superchunk");
+    // all there is, or what is read around the damage
+    let read = |folder: Arc<dyn Folder>| {
+        let open = |skip| Array::open_in(&folder, OsStr::new(NAME), Mode::Read, &options(&[(Opt::SkipDamaged, skip)]));
+        let a = open(0).or_else(|_| open(1))?;
+        (0..ROWS / 4).map(|i| Ok([rows(&a, 4 * i, 4)].map(|(bytes, bad)| [bytes, vec![bad.into()]].concat()).concat())).collect()
+    };
+    let repair = |folder: Arc<dyn Folder>| repair_in(&folder, OsStr::new(NAME), &options(&[])).map(|_| ());
+    for all in [&[][..], &[(Opt::Offsets, 0)], &[(Opt::FormatVersion, 103), (Opt::Checksum, 0)]] {
+        let whole = sample(all);
+        for cut in [1, 2000, 9000] {
+            let disk = disk_of(&whole[..whole.len() - cut]);
+            let m = Mending { name: format!("repair, {cut} bytes are lost: {all:?}"), disk, repair: &repair, read: &read };
+            proof.add("repair: the end is lost", sim::check_repair(&m, 40, None));
+        }
+    }
+    proof.stands(300);
 }
 
 /// The sample with a superchunk's content cut or made longer, so that all chunks are sound.

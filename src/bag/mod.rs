@@ -23,6 +23,8 @@ mod verify;
 mod writer;
 
 #[cfg(test)]
+mod repair_tests;
+#[cfg(test)]
 mod set_tests;
 #[cfg(test)]
 mod tests;
@@ -45,6 +47,9 @@ use shard::{How, Shard};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
+
+/// Buffers of closed batches that a bag keeps.
+const SPARE: usize = 2;
 
 /// What tells whether records are protected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,7 +189,8 @@ impl Bag {
             firsts.push(size);
             size = size.checked_add(s.count()).ok_or_else(|| fail!(Format, "the shards hold more than 2^64 records"))?;
         }
-        Ok(Bag { set: Arc::new(Set { shards, firsts, interleaved, options, spare: Arc::default() }), start: 0, step: 1, size })
+        let spare = Arc::new(Spare::new(SPARE, options.memory_limit() / 4));
+        Ok(Bag { set: Arc::new(Set { shards, firsts, interleaved, options, spare }), start: 0, step: 1, size })
     }
 
     fn verify_all(&self) -> Result<()> {

@@ -6,17 +6,17 @@ use crate::io::memory::MemoryFolder;
 use crate::io::sim::{self, Proof, Rng, Scene, SimDisk, Tally, Wrong};
 use std::collections::BTreeMap;
 
-const NAME: &str = "x.bag";
+pub(super) const NAME: &str = "x.bag";
 
 #[derive(Clone, Copy, Debug)]
-struct Form {
-    separate: i64,
-    codec: i64,
-    sums: i64,
-    name: &'static str,
+pub(super) struct Form {
+    pub(super) separate: i64,
+    pub(super) codec: i64,
+    pub(super) sums: i64,
+    pub(super) name: &'static str,
 }
 
-const FORMS: &[Form] = &[
+pub(super) const FORMS: &[Form] = &[
     Form { separate: 0, codec: 6, sums: 2, name: NAME },
     Form { separate: 0, codec: 0, sums: 2, name: NAME },
     Form { separate: 0, codec: 0, sums: 0, name: NAME },
@@ -40,11 +40,11 @@ fn writer(folder: &Arc<dyn Folder>, mode: Mode, f: Form) -> Result<Writer> {
     Writer::open_in(folder, OsStr::new(f.name), mode, &o)
 }
 
-fn bag(folder: &Arc<dyn Folder>, f: Form) -> Result<Bag> {
+pub(super) fn bag(folder: &Arc<dyn Folder>, f: Form) -> Result<Bag> {
     Bag::open_in(&[Place::new(folder.clone(), f.name)], &read_options(f))
 }
 
-fn all(folder: Arc<dyn Folder>, f: Form) -> Result<Vec<Vec<u8>>> {
+pub(super) fn all(folder: Arc<dyn Folder>, f: Form) -> Result<Vec<Vec<u8>>> {
     let b = bag(&folder, f)?;
     Ok(b.read_range(0, b.size())?.iter().map(<[u8]>::to_vec).collect())
 }
@@ -54,7 +54,7 @@ pub(super) fn record(seed: u64, len: usize) -> Vec<u8> {
     (0..len).map(|_| (rng.draw() >> 60) as u8 + b'a').collect()
 }
 
-fn put(folder: Arc<dyn Folder>, mode: Mode, f: Form, records: &[Vec<u8>]) -> Result<()> {
+pub(super) fn put(folder: Arc<dyn Folder>, mode: Mode, f: Form, records: &[Vec<u8>]) -> Result<()> {
     let mut w = writer(&folder, mode, f)?;
     for r in records {
         w.append(r)?;
@@ -67,7 +67,7 @@ pub(super) fn small(from: u64, n: u64) -> Vec<Vec<u8>> {
 }
 
 /// A disk on which these records were committed, in two commits.
-fn disk_with(f: Form, records: &[Vec<u8>]) -> SimDisk {
+pub(super) fn disk_with(f: Form, records: &[Vec<u8>]) -> SimDisk {
     let disk = SimDisk::default();
     let (a, b) = records.split_at(records.len() / 2);
     put(disk.folder(), Mode::New, f, a).unwrap();
@@ -76,7 +76,7 @@ fn disk_with(f: Form, records: &[Vec<u8>]) -> SimDisk {
     disk
 }
 
-fn go_on(folder: Arc<dyn Folder>, f: Form) -> Result<()> {
+pub(super) fn go_on(folder: Arc<dyn Folder>, f: Form) -> Result<()> {
     let next = [b"the next one".to_vec()];
     match put(folder.clone(), Mode::Append, f, &next) {
         Err(e) if e.status == Status::Missing => put(folder, Mode::New, f, &next),
@@ -209,60 +209,6 @@ fn a_commit_that_failed_can_be_tried_again() {
             }
         }
         assert!(again > 2, "{f:?}: {again} of {ops}");
-    }
-}
-
-/// A pair as the Bagz writer leaves it when it is cut off; the first `lost` limits' records are torn off.
-fn unfinished(records: &[Vec<u8>], codec: i64, torn: usize) -> SimDisk {
-    let disk = SimDisk::default();
-    put(disk.folder(), Mode::New, Form { separate: 1, codec, sums: 0, name: NAME }, records).unwrap();
-    let mut files = disk.contents();
-    let data = files.get_mut(OsStr::new(NAME)).unwrap();
-    data.truncate(data.len() - torn);
-    SimDisk::with_files(&files)
-}
-
-#[test]
-fn a_failing_power_supply_leaves_repairs_whole_or_not_begun() {
-    let mut proof = Proof::of("bag");
-    for codec in [0, 6] {
-        let records = small(0, 9);
-        let tail = Form { separate: 0, codec, sums: 0, name: NAME };
-        for torn in [0, 1] {
-            let disk = unfinished(&records, codec, torn);
-            let kept = if torn == 0 { &records[..] } else { &records[..8] };
-            let repair = |folder: Arc<dyn Folder>| {
-                let o = Options::new().with(Opt::Codec, codec)?;
-                repair_in(&folder, OsStr::new(NAME), &o).map(|_| ())
-            };
-            // until it is repaired it reads with separate limits
-            let read = |folder: Arc<dyn Folder>| match all(folder.clone(), tail) {
-                Ok(r) => Ok(r),
-                Err(_) => {
-                    let b = bag(&folder, Form { separate: 1, ..tail })?;
-                    Ok(b.read_range(0, kept.len() as u64)?.iter().map(<[u8]>::to_vec).collect())
-                }
-            };
-            let go_on = |folder: Arc<dyn Folder>| repair(folder.clone()).and_then(|()| go_on(folder, tail));
-            let scene = Scene { name: format!("repair {codec} {torn}"), disk: disk.copy(), act: &repair, read: &read, go_on: &go_on };
-            proof.add("repair", sim::check(&scene, 60, None));
-            let done = repair_in(&disk.folder(), OsStr::new(NAME), &Options::new().with(Opt::Codec, codec).unwrap()).unwrap();
-            assert_eq!(done, Repaired { kept: kept.len() as u64, dropped: torn as u64 });
-            assert_eq!(all(disk.folder(), tail).unwrap(), kept);
-            assert_eq!(disk.contents().len(), 1);
-        }
-    }
-    proof.stands(20);
-}
-
-#[test]
-fn a_bag_that_is_whole_is_left_alone() {
-    for &f in FORMS {
-        let disk = disk_with(f, &small(0, 7));
-        let before = disk.contents();
-        let o = Options::new().with(Opt::BagLimits, f.separate).unwrap().with(Opt::Codec, f.codec).unwrap();
-        assert_eq!(repair_in(&disk.folder(), OsStr::new(f.name), &o).unwrap(), Repaired { kept: 7, dropped: 0 });
-        assert_eq!(disk.contents(), before);
     }
 }
 

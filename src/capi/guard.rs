@@ -116,9 +116,13 @@ fn quiet_panics() {
 #[inline(never)]
 fn caught(f: &mut dyn FnMut() -> Result<holdall_status>) -> Result<holdall_status> {
     quiet_panics();
-    INSIDE.set(INSIDE.get() + 1);
-    let r = catch_unwind(AssertUnwindSafe(f));
-    INSIDE.set(INSIDE.get() - 1);
+    // looked up once: in a shared library that is a call
+    let r = INSIDE.with(|inside| {
+        inside.set(inside.get() + 1);
+        let r = catch_unwind(AssertUnwindSafe(f));
+        inside.set(inside.get() - 1);
+        r
+    });
     r.unwrap_or_else(|p| {
         let words = p.downcast_ref::<&str>().map(|s| s.to_string()).or_else(|| p.downcast_ref::<String>().cloned());
         // what a panic carries may panic when it is dropped

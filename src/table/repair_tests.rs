@@ -9,7 +9,7 @@ use crate::dataset::place::Place;
 use crate::error::{Error, Result, Status};
 use crate::identify::Format;
 use crate::io::Folder;
-use crate::io::sim::SimDisk;
+use crate::io::sim::{self, Mending, Proof, SimDisk, Tally, Wrong};
 use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::Mode;
 use std::collections::BTreeMap;
@@ -91,8 +91,7 @@ fn flip(files: &mut Files, name: &str, at: usize) {
     files.get_mut(&OsString::from(name)).unwrap()[at] ^= 4;
 }
 
-/// Cuts the power at every operation of the repair: what is there reads as before, or as after, and one more repair
-/// makes of it what the whole one does.
+/// Cuts the power at every operation of the repair, which comes to this end.
 fn whole_at_every_cut(files: &Files, more: &[(Opt, i64)], want: &[Vec<u8>]) -> usize {
     let whole = SimDisk::with_files(files);
     let done = repaired(&whole, more).unwrap();
@@ -101,22 +100,15 @@ fn whole_at_every_cut(files: &Files, more: &[(Opt, i64)], want: &[Vec<u8>]) -> u
     // a whole one stays as it is
     let (before, again) = (whole.contents(), repaired(&whole, more).unwrap());
     assert!(before == whole.contents() && again.kept >= done.kept && again.dropped == 0, "{done:?} {again:?}");
-    let old = seen(&SimDisk::with_files(files).folder()).map_err(|e| e.status);
-    let mut states = 0;
-    for cut in 0..=whole.ops() {
-        let disk = SimDisk::with_files(files);
-        disk.cut_after(cut);
-        let done = repaired(&disk, more).is_ok();
-        for left in disk.after_cut(6, cut as u64 * 7919 + 1) {
-            states += 1;
-            let disk = SimDisk::with_files(&left);
-            let now = seen(&disk.folder()).map_err(|e| e.status);
-            assert!(now.as_deref() == Ok(want) || (!done && now == old), "cut {cut}: {now:?} {:?}", names(&disk));
-            repaired(&disk, more).unwrap();
-            assert_eq!(seen(&disk.folder()).unwrap(), want, "cut {cut}, repaired again");
-        }
-    }
-    states
+    let tally = tried(files, more, 6, None);
+    assert!(tally.violations.is_empty(), "{}", tally.violations.join("\n"));
+    tally.states
+}
+
+fn tried(files: &Files, more: &[(Opt, i64)], per_cut: usize, wrong: Option<Wrong>) -> Tally {
+    let name = format!("repair, {more:?}");
+    let repair = |folder: Arc<dyn Folder>| repair_at(&Place::of(&folder), &options(more)).map(|_| ());
+    sim::check_repair(&Mending { name, disk: SimDisk::with_files(files), repair: &repair, read: &|folder| seen(&folder) }, per_cut, wrong)
 }
 
 fn cut_at(rows: u64) -> Vec<Vec<u8>> {
@@ -413,5 +405,57 @@ fn superchunks_are_repaired() {
             now.iter().zip(&sound).all(|(a, b)| a.len() == b.len()) && 0 < differ && differ < sound[1].len().max(sound[sound.len() - 1].len()) / 2
         );
         assert_eq!(repaired(&disk, &skip).unwrap().dropped, 0);
+    }
+}
+
+/// What is damaged, of datasets of this form; and whether it is to become the default value.
+fn damaged(files: &Files) -> Vec<(&'static str, Files, bool)> {
+    let of = |end: &str| files.keys().filter_map(|n| n.to_str()).filter(|n| n.ends_with(end)).map(str::to_owned).collect::<Vec<_>>();
+    let hurt = |name: &str, f: &dyn Fn(&mut Vec<u8>)| {
+        let mut files = files.clone();
+        f(files.get_mut(&OsString::from(name)).unwrap());
+        files
+    };
+    let chunks = if of(".blp").is_empty() { of(".bin") } else { of(".blp") };
+    let (first, last) = (&chunks[0], &chunks[chunks.len() - 1]);
+    let mut all = vec![
+        ("the last chunk", hurt(last, &|b| *b.last_mut().unwrap() ^= 1), false),
+        ("a chunk, on wish", hurt(first, &|b| *b.last_mut().unwrap() ^= 1), true),
+    ];
+    all.extend(of("meta/sizes").last().map(|name| ("sizes", hurt(name, &|b| b.truncate(9)), false)));
+    all.extend([of("__attrs__"), of("meta/attributes")].concat().last().map(|name| ("attributes", hurt(name, &|b| b.truncate(9)), false)));
+    all.extend(of("__rootdirs__").last().map(|name| ("names", hurt(name, &|b| b.truncate(9)), false)));
+    all.push(("sizes, and the last chunk", hurt(last, &|b| *b.last_mut().unwrap() ^= 1), false));
+    let both = &mut all.last_mut().unwrap().1;
+    of("meta/sizes").last().map(|name| both.get_mut(&OsString::from(name)).unwrap().truncate(9)).unwrap();
+    all
+}
+
+fn forms() -> [(&'static str, Files); 4] {
+    let [one, many] = in_papers();
+    [("array in a folder, Bcolz", array(2)), ("array in a folder, BlzPaper", one), ("table, Bcolz", table()), ("table, BlzPaper", many)]
+}
+
+fn wish(fill: bool) -> Vec<(Opt, i64)> {
+    if fill { vec![(Opt::SkipDamaged, 1)] } else { vec![] }
+}
+
+#[test]
+fn a_failing_power_supply_leaves_repairs_whole_or_to_be_done_again() {
+    for (format, files) in forms() {
+        let mut proof = Proof::of(format);
+        for (what, files, fill) in damaged(&files) {
+            proof.add(&format!("repair: {what}"), tried(&files, &wish(fill), 20, None));
+        }
+        proof.stands(200);
+    }
+}
+
+#[test]
+fn mutations_of_a_repair_are_noticed() {
+    for (format, files) in forms() {
+        let damage = damaged(&files);
+        let checks: Vec<_> = damage.iter().map(|(what, files, fill)| (*what, |wrong| tried(files, &wish(*fill), 60, wrong))).collect();
+        sim::mutations_of_repairs(format, 2, &checks);
     }
 }

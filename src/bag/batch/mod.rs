@@ -167,7 +167,7 @@ pub fn scattered(shards: &[Shard], items: &[Item], rules: Rules<'_>, room: &mut 
         let Some(shard) = same.first().and_then(|i| shards.get(i.shard)) else { continue };
         let mean = shard.end() / shard.count().max(1);
         worth |= enough(shard, items.len(), mean.saturating_mul(items.len() as u64));
-        let piece = if mean > 16 << 10 { 4 } else { TASK_SCATTERED };
+        let piece = (TASK_BYTES / mean.max(1)).clamp(1, TASK_SCATTERED as u64) as usize;
         memory::reserve(&mut tasks, same.len().div_ceil(piece)).map_err(whole)?;
         tasks.extend(same.chunks(piece).map(|items| Task::new(shard, Which::Scattered { items, extents: Vec::new() })));
     }

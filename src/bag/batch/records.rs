@@ -4,7 +4,8 @@
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::parallel::unless_taken;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// What a batch read gave: record `i` is `data[offsets[i]..offsets[i + 1]]`.
 #[derive(Debug, Default)]
@@ -85,39 +86,64 @@ impl Drop for Records {
 pub struct Spare {
     all: Mutex<Vec<Vec<u8>>>,
     most: usize,
+    bytes: usize,
 }
 
-impl Default for Spare {
-    fn default() -> Spare {
-        Spare::new(2)
-    }
-}
+/// Bytes of the buffers that all bags and streams of the process keep together.
+static KEPT: AtomicUsize = AtomicUsize::new(0);
+/// So many at most.
+const MOST_KEPT: usize = 128 << 20;
+/// A buffer that is larger than this and than so many times what is wanted waits for a larger batch: whoever keeps many small
+/// batches shall not have large buffers with them.
+const LARGE: usize = 1 << 20;
+const TOO_LARGE: usize = 4;
 
 impl Spare {
-    const BYTES: usize = 8 << 20;
-
-    /// Keeps at most so many.
-    pub fn new(most: usize) -> Spare {
-        Spare { all: Mutex::default(), most }
+    /// Keeps at most so many, of so many bytes together.
+    pub fn new(most: usize, bytes: u64) -> Spare {
+        Spare { all: Mutex::default(), most, bytes: usize::try_from(bytes).unwrap_or(usize::MAX).min(MOST_KEPT) }
     }
 
     fn keep(&self, buffer: Vec<u8>) {
         let Some(mut all) = unless_taken(&self.all) else { return };
-        if all.len() < self.most && (1..=Spare::BYTES).contains(&buffer.capacity()) {
-            all.push(buffer);
+        let n = buffer.capacity();
+        let fits = n <= self.bytes.saturating_sub(all.iter().map(Vec::capacity).sum());
+        if n == 0 || !fits || all.len() >= self.most {
+            return;
         }
+        if KEPT.fetch_add(n, Ordering::Relaxed).saturating_add(n) > MOST_KEPT {
+            KEPT.fetch_sub(n, Ordering::Relaxed);
+            return;
+        }
+        all.push(buffer);
     }
 
     /// A buffer of `n` bytes of any content.
     fn take(&self, n: usize) -> Result<Vec<u8>> {
-        let fits = |all: &mut Vec<Vec<u8>>| all.iter().position(|b| b.capacity() >= n).map(|i| all.swap_remove(i));
-        match unless_taken(&self.all).filter(|_| n > 0).and_then(|mut all| fits(&mut all)) {
+        match unless_taken(&self.all).filter(|_| n > 0).and_then(|mut all| Spare::fitting(&mut all, n)) {
             Some(mut buffer) => {
                 buffer.resize(n, 0);
                 Ok(buffer)
             }
-            None => memory::zeroed(n),
+            None => memory::to_fill(n),
         }
+    }
+
+    /// The smallest buffer that will do. Where none does, the largest of those too small goes, for the one that is made now.
+    fn fitting(all: &mut Vec<Vec<u8>>, n: usize) -> Option<Vec<u8>> {
+        let will_do = |b: &Vec<u8>| b.capacity() >= n && b.capacity() <= n.saturating_mul(TOO_LARGE).max(LARGE);
+        let sizes = || all.iter().enumerate().map(|(i, b)| (b.capacity(), i, will_do(b)));
+        let found = sizes().filter(|&(_, _, will_do)| will_do).min();
+        let (size, i, will_do) = found.or_else(|| sizes().filter(|&(size, ..)| size < n).max())?;
+        KEPT.fetch_sub(size, Ordering::Relaxed);
+        Some(all.swap_remove(i)).filter(|_| will_do)
+    }
+}
+
+impl Drop for Spare {
+    fn drop(&mut self) {
+        let all = self.all.get_mut().unwrap_or_else(PoisonError::into_inner);
+        KEPT.fetch_sub(all.iter().map(Vec::capacity).sum(), Ordering::Relaxed);
     }
 }
 
@@ -152,14 +178,40 @@ impl Records {
 mod tests {
     use super::*;
 
+    fn sizes(spare: &Spare) -> Vec<usize> {
+        spare.all.lock().unwrap().iter().map(Vec::capacity).collect()
+    }
+
     #[test]
     fn nobody_waits_for_spare_buffers() {
-        let spare = Spare::default();
+        let spare = Spare::new(2, 1000);
         spare.keep(vec![0; 100]);
         let taken = spare.all.lock();
         assert_eq!(spare.take(10).unwrap().len(), 10);
         spare.keep(vec![0; 100]);
         drop(taken);
         assert_eq!(spare.take(10).unwrap().capacity(), 100);
+    }
+
+    #[test]
+    fn few_are_kept_and_few_bytes() {
+        let spare = Spare::new(3, 1000);
+        [400, 1001, 0, 500, 200, 50, 50].map(|n| spare.keep(vec![0; n]));
+        assert_eq!(sizes(&spare), [400, 500, 50]);
+        let all = Spare::new(2, u64::MAX);
+        all.keep(Vec::with_capacity(MOST_KEPT + 1));
+        assert!(sizes(&all).is_empty());
+    }
+
+    #[test]
+    fn the_smallest_that_fits_is_taken_and_one_too_small_goes() {
+        let spare = Spare::new(3, 64 << 20);
+        [100, 300, 16 << 20].map(|n| spare.keep(vec![0; n]));
+        assert_eq!(spare.take(200).unwrap().capacity(), 300);
+        // the large one is for large batches
+        assert_eq!(spare.take(200).unwrap().capacity(), 200);
+        assert_eq!(sizes(&spare), [16 << 20]);
+        assert_eq!(spare.take(20 << 20).unwrap().len(), 20 << 20);
+        assert!(sizes(&spare).is_empty());
     }
 }

@@ -192,7 +192,8 @@ impl Stream {
 
     /// Does its index function run on this thread now?
     pub fn is_inside(&self) -> bool {
-        self.inside.load(Ordering::Relaxed) == this_thread()
+        let inside = self.inside.load(Ordering::Relaxed);
+        inside != 0 && inside == this_thread()
     }
 
     /// What is shared, for this thread alone. In a forked child what the parent's threads have begun is begun anew.

@@ -93,7 +93,7 @@ impl Work {
     pub fn new(bag: Bag, settings: Settings) -> Work {
         Work {
             settings,
-            spare: Arc::new(Spare::new(settings.batches + settings.helpers + 1)),
+            spare: Arc::new(Spare::new(settings.batches + settings.helpers + 1, settings.memory.0.saturating_mul(settings.batches as u64))),
             todo: Mutex::default(),
             waiting: AtomicUsize::new(0),
             begun: AtomicUsize::new(0),

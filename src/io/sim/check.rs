@@ -36,56 +36,87 @@ fn patience() -> usize {
 }
 
 /// What a reader saw, or why it did not.
-type Seen = Result<Vec<Vec<u8>>>;
+pub(super) type Seen = Result<Vec<Vec<u8>>>;
+pub(super) type Read<'a> = dyn Fn(Arc<dyn Folder>) -> Seen + 'a;
 
 /// Cuts the power before every operation of the scene, and opens what may be left; then again while the next writer
 /// settles that.
 pub fn check(scene: &Scene<'_>, per_cut: usize, wrong: Option<Wrong>) -> Tally {
-    let per_cut = per_cut * patience();
-    let mut tally = Tally::default();
-    let old = look(scene, &scene.disk.contents());
-    let whole = scene.disk.copy();
-    (scene.act)(whole.folder()).unwrap_or_else(|e| panic!("{}: {e}", scene.name));
-    let new = look(scene, &whole.contents()).unwrap_or_else(|e| panic!("{}: {e}", scene.name));
+    let old = look(scene.read, &scene.disk.contents());
+    let new = after(&scene.name, &scene.disk, scene.act, scene.read);
     let same = |got: &Seen, done: bool| match got {
         Ok(v) => *v == new || (!done && old.as_ref().is_ok_and(|o| o == v)),
         // where there was nothing before, there may be nothing after
         Err(e) => !done && old.is_err() && e.status == Status::Missing,
     };
+    each_state(&scene.name, &scene.disk, scene.act, per_cut, wrong, &|left, tried| {
+        let seen = look(scene.read, left.files);
+        if !same(&seen, left.done) {
+            return Some(said("a reader saw another state, or failed:", &seen));
+        }
+        go_on(scene, left.files, &seen).or_else(|| recover(scene, left, &seen, tried))
+    })
+}
+
+/// What a cut left.
+pub(super) struct Left<'a> {
+    pub files: &'a Files,
+    /// Had the operation returned?
+    pub done: bool,
+    /// For what is drawn with this state.
+    pub seed: u64,
+}
+
+/// What is wrong with this state, if anything is; counts the further states that it takes to say so.
+pub(super) type Judge<'a> = dyn Fn(&Left<'_>, &mut usize) -> Option<String> + 'a;
+/// An operation on a disk.
+pub(super) type Act<'a> = dyn Fn(Arc<dyn Folder>) -> Result<()> + 'a;
+
+/// Cuts the power before every operation of the act, and has each state judged that may be left. The first that is wrong is
+/// told with its operations.
+pub(super) fn each_state(name: &str, disk: &SimDisk, act: &Act<'_>, per_cut: usize, wrong: Option<Wrong>, judge: &Judge<'_>) -> Tally {
+    let mut tally = Tally::default();
+    let run = |disk: &SimDisk| act(disk.folder()).unwrap_or_else(|e| panic!("{name}: {e}"));
     if let Some(wrong) = wrong {
-        let disk = scene.disk.copy();
+        let disk = disk.copy();
         disk.go_wrong(wrong);
-        (scene.act)(disk.folder()).unwrap_or_else(|e| panic!("{}: {e}", scene.name));
+        run(&disk);
         tally.wrongs = disk.went_wrong();
     }
-    let ops = whole.ops() - scene.disk.ops();
+    let whole = disk.copy();
+    run(&whole);
+    let ops = whole.ops() - disk.ops();
     for cut in 0..=ops {
-        let disk = scene.disk.copy();
+        let disk = disk.copy();
         disk.cut_after(cut);
         wrong.inspect(|w| disk.go_wrong(*w));
-        let done = (scene.act)(disk.folder()).is_ok();
-        for (i, files) in disk.after_cut(per_cut, cut as u64 * 7919 + 1).enumerate() {
+        let done = act(disk.folder()).is_ok();
+        for (i, (fates, files)) in disk.lefts(per_cut * patience(), cut as u64 * 7919 + 1).enumerate() {
             tally.states += 1;
-            let seen = look(scene, &files);
-            let found = if !same(&seen, done) {
-                Some(said("a reader saw another state, or failed:", &seen))
-            } else {
-                go_on(scene, &files, &seen).or_else(|| recover(scene, &files, &seen, i as u64 * 31 + cut as u64, &mut tally.states))
+            let seed = i as u64 * 31 + cut as u64;
+            let Some(found) = judge(&Left { files: &files, done, seed }, &mut tally.states) else { continue };
+            let names: Vec<_> = files.iter().map(|(n, b)| format!("{}:{}", n.display(), b.len())).collect();
+            let operations = match tally.violations.is_empty() {
+                true => fates.shrink(&disk, &|files| judge(&Left { files, done, seed }, &mut 0).is_some()),
+                false => String::new(),
             };
-            if let Some(found) = found {
-                let names: Vec<_> = files.iter().map(|(n, b)| format!("{}:{}", n.display(), b.len())).collect();
-                tally.violations.push(format!("{}, cut {cut} of {ops}: {found} {names:?}", scene.name));
-            }
+            tally.violations.push(format!("{name}, cut {cut} of {ops}: {found} {names:?}{operations}"));
         }
     }
     tally
 }
 
-fn look(scene: &Scene<'_>, files: &Files) -> Seen {
-    (scene.read)(SimDisk::with_files(files).folder())
+/// What a reader sees after this, which must succeed.
+pub(super) fn after(name: &str, disk: &SimDisk, act: &Act<'_>, read: &Read<'_>) -> Vec<Vec<u8>> {
+    let whole = disk.copy();
+    act(whole.folder()).and_then(|()| read(whole.folder())).unwrap_or_else(|e| panic!("{name}: {e}"))
 }
 
-fn said(what: &str, seen: &Seen) -> String {
+pub(super) fn look(read: &Read<'_>, files: &Files) -> Seen {
+    read(SimDisk::with_files(files).folder())
+}
+
+pub(super) fn said(what: &str, seen: &Seen) -> String {
     format!("{what} {}", seen.as_ref().err().map_or(String::new(), |e| e.to_string()))
 }
 
@@ -108,82 +139,68 @@ fn go_on(scene: &Scene<'_>, files: &Files, seen: &Seen) -> Option<String> {
 }
 
 /// The power fails again, while the next writer is at work.
-fn recover(scene: &Scene<'_>, files: &Files, seen: &Seen, seed: u64, states: &mut usize) -> Option<String> {
-    let mut rng = Rng(seed | 1);
-    // what a crash left to settle is the same for most states of a cut
-    if seen.is_err() || (rng.below(4) != 0 && patience() == 1) {
+fn recover(scene: &Scene<'_>, left: &Left<'_>, seen: &Seen, states: &mut usize) -> Option<String> {
+    if seen.is_err() {
         return None;
     }
-    let next = SimDisk::with_files(files);
-    let before = next.ops();
-    let counted = next.copy();
-    let _ = (scene.go_on)(counted.folder());
-    next.cut_after(rng.below(counted.ops() - before + 1));
-    let _ = (scene.go_on)(next.folder());
-    next.after_cut(3, seed).find_map(|files| {
+    second_crash(left, scene.go_on)?.find_map(|files| {
         *states += 1;
-        let after = look(scene, &files);
+        let after = look(scene.read, &files);
         (!stands(seen, &after)).then(|| said("a second crash, of the next writer, changed what was there", &after))
     })
 }
 
-/// The count of a format: states by operation, whatever else differs between its files.
-pub struct Proof {
-    format: String,
-    operations: Vec<(String, usize)>,
-    violations: Vec<String>,
+/// What is left where the power fails once more, while this goes on with what is there. Not of each state: what a crash left to
+/// settle is the same for most states of a cut.
+pub(super) fn second_crash(left: &Left<'_>, go_on: &Act<'_>) -> Option<impl Iterator<Item = Files> + use<>> {
+    let mut rng = Rng(left.seed | 1);
+    if rng.below(4) != 0 && patience() == 1 {
+        return None;
+    }
+    let next = SimDisk::with_files(left.files);
+    let before = next.ops();
+    let counted = next.copy();
+    let _ = go_on(counted.folder());
+    next.cut_after(rng.below(counted.ops() - before + 1));
+    let _ = go_on(next.folder());
+    Some(next.after_cut(3, left.seed))
 }
 
-impl Proof {
-    /// Of this format.
-    pub fn of(format: &str) -> Proof {
-        Proof { format: format.into(), operations: Vec::new(), violations: Vec::new() }
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::io::Access;
+    use std::ffi::OsStr;
 
-    /// Counts what was tried of an operation.
-    pub fn add(&mut self, operation: &str, t: Tally) {
-        self.violations.extend(t.violations);
-        match self.operations.iter_mut().find(|(name, _)| name == operation) {
-            Some((_, states)) => *states += t.states,
-            None => self.operations.push((operation.into(), t.states)),
-        }
+    /// A header counts what is not synced: of all that may be lost, the one write that has to be is shown as lost.
+    #[test]
+    fn what_fails_is_told_with_as_few_losses_as_will_do() {
+        let file = |folder: &Arc<dyn Folder>| folder.open(OsStr::new("x"), Access::Write);
+        let act = |folder: Arc<dyn Folder>| {
+            folder.open(OsStr::new("beside"), Access::Create)?.write_at(0, &[9; 700])?;
+            let f = file(&folder)?;
+            [(600, [1; 600]), (1200, [2; 600])].iter().try_for_each(|(at, bytes)| f.write_at(*at, bytes))?;
+            f.write_at(0, &[1])?;
+            f.sync()
+        };
+        let read = |folder: Arc<dyn Folder>| {
+            let (f, mut header, mut content) = (file(&folder)?, [0], vec![0; 1200]);
+            f.read_exact_at(0, &mut header)?;
+            if header == [1] {
+                f.read_exact_at(600, &mut content)?;
+            }
+            Ok(vec![content])
+        };
+        let disk = SimDisk::default();
+        disk.folder().open(OsStr::new("x"), Access::Create).unwrap().set_size(1800).unwrap();
+        disk.settle();
+        let scene = Scene { name: "a header".into(), disk, act: &act, read: &read, go_on: &|_| Ok(()) };
+        let found = check(&scene, 60, None).violations;
+        let lines: Vec<&str> = found[0].lines().collect();
+        assert_eq!(lines.len(), 1 + 5, "{lines:?}");
+        assert!(lines[0].starts_with("a header, cut 5 of 6: a reader saw another state"), "{lines:?}");
+        let hurt: Vec<_> = lines[1..].iter().filter(|l| !l.ends_with(": kept")).collect();
+        assert!(hurt.len() == 1 && hurt[0].contains("write \"x\" at ") && !hurt[0].contains(" at 0,"), "{lines:?}");
+        assert!(found[1..].iter().all(|v| v.lines().count() == 1));
     }
-
-    /// Prints the table. Nothing may be violated, and less than this is no proof.
-    pub fn stands(self, least: usize) {
-        for (operation, states) in &self.operations {
-            println!("simulated disk | {} | {operation} | {states}", self.format);
-        }
-        let states: usize = self.operations.iter().map(|(_, n)| n).sum();
-        println!("simulated disk: {}: {} operations, {states} states, {} violations", self.format, self.operations.len(), self.violations.len());
-        assert!(self.violations.is_empty(), "{}", self.violations[..self.violations.len().min(10)].join("\n"));
-        assert!(states > least, "{states}");
-    }
-}
-
-/// Leaves out the syncs of an operation one after the other: how many violations each gives.
-pub fn syncs_left_out(name: &str, disk: &SimDisk, act: impl Fn(Arc<dyn Folder>) -> Result<()>, check: impl Fn(Option<Wrong>) -> Tally) -> Vec<usize> {
-    let whole = disk.copy();
-    act(whole.folder()).unwrap_or_else(|e| panic!("{name}: {e}"));
-    let noticed = (0..whole.syncs() - disk.syncs()).map(|n| check(Some(Wrong::Sync(n))).violations.len()).collect();
-    println!("simulated disk: {name}: violations where the n-th sync is left out: {noticed:?}");
-    noticed
-}
-
-/// Does each of [`Wrong::MUTATIONS`] in some operations of a format: where it arises, which is `arises` of the three, it must be
-/// noticed.
-pub fn mutations(format: &str, arises: usize, operations: &[(&str, impl Fn(Option<Wrong>) -> Tally)]) {
-    let mut arose = 0;
-    for (wrong, words) in Wrong::MUTATIONS {
-        let of_each: Vec<(&str, Tally)> = operations.iter().map(|(name, check)| (*name, check(Some(wrong)))).filter(|(_, t)| t.wrongs > 0).collect();
-        if of_each.is_empty() {
-            println!("mutation | {format} | {words} | does not arise");
-            continue;
-        }
-        arose += 1;
-        let told: Vec<String> = of_each.iter().map(|(name, t)| format!("{name}: {}", t.violations.len())).collect();
-        println!("mutation | {format} | {words} | violations: {}", told.join(", "));
-        assert!(of_each.iter().any(|(_, t)| !t.violations.is_empty()), "{format}: {words}: not noticed");
-    }
-    assert_eq!(arose, arises, "{format}");
 }

@@ -6,15 +6,20 @@
 //! that was under way may be torn at any 512 bytes. Changes of names survive in
 //! the order in which they were made in a folder; what is in a folder is gone with it.
 //!
-//! Who adds a format lists its mutating operations as [`Scene`]s; [`check`] does the rest, and [`Proof`] counts. That the
-//! rig can see is shown on disks that work in a [`Wrong`] way.
+//! Who adds a format lists its mutating operations as [`Scene`]s, and its damage as [`Mending`]s; [`check`] and [`check_repair`]
+//! do the rest, and [`Proof`] counts. What fails is told with the operations that led to it, as few of them lost as will do.
+//! That the rig can see is shown on disks that work in a [`Wrong`] way.
 
 mod check;
 mod left;
+mod proof;
+mod repair;
 mod wrong;
 
-pub use check::{Proof, Scene, Tally, check, mutations, syncs_left_out};
+pub use check::{Scene, Tally, check};
 pub use left::Files;
+pub use proof::{Proof, mutations, mutations_of_repairs, syncs_left_out};
+pub use repair::{Mending, check_repair};
 pub use wrong::Wrong;
 
 use super::{Access, File, Folder, beside, lock::Lock, parent};
@@ -32,7 +37,8 @@ enum Pending {
 #[derive(Clone, Default, Debug)]
 struct Inode {
     durable: Arc<Vec<u8>>,
-    pending: Vec<Pending>,
+    /// Each with the number of its operation.
+    pending: Vec<(usize, Pending)>,
     /// What programs see now.
     live: Arc<Vec<u8>>,
     /// The operations that changed its bytes last, and it or its name.
@@ -66,8 +72,10 @@ struct State {
     inodes: Vec<Inode>,
     names: BTreeMap<OsString, usize>,
     durable_names: BTreeMap<OsString, usize>,
-    pending_names: Vec<NameOp>,
+    pending_names: Vec<(usize, NameOp)>,
     ops: usize,
+    /// The operations since all was durable, in words.
+    told: Vec<String>,
     written: u64,
     cut_at: Option<usize>,
     /// What it does wrong, for showing that the rig notices.
@@ -108,11 +116,12 @@ fn apply_name(names: &mut BTreeMap<OsString, usize>, op: &NameOp) {
 
 impl State {
     /// Counts an operation that changes the disk; fails at and after the cut.
-    fn op(&mut self) -> Result<()> {
+    fn op(&mut self, words: impl FnOnce() -> String) -> Result<()> {
         if self.cut_at.is_some_and(|c| self.ops >= c) {
             return Err(fail!(Io, "simulated: the power is off"));
         }
         self.ops += 1;
+        self.told.push(words());
         if self.full_at == Some(self.ops - 1) {
             return Err(fail!(Io, "simulated: no space left"));
         }
@@ -124,7 +133,7 @@ impl State {
         let now = self.ops as u64;
         if let Some(i) = self.inodes.get_mut(inode) {
             apply(Arc::make_mut(&mut i.live), &p);
-            i.pending.push(p);
+            i.pending.push((self.ops, p));
             (i.modified, i.changed) = (now, now);
         }
     }
@@ -134,7 +143,7 @@ impl State {
         if let Some(none) = above(name).find(|f| !self.names.contains_key(f)) {
             return Err(fail!(Missing, "{}: no such folder", none.display()));
         }
-        self.op()?;
+        self.op(|| format!("create {name:?}"))?;
         self.inodes.push(Inode::default());
         let i = self.inodes.len() - 1;
         self.change_name(NameOp::Link(name.into(), i));
@@ -154,12 +163,13 @@ impl State {
             }
         }
         apply_name(&mut self.names, &op);
-        self.pending_names.push(op);
+        self.pending_names.push((self.ops, op));
     }
 
     /// Makes the bytes and the length of a file durable.
     fn sync_file(&mut self, inode: usize) -> Result<()> {
-        self.op()?;
+        let name = self.names.iter().find(|(_, i)| **i == inode).map(|(n, _)| n.clone());
+        self.op(|| format!("sync {:?}", name.unwrap_or_default()))?;
         self.syncs += 1;
         if !self.leaves_out(self.syncs - 1) {
             let i = &mut self.inodes[inode];
@@ -219,6 +229,7 @@ impl SimDisk {
             }
             s.durable_names = s.names.clone();
             s.pending_names.clear();
+            s.told.clear();
         });
     }
 
@@ -269,7 +280,7 @@ impl Folder for SimDisk {
         let inode = self.with(|s| {
             if let Some(&i) = s.names.get(name) {
                 if access == Access::Create && !s.inodes[i].live.is_empty() {
-                    s.op()?;
+                    s.op(|| format!("empty {name:?}"))?;
                     s.change(i, Pending::Size(0));
                 }
                 return Ok(i);
@@ -287,7 +298,7 @@ impl Folder for SimDisk {
             if !s.names.contains_key(from) {
                 return Err(fail!(Missing, "{}: no such file", from.display()));
             }
-            s.op()?;
+            s.op(|| format!("rename {from:?} to {to:?}"))?;
             s.change_name(NameOp::Rename(from.into(), to.into()));
             s.renamed(to)
         })
@@ -298,7 +309,7 @@ impl Folder for SimDisk {
             if !s.names.contains_key(name) {
                 return Err(fail!(Missing, "{}: no such file", name.display()));
             }
-            s.op()?;
+            s.op(|| format!("remove {name:?}"))?;
             s.change_name(NameOp::Unlink(name.into()));
             s.removed(name)
         })
@@ -310,13 +321,13 @@ impl Folder for SimDisk {
 
     fn sync_in(&self, name: &OsStr) -> Result<()> {
         self.with(|s| {
-            s.op()?;
+            s.op(|| format!("sync the folder {name:?}"))?;
             s.syncs += 1;
             if !s.leaves_out(s.syncs - 1) {
-                let (own, others) = std::mem::take(&mut s.pending_names).into_iter().partition(|op| op.folder() == name);
+                let (own, others) = std::mem::take(&mut s.pending_names).into_iter().partition(|(_, op)| op.folder() == name);
                 s.pending_names = others;
-                let own: Vec<NameOp> = own;
-                own.iter().for_each(|op| apply_name(&mut s.durable_names, op));
+                let own: Vec<(usize, NameOp)> = own;
+                own.iter().for_each(|(_, op)| apply_name(&mut s.durable_names, op));
             }
             Ok(())
         })
@@ -331,7 +342,7 @@ impl Folder for SimDisk {
         let name = beside("", name, "/");
         self.with(|s| {
             if s.names.contains_key(&name) && !s.names.keys().any(|n| above(n).any(|f| f == name)) {
-                s.op()?;
+                s.op(|| format!("remove {name:?}"))?;
                 s.change_name(NameOp::Unlink(name));
             }
             Ok(())
@@ -372,7 +383,7 @@ impl File for SimFile {
 
     fn write_at(&self, at: u64, src: &[u8]) -> Result<()> {
         self.disk.with(|s| {
-            let done = s.op();
+            let done = s.op(|| format!("write {:?} at {at}, {} bytes", self.name, src.len()));
             s.written += src.len() as u64;
             // a full disk takes what there is room for
             let room = if s.full_at == Some(s.ops.wrapping_sub(1)) { src.len() / 2 } else { src.len() };
@@ -385,7 +396,7 @@ impl File for SimFile {
 
     fn set_size(&self, size: u64) -> Result<()> {
         self.disk.with(|s| {
-            s.op()?;
+            s.op(|| format!("resize {:?} to {size} bytes", self.name))?;
             s.change(self.inode, Pending::Size(size));
             Ok(())
         })

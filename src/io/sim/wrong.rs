@@ -93,7 +93,7 @@ impl State {
     /// Is there a journal to be removed, or, after these bytes, a header yet to be written?
     fn something_follows(&self, inode: usize) -> bool {
         let pending = &self.inodes[inode].pending;
-        let wrote_header = pending.iter().any(|p| matches!(p, Pending::Write(at, _) if *at < HEADER));
+        let wrote_header = pending.iter().any(|p| matches!(p, (_, Pending::Write(at, _)) if *at < HEADER));
         (!pending.is_empty() && !wrote_header) || self.names.keys().any(|n| n.as_encoded_bytes().ends_with(JOURNAL.as_bytes()))
     }
 

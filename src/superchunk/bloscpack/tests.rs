@@ -2,6 +2,7 @@
 
 mod damage;
 mod disk;
+mod disk_repair;
 mod model;
 mod rules;
 

@@ -1,7 +1,7 @@
 //! Making an index on the simulated disk: it is there as a whole, or as it was before.
 
 use super::*;
-use crate::io::sim::{self, Proof, Scene, Tally, Wrong};
+use crate::io::sim::{self, Mending, Proof, Scene, Tally, Wrong};
 
 fn keys() -> Vec<Vec<u8>> {
     some_keys(400, 37)
@@ -67,6 +67,21 @@ fn a_failing_power_supply_leaves_the_old_index_or_the_new() {
         disks().iter().for_each(|before| proof.add(before.0, check(before, pairs, None)));
     }
     proof.stands(150);
+}
+
+/// An index is repaired by making it anew.
+#[test]
+fn a_failing_power_supply_leaves_a_damaged_index_or_the_new() {
+    let mut proof = Proof::of("index of a bag");
+    // behind what says that it is an index
+    for at in [20, 50, 700] {
+        let mut files = disks()[1].1.contents();
+        files.get_mut(OsStr::new(INDEX)).unwrap()[at] ^= 4;
+        let repair = |folder| act(folder, Mode::Replace, &[(Opt::Threads, 1)]);
+        let m = Mending { name: format!("byte {at}"), disk: SimDisk::with_files(&files), repair: &repair, read: &|folder| read(folder, &keys()) };
+        proof.add("in place of a damaged one", sim::check_repair(&m, 60, None));
+    }
+    proof.stands(30);
 }
 
 #[test]

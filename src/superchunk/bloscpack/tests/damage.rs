@@ -8,19 +8,19 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// A small file, and where everything in it is.
-struct Sample {
-    what: String,
-    bytes: Vec<u8>,
+pub(super) struct Sample {
+    pub(super) what: String,
+    pub(super) bytes: Vec<u8>,
     state: State,
     /// Bytes of content of each chunk.
     spans: Vec<Range<usize>>,
     /// Bytes of each chunk in the file, its digest among them.
-    places: Vec<Range<usize>>,
-    offsets: Range<usize>,
+    pub(super) places: Vec<Range<usize>>,
+    pub(super) offsets: Range<usize>,
     /// Metadata that nothing protects.
     bare_meta: Range<usize>,
     /// Metadata that a digest protects, without their head.
-    safe_meta: Range<usize>,
+    pub(super) safe_meta: Range<usize>,
     /// Nothing can be said about content that no checksum protects.
     summed: bool,
     /// All chunks but the last hold as much.
@@ -32,18 +32,18 @@ fn open(bytes: &[u8], o: &Options) -> Result<Bloscpack> {
     Bloscpack::open_in(&folder, OsStr::new(""), Mode::Read, o)
 }
 
-fn strict() -> Options {
+pub(super) fn strict() -> Options {
     // a damaged size may ask for much
     Options::new().with(Opt::Threads, 1).unwrap().with(Opt::MemoryLimit, 1 << 20).unwrap()
 }
 
-fn skipping() -> Options {
+pub(super) fn skipping() -> Options {
     strict().with(Opt::SkipDamaged, 1).unwrap()
 }
 
 impl Sample {
     /// With chunks of all the same size, but the last, or not.
-    fn new(form: Form, regular: bool) -> Sample {
+    pub(super) fn new(form: Form, regular: bool) -> Sample {
         let form = Form { chunk: 140, spare_chunks: Some(2).filter(|_| form.version == 3), ..form };
         let disk = SimDisk::default();
         let mut w = form.create(&disk.folder(), Mode::New).unwrap();
@@ -171,7 +171,7 @@ impl Sample {
     }
 }
 
-fn samples(sums: &[i64]) -> Vec<Sample> {
+pub(super) fn samples(sums: &[i64]) -> Vec<Sample> {
     let mut all = Vec::new();
     for (version, offsets) in [(3, 1), (3, 0), (2, 1), (2, 0), (103, 1), (103, 0), (1, 0)] {
         for &sum in sums {

@@ -5,10 +5,10 @@ use crate::superchunk::bloscpack::{Destination, Repaired};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-type Files = BTreeMap<OsString, Vec<u8>>;
+pub(super) type Files = BTreeMap<OsString, Vec<u8>>;
 
 /// Files of a frame of several chunks, made in three commits, and what it held after each.
-fn made(form: Form) -> (Files, Vec<State>) {
+pub(super) fn made(form: Form) -> (Files, Vec<State>) {
     let disk = SimDisk::default();
     let mut w = form.create(&disk.folder(), Mode::New).unwrap();
     let mut states = Vec::new();
@@ -23,7 +23,7 @@ fn made(form: Form) -> (Files, Vec<State>) {
     (disk.contents(), states)
 }
 
-fn folder(files: &Files) -> Arc<dyn Folder> {
+pub(super) fn folder(files: &Files) -> Arc<dyn Folder> {
     SimDisk::with_files(files).folder()
 }
 
@@ -32,11 +32,11 @@ fn see(files: &Files) -> Result<State> {
 }
 
 /// The file with header and index, and one with chunks.
-fn names(form: Form) -> [OsString; 2] {
+pub(super) fn names(form: Form) -> [OsString; 2] {
     if form.sparse { ["x.b2frame/chunks.b2frame".into(), "x.b2frame/00000001.chunk".into()] } else { [NAME.into(), NAME.into()] }
 }
 
-fn repaired(folder: &Arc<dyn Folder>) -> Result<Repaired> {
+pub(super) fn repaired(folder: &Arc<dyn Folder>) -> Result<Repaired> {
     repair_in(folder, OsStr::new(NAME), &Options::new())
 }
 
@@ -158,7 +158,7 @@ fn committed_once(form: Form) -> (Files, State) {
 }
 
 /// Where header, index and trailer are in the file that has them.
-fn parts(files: &Files, form: Form) -> Vec<(&'static str, std::ops::Range<usize>)> {
+pub(super) fn parts(files: &Files, form: Form) -> Vec<(&'static str, std::ops::Range<usize>)> {
     let bytes = &files[&names(form)[0]];
     let header = Header::parse(&bytes[..header::said_len(bytes).unwrap()]).unwrap();
     let len = header.len() as usize;

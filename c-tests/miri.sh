@@ -1,0 +1,20 @@
+#!/bin/sh
+# usage: miri.sh SCRATCH
+# The C functions, called as C calls them (tests/boundary), and what catches panics, under Miri: it looks at each access to
+# memory, whether it is within bounds, aligned, of bytes that were written, and allowed by the borrows that there are; and
+# at leaks. It runs no C code: content is not compressed.
+set -eu
+source=$(cd "$(dirname "$0")/.." && pwd)
+mkdir -p "$1"
+scratch=$(cd "$1" && pwd)
+
+say() {
+    echo "check-miri: $*" >&2
+    exit 1
+}
+rustc +nightly --version >/dev/null 2>&1 || say 'nightly Rust is missing: rustup toolchain install nightly'
+cargo +nightly miri --version >/dev/null 2>&1 || say 'it is missing: rustup component add miri rust-src --toolchain nightly'
+cd "$source"
+export CARGO_TARGET_DIR="$scratch"
+cargo +nightly miri test --locked --test boundary
+cargo +nightly miri test --locked --lib capi::guard

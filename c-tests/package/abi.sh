@@ -1,0 +1,66 @@
+#!/bin/sh
+# usage: abi.sh HEADER SHARED SCRATCH
+# What programs that are built rely on, as abi.xml has it: the functions that the shared library exports with the types that the
+# header gives them, its structures, and the values of its constants. Says what has changed; HOLDALL_BLESS=1 takes it
+# for the new state. (The library's own debug information is Rust's, whose types are not those of C; that the header is the
+# Rust functions' own is what `cargo test --test headers` proves.)
+set -eu
+header=$1 shared=$2 scratch=$3
+baseline=$(dirname "$0")/abi.xml
+mkdir -p "$scratch"
+say() {
+    echo "check-abi: $*" >&2
+    exit 1
+}
+
+# picture HEADER NAME: the C side of it as a library of its own, whose functions do nothing, and what abidw says of that
+picture() {
+    {
+        ${CC:-cc} -E -P -DHOLDALL_API=STUB -DHOLDALL_USE= "$1" |
+            awk '{ text = text $0 "\n" } END { n = split(text, parts, "STUB"); printf "%s", parts[1]
+                   for (i = 2; i <= n; i++) { sub(/;/, " { __builtin_trap(); }", parts[i]); printf "%s", parts[i] } }'
+        echo 'enum holdall_constants {'
+        sed -n '/_VERSION_/d; s/^#define \(HOLDALL_[A-Z0-9_]*\) \((*-\{0,1\}[0-9][0-9]*)*\)$/    VALUE_\1 = \2,/p' "$1"
+        echo '};'
+        echo 'enum holdall_constants holdall_constants(void) { __builtin_trap(); }'
+    } >"$scratch/$2.c"
+    (cd "$scratch" && ${CC:-cc} -g -gdwarf-4 -O0 -w -shared -fPIC -o "$2.so" "$2.c")
+    abidw --no-show-locs --no-comp-dir-path --no-corpus-path --no-elf-needed --out-file "$scratch/$2.xml" "$scratch/$2.so"
+}
+
+# differ OLD NEW: do they? difference.txt says how
+differ() {
+    status=0
+    abidiff "$1" "$2" >"$scratch/difference.txt" 2>&1 || status=$?
+    [ $((status & 3)) = 0 ] || { cat "$scratch/difference.txt"; say 'abidiff failed'; }
+    [ $status != 0 ]
+}
+
+# must_see WORDS FROM TO: a change of the header that must be seen
+must_see() {
+    sed "s/$2/$3/" "$header" >"$scratch/other.h"
+    ! cmp -s "$header" "$scratch/other.h" || say "$1: the header has no such line any more"
+    picture "$scratch/other.h" other
+    differ "$scratch/header.xml" "$scratch/other.xml" || say "$1: not noticed"
+}
+
+exported() { ${NM:-nm} -D --defined-only "$1" | awk '{ print $NF }' | LC_ALL=C sort; }
+
+picture "$header" header
+exported "$scratch/header.so" | grep -vx holdall_constants >"$scratch/in-header"
+exported "$shared" >"$scratch/in-library"
+diff "$scratch/in-header" "$scratch/in-library" || say 'the header (<) and the library (>) do not have the same functions'
+must_see 'another type of an argument' 'holdall_bag_size(const holdall_bag \*bag)' 'holdall_bag_size(const holdall_records *bag)'
+must_see 'a structure that is longer' '    int32_t os_code;' '    int64_t os_code;'
+must_see 'another value' '#define HOLDALL_E_RANGE (-13)' '#define HOLDALL_E_RANGE (-31)'
+must_see 'a function more' 'HOLDALL_API void holdall_io_close' 'HOLDALL_API void holdall_more(void); &'
+
+if [ "${HOLDALL_BLESS:-}" = 1 ]; then
+    cp "$scratch/header.xml" "$baseline"
+fi
+if differ "$baseline" "$scratch/header.xml"; then
+    cat "$scratch/difference.txt"
+    echo 'check-abi: what was only added breaks no program that is built; anything else does, and needs a new version in Cargo.toml' >&2
+    say 'where the change is meant: HOLDALL_BLESS=1 make check-abi'
+fi
+echo "$(wc -l <"$scratch/in-library") functions, $(grep -c VALUE_ "$scratch/header.c") constants: as $baseline has them"

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""usage: draw.py    draws codecs.svg, filters.svg and chunks.svg, beside this file, of what measure.sh has measured
+
+`draw.py --check` draws nothing and fails where one of them is not what the figures give.
+"""
+import csv
+import math
+import pathlib
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+DATA = {"weather": "weather, float64", "field": "a smooth field, int32"}
+# The filter with which each of these is made smallest by most codecs.
+BEST = {"weather": "none", "field": "shuffle"}
+STYLE = """
+text { font: 12px system-ui, sans-serif; fill: #1c2026 } .dim { fill: #5a6472; font-size: 11px } .title { font-size: 13px; font-weight: 600 }
+.grid { stroke: #dde1e7 } .end { text-anchor: end } .middle { text-anchor: middle } polyline { fill: none; stroke-width: 1.6 }
+.c0 { fill: #b5651d; stroke: #b5651d } .c1 { fill: #1b6fc2; stroke: #1b6fc2 } .c2 { fill: #7a4fb5; stroke: #7a4fb5 }
+.c3 { fill: #5d7a1f; stroke: #5d7a1f } .c4 { fill: #c2334d; stroke: #c2334d } text.c0, text.c1, text.c2, text.c3, text.c4 { stroke: none }
+@media (prefers-color-scheme: dark) { text { fill: #dfe3ea } .dim { fill: #98a2b1 } .grid { stroke: #2f353e }
+.c0 { fill: #e39a55; stroke: #e39a55 } .c1 { fill: #6db1f7; stroke: #6db1f7 } .c2 { fill: #b796ee; stroke: #b796ee }
+.c3 { fill: #a5c455; stroke: #a5c455 } .c4 { fill: #f2788c; stroke: #f2788c } }
+"""
+
+
+class Picture:
+    def __init__(self, width, height, title):
+        self.parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">',
+                      f"<title>{title}</title><style>{STYLE}</style>"]  # fmt: skip
+
+    def text(self, x, y, words, kind=""):
+        self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" class="{kind}">{words}</text>')
+
+    def line(self, x1, y1, x2, y2):
+        self.parts.append(f'<path class="grid" d="M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}"/>')
+
+    def bar(self, x, y, width, height, kind):
+        self.parts.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(width, 1):.1f}" height="{height:.1f}" class="{kind}"/>')
+
+    def path(self, points, kind):
+        self.parts.append(f'<polyline class="{kind}" style="fill:none" points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in points)}"/>')
+        self.parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.2" class="{kind}"/>' for x, y in points]
+
+    def done(self):
+        return "\n".join(self.parts + ["</svg>"]) + "\n"
+
+
+def read(name):
+    with open(HERE / name, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def codecs():
+    """How tight and how fast: a line for each codec, a point for level 1, 5 and 9."""
+    rows = read("codecs.csv")
+    kinds = list(dict.fromkeys(row["codec"] for row in rows))
+    picture = Picture(760, 620, "Ratio and speed of the codecs at levels 1, 5 and 9")
+    for column, data in enumerate(DATA):
+        some = [row for row in rows if row["data"] == data and row["filter"] == BEST[data]]
+        ratios = [float(row["ratio"]) for row in some]
+        least, most = math.floor(min(ratios) * 0.9), max(ratios) * 1.05
+        for line, what in enumerate(("write", "read")):
+            x0, y0, width, height = 50 + column * 375, 45 + line * 300, 310, 205
+            top, low = math.log10(8000), math.log10(1.5 if what == "write" else 200)
+            place = lambda ratio, speed: (x0 + (ratio - least) / (most - least) * width, y0 + height - (math.log10(speed) - low) / (top - low) * height)  # noqa: E731
+            picture.text(x0, y0 - 22, f"{'Writing' if what == 'write' else 'Reading'} {DATA[data]}, filter {BEST[data]}", "title")
+            for speed in (2, 10, 50, 200, 500, 1000, 2000, 5000):
+                if math.log10(speed) > low:
+                    picture.line(x0, place(least, speed)[1], x0 + width, place(least, speed)[1])
+                    picture.text(x0 - 6, place(least, speed)[1] + 4, speed, "dim end")
+            picture.text(x0 - 6, y0 - 6, "MB/s", "dim end")
+            for ratio in (n / 2 for n in range(2 * least, int(2 * most) + 1, 2 if most > 6 else 1)):
+                picture.text(place(ratio, 1000)[0], y0 + height + 16, f"{ratio:g}", "dim middle")
+            picture.text(x0 + width, y0 + height + 32, "times smaller", "dim end")
+            for i, kind in enumerate(kinds):
+                points = [place(float(row["ratio"]), float(row[what])) for row in some if row["codec"] == kind]
+                picture.path(points, f"c{i}")
+    for i, kind in enumerate(kinds):
+        picture.text(50 + i * 80, 610, kind, f"c{i} title")
+    picture.text(750, 610, "each line: level 1, 5, 9", "dim end")
+    return picture.done()
+
+
+def filters():
+    """What filters do to the size."""
+    rows = read("codecs.csv")
+    chosen = (("lz4", "5"), ("zstd", "1"), ("zstd", "5"))
+    picture = Picture(760, 235, "How much smaller, by filter")
+    for column, data in enumerate(DATA):
+        x0, width = 120 + column * 375, 200
+        picture.text(x0 - 70, 20, DATA[data], "title")
+        some = {(row["codec"], row["level"], row["filter"]): float(row["ratio"]) for row in rows if row["data"] == data}
+        most = max(some[one + (kind,)] for one in chosen for kind in ("none", "shuffle", "bitshuffle"))
+        y = 38
+        for codec, level in chosen:
+            picture.text(x0 - 110, y + 28, f"{codec} {level}")
+            for i, kind in enumerate(("none", "shuffle", "bitshuffle")):
+                ratio = some[codec, level, kind]
+                picture.bar(x0, y, ratio / most * width, 14, f"c{i}")
+                picture.text(x0 - 5, y + 11, kind, "dim end")
+                picture.text(x0 + ratio / most * width + 5, y + 11, f"{ratio:.1f}", "dim")
+                y += 18
+            y += 10
+    return picture.done()
+
+
+def chunks():
+    """How long each kind of read takes, by the shape of chunks."""
+    rows = read("chunks.csv")
+    kinds, shapes = (list(dict.fromkeys(row[name] for row in rows)) for name in ("read", "chunks"))
+    picture = Picture(760, 520, "Time to read boxes, by shape of chunks and blocks")
+    for n, kind in enumerate(kinds):
+        x0, y0, width = 190 + n % 2 * 290, 40 + n // 2 * 170, 190
+        took = {row["chunks"]: float(row["microseconds"]) for row in rows if row["read"] == kind}
+        low, top = math.log10(min(took.values()) / 2), math.log10(max(took.values()))
+        picture.text(x0, y0 - 8, {"item": "one item", "all": "everything", "cube of 32": "a cube of 32"}.get(kind, f"a plane across {kind[-1]}"), "title")
+        for i, shape in enumerate(shapes):
+            length = (math.log10(took[shape]) - low) / (top - low) * width
+            if n % 2 == 0:
+                picture.text(x0 - 8, y0 + 12 + i * 18, shape, "end")
+            picture.bar(x0, y0 + 2 + i * 18, length, 13, "c1" if took[shape] <= 2 * min(took.values()) else "c0")
+            picture.text(x0 + length + 5, y0 + 12 + i * 18, shown(took[shape]), "dim")
+    return picture.done()
+
+
+def shown(microseconds):
+    return f"{microseconds / 1000:.0f} ms" if microseconds >= 10000 else f"{microseconds / 1000:.1f} ms" if microseconds >= 1000 else f"{microseconds:.0f} µs"
+
+
+def main():
+    for name, drawn in (("codecs.svg", codecs()), ("filters.svg", filters()), ("chunks.svg", chunks())):
+        file = HERE / name
+        if sys.argv[1:] == ["--check"]:
+            if not file.exists() or file.read_text(encoding="utf-8") != drawn:
+                sys.exit(f"{name} is not what the figures give: run docs/figures/draw.py")
+        else:
+            file.write_text(drawn, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

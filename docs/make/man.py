@@ -1,0 +1,111 @@
+"""Manual pages of the headers, in mdoc: holdall(3), which has the rules, one for each group, and `.so` for each function."""
+import re
+
+import prose
+
+
+def write(folder, rules, groups, names, date):
+    folder.mkdir(parents=True, exist_ok=True)
+    pages = {"holdall": overview(rules, groups, names)}
+    for group in groups:
+        pages[group.page] = page(group, groups, names)
+        for function in group.of("function"):
+            pages[function.name] = f".so man3/{group.page}.3\n"
+    for name, text in pages.items():
+        (folder / f"{name}.3").write_text(text.replace("@DATE@", date), encoding="utf-8")
+    return sorted(pages)
+
+
+def head(name, described):
+    return [f'.\\" Made of the header by docs/make.', ".Dd @DATE@", f".Dt {name.upper()} 3", ".Os", ".Sh NAME", f".Nm {name}", f".Nd {described}"]
+
+
+def overview(rules, groups, names):
+    first, _, rest = rules.partition("\n\n")
+    lines = head("holdall", plain(first).removeprefix("holdall.h - ").rstrip("."))
+    lines += [".Sh SYNOPSIS", ".In holdall.h", ".Pp", "cc program.c $(pkg-config --cflags --libs holdall)", ".Sh DESCRIPTION"]
+    lines += written(rest, names)
+    lines += [".Sh PAGES", ".Bl -tag -width Ds"]
+    for group in groups:
+        lines += [f".It Xr {group.page} 3", plain(group.title)]
+    return finished(lines + [".El", ".Sh SEE ALSO", ".Xr holdall 1"])
+
+
+def page(group, groups, names):
+    lines = head(group.page, plain(group.title)) + [".Sh SYNOPSIS", f".In {group.include}"]
+    for function in group.of("function"):
+        lines += [f'.Ft "{function.result}"', f".Fo {function.name}"]
+        lines += [f'.Fa "{parameter}"' for parameter in function.parameters or ["void"]] + [".Fc"]
+    lines += [".Sh DESCRIPTION"] + written(group.text or "The rules that all functions keep are in holdall(3).", names)
+    for title, kind in ("Types", "type"), ("Constants", "constant"):
+        if group.of(kind):
+            lines += [f".Ss {title}"] + tagged(group.of(kind), names)
+    for function in group.of("function"):
+        lines += [f".Ss {function.name}"] + written(function.text, names)
+    others = [f".Xr {name} 3" for name in sorted(["holdall"] + [other.page for other in groups if other is not group])]
+    return finished(lines + [".Sh SEE ALSO"] + [other + " ," for other in others[:-1]] + others[-1:])
+
+
+def tagged(items, names):
+    lines = [".Bl -tag -width Ds"]
+    for item in items:
+        value = item.code.split(None, 2)[2].strip("()") if item.kind == "constant" else ""
+        lines += [f".It Dv {item.name}" + (f" No = {escaped(value)}" if value else "")] + written(item.text, names)
+        if item.kind == "type" and ("{" in item.code or "(*" in item.code):
+            lines += [".Bd -literal"] + [escaped(line) for line in item.code.split("\n")] + [".Ed"]
+        if any(member.text for member in item.members):
+            lines += [".Bl -tag -width Ds"]
+            for member in item.members:
+                lines += [f".It Vt {quoted(member.code)}"] + written(member.text, names)
+            lines += [".El"]
+    return lines + [".El"]
+
+
+def written(text, names):
+    lines = []
+    for kind, body in prose.blocks(text):
+        if kind == "p":
+            lines += [".Pp", inline(body, names)]
+        elif kind == "list":
+            lines += [".Bl -bullet"] + [line for one in body for line in (".It", inline(one, names))] + [".El"]
+        else:
+            lines += [".Bl -tag -width Ds"]
+            for term, meaning in body:
+                lines += [f".It Er {escaped(term)}", inline(meaning, names)]
+            lines += [".El"]
+    return lines[1:] if lines[:1] == [".Pp"] else lines
+
+
+def inline(text, names):
+    """A sentence a line, as mdoc has it; names and what stands in backquotes are bold."""
+    bold = "".join(
+        f"\\fB\\%{escaped(part)}\\fR" if i % 2 else names.marked(part, lambda shown, _: f"\\fB\\%{escaped(shown)}\\fR", escaped)
+        for i, part in enumerate(text.split("`"))
+    )
+    return "\n".join(protected(line) for line in re.split(r"(?<=[a-z)\dR][.;:]) (?=[A-Z\\*])", bold))
+
+
+def escaped(text):
+    return text.replace("\\", "\\e").replace("-", "\\-")
+
+
+def quoted(text):
+    return '"' + escaped(text).replace('"', '""') + '"'
+
+
+def plain(text):
+    return " ".join(text.split())
+
+
+def protected(line):
+    return "\\&" + line if line[:1] in (".", "'") else line
+
+
+def finished(lines):
+    """No paragraph before or behind what makes one itself."""
+    kept = []
+    for line, following in zip(lines, lines[1:] + [""]):
+        if line == ".Pp" and re.match(r"\.(Bl|Bd|El|Sh|Ss|It|Pp)", following):
+            continue
+        kept.append(protected(line) if not line.startswith(".") or line.startswith("..") else line)
+    return "\n".join(kept) + "\n"

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""usage: pages.py SCRATCH
+
+What `make docs` makes: a page of the manual for each function of the header, which groff takes without a warning; a place in
+the reference for each name, found by the search; and no link that leads nowhere, which is tried with one that does.
+"""
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def make(kind, folder, root=ROOT):
+    return subprocess.run([sys.executable, root / "docs/make/make.py", kind, folder], encoding="utf-8", capture_output=True)
+
+
+def functions():
+    """By a way of its own: what stands before a parenthesis in a declaration that begins with HOLDALL_API."""
+    headers = "".join((ROOT / "include" / name).read_text() for name in ("holdall.h", "holdall_crashkit.h"))
+    bare = re.sub(r"/\*.*?\*/", "", headers, flags=re.S)
+    return set(re.findall(r"^HOLDALL_API\b[^;(]*?\b(holdall_\w+)\(", bare, re.M))
+
+
+def check_man(folder):
+    done = make("man", folder)
+    assert done.returncode == 0, done.stderr
+    wanted = functions()
+    assert len(wanted) > 100, wanted
+    missing = [name for name in wanted if not (folder / f"{name}.3").exists()]
+    assert not missing, f"no page for {missing}"
+    pages = [page for page in folder.glob("*.3") if not page.read_text().startswith(".so")]
+    told = {name for page in pages for name in re.findall(r"^\.Fo (\w+)$", page.read_text(), re.M)}
+    assert told == wanted, told ^ wanted
+    if shutil.which("groff"):
+        for page in pages:
+            done = subprocess.run(["groff", "-ww", "-mdoc", "-Tutf8", "-z", page], encoding="utf-8", capture_output=True)
+            assert not done.stderr, f"{page.name}: {done.stderr}"
+    else:
+        print("groff is not there: the pages were not set")
+    return len(pages)
+
+
+def check_html(folder):
+    done = make("html", folder)
+    assert done.returncode == 0, done.stderr
+    index = json.loads((folder / "index.js").read_text(encoding="utf-8").removeprefix("const INDEX = ").rstrip(";\n"))
+    found = {entry[0]: entry[1] for entry in index}
+    for name in functions():
+        page, _, anchor = found[name].partition("#")
+        assert f'id="{anchor}"' in (folder / page).read_text(encoding="utf-8"), f"{name} is not at {found[name]}"
+    return len(index)
+
+
+def check_link_nowhere(scratch):
+    """A copy of the sources with one wrong link must not become pages."""
+    copy = scratch / "copy"
+    for name in ("docs", "include", "examples", "tests/fixtures/README.md", "Cargo.toml", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "README.md"):
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, copy / name)
+    for wrong in "no-such-page.md", "storage.md#no-such-heading":
+        (copy / "SECURITY.md").write_text(f"# Security\n\n[There](docs/{wrong})\n")
+        done = make("html", scratch / "wrong", copy)
+        assert done.returncode != 0 and wrong.split("#")[-1].removesuffix(".md") in done.stderr, done.stderr
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__.split("\n\n")[0])
+    scratch = pathlib.Path(sys.argv[1])
+    shutil.rmtree(scratch, ignore_errors=True)
+    pages = check_man(scratch / "man3")
+    entries = check_html(scratch / "html")
+    check_link_nowhere(scratch)
+    print(f"{pages} pages of the manual, {entries} places that the search finds, no link nowhere")
+
+
+if __name__ == "__main__":
+    main()
