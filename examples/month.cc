@@ -1,4 +1,4 @@
-// month OUT.b2nd: a month of maps, written day by day, and read across the days
+// month.cc: writes a month of maps to the array that it is given the name of, day by day, and reads it across the days
 #include <holdall.hpp>
 
 #include <iostream>
