@@ -33,6 +33,7 @@ include 'holdall_c.inc'
 include 'holdall_core.inc'
 include 'holdall_checks.inc'
 include 'holdall_schunk.inc'
+include 'holdall_box.inc'
 include 'holdall_array.inc'
 include 'holdall_table.inc'
 include 'holdall_bag.inc'
@@ -42,7 +43,8 @@ module holdall
   use holdall_core, only: holdall_error, holdall_options, holdall_dtype, holdall_version, holdall_status_name
   use holdall_checks, only: holdall_identify, holdall_verify, holdall_repair
   use holdall_schunks, only: holdall_schunk
-  use holdall_arrays, only: holdall_array, holdall_box
+  use holdall_boxes, only: holdall_box
+  use holdall_arrays, only: holdall_array
   use holdall_tables, only: holdall_table
   use holdall_bags, only: holdall_bag, holdall_bag_writer, holdall_records, holdall_bag_stream, holdall_bag_index
   implicit none
