@@ -11,7 +11,8 @@
 static_assert(std::ranges::random_access_range<holdall::records>);
 static_assert(std::ranges::input_range<holdall::bag_stream> && std::ranges::common_range<const holdall::bag>);
 static_assert(std::ranges::borrowed_range<holdall::bytes> && std::ranges::contiguous_range<holdall::span<double>>);
-static_assert(std::is_convertible_v<holdall::dims, std::span<const std::uint64_t>> && std::is_convertible_v<std::span<int>, holdall::span<const int>>);
+static_assert(std::is_convertible_v<holdall::dims, std::span<const std::uint64_t>>);
+static_assert(std::is_convertible_v<std::span<int>, holdall::span<const int>>);
 #endif
 
 using namespace holdall;
