@@ -1652,7 +1652,8 @@ HOLDALL_API const uint64_t *holdall_records_damaged_at(const holdall_records *re
 HOLDALL_API
 const uint64_t *holdall_records_numbers(const holdall_records *records);
 
-/* Closes a batch; NULL is fine. */
+/* Closes a batch; NULL is fine. For the next batches its bag (or stream) keeps the memory of two (of those it reads ahead), until it
+ * is closed: 128 MiB at most in the whole process, and a quarter of the memory limit. */
 HOLDALL_API void holdall_records_close(holdall_records *records);
 
 /* Opens a bag for writing: of one file, or of a set of them: of the path "name@8.bagz" the files
