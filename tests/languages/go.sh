@@ -40,7 +40,7 @@ cmp "$scratch/c.bagz" "$scratch/consumer/made.bagz"
 echo "as in C: $(cat "$scratch/consumer.out")"
 
 seq 1 9000 >"$scratch/lines.txt"
-sed -n '/^```go$/,/^```$/p' "$source/README.md" | sed '1d; $d' >"$scratch/readme.go"
+sed -n '/^\/\/ lines\.go/,/^```$/p' "$source/README.md" | sed '$d' >"$scratch/readme.go"
 [ -z "$(gofmt -l "$scratch/readme.go")" ] || { echo "the program of the README is not as gofmt has it" >&2; exit 1; }
 program readme "$scratch/readme.go" "$scratch/lines.txt" lines.bagz
 printf '9000 records\n9000\n6000\n3000\n9000 sound, 0 bad\n' | diff - "$scratch/readme.out"
