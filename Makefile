@@ -33,14 +33,16 @@ export HOLDALL_LIB := $(CURDIR)/$(BUILD)/lib/libholdall.$(if $(filter Darwin,$(s
 # The steps below are in their order: one fails, and those after it do not run.
 .NOTPARALLEL:
 MAKEFLAGS += --no-print-directory
-.PHONY: help build install demo bench docs fuzz clean stage venv debs static-tool need-demo need-check need-mpi need-bench
-.PHONY: check check-rust check-c check-consumers check-tool check-docs check-peers check-cloud check-mpi check-packages
+.PHONY: help build install demo bench docs fuzz clean stage venv debs static-tool need-demo need-check need-mpi need-languages need-bench
+.PHONY: check check-rust check-c check-consumers check-tool check-docs check-peers check-languages
+.PHONY: check-cloud check-mpi check-packages
 .PHONY: check-tsan check-miri check-abi check-supply
 .PHONY: check-long check-disk check-kills check-flips check-calls check-soak check-reproducible tests-of-c
 
 help:
 	@echo 'make demo      build, install below target/, compile examples/demo.c against it, run it on real data'
 	@echo 'make check     every test; its parts: check-rust check-c check-consumers check-tool check-docs check-peers'
+	@echo '                 check-languages (Go, Julia and Python)'
 	@echo 'make check-cloud   the same of what CMAKE_FLAGS=-DHOLDALL_CLOUD=ON builds, on emulators of object stores'
 	@echo 'make check-mpi  four ranks write and read, and are killed; needs an MPI'
 	@echo 'make check-packages  packages for Debian (make debs), the tool as one static file (make static-tool), cargo cinstall'
@@ -87,7 +89,13 @@ need-bench:
 demo: need-demo build stage
 	@sh examples/demo.sh $(STAGE) target/demo
 
-check: need-check check-rust check-c stage check-consumers check-tool check-docs check-peers
+# Rust's tests beside the others, as both have long stretches of one thread; they are shown last.
+check: need-check need-languages
+	@mkdir -p target
+	@$(MAKE) check-rust >target/check-rust.log 2>&1 & rust=$$!; \
+	$(MAKE) check-c check-consumers check-tool check-docs check-peers check-languages; others=$$?; \
+	wait $$rust; rust=$$?; cat target/check-rust.log; \
+	[ $$others = 0 ] && [ $$rust = 0 ]
 	@echo '== make check: all passed'
 
 # cargo-nextest where it is installed; it does not run the examples in the documentation.
@@ -118,6 +126,7 @@ check-tool: stage
 # Every block of code in the documents is run, and the pages of the manual are made.
 check-docs: stage
 	@echo '== Documents'
+	@$(PYTHON) tests/docs/test_blocks.py target/check-docs/tests
 	@$(PYTHON) tests/docs/blocks.py $(STAGE) target/check-docs/blocks
 	@$(PYTHON) tests/docs/pages.py target/check-docs/pages
 	@$(PYTHON) docs/figures/draw.py --check
@@ -126,6 +135,17 @@ check-docs: stage
 check-peers: stage venv
 	@echo '== Peers'
 	@sh tests/abreast.sh $(JOBS) $(VENV)/bin/python tests/peer/test_*.py
+
+# Go under the race detector, Julia as its grammar and the compiler of C++ see it, Python beside NumPy, pyarrow, Polars and DuckDB.
+check-languages: need-languages stage venv
+	@PYTHON=$(PYTHON) sh cmake/venv.sh $(VENV) tree-sitter==0.26.1 tree-sitter-julia==0.23.1
+	@echo '== Go'
+	@sh tests/languages/go.sh $(STAGE) target/languages/go
+	@echo '== Julia and Python'
+	@HOLDALL_PREFIX=$(STAGE) sh tests/abreast.sh $(JOBS) $(VENV)/bin/python tests/languages/test_*.py
+
+need-languages:
+	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc c++ cmake go pkg-config venv
 
 # In a folder of its own, and without debug information: it has some hundred crates more.
 check-cloud:

@@ -31,6 +31,10 @@ package() {
     DESTDIR=$root cmake --install "$build" --component "$2" >/dev/null
     documents=$root/usr/share/doc/$1
     mkdir -p "$documents"
+    [ "$2" != development ] || {
+        mv "$root/usr/share/doc/holdall"/* "$documents"
+        rmdir "$root/usr/share/doc/holdall"
+    }
     [ "$2" != runtime ] || {
         mv "$root/usr/share/doc/holdall/README.md" "$documents"
         rm -r "$root/usr/share/doc/holdall" # the licences are in `copyright`

@@ -1,5 +1,5 @@
 #!/bin/sh
-# usage: need.sh THING...     of: make cc c++ gfortran clang cmake pkg-config valgrind venv cargo abidiff mpi musl
+# usage: need.sh THING...     of: make cc c++ gfortran go clang cmake pkg-config valgrind venv cargo abidiff mpi musl
 # Sees to it that the tools a make target uses are there. What is missing is installed on Debian and
 # Ubuntu, where one command gives it; elsewhere it is named, and the exit status is 1.
 set -eu
@@ -8,6 +8,8 @@ have() {
     case $1 in
     cmake) command -v cmake >/dev/null &&      # 3.16 is what CMakeLists.txt asks for
         cmake --version | awk 'NR == 1 { split($3, v, "."); exit !(v[1] > 3 || (v[1] == 3 && v[2] >= 16)) }' ;;
+    go) command -v go >/dev/null &&         # 1.19 is what go/go.mod asks for
+        go version | awk '{ sub("go", "", $3); split($3, v, "."); exit !(v[1] > 1 || v[2] >= 19) }' ;;
     mpi) command -v mpicc >/dev/null && command -v mpirun >/dev/null ;;
     musl) command -v musl-gcc >/dev/null ;;
     venv) "${PYTHON:-python3}" -c 'import ensurepip, venv' 2>/dev/null ;;
@@ -19,6 +21,7 @@ package() {
     case $1 in
     cc) echo gcc libc6-dev ;;
     c++) echo g++ ;;
+    go) echo golang-go ;;
     mpi) echo libopenmpi-dev openmpi-bin ;;
     musl) echo musl-tools ;;
     abidiff) echo abigail-tools ;;
@@ -58,6 +61,7 @@ for thing in $missing; do
     cmake) say="CMake 3.16 or later" ;;
     cc) say="a C compiler with its address and undefined-behaviour sanitizers (gcc, libasan, libubsan)" ;;
     c++) say="a C++ compiler (g++, gcc-c++)" ;;
+    go) say="Go 1.19 or later (golang-go)" ;;
     gfortran) say="the Fortran compiler gfortran (gcc-gfortran)" ;;
     venv) say="Python 3 with its modules venv and ensurepip (python3-venv)" ;;
     cargo) say="Rust, from https://rustup.rs" ;;

@@ -1,0 +1,223 @@
+package holdall
+
+// Bags that are read: records of any length, in one file or several.
+
+// #include <holdall.h>
+import "C"
+
+import (
+	"math"
+	"unsafe"
+)
+
+// Bag is an open bag, or a slice of one.
+type Bag struct{ *handle }
+
+func freeBag(p unsafe.Pointer) { C.holdall_bag_close((*C.holdall_bag)(p)) }
+
+// OpenBag opens what a spec names, as its last commit left it: a path, or several with commas between, in which "@3"
+// and "@*" stand for the shards of a set.
+func OpenBag(spec string, options ...Option) (*Bag, error) {
+	var h *handle
+	err := withString("open a bag", spec, func(spec *C.char) (err error) {
+		h, err = open("open a bag", options, freeBag, false, func(o *C.holdall_options, c *call) C.holdall_status {
+			return C.holdall_bag_open(spec, o, (**C.holdall_bag)(unsafe.Pointer(&c.out)), &c.err)
+		})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Bag{h}, nil
+}
+
+// made is a handle that a call of this one gave; f leaves it in c.out.
+func (h *handle) made(op string, options []Option, free func(unsafe.Pointer), keep []*callback, f func(p unsafe.Pointer, o *C.holdall_options, c *call) C.holdall_status) (*handle, error) {
+	var out unsafe.Pointer
+	more, err := withOptions(op, options, func(o *C.holdall_options) error {
+		return h.view(op, func(p unsafe.Pointer, c *call) C.holdall_status {
+			status := f(p, o, c)
+			out = c.out
+			return status
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	keep = append(append(keep, more...), h.keep...)
+	return newHandle(out, free, false, keep), nil
+}
+
+// Slice is the records start, start+step and so on, n of them, as a bag of its own, which is closed by itself.
+func (b *Bag) Slice(start uint64, step int64, n uint64) (*Bag, error) {
+	h, err := b.made("slice", nil, freeBag, nil, func(p unsafe.Pointer, _ *C.holdall_options, c *call) C.holdall_status {
+		return C.holdall_bag_slice((*C.holdall_bag)(p), C.uint64_t(start), C.int64_t(step), C.uint64_t(n), (**C.holdall_bag)(unsafe.Pointer(&c.out)), &c.err)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Bag{h}, nil
+}
+
+// Len is how many records it has.
+func (b *Bag) Len() (n uint64) {
+	b.look(func(p unsafe.Pointer) { n = uint64(C.holdall_bag_size((*C.holdall_bag)(p))) })
+	return n
+}
+
+// Codec is CodecNone, CodecZstd, or CodecByName where its files differ.
+func (b *Bag) Codec() (codec Codec) {
+	b.look(func(p unsafe.Pointer) { codec = Codec(C.holdall_bag_codec((*C.holdall_bag)(p))) })
+	return codec
+}
+
+// Sum is what protects the records.
+func (b *Bag) Sum() (sum Sum) {
+	b.look(func(p unsafe.Pointer) { sum = Sum(C.holdall_bag_sum((*C.holdall_bag)(p))) })
+	return sum
+}
+
+// StoredBytes is what all its files have.
+func (b *Bag) StoredBytes() (n uint64) {
+	b.look(func(p unsafe.Pointer) { n = uint64(C.holdall_bag_cbytes((*C.holdall_bag)(p))) })
+	return n
+}
+
+// Shard is one file of a bag.
+type Shard struct {
+	Name    string
+	Records uint64
+}
+
+// Shards are its files, without those of limits and checksums.
+func (b *Bag) Shards() (shards []Shard) {
+	b.look(func(p unsafe.Pointer) {
+		bag := (*C.holdall_bag)(p)
+		for i := C.uint32_t(0); i < C.holdall_bag_shards(bag); i++ {
+			shards = append(shards, Shard{C.GoString(C.holdall_bag_shard_name(bag, i)), uint64(C.holdall_bag_shard_size(bag, i))})
+		}
+	})
+	return shards
+}
+
+// Read reads record i into buf, whatever its length, up to its capacity, or else into a new slice: `r, err =
+// bag.Read(i, r)` reads one after the other, Read(i, nil) gives one to keep.
+func (b *Bag) Read(i uint64, buf []byte) ([]byte, error) {
+	buf = buf[:cap(buf)]
+	var n int
+	err := b.view("read", func(p unsafe.Pointer, c *call) C.holdall_status {
+		status := C.holdall_bag_read((*C.holdall_bag)(p), C.uint64_t(i), given(buf), C.size_t(len(buf)), &c.n, &c.err)
+		if buf == nil && status >= 0 || status == C.HOLDALL_E_BUFFER {
+			buf = make([]byte, c.n)
+			status = C.holdall_bag_read((*C.holdall_bag)(p), C.uint64_t(i), start(buf), C.size_t(len(buf)), &c.n, &c.err)
+		}
+		n = int(c.n)
+		return status
+	})
+	if buf, err = unless(buf, err); buf == nil {
+		return nil, err
+	}
+	return buf[:n:n], err
+}
+
+// Size is how many bytes record i has.
+func (b *Bag) Size(i uint64) (n int, err error) {
+	err = b.view("size", func(p unsafe.Pointer, c *call) C.holdall_status {
+		status := C.holdall_bag_read((*C.holdall_bag)(p), C.uint64_t(i), nil, 0, &c.n, &c.err)
+		n = int(c.n)
+		return status
+	})
+	return n, err
+}
+
+// ReadRange reads n records from first on, at once and in parallel.
+func (b *Bag) ReadRange(first, n uint64) (*Records, error) {
+	return b.records("read", func(p unsafe.Pointer, c *call) C.holdall_status {
+		return C.holdall_bag_read_range((*C.holdall_bag)(p), C.uint64_t(first), C.uint64_t(n), (**C.holdall_records)(unsafe.Pointer(&c.out)), &c.err)
+	})
+}
+
+// ReadIndices reads the records of these numbers, in any order, repeated or not.
+func (b *Bag) ReadIndices(indices []uint64) (*Records, error) {
+	return b.records("read", func(p unsafe.Pointer, c *call) C.holdall_status {
+		if indices == nil {
+			indices = []uint64{}
+		}
+		return C.holdall_bag_read_indices((*C.holdall_bag)(p), numbers(indices), C.size_t(len(indices)), (**C.holdall_records)(unsafe.Pointer(&c.out)), &c.err)
+	})
+}
+
+// Checksum is that of the content: of the length of each record, 8 bytes little-endian, and its bytes.
+func (b *Bag) Checksum(sum Sum) ([]byte, error) {
+	return b.ask("checksum", func(p, dst unsafe.Pointer, size C.size_t, c *call) C.holdall_status {
+		return C.holdall_bag_checksum((*C.holdall_bag)(p), C.int32_t(sum), dst, size, &c.n, &c.err)
+	})
+}
+
+// Records is a batch of records in memory of C's, to be closed: it is not collected as garbage as long as it is open,
+// since bytes of it may still be in use when the batch itself is not.
+type Records struct {
+	p       *C.holdall_records
+	data    []byte
+	offsets []uint64
+	numbers []uint64
+	damaged []uint64
+}
+
+func (h *handle) records(op string, f func(p unsafe.Pointer, c *call) C.holdall_status) (*Records, error) {
+	var p *C.holdall_records
+	err := h.view(op, func(handle unsafe.Pointer, c *call) C.holdall_status {
+		c.out = nil
+		status := f(handle, c)
+		p = (*C.holdall_records)(c.out)
+		return status
+	})
+	if p == nil {
+		return nil, err
+	}
+	n := int(C.holdall_records_count(p))
+	r := &Records{p: p, offsets: unsafe.Slice((*uint64)(C.holdall_records_offsets(p)), n+1)}
+	r.data = unsafe.Slice((*byte)(C.holdall_records_data(p)), int(r.offsets[n]))
+	if numbers := C.holdall_records_numbers(p); numbers != nil {
+		r.numbers = unsafe.Slice((*uint64)(numbers), n)
+	}
+	if damaged := int(C.holdall_records_damaged(p)); damaged > 0 {
+		r.damaged = unsafe.Slice((*uint64)(C.holdall_records_damaged_at(p)), damaged)
+	}
+	return r, err
+}
+
+// Close frees the bytes: what Bytes and Data gave must not be used any more. Not while another goroutine uses the batch.
+func (r *Records) Close() error {
+	C.holdall_records_close(r.p)
+	*r = Records{}
+	return nil
+}
+
+// Len is how many records it has; 0 when it is closed.
+func (r *Records) Len() int {
+	if r.p == nil {
+		return 0
+	}
+	return len(r.offsets) - 1
+}
+
+// Bytes is record i of the batch, until it is closed. It panics as a slice does where there is none.
+func (r *Records) Bytes(i int) []byte {
+	a, z := r.offsets[i], r.offsets[i+1]
+	return r.data[a:z:z]
+}
+
+// Data is all of them, end to end, and where each begins and ends, until the batch is closed.
+func (r *Records) Data() (data []byte, offsets []uint64) { return r.data, r.offsets }
+
+// Number is the number in the bag of record i of a batch that a Stream gave; math.MaxUint64 of others.
+func (r *Records) Number(i int) uint64 {
+	if r.numbers == nil {
+		return math.MaxUint64
+	}
+	return r.numbers[i]
+}
+
+// Damaged are the places in the batch of records that were damaged, and are empty as SkipDamaged wished.
+func (r *Records) Damaged() []uint64 { return r.damaged }

@@ -1,0 +1,3 @@
+module holdall
+
+go 1.19

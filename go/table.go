@@ -1,0 +1,231 @@
+package holdall
+
+// Tables: named columns of one length.
+
+// #include <holdall.h>
+import "C"
+
+import (
+	"sync/atomic"
+	"unsafe"
+)
+
+// Table is an open table.
+type Table struct {
+	*handle
+	// How often columns came or went.
+	turns uint64
+}
+
+// Column is the name and the dtype of one.
+type Column struct{ Name, Dtype string }
+
+// column is which one of a table an Array is.
+type column struct {
+	table *Table
+	i     C.uint32_t
+	turn  uint64
+}
+
+// with makes a call with the array that the column is, or was before another one came or went.
+func (c *column) with(table *C.holdall_table, call *call, f func(a *C.holdall_array, c *call) C.holdall_status) C.holdall_status {
+	if a := C.holdall_table_column(table, c.i); a != nil && atomic.LoadUint64(&c.table.turns) == c.turn {
+		return f(a, call)
+	}
+	return call.say(C.HOLDALL_E_STATE, "a column was added or removed since: ask the table for this one again")
+}
+
+// say fails as the library would.
+func (c *call) say(status C.holdall_status, words string) C.holdall_status {
+	c.err.status, c.err.os_code, c.err.position = status, 0, -1
+	for i := 0; i < len(words); i++ {
+		c.err.message[i] = C.char(words[i])
+	}
+	c.err.message[len(words)] = 0
+	return status
+}
+
+func table(op, path string, mode Mode, options []Option, f func(path *C.char, o *C.holdall_options, out **C.holdall_table, c *call) C.holdall_status) (*Table, error) {
+	free := func(p unsafe.Pointer) { C.holdall_table_close((*C.holdall_table)(p)) }
+	var h *handle
+	err := withString(op, path, func(path *C.char) (err error) {
+		h, err = open(op, options, free, mode != ReadOnly, func(o *C.holdall_options, c *call) C.holdall_status {
+			return f(path, o, (**C.holdall_table)(unsafe.Pointer(&c.out)), c)
+		})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Table{handle: h}, nil
+}
+
+// OpenTable opens a table, ReadOnly or to Append and change.
+func OpenTable(path string, mode Mode, options ...Option) (*Table, error) {
+	return table("open a table", path, mode, options, func(path *C.char, o *C.holdall_options, out **C.holdall_table, c *call) C.holdall_status {
+		return C.holdall_table_open(path, C.holdall_mode(mode), o, out, &c.err)
+	})
+}
+
+// CreateTable makes a table without rows, Bcolz, BLZ or BLZPaper, New or Replace.
+func CreateTable(path string, mode Mode, format Format, columns []Column, options ...Option) (*Table, error) {
+	const op = "create a table"
+	room := arena{}
+	defer room.free()
+	names, dtypes := room.pointers(len(columns)), room.pointers(len(columns))
+	for i, c := range columns {
+		for _, s := range []string{c.Name, c.Dtype} {
+			if err := withString(op, s, func(*C.char) error { return nil }); err != nil {
+				return nil, err
+			}
+		}
+		names[i], dtypes[i] = room.bytes(append([]byte(c.Name), 0)), room.bytes(append([]byte(c.Dtype), 0))
+	}
+	return table(op, path, mode, options, func(path *C.char, o *C.holdall_options, out **C.holdall_table, c *call) C.holdall_status {
+		return C.holdall_table_create(path, C.holdall_mode(mode), C.holdall_format(format), C.uint32_t(len(columns)),
+			(**C.char)(unsafe.Pointer(&names[0])), (**C.char)(unsafe.Pointer(&dtypes[0])), o, out, &c.err)
+	})
+}
+
+// Rows is how many it has.
+func (t *Table) Rows() (n uint64) {
+	t.look(func(p unsafe.Pointer) { n = uint64(C.holdall_table_rows((*C.holdall_table)(p))) })
+	return n
+}
+
+// Columns are their names and dtypes, in order.
+func (t *Table) Columns() (columns []Column) {
+	t.look(func(p unsafe.Pointer) {
+		table := (*C.holdall_table)(p)
+		for i := C.uint32_t(0); i < C.holdall_table_columns(table); i++ {
+			dtype := C.GoString(C.holdall_array_dtype(C.holdall_table_column(table, i)))
+			columns = append(columns, Column{C.GoString(C.holdall_table_column_name(table, i)), dtype})
+		}
+	})
+	return columns
+}
+
+// find is the number of the column of this name.
+func find(table *C.holdall_table, name string) (i C.uint32_t, is bool) {
+	for ; i < C.holdall_table_columns(table); i++ {
+		if C.GoString(C.holdall_table_column_name(table, i)) == name {
+			return i, true
+		}
+	}
+	return i, false
+}
+
+// Column is a column, to be read as an array with the rows of the table. When one is added or removed, ask for it again.
+func (t *Table) Column(name string) (*Array, error) {
+	var of *column
+	err := t.view("column", func(p unsafe.Pointer, c *call) C.holdall_status {
+		i, is := find((*C.holdall_table)(p), name)
+		if !is {
+			return c.say(C.HOLDALL_E_RANGE, "there is no column of this name")
+		}
+		of = &column{t, i, atomic.LoadUint64(&t.turns)}
+		return C.HOLDALL_OK
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Array{t.handle, of}, nil
+}
+
+func (t *Table) changed(op string, f func(t *C.holdall_table, c *call) C.holdall_status) error {
+	return t.change(op, func(p unsafe.Pointer, c *call) C.holdall_status { return f((*C.holdall_table)(p), c) })
+}
+
+// Append puts rows behind the last: of each column, in order, the new items, packed; see Bytes.
+func (t *Table) Append(rows uint64, columns ...[]byte) error {
+	room := arena{}
+	defer room.free()
+	pointers, sizes := room.pointers(len(columns)), make([]C.size_t, len(columns)+1)
+	for i, b := range columns {
+		pointers[i], sizes[i] = room.bytes(b), C.size_t(len(b))
+	}
+	return t.changed("append", func(t *C.holdall_table, c *call) C.holdall_status {
+		if int(C.holdall_table_columns(t)) != len(columns) {
+			return c.say(C.HOLDALL_E_ARGUMENT, "there are not as many columns given as the table has")
+		}
+		return C.holdall_table_append(t, C.uint64_t(rows), (*unsafe.Pointer)(unsafe.Pointer(&pointers[0])), &sizes[0], &c.err)
+	})
+}
+
+// Write writes over rows of a column, from `first` on.
+func (t *Table) Write(name string, first, rows uint64, src []byte) error {
+	return t.changed("write", func(t *C.holdall_table, c *call) C.holdall_status {
+		i, _ := find(t, name) // beyond the last where there is none
+		return C.holdall_table_write(t, i, C.uint64_t(first), C.uint64_t(rows), start(src), C.size_t(len(src)), &c.err)
+	})
+}
+
+// AddColumn puts a new column before column `at`, with an item for each row.
+func (t *Table) AddColumn(at int, column Column, src []byte) error {
+	return withString("add a column", column.Name, func(name *C.char) error {
+		return withString("add a column", column.Dtype, func(dtype *C.char) error {
+			return t.changed("add a column", func(p *C.holdall_table, c *call) C.holdall_status {
+				atomic.AddUint64(&t.turns, 1)
+				return C.holdall_table_column_add(p, C.uint32_t(at), name, dtype, start(src), C.size_t(len(src)), &c.err)
+			})
+		})
+	})
+}
+
+// RemoveColumn takes one away.
+func (t *Table) RemoveColumn(name string) error {
+	return withString("remove a column", name, func(name *C.char) error {
+		return t.changed("remove a column", func(p *C.holdall_table, c *call) C.holdall_status {
+			atomic.AddUint64(&t.turns, 1)
+			return C.holdall_table_column_remove(p, name, &c.err)
+		})
+	})
+}
+
+// Truncate keeps the first rows.
+func (t *Table) Truncate(rows uint64) error {
+	return t.changed("truncate", func(t *C.holdall_table, c *call) C.holdall_status {
+		return C.holdall_table_truncate(t, C.uint64_t(rows), &c.err)
+	})
+}
+
+// Commit makes all changes durable and visible together.
+func (t *Table) Commit() error {
+	return t.changed("commit", func(t *C.holdall_table, c *call) C.holdall_status { return C.holdall_table_commit(t, &c.err) })
+}
+
+// Attrs are the names of the table's own values.
+func (t *Table) Attrs() (names []string) {
+	t.look(func(p unsafe.Pointer) {
+		for i := C.uint32_t(0); i < C.holdall_table_attrs((*C.holdall_table)(p)); i++ {
+			names = append(names, C.GoString(C.holdall_table_attr_name((*C.holdall_table)(p), i)))
+		}
+	})
+	return names
+}
+
+// Attr is a named value, JSON, if there is one.
+func (t *Table) Attr(name string) (value []byte, is bool, err error) {
+	return t.named("attr", name, func(p unsafe.Pointer, name *C.char, c *call) C.holdall_status {
+		return C.holdall_table_attr_get((*C.holdall_table)(p), name, &c.out, &c.n, &c.err)
+	})
+}
+
+// SetAttr sets a named value; nil removes it.
+func (t *Table) SetAttr(name string, value []byte) error {
+	return withString("set attr", name, func(name *C.char) error {
+		return t.changed("set attr", func(t *C.holdall_table, c *call) C.holdall_status {
+			return C.holdall_table_attr_set(t, name, given(value), C.size_t(len(value)), &c.err)
+		})
+	})
+}
+
+// SetColumnAttr sets a named value of a column; nil removes it. The column's Attr reads it.
+func (t *Table) SetColumnAttr(column, name string, value []byte) error {
+	return withString("set attr", name, func(name *C.char) error {
+		return t.changed("set attr", func(t *C.holdall_table, c *call) C.holdall_status {
+			i, _ := find(t, column)
+			return C.holdall_table_column_attr_set(t, i, name, given(value), C.size_t(len(value)), &c.err)
+		})
+	})
+}

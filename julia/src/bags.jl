@@ -1,0 +1,165 @@
+# Bags: records of any length, numbered from 1.
+
+"""
+    Bag(spec; options...)
+
+An open bag, a vector of records, each a `Vector{UInt8}`. spec: a path, or several with commas between, `@8` or `@*` in
+them for the shards of a set. `bag[2:5]` is a bag of these, `bag[[1, 7]]` reads them at once; a loop reads ahead.
+"""
+struct Bag <: AbstractVector{Vector{UInt8}}
+    handle::Handle{holdall_bag}
+end
+
+Bag(spec::AbstractString; options...) =
+    Bag(with_options(o -> opened(holdall_bag_open, holdall_bag, holdall_bag_close, spec, o), options))
+
+Base.close(b::Bag) = close(b.handle)
+Base.size(b::Bag) = (Int(holdall_bag_size(b.handle)),)
+
+function Base.getindex(b::Bag, i::Int)
+    @boundscheck checkbounds(b, i)
+    return sized(holdall_bag_read, b.handle, i - 1)
+end
+
+function Base.getindex(b::Bag, chosen::AbstractRange{<:Integer})
+    @boundscheck checkbounds(b, chosen)
+    start = isempty(chosen) ? 0 : first(chosen) - 1
+    return Bag(opened(holdall_bag_slice, holdall_bag, holdall_bag_close, b.handle, start, step(chosen), length(chosen)))
+end
+
+function Base.getindex(b::Bag, chosen::AbstractVector{<:Integer})
+    @boundscheck checkbounds(b, chosen)
+    return records(holdall_bag_read_indices, b.handle, UInt64[i - 1 for i in chosen], length(chosen))
+end
+
+Base.getindex(b::Bag, mask::AbstractVector{Bool}) = (@boundscheck checkbounds(b, mask); b[findall(mask)])
+
+"A batch of records, copied out of C's memory."
+function records(f, arguments...)
+    batch = opened(f, holdall_records, holdall_records_close, arguments...)
+    try
+        return taken(batch)
+    finally
+        close(batch)
+    end
+end
+
+function taken(batch)
+    n = Int(holdall_records_count(batch))
+    offsets = unsafe_wrap(Vector{UInt64}, holdall_records_offsets(batch), n + 1)
+    data = unsafe_wrap(Vector{UInt8}, holdall_records_data(batch), Int(offsets[end]))
+    sound(holdall_records_damaged(batch) > 0 ? HOLDALL_NOT_FOUND : HOLDALL_OK)
+    return GC.@preserve batch [data[offsets[i]+1:offsets[i+1]] for i in 1:n]
+end
+
+"""
+    BagStream(bag; options...)
+
+All records in their order, read ahead: `for record in BagStream(bag)`.
+"""
+struct BagStream
+    handle::Handle{holdall_bag_stream}
+end
+
+function BagStream(b::Bag; options...)
+    return with_options(options) do o
+        BagStream(opened(holdall_bag_stream_open, holdall_bag_stream, holdall_bag_stream_close, b.handle, C_NULL, C_NULL, o))
+    end
+end
+
+Base.close(s::BagStream) = close(s.handle)
+Base.IteratorSize(::Type{BagStream}) = Base.SizeUnknown()
+Base.eltype(::Type{BagStream}) = Vector{UInt8}
+
+function Base.iterate(s::BagStream, (batch, i) = (Vector{UInt8}[], 1))
+    if i > length(batch)
+        out = Ref{Ptr{holdall_records}}(C_NULL)
+        check(holdall_bag_stream_take, s.handle, 0, out) == HOLDALL_NOT_FOUND && return nothing
+        handle = Handle(out[], holdall_records_close)
+        batch, i = taken(handle), 1
+        close(handle)
+    end
+    return batch[i], (batch, i + 1)
+end
+
+function Base.iterate(b::Bag, (stream, state) = (BagStream(b), ()))
+    next = iterate(stream, state...)
+    if next === nothing
+        close(stream)
+        return nothing
+    end
+    return next[1], (stream, (next[2],))
+end
+
+"""
+    BagWriter(path, mode = :x; options...)
+
+Writes a bag: `push!` and `append!` records, then `commit`.
+"""
+struct BagWriter
+    handle::Handle{holdall_bag_writer}
+end
+
+function BagWriter(path::AbstractString, mode::Symbol = :x; options...)
+    return with_options(options) do o
+        BagWriter(opened(holdall_bag_writer_open, holdall_bag_writer, holdall_bag_writer_close, path, mode_of(mode), o))
+    end
+end
+
+Base.close(w::BagWriter) = close(w.handle)
+Base.length(w::BagWriter) = Int(holdall_bag_writer_size(w.handle))
+
+function Base.push!(w::BagWriter, record)
+    bytes = Vector{UInt8}(record)
+    check(holdall_bag_writer_append, w.handle, room(bytes), length(bytes))
+    return w
+end
+
+function Base.append!(w::BagWriter, records)
+    parts = [Vector{UInt8}(record) for record in records]
+    offsets = UInt64[0; cumsum(length.(parts))]
+    data = isempty(parts) ? UInt8[] : reduce(vcat, parts)
+    check(holdall_bag_writer_append_many, w.handle, room(data), offsets, length(parts))
+    return w
+end
+
+"Makes all that was changed durable and visible, all of it or nothing."
+commit(w::BagWriter) = (check(holdall_bag_writer_commit, w.handle); nothing)
+
+"""
+    BagIndex(bag; options...)
+    BagIndex(bag, path, mode = nothing; options...)
+
+In which records some content is: in memory, or in a file, which the mode `:x` or `:w` makes. `findall(key, index)` gives the
+numbers of all records that are the key, `findfirst(key, index)` the first or `nothing`.
+"""
+struct BagIndex
+    handle::Handle{holdall_bag_index}
+end
+
+BagIndex(b::Bag; options...) =
+    BagIndex(with_options(o -> opened(holdall_bag_index_build, holdall_bag_index, holdall_bag_index_close, b.handle, o), options))
+
+function BagIndex(b::Bag, path::AbstractString, mode = nothing; options...)
+    f, how = mode === nothing ? (holdall_bag_index_open, ()) : (holdall_bag_index_create, (mode_of(mode),))
+    return with_options(options) do o
+        BagIndex(opened(f, holdall_bag_index, holdall_bag_index_close, path, how..., b.handle, o))
+    end
+end
+
+Base.close(x::BagIndex) = close(x.handle)
+Base.length(x::BagIndex) = Int(holdall_bag_index_keys(x.handle))
+
+function Base.findfirst(key::Union{AbstractString,Vector{UInt8}}, x::BagIndex)
+    bytes, record = Vector{UInt8}(key), Ref{UInt64}(0)
+    status = check(holdall_bag_index_find_first, x.handle, room(bytes), length(bytes), record)
+    return status == HOLDALL_NOT_FOUND ? nothing : Int(record[]) + 1
+end
+
+function Base.findall(key::Union{AbstractString,Vector{UInt8}}, x::BagIndex)
+    bytes, n = Vector{UInt8}(key), Ref{Csize_t}(0)
+    check(holdall_bag_index_find, x.handle, room(bytes), length(bytes), C_NULL, 0, n)
+    numbers = Vector{UInt64}(undef, max(n[], 1))
+    check(holdall_bag_index_find, x.handle, room(bytes), length(bytes), numbers, length(numbers), n)
+    return Int.(numbers[1:n[]]) .+ 1
+end

@@ -1,0 +1,73 @@
+# Superchunks: a run of bytes in compressed chunks. Bytes and chunks are counted from 1.
+
+"""
+    Schunk(path, mode = :r; options...)
+
+An open superchunk, a vector of bytes: `s[1:100]` reads the chunks that hold them. `create_schunk` makes one; `append!`, `s[1:3] =
+bytes`, `resize!` to make it shorter, `commit`.
+"""
+struct Schunk <: AbstractVector{UInt8}
+    handle::Handle{holdall_schunk}
+end
+
+function Schunk(path::AbstractString, mode::Symbol = :r; options...)
+    return with_options(options) do o
+        Schunk(opened(holdall_schunk_open, holdall_schunk, holdall_schunk_close, path, mode_of(mode), o))
+    end
+end
+
+"Makes a superchunk of items of `typesize` bytes; format: :bloscpack or :b2frame; mode: :x or :w."
+function create_schunk(path::AbstractString, typesize = 1; format = :bloscpack, mode = :x, options...)
+    return with_options(options) do o
+        made = constant("FORMAT_", format)
+        Schunk(opened(holdall_schunk_create, holdall_schunk, holdall_schunk_close, path, mode_of(mode), made, typesize, o))
+    end
+end
+
+Base.close(s::Schunk) = close(s.handle)
+Base.size(s::Schunk) = (Int(holdall_schunk_nbytes(s.handle)),)
+Base.getindex(s::Schunk, i::Int) = s[i:i][1]
+
+function Base.getindex(s::Schunk, chosen::AbstractUnitRange{<:Integer})
+    @boundscheck checkbounds(s, chosen)
+    bytes = Vector{UInt8}(undef, length(chosen))
+    isempty(bytes) || sound(check(holdall_schunk_read, s.handle, first(chosen) - 1, bytes, length(bytes)))
+    return bytes
+end
+
+function Base.setindex!(s::Schunk, bytes::AbstractVector{UInt8}, chosen::AbstractUnitRange{<:Integer})
+    @boundscheck checkbounds(s, chosen)
+    length(bytes) == length(chosen) || throw(DimensionMismatch("$(length(bytes)) bytes for $(length(chosen))"))
+    isempty(bytes) || check(holdall_schunk_write, s.handle, first(chosen) - 1, Vector{UInt8}(bytes), length(bytes))
+    return s
+end
+
+Base.setindex!(s::Schunk, byte, i::Int) = setindex!(s, UInt8[byte], i:i)
+
+function Base.append!(s::Schunk, bytes::AbstractVector{UInt8})
+    check(holdall_schunk_append, s.handle, room(Vector{UInt8}(bytes)), length(bytes))
+    return s
+end
+
+"Keeps the first n bytes."
+Base.resize!(s::Schunk, n::Integer) = (check(holdall_schunk_truncate, s.handle, n); s)
+
+commit(s::Schunk) = (check(holdall_schunk_commit, s.handle); nothing)
+
+"The ranges of bytes that its chunks have."
+function eachchunk(s::Schunk)
+    ends = cumsum(chunk_bytes(s, i) for i in 0:Int(holdall_schunk_chunks(s.handle))-1)
+    return [a+1:b for (a, b) in zip([0; ends], ends)]
+end
+
+function chunk_bytes(s, i)
+    n = Ref{Csize_t}(0)
+    check(holdall_schunk_chunk_info, s.handle, i, n, C_NULL, C_NULL)
+    return Int(n[])
+end
+
+"A named value as bytes, or `nothing`; that of Bloscpack is named \"\"."
+meta(s::Schunk, name = "") = value(holdall_schunk_meta_get, s.handle, name)
+
+"Sets a named value."
+set_meta!(s::Schunk, name, bytes) = (check(holdall_schunk_meta_set, s.handle, name, room(Vector{UInt8}(bytes)), length(bytes)); s)

@@ -1,0 +1,250 @@
+"""Bags: records of any length, read as a sequence, in batches, as streams; written; and found by their content."""
+import collections.abc
+import ctypes as c
+
+import numpy as np
+
+from . import _errors, _table
+from ._arrow import capsule
+from ._call import CALLBACKS, Function, Handle, Owned, call, lib, mode_of, number, numbers, path, sound
+
+U64 = c.c_uint64
+
+
+def _view(ctype, address, n, owned):
+    """C's memory as an array of NumPy's, which keeps it."""
+    room = (ctype * n).from_address(address)
+    room.owned = owned
+    return np.frombuffer(room, ctype) if n else np.empty(0, ctype)
+
+
+class Records(collections.abc.Sequence):
+    """A batch of records, all in one piece: record i is data[offsets[i]:offsets[i + 1]], without a copy. `numbers` are theirs
+    in the bag, of a batch of a stream; `damaged` the places of those that were damaged and are empty."""
+
+    def __init__(self, pointer):
+        owned = Owned(pointer, lib.holdall_records_close)
+        n = lib.holdall_records_count(owned)
+        self.offsets = _view(U64, lib.holdall_records_offsets(owned), n + 1, owned)
+        self.data = _view(c.c_uint8, lib.holdall_records_data(owned), int(self.offsets[-1]), owned)
+        given = lib.holdall_records_numbers(owned)
+        self.numbers = _view(U64, given, n, owned) if given else None
+        bad = lib.holdall_records_damaged(owned)
+        self.damaged = _view(U64, lib.holdall_records_damaged_at(owned), bad, owned).tolist() if bad else []
+        sound(_table.NOT_FOUND if bad else _table.OK)
+
+    def __len__(self):
+        return len(self.offsets) - 1
+
+    def __getitem__(self, i):
+        if isinstance(i, slice):
+            return [self[k] for k in range(*i.indices(len(self)))]
+        i = range(len(self))[i]
+        return self.data[self.offsets[i] : self.offsets[i + 1]].tobytes()
+
+
+class Bag(Handle, collections.abc.Sequence):
+    """An open bag. spec: a path, or several with commas between, "@8" or "@*" in them for the shards of a set.
+
+    bag[i] is a record, bag[a:b:c] a bag of these, bag[[i, j, k]] a batch of Records; a loop over it reads ahead.
+    """
+
+    _closes = "holdall_bag_close"
+
+    def __init__(self, spec, **options):
+        self._open(options, "bag_open", path(spec))
+
+    def __len__(self):
+        return self._get("bag_size")
+
+    def __getitem__(self, i):
+        if isinstance(i, slice):
+            chosen = range(len(self))[i]
+            return self._slice(chosen.start if chosen else 0, chosen.step, len(chosen))
+        if isinstance(i, (int, np.integer)):
+            n = len(self)
+            if not -n <= i < n:
+                raise _errors.RangeError(f"record {i} of {n}")
+            return self._sized("bag_read", int(i) % n)
+        return self.read_indices(i)
+
+    def _slice(self, start, step, n):
+        out = c.c_void_p()
+        owned = self._p
+        self._call("bag_slice", start, step, n, c.byref(out))
+        made = type(self).__new__(type(self))
+        made._take(out.value, owned.keep)
+        return made
+
+    def read(self, first=0, n=None):
+        """n records from `first` on, or all the others: Records."""
+        out = c.c_void_p()
+        self._call("bag_read_range", first, len(self) - first if n is None else n, c.byref(out))
+        return Records(out.value)
+
+    def read_indices(self, indices):
+        """The records of these numbers, negative ones from the end: Records."""
+        chosen = np.asarray(indices)
+        if chosen.dtype == bool or chosen.size and chosen.dtype.kind not in "iu":
+            raise TypeError(f"numbers of records, not {chosen.dtype}")
+        if chosen.dtype.kind == "i":
+            chosen = np.where(chosen < 0, chosen + len(self), chosen)
+            if chosen.size and chosen.min() < 0:
+                raise _errors.RangeError(f"record {chosen.min() - len(self)} of {len(self)}")
+        chosen = np.ascontiguousarray(chosen, np.uint64)
+        out = c.c_void_p()
+        self._call("bag_read_indices", chosen.ctypes.data_as(c.c_void_p), chosen.size, c.byref(out))
+        return Records(out.value)
+
+    def __iter__(self):
+        with self.stream() as stream:
+            yield from stream
+
+    def stream(self, indices=None, **options):
+        """A Stream of all records, or of those whose numbers an iterable gives, which may be endless."""
+        return Stream(self, indices, options)
+
+    def epoch(self, seed, epoch=0, rank=0, world=1, position=0, **options):
+        """A Stream of every record once, in an order that seed and epoch decide: those of one rank, from a position on."""
+        return Stream(self, (seed, epoch, rank, world, position), options, shuffled=True)
+
+    def checksum(self, sum="sha256"):
+        """Of the length and the bytes of each record."""
+        return self._sized("bag_checksum", number("SUM_", sum))
+
+    codec = property(lambda self: self._get("bag_codec"), doc="One of HOLDALL_CODEC_*.")
+    sum = property(lambda self: self._get("bag_sum"), doc="What protects the records, one of HOLDALL_SUM_*.")
+    stored_bytes = property(lambda self: self._get("bag_cbytes"), doc="Bytes of all its files.")
+
+    @property
+    def shards(self):
+        """Its files: names and numbers of records."""
+        count = self._get("bag_shards")
+        return [(self._get("bag_shard_name", i).decode(errors="surrogateescape"), self._get("bag_shard_size", i)) for i in range(count)]
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return capsule(self, "bag_to_arrow", len(self))
+
+
+class Stream(Handle):
+    """Records in an order, read ahead: an iterator. `number` is that of the last record in the bag. Several threads may take()."""
+
+    _closes = "holdall_bag_stream_close"
+
+    def __init__(self, bag, indices, options, shuffled=False):
+        self._batch, self._at, self.number = None, 0, None
+        keep, function, ctx = [], CALLBACKS["holdall_next_index_fn"](), None
+        if shuffled:
+            seed, epoch, rank, world, position = indices
+            out = c.c_void_p()
+            call("epoch_open", len(bag), seed, epoch, rank, world, c.byref(out))
+            ctx = Owned(out.value, lib.holdall_epoch_close)
+            call("epoch_seek", ctx, epoch, position)
+            function, keep = CALLBACKS["holdall_next_index_fn"](("holdall_epoch_next", lib)), [ctx]
+        elif indices is not None:
+            wanted = iter(indices)
+
+            def next_index(_, index):
+                i = next(wanted, None)
+                if i is None:
+                    return 1
+                index[0] = i
+                return 0
+
+            keep = [Function("holdall_next_index_fn", next_index)]
+            function = keep[0].pointer
+        owned = bag._p
+        self._open(options, "bag_stream_open", owned, function, ctx, keep=[*keep, *owned.keep])
+
+    def take(self, n=0):
+        """The next n Records, or with 0 as many as were read together; fewer at the end, None behind it."""
+        out = c.c_void_p()
+        if self._call("bag_stream_take", n, c.byref(out)) == _table.NOT_FOUND:
+            return None
+        return Records(out.value)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        self._p  # an error where it was closed
+        while self._batch is None or self._at == len(self._batch):
+            self._batch, self._at = self.take(), 0
+            if self._batch is None:
+                raise StopIteration
+        self._at += 1
+        self.number = int(self._batch.numbers[self._at - 1])
+        return self._batch[self._at - 1]
+
+
+class BagWriter(Handle):
+    """Writes a bag, or with "name@8.bagz" a set of eight. mode: "x", "w", or "a" to go on with one that is there."""
+
+    _closes = "holdall_bag_writer_close"
+
+    def __init__(self, name, mode="x", **options):
+        self._open(options, "bag_writer_open", path(name), mode_of(mode), changes=True)
+
+    def append(self, record):
+        """One record: bytes, or what has a buffer."""
+        record = bytes(record) if not isinstance(record, bytes) else record
+        self._call("bag_writer_append", record, len(record))
+
+    def extend(self, records):
+        """Many, compressed in parallel."""
+        records = [r if isinstance(r, bytes) else bytes(r) for r in records]
+        offsets = np.zeros(len(records) + 1, np.uint64)
+        np.cumsum([len(r) for r in records], out=offsets[1:])
+        self._call("bag_writer_append_many", b"".join(records), offsets.ctypes.data_as(c.c_void_p), len(records))
+
+    def __len__(self):
+        return self._get("bag_writer_size")
+
+    def commit(self):
+        """All that was appended counts from now on."""
+        self._call("bag_writer_commit")
+
+
+class Index(Handle):
+    """In which records of a bag some content is: made in memory; with a path the one in that file, which the mode "x" or "w" makes."""
+
+    _closes = "holdall_bag_index_close"
+
+    def __init__(self, bag, name=None, mode=None, **options):
+        owned = bag._p
+        if name is None:
+            self._open(options, "bag_index_build", owned)
+        elif mode is None:
+            self._open(options, "bag_index_open", path(name), owned)
+        else:
+            self._open(options, "bag_index_create", path(name), mode_of(mode), owned)
+
+    def __len__(self):
+        return self._get("bag_index_keys")
+
+    damaged = property(lambda self: self._get("bag_index_damaged"), doc="Records that were damaged, and are not in it.")
+
+    def first(self, key):
+        """The number of the first record that is the key, or None."""
+        record = U64()
+        status = self._call("bag_index_find_first", key, len(key), c.byref(record))
+        return record.value if status == _table.OK else None
+
+    def find(self, key):
+        """The numbers of all that are."""
+        n, most = c.c_size_t(), 16
+        while True:
+            room = (U64 * most)()
+            try:
+                self._call("bag_index_find", key, len(key), room, most, c.byref(n))
+                return room[: n.value]
+            except _errors.BufferError:
+                most = n.value
+
+    def find_many(self, keys):
+        """first() of many keys at once."""
+        keys = list(keys)
+        offsets = numbers(np.cumsum([0, *map(len, keys)]))
+        records = (U64 * max(len(keys), 1))()
+        self._call("bag_index_find_many", b"".join(keys), offsets, len(keys), records)
+        return [None if i == _table.NO_RECORD else i for i in records[: len(keys)]]

@@ -1,0 +1,294 @@
+"""The library, and how each of its functions is called: options, errors, handles.
+
+Which functions there are, and with what, _table.py has.
+"""
+import ctypes as c
+import os
+import pathlib
+import sys
+import threading
+import warnings
+
+from . import _errors, _table
+
+NUMBERS = {
+    "int": c.c_int, "i32": c.c_int32, "i64": c.c_int64, "u8": c.c_uint8, "u32": c.c_uint32, "u64": c.c_uint64, "size": c.c_size_t,
+    "char": c.c_char, "str": c.c_char_p, "void": None,
+}  # fmt: skip
+
+
+class DamageWarning(UserWarning):
+    """What is damaged was left out, as skip_damaged wished: it is empty, or zeros."""
+
+
+def _field(kind):
+    kind, _, n = kind.partition(" ")
+    return c.c_void_p if kind == "ptr" else NUMBERS[kind] * int(n) if n else NUMBERS[kind]
+
+
+STRUCTS = {name: type(name, (c.Structure,), {"_fields_": [(f, _field(k)) for f, k in fields]}) for name, fields in _table.STRUCTS.items()}
+CError = STRUCTS["holdall_error"]
+
+
+def _type(kind, pointer=c.c_void_p):
+    """Of an argument: any pointer is an address, what byref() gives, an array, a handle, or None."""
+    return CALLBACKS[kind[3:]] if kind.startswith("fn ") else pointer if kind.startswith("ptr ") else NUMBERS[kind]
+
+
+def _callback(result, *parameters):
+    # What a callback gets is read by its type: a pointer to a number, or to an error.
+    pointers = {"ptr " + kind: c.POINTER(t) for kind, t in [*NUMBERS.items(), *STRUCTS.items()] if t}
+    return c.CFUNCTYPE(_type(result), *(pointers.get(k) or _type(k) for k in parameters))
+
+
+CALLBACKS = {}
+CALLBACKS.update((name, _callback(*kinds)) for name, kinds in _table.CALLBACKS.items())
+
+
+def _places():
+    """Where the library may be: as HOLDALL_LIB says, in the prefix that this file was installed in, where libraries are."""
+    if os.environ.get("HOLDALL_LIB"):
+        return [os.environ["HOLDALL_LIB"]]
+    version = f"{_table.VERSION_MAJOR}.{_table.VERSION_MINOR}"
+    name = f"libholdall.{version}.dylib" if sys.platform == "darwin" else f"libholdall.so.{version}"
+    beside = []
+    if len(pathlib.Path(__file__).resolve().parents) > 4:
+        prefix = pathlib.Path(__file__).resolve().parents[4]  # of PREFIX/share/holdall/python/holdall
+        beside = [str(found) for lib in ("lib", "lib64") for found in (*(prefix / lib).glob(name), *(prefix / lib).glob("*/" + name))]
+    return [*beside, name]
+
+
+def _load():
+    tried = []
+    for place in _places():
+        try:
+            return c.CDLL(place)
+        except OSError as e:
+            tried.append(str(e))
+    raise ImportError("the library holdall was not found; set HOLDALL_LIB to its path: " + "; ".join(tried))
+
+
+lib = _load()
+for _name, (_result, *_parameters) in _table.FUNCTIONS.items():
+    _function = getattr(lib, _name, None)
+    if _function is None:
+        raise ImportError(f"{lib._name} has no function {_name}: it is of another version than this module")
+    _function.restype, _function.argtypes = _type(_result), [_type(k) for k in _parameters]
+
+
+def version():
+    """Of the library and its codecs."""
+    return lib.holdall_version_text().decode()
+
+
+def call(name, *arguments):
+    """Calls a function that can fail; gives its status, 0 or more."""
+    err = CError()
+    status = getattr(lib, "holdall_" + name)(*arguments, c.byref(err))
+    if status < 0:
+        raise _errors.of(err)
+    return status
+
+
+def sound(status):
+    """Warns where something damaged was left out."""
+    if status == _table.NOT_FOUND:
+        warnings.warn("what is damaged was left out", DamageWarning, stacklevel=4)
+
+
+class Function:
+    """A Python function that the library calls. What it raises is raised by the call that called it."""
+
+    def __init__(self, kind, function, failed=-1):
+        def run(*arguments):
+            try:
+                return function(*arguments)
+            except BaseException as e:
+                self.raised = e
+                return failed
+
+        self.raised = None
+        self.pointer = CALLBACKS[kind](run)
+
+    def check(self):
+        raised, self.raised = self.raised, None
+        if raised is not None:
+            raise raised
+
+
+# What the strings stand for that an option takes.
+WORDS = {"codec": "CODEC_", "checksum": "SUM_", "filters": "FILTER_", "io": "IO_", "bag_limits": "BAG_LIMITS_", "bag_shards": "BAG_SHARDS_"}
+
+
+def number(prefix, value):
+    """A constant of the header, by its name in any case, or as a number."""
+    if not isinstance(value, str):
+        return int(value)
+    found = getattr(_table, prefix + value.upper(), None)
+    if found is None:
+        said = sorted(n[len(prefix) :].lower() for n in vars(_table) if n.startswith(prefix))
+        raise ValueError(f"{value!r} is none of {', '.join(said)}")
+    return found
+
+
+class Options:
+    """A set of options, for the time of a `with`."""
+
+    def __init__(self, values):
+        self.keep = []
+        self.values = {name: value for name, value in values.items() if value is not None}
+        for name in self.values:
+            if name != "progress" and not hasattr(_table, "OPT_" + name.upper()):
+                raise TypeError(f"there is no option {name!r}")
+
+    def __enter__(self):
+        self.handle = lib.holdall_options_new()
+        try:
+            for name, value in self.values.items():
+                self.set(name, value)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def set(self, name, value):
+        if name == "progress":
+            function = Function("holdall_progress_fn", lambda _, done, total: 0 if value(done, total) is not False else 1)
+            self.keep.append(function)
+            lib.holdall_options_on_progress(self.handle, function.pointer, None)
+            return
+        option = getattr(_table, "OPT_" + name.upper())
+        if name == "filters" and not isinstance(value, bytes):
+            value = bytes(number("FILTER_", f) for f in ([value] if isinstance(value, str) else value))
+        if isinstance(value, (bytes, bytearray)):
+            call("options_set_bytes", self.handle, option, bytes(value), len(value))
+        elif isinstance(value, str) and name not in WORDS:
+            raise TypeError(f"the option {name} is a number, not {value!r}")
+        else:
+            call("options_set", self.handle, option, number(WORDS.get(name), value))
+
+    def check(self):
+        for function in self.keep:
+            function.check()
+
+    def __exit__(self, *_):
+        lib.holdall_options_free(self.handle)
+
+
+class Owned:
+    """A handle of C's. It is closed when nothing refers to it, calls that are under way included."""
+
+    def __init__(self, pointer, close, keep=()):
+        self._as_parameter_ = c.c_void_p(pointer)
+        self.close, self.keep = close, list(keep)
+
+    def __del__(self):
+        self.close(self._as_parameter_)
+
+
+class Handle:
+    """What has close(), and is closed at the end of a `with`. `lock` is for handles that are changed."""
+
+    _owned = None
+    _closes = ""
+
+    def _take(self, pointer, keep=(), changes=False):
+        self._owned = Owned(pointer, getattr(lib, self._closes), keep)
+        self._lock = threading.RLock() if changes else NoLock
+
+    def _open(self, options, name, *arguments, keep=(), changes=False):
+        """Calls what opens something: its handle is the result behind the options."""
+        out = c.c_void_p()
+        with Options(options) as o:
+            try:
+                call(name, *arguments, o.handle, c.byref(out))
+            except _errors.Error:
+                o.check()
+                raise
+            self._take(out.value, [*o.keep, *keep], changes)
+
+    @property
+    def _p(self):
+        """The handle, for one call."""
+        owned = self._owned
+        if owned is None:
+            raise _errors.StateError("it was closed")
+        return owned
+
+    def _call(self, name, *arguments):
+        """Calls a function of the handle that can fail."""
+        with self._lock:
+            owned = self._p
+            try:
+                return call(name, owned, *arguments)
+            except _errors.Error:
+                self._check(owned)
+                raise
+
+    @staticmethod
+    def _check(owned):
+        for function in owned.keep:
+            if isinstance(function, Function):
+                function.check()
+
+    def _get(self, name, *arguments):
+        """Calls one that cannot."""
+        with self._lock:
+            return getattr(lib, "holdall_" + name)(self._p, *arguments)
+
+    def _sized(self, name, *arguments):
+        """Calls one that is asked for the size, and then for the bytes."""
+        n = c.c_size_t()
+        with self._lock:
+            self._call(name, *arguments, None, 0, c.byref(n))
+            dst = c.create_string_buffer(max(n.value, 1))
+            sound(self._call(name, *arguments, dst, n.value, c.byref(n)))
+        return dst.raw[: n.value]
+
+    def _value(self, name, key):
+        """A named value, or None."""
+        value, n = c.c_void_p(), c.c_size_t()
+        with self._lock:
+            if self._call(name, key.encode(), c.byref(value), c.byref(n)) == _table.NOT_FOUND:
+                return None
+            return c.string_at(value, n.value)
+
+    def close(self):
+        """Closes it; calls that are under way end as if nothing had happened. Again does nothing."""
+        self._owned = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+class NoLock:
+    """In the place of a lock where none is wanted."""
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, *_):
+        pass
+
+
+NoLock = NoLock()
+
+
+def mode_of(name):
+    """"r", "a" (changes what is there), "x" (nothing may be there), "w" (takes its place)."""
+    try:
+        return {"r": _table.READ, "a": _table.APPEND, "x": _table.NEW, "w": _table.REPLACE}[name]
+    except KeyError:
+        raise ValueError(f"the mode {name!r} is none of r, a, x, w") from None
+
+
+def path(name):
+    return os.fsencode(name)
+
+
+def numbers(values, ctype=c.c_uint64):
+    """An array of C's; None stays None."""
+    return None if values is None else (ctype * max(len(values), 1))(*map(int, values))

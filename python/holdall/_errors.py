@@ -1,0 +1,58 @@
+"""The failures as exceptions: one class for each status, which is also what Python calls such a thing."""
+import builtins
+
+from . import _table
+
+
+class Error(Exception):
+    """A call that failed: `status` and its `name`, `position` of the record or chunk or None, `errno` or 0, `message`."""
+
+    status = 0
+
+    def __init__(self, message, position=None, errno=0, status=None):
+        super().__init__(message)
+        self.message, self.position, self.errno = message, position, errno
+        self.status = self.status if status is None else status
+
+    def __str__(self):
+        return f"{self.message} ({self.name})"
+
+    @property
+    def name(self):
+        return next((n for n, v in vars(_table).items() if n.startswith("E_") and v == self.status), str(self.status))
+
+
+def _error(name, *bases):
+    status = getattr(_table, "E_" + name.upper())
+    label = {"io": "IO"}.get(name, name.capitalize()) + "Error"
+    return type(label, (Error, *bases), {"status": status, "__doc__": f"HOLDALL_E_{name.upper()}.", "__module__": "holdall"})
+
+
+ArgumentError = _error("argument", ValueError)
+PanicError = _error("panic", RuntimeError)
+MemoryError = _error("memory", builtins.MemoryError)
+BufferError = _error("buffer", ValueError)
+IOError = _error("io", OSError)
+MissingError = _error("missing", FileNotFoundError)
+ExistsError = _error("exists", FileExistsError)
+FormatError = _error("format", ValueError)
+ChecksumError = _error("checksum", ValueError)
+VersionError = _error("version", ValueError)
+CodecError = _error("codec", ValueError)
+TypeError = _error("type", builtins.TypeError)
+RangeError = _error("range", IndexError)
+StateError = _error("state", RuntimeError)
+LimitError = _error("limit", builtins.MemoryError)
+CancelledError = _error("cancelled")
+CallbackError = _error("callback")
+BusyError = _error("busy", BlockingIOError)
+UnsupportedError = _error("unsupported", NotImplementedError)
+
+BY_STATUS = {e.status: e for e in Error.__subclasses__()}
+
+
+def of(err):
+    """The exception of a holdall_error."""
+    position = None if err.position < 0 else err.position
+    kind = BY_STATUS.get(err.status, Error)
+    return kind(err.message.decode(errors="replace"), position, err.os_code, err.status)

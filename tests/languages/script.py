@@ -1,0 +1,471 @@
+"""Every function of the library called once at least, by signatures that somebody else has: the types of a layer of calls.
+
+`run(lib, layer, folder)`: `lib` is a CDLL whose functions are called as the layer says. What comes back through a pointer lands in
+a place that is as long as the layer says, with guards behind it.
+"""
+import ctypes as c
+import pathlib
+import struct
+
+OUT = object()  # in the place of an argument: room for what the function hands back
+GUARD = b"\xa5" * 16
+
+
+class Caller:
+    def __init__(self, lib, layer, structs, as_ctypes, inside):
+        self.lib, self.layer, self.structs = lib, layer, structs
+        self.as_ctypes, self.inside = as_ctypes, inside
+        self.called = set()
+        self.k = layer.constants
+
+    def room(self, kind):
+        """A place for what the type points to, with a guard behind it."""
+        of = self.as_ctypes(self.inside(kind, "Ptr"))
+        size = c.sizeof(of)
+        memory = c.create_string_buffer(bytes(size) + GUARD, size + len(GUARD))
+        return memory, of
+
+    def __call__(self, name, *arguments):
+        """What the function returns, and what it hands back, in order."""
+        _, given = self.layer.functions["holdall_" + name]
+        if len(arguments) != len(given):
+            raise AssertionError(f"{name} is called with {len(arguments)} arguments, and the layer has {len(given)}")
+        rooms = []
+        for i, argument in enumerate(arguments):
+            if argument is OUT:
+                rooms.append(self.room(given[i][1]))
+                arguments = (*arguments[:i], rooms[-1][0], *arguments[i + 1 :])
+        self.called.add("holdall_" + name)
+        result = getattr(self.lib, "holdall_" + name)(*arguments)
+        for memory, of in rooms:
+            if memory.raw[c.sizeof(of) :] != GUARD:
+                raise AssertionError(f"{name} wrote beyond what its layer says it gives")
+        return [result, *(of.from_buffer(memory).value for memory, of in rooms)]
+
+    def ok(self, name, *arguments, status=0):
+        """The same of one that can fail, with the error behind its arguments; without the status."""
+        kind = self.structs["holdall_error"]
+        err = (kind * 2)()
+        c.memset(c.addressof(err[1]), 0xA5, c.sizeof(kind))
+        result, *out = self(name, *arguments, c.byref(err))
+        if bytes(err[1]) != b"\xa5" * c.sizeof(kind):
+            raise AssertionError(f"{name} wrote beyond the error")
+        message = bytes(err[0].message)
+        words = message[: message.index(0)].decode()
+        if result != status or (status < 0) != (err[0].status == status and words != ""):
+            raise AssertionError(f"{name} returned {result}, not {status}: {words}")
+        if status < 0:
+            return err[0].position, words
+        return out[0] if len(out) == 1 else out
+
+    def get(self, name, *arguments):
+        return self(name, *arguments)[0]
+
+    def sized(self, name, *arguments):
+        """One that is asked for the size."""
+        n = self.ok(name, *arguments, None, 0, OUT)
+        dst = c.create_string_buffer(n + 1)
+        assert self.ok(name, *arguments, dst, n, OUT) == n
+        return dst.raw[:n]
+
+
+def same(have, want):
+    if have != want:
+        raise AssertionError(f"{have!r} is not {want!r}")
+
+
+def u64(*values):
+    return (c.c_uint64 * max(len(values), 1))(*values)
+
+
+def f64(*values):
+    return struct.pack(f"={len(values)}d", *values)
+
+
+def run(caller, folder):
+    """The whole script; tells which functions nobody called."""
+    folder = pathlib.Path(folder)
+    parts = [versions, options, bags, consumer, writers, streams, indexes, storage, schunks, arrays, array_values, tables, table_parts, arrow, whole]
+    for part in parts:
+        at = folder / part.__name__
+        at.mkdir()
+        part(caller, caller.k, lambda name, at=at: str(at / name).encode())
+    return sorted(set(caller.layer.functions) - caller.called)
+
+
+def versions(f, k, path):
+    same(f.get("version_number"), k["HOLDALL_VERSION_NUMBER"])
+    assert f.get("version_text").startswith(b"%d.%d." % (k["HOLDALL_VERSION_MAJOR"], k["HOLDALL_VERSION_MINOR"]))
+    same(f.get("status_name", k["HOLDALL_E_CHECKSUM"]), b"HOLDALL_E_CHECKSUM")
+    md5 = f.sized("checksum", k["HOLDALL_SUM_MD5"], b"abc", 3)
+    digest = f.ok("digest_new", k["HOLDALL_SUM_MD5"], OUT)
+    f.ok("digest_update", digest, b"ab", 2)
+    f.ok("digest_update", digest, b"c", 1)
+    same(f.sized("digest_finish", digest), md5)
+    f("digest_free", digest)
+    same(md5.hex(), "900150983cd24fb0d6963f7d28e17f72")
+
+
+def options(f, k, path):
+    o = f.get("options_new")
+    f.ok("options_set", o, k["HOLDALL_OPT_MEMORY_LIMIT"], 5 << 32)
+    f.ok("options_set", o, k["HOLDALL_OPT_LEVEL"], -5)
+    f.ok("options_set_bytes", o, k["HOLDALL_OPT_DICTIONARY"], b"abc", 3)
+    f.ok("options_set", o, 10**6, 1, status=k["HOLDALL_E_ARGUMENT"])
+    f("options_on_progress", o, None, None)
+    f("options_free", o)
+
+
+def made(f, k, path, records=(b"one", b"", b"three", b"one")):
+    w = f.ok("bag_writer_open", path, k["HOLDALL_NEW"], None, OUT)
+    for r in records:
+        f.ok("bag_writer_append", w, r, len(r))
+    f.ok("bag_writer_commit", w)
+    f("bag_writer_close", w)
+    return f.ok("bag_open", path, None, OUT)
+
+
+def batch(f, records):
+    n = f.get("records_count", records)
+    offsets = (c.c_uint64 * (n + 1)).from_address(f.get("records_offsets", records))[:]
+    data = c.string_at(f.get("records_data", records), offsets[-1])
+    return [data[a:b] for a, b in zip(offsets, offsets[1:])]
+
+
+def closed(f, records):
+    same(f.get("records_damaged", records), 0)
+    f.get("records_damaged_at", records)
+    f("records_close", records)
+
+
+def bags(f, k, path):
+    bag = made(f, k, path("a.bagz"))
+    same(f.get("bag_size", bag), 4)
+    same(f.get("bag_codec", bag), k["HOLDALL_CODEC_ZSTD"])
+    same(f.get("bag_sum", bag), k["HOLDALL_SUM_ZSTD"])
+    same(f.get("bag_limits", bag), k["HOLDALL_BAG_LIMITS_TAIL"])
+    same(f.get("bag_cbytes", bag), pathlib.Path(path("a.bagz").decode()).stat().st_size)
+    same([f.get("bag_shards", bag), f.get("bag_shard_name", bag, 0), f.get("bag_shard_size", bag, 0)], [1, path("a.bagz"), 4])
+    same(f.sized("bag_read", bag, 2), b"three")
+    f.ok("bag_read", bag, 2**32, None, 0, OUT, status=k["HOLDALL_E_RANGE"])
+    slice = f.ok("bag_slice", bag, 3, -2, 2, OUT)
+    same([f.sized("bag_read", slice, i) for i in (0, 1)], [b"one", b""])
+    range_ = f.ok("bag_read_range", bag, 1, 3, OUT)
+    same(batch(f, range_), [b"", b"three", b"one"])
+    chosen = f.ok("bag_read_indices", bag, u64(3, 0, 2), 3, OUT)
+    same(batch(f, chosen), [b"one", b"one", b"three"])
+    same(f.get("records_numbers", chosen), None)
+    closed(f, range_), closed(f, chosen)
+    same(len(f.sized("bag_checksum", bag, k["HOLDALL_SUM_SHA512"])), 64)
+    same(f.sized("bag_files", path("x@2.bag")), path("x-00000-of-00002.bag") + b"\0" + path("x-00001-of-00002.bag") + b"\0")
+    kept = []
+
+    @c.CFUNCTYPE(c.c_void_p, c.c_void_p, c.c_size_t)
+    def allocate(_, n):
+        kept.append(c.create_string_buffer(n))
+        return c.addressof(kept[-1])
+
+    ends = u64(*[7] * 4)
+    f.ok("bag_read_range_to", bag, 0, 3, allocate, None, ends)
+    same((kept[-1].raw, ends[:]), (b"onethree", [0, 3, 3, 8]))
+    f.ok("bag_read_indices_to", bag, u64(2, 3), 2, allocate, None, ends)
+    same((kept[-1].raw, ends[:3]), (b"threeone", [0, 5, 8]))
+    f("bag_close", slice), f("bag_close", bag)
+
+
+def consumer(f, k, path):
+    """The job of c-tests/consumers/consumer.c."""
+    records = [bytes([ord("a") + i % 26]) * (i % 100) for i in range(1000)]
+    bag = made(f, k, path("made.bagz"), records)
+    same(f.get("bag_size", bag), len(records))
+    for i, record in enumerate(records):
+        same(f.sized("bag_read", bag, i), record)
+    f.ok("bag_read", bag, len(records), None, 0, OUT, status=k["HOLDALL_E_RANGE"])
+    f("bag_close", bag)
+    print(f"{len(records)} records, holdall {f.get('version_text').decode()}")
+
+
+def writers(f, k, path):
+    w = f.ok("bag_writer_open", path("b.bag"), k["HOLDALL_REPLACE"], None, OUT)
+    f.ok("bag_writer_append_many", w, b"abc", u64(0, 1, 1, 3), 3)
+    same(f.get("bag_writer_size", w), 3)
+    f("bag_writer_close", w)
+    f.ok("bag_open", path("b.bag"), None, OUT, status=k["HOLDALL_E_MISSING"])
+
+
+def streams(f, k, path):
+    bag = made(f, k, path("a.bagz"), [b"%d" % i for i in range(10)])
+    stream = f.ok("bag_stream_open", bag, None, None, None, OUT)
+    record, n = f.ok("bag_stream_next", stream, OUT, OUT)
+    same((c.string_at(record, n), f.get("bag_stream_number", stream), f.get("bag_stream_damaged", stream)), (b"0", 0, 0))
+    taken = f.ok("bag_stream_take", stream, 3, OUT)
+    same(batch(f, taken), [b"1", b"2", b"3"])
+    numbers = (c.c_uint64 * 3).from_address(f.get("records_numbers", taken))
+    same(numbers[:], [1, 2, 3])
+    closed(f, taken)
+    f("bag_stream_close", stream)
+
+    epoch = f.ok("epoch_open", 10, 2**40 + 1, 0, 1, 2, OUT)
+    same(f.get("epoch_size", epoch), 5)
+    all_ = [f("epoch_next", epoch, OUT)[1] for _ in range(5)]
+    same(f("epoch_next", epoch, OUT)[0], 1)
+    f.ok("epoch_seek", epoch, 0, 2)
+    next_index = c.cast(f.lib.holdall_epoch_next, c.c_void_p)
+    stream = f.ok("bag_stream_open", bag, next_index, epoch, None, OUT)
+    taken = f.ok("bag_stream_take", stream, 5, OUT)
+    same(batch(f, taken), [b"%d" % i for i in all_[2:]])
+    closed(f, taken)
+    f("bag_stream_close", stream), f("epoch_close", epoch), f("bag_close", bag)
+
+
+def indexes(f, k, path):
+    bag = made(f, k, path("a.bagz"))
+    f("bag_index_close", f.ok("bag_index_create", path("a.index"), k["HOLDALL_NEW"], bag, None, OUT))
+    for x in (f.ok("bag_index_build", bag, None, OUT), f.ok("bag_index_open", path("a.index"), bag, None, OUT)):
+        same([f.get("bag_index_keys", x), f.get("bag_index_damaged", x)], [3, 0])
+        same(f.ok("bag_index_find_first", x, b"three", 5, OUT), 2)
+        same(f.ok("bag_index_find_first", x, b"no", 2, OUT, status=1), k["HOLDALL_NO_RECORD"])
+        found = u64(0, 0)
+        same((f.ok("bag_index_find", x, b"one", 3, found, 2, OUT), found[:]), (2, [0, 3]))
+        f.ok("bag_index_find_many", x, b"oneno", u64(0, 3, 5), 2, found, status=1)
+        same(found[:], [0, k["HOLDALL_NO_RECORD"]])
+        f("bag_index_close", x)
+    f("bag_close", bag)
+
+
+class Memory:
+    """Storage of functions, whose table is filled in as the layer has it."""
+
+    def __init__(self, kind):
+        self.files = {}
+        self.functions = {
+            "size": self.hand(self.size, c.c_char_p), "read_at": self.hand(self.read_at, c.c_char_p, c.c_uint64, c.c_void_p, c.c_size_t),
+            "write_at": self.hand(self.write_at, c.c_char_p, c.c_uint64, c.c_void_p, c.c_size_t),
+            "truncate": self.hand(self.truncate, c.c_char_p, c.c_uint64), "sync": self.hand(lambda name: 0, c.c_char_p),
+            "rename": self.hand(self.rename, c.c_char_p, c.c_char_p), "remove": self.hand(self.remove, c.c_char_p),
+            "list": self.hand(self.list, c.c_char_p, c.CFUNCTYPE(c.c_int, c.c_void_p, c.c_char_p), c.c_void_p),
+        }  # fmt: skip
+        self.table = kind(struct_size=c.sizeof(kind), **{name: c.cast(f, c.c_void_p) for name, f in self.functions.items()})
+
+    @staticmethod
+    def hand(function, *kinds):
+        return c.CFUNCTYPE(c.c_int64, c.c_void_p, *kinds)(lambda _ctx, *arguments: function(*arguments))
+
+    def size(self, name):
+        return len(self.files[name]) if name in self.files else -2
+
+    def read_at(self, name, at, dst, n):
+        there = bytes(self.files.get(name, b"")[at : at + n])
+        c.memmove(dst, there, len(there))
+        return len(there) if name in self.files else -2
+
+    def write_at(self, name, at, src, n):
+        self.truncate(name, max(len(self.files.get(name, b"")), at + n))
+        self.files[name][at : at + n] = c.string_at(src, n)
+        return n
+
+    def truncate(self, name, n):
+        file = self.files.setdefault(name, bytearray())
+        file[:] = file[:n].ljust(n, b"\0")
+        return 0
+
+    def rename(self, a, b):
+        self.files[b] = self.files.pop(a)
+        return 0
+
+    def remove(self, name):
+        return 0 if self.files.pop(name, None) is not None else -2
+
+    def list(self, folder, each, arg):
+        for name in list(self.files):
+            inside, _, last = name.rpartition(b"/")
+            if inside == folder and each(arg, last):
+                break
+        return 0
+
+
+def storage(f, k, path):
+    def place():
+        memory = Memory(f.structs["holdall_io_functions"])
+        return memory, f.ok("io_from_functions", c.byref(memory.table), OUT)
+
+    memory, io = place()
+    w = f.ok("bag_writer_open_io", io, k["HOLDALL_NEW"], None, OUT)
+    f.ok("bag_writer_append", w, b"x", 1)
+    f.ok("bag_writer_commit", w)
+    f("bag_writer_close", w)
+    bag = f.ok("bag_open_io", (c.c_void_p * 1)(io), 1, None, OUT)
+    same(f.sized("bag_read", bag, 0), b"x")
+    index_memory, index_io = place()
+    f("bag_index_close", f.ok("bag_index_create_io", index_io, k["HOLDALL_NEW"], bag, None, OUT))
+    f("bag_index_close", f.ok("bag_index_open_io", index_io, bag, None, OUT))
+    content = bytes(memory.files[b""])
+    plain = f.ok("io_from_memory", content, len(content), OUT)
+    again = f.ok("bag_open_io", (c.c_void_p * 1)(plain), 1, None, OUT)
+    same(f.get("bag_size", again), 1)
+    for b in (bag, again):
+        f("bag_close", b)
+
+    schunk_memory, schunk_io = place()
+    s = f.ok("schunk_create_io", schunk_io, k["HOLDALL_NEW"], k["HOLDALL_FORMAT_BLOSCPACK"], 1, None, OUT)
+    f.ok("schunk_append", s, b"abc", 3)
+    f.ok("schunk_commit", s)
+    f("schunk_close", s)
+    s = f.ok("schunk_open_io", schunk_io, k["HOLDALL_READ"], None, OUT)
+    same(f.get("schunk_nbytes", s), 3)
+    f("schunk_close", s)
+
+    array_memory, array_io = place()
+    form = (k["HOLDALL_NEW"], k["HOLDALL_FORMAT_B2ND"], b"<f8", 1, u64(3), None, None, None)
+    a = f.ok("array_create_io", array_io, *form, OUT)
+    f.ok("array_commit", a)
+    f("array_close", a)
+    a = f.ok("array_open_io", array_io, k["HOLDALL_READ"], None, OUT)
+    same(f.get("array_nbytes", a), 24)
+    f("array_close", a)
+
+    table_memory, table_io = place()
+    t = f.ok("table_create_io", table_io, k["HOLDALL_NEW"], k["HOLDALL_FORMAT_BCOLZ"], 1, (c.c_char_p * 1)(b"a"), (c.c_char_p * 1)(b"<i4"), None, OUT)
+    f.ok("table_commit", t)
+    f("table_close", t)
+    t = f.ok("table_open_io", table_io, k["HOLDALL_READ"], None, OUT)
+    same(f.get("table_columns", t), 1)
+    f("table_close", t)
+    for i in (io, index_io, plain, schunk_io, array_io, table_io):
+        f("io_close", i)
+
+
+def schunks(f, k, path):
+    s = f.ok("schunk_create", path("s"), k["HOLDALL_NEW"], k["HOLDALL_FORMAT_BLOSCPACK"], 4, None, OUT)
+    f.ok("schunk_append", s, b"01234567", 8)
+    f.ok("schunk_write", s, 2, b"XY", 2)
+    f.ok("schunk_insert", s, 1, b"abcd", 4)
+    f.ok("schunk_meta_set", s, b"", b'{"a": 1}', 8)
+    f.ok("schunk_commit", s)
+    raw = f.sized("schunk_read_raw", s, 1)
+    f.ok("schunk_append_raw", s, raw, len(raw))
+    f.ok("schunk_remove", s, 2)
+    f.ok("schunk_truncate", s, 12)
+    f.ok("schunk_commit", s)
+    f("schunk_close", s)
+    s = f.ok("schunk_open", path("s"), k["HOLDALL_READ"], None, OUT)
+    same([f.get("schunk_" + n, s) for n in ("chunks", "nbytes", "typesize", "version", "sum", "metas")], [2, 12, 4, 3, k["HOLDALL_SUM_CRC32"], 1])
+    same(f.get("schunk_cbytes", s), pathlib.Path(path("s").decode()).stat().st_size)
+    assert f.get("schunk_chunk_size", s) >= 4
+    same(f.ok("schunk_chunk_info", s, 1, OUT, OUT, OUT)[0], 4)
+    dst = c.create_string_buffer(6)
+    f.ok("schunk_read", s, 4, dst, 6)
+    same(dst.raw, b"4567ab")
+    same(f.sized("schunk_read_chunk", s, 1), b"abcd")
+    same(len(f.sized("schunk_checksum", s, k["HOLDALL_SUM_SHA1"])), 20)
+    same(f.get("schunk_meta_name", s, 0), b"")
+    value, n = f.ok("schunk_meta_get", s, b"", OUT, OUT)
+    same(c.string_at(value, n), b'{"a": 1}')
+    f.ok("schunk_copy", s, path("copy"), k["HOLDALL_NEW"], k["HOLDALL_FORMAT_B2FRAME"], None)
+    f("schunk_close", s)
+
+
+def grid(f, a, name):
+    n = f.get("array_ndim", a)
+    return (c.c_uint64 * n).from_address(f.get(name, a))[:]
+
+
+def arrays(f, k, path):
+    form = (k["HOLDALL_NEW"], k["HOLDALL_FORMAT_B2ND"], b"<f8", 2, u64(2, 3), u64(2, 2), u64(1, 2), None)
+    a = f.ok("array_create", path("a"), *form, OUT)
+    f.ok("array_write", a, u64(0, 0), u64(2, 3), None, f64(*range(6)), None, 48)
+    f.ok("array_append", a, 0, 1, f64(6, 7, 8), 24)
+    f.ok("array_insert", a, 1, 0, 1, f64(-1, -2, -3), 24)
+    f.ok("array_remove", a, 0, 1, 1)
+    f.ok("array_resize", a, u64(2, 3))
+    rows = u64(1)
+    f.ok("array_write_orthogonal", a, (c.c_void_p * 2)(c.addressof(rows), None), u64(1, 3), f64(9, 8, 7), 24)
+    f.ok("array_commit", a)
+    f("array_close", a)
+    a = f.ok("array_open", path("a"), k["HOLDALL_READ"], None, OUT)
+    same([grid(f, a, "array_" + n) for n in ("shape", "chunkshape", "blockshape")], [[2, 3], [2, 2], [1, 2]])
+    same([f.get("array_" + n, a) for n in ("dtype", "itemsize", "order", "nbytes")], [b"<f8", 8, k["HOLDALL_ORDER_C"], 48])
+    assert f.get("array_cbytes", a) > 0
+    dst = c.create_string_buffer(16)
+    f.ok("array_read", a, u64(0, 0), u64(1, 2), u64(1, 2), dst, (c.c_int64 * 2)(16, -8), 16)
+    same(dst.raw, f64(1, -1))
+    columns = u64(2, 0)
+    f.ok("array_read_orthogonal", a, (c.c_void_p * 2)(c.addressof(rows), c.addressof(columns)), u64(1, 2), dst, 16)
+    same(dst.raw, f64(7, 9))
+    f.ok("array_read_points", a, u64(1, 1, 0, 2), 2, dst, 16)
+    same(dst.raw, f64(8, 1))
+    f.ok("array_copy", a, path("copy"), k["HOLDALL_NEW"], k["HOLDALL_FORMAT_BLOSCPACK"], None, None, None)
+    f("array_close", a)
+
+
+def array_values(f, k, path):
+    a = f.ok("array_create", path("a"), k["HOLDALL_NEW"], k["HOLDALL_FORMAT_BCOLZ"], b"<i4", 1, u64(2), None, None, None, OUT)
+    f.ok("array_fill_set", a, struct.pack("=i", -7), 4)
+    value, n = f.ok("array_fill", a, OUT, OUT)
+    same(c.string_at(value, n), struct.pack("=i", -7))
+    f.ok("array_attr_set", a, b"name", b"[1]", 3)
+    same([f.get("array_attrs", a), f.get("array_attr_name", a, 0)], [1, b"name"])
+    value, n = f.ok("array_attr_get", a, b"name", OUT, OUT)
+    same(c.string_at(value, n), b"[1]")
+    f.ok("array_read_object", a, 0, None, 0, OUT, status=k["HOLDALL_E_TYPE"])
+    f("array_close", a)
+
+
+def tables(f, k, path):
+    names, dtypes = (c.c_char_p * 2)(b"a", b"b"), (c.c_char_p * 2)(b"<i4", b"<f8")
+    t = f.ok("table_create", path("t"), k["HOLDALL_NEW"], k["HOLDALL_FORMAT_BCOLZ"], 2, names, dtypes, None, OUT)
+    data = [c.create_string_buffer(struct.pack("=2i", 1, 2), 8), c.create_string_buffer(f64(3, 4), 16)]
+    f.ok("table_append", t, 2, (c.c_void_p * 2)(*map(c.addressof, data)), (c.c_size_t * 2)(8, 16))
+    f.ok("table_write", t, 1, 1, 1, f64(5), 8)
+    f.ok("table_column_add", t, 0, b"c", b"|u1", b"\1\2", 2)
+    f.ok("table_column_remove", t, b"a")
+    f.ok("table_truncate", t, 2)
+    f.ok("table_commit", t)
+    f("table_close", t)
+    t = f.ok("table_open", path("t"), k["HOLDALL_READ"], None, OUT)
+    same([f.get("table_rows", t), f.get("table_columns", t)], [2, 2])
+    same([f.get("table_column_name", t, i) for i in (0, 1)], [b"c", b"b"])
+    dst = c.create_string_buffer(16)
+    f.ok("array_read", f.get("table_column", t, 1), u64(0), u64(2), None, dst, None, 16)
+    same((dst.raw, f.get("table_column_rows", t, 1)), (f64(3, 5), 2))
+    f("table_close", t)
+
+
+def table_parts(f, k, path):
+    t = f.ok("table_create", path("t"), k["HOLDALL_NEW"], k["HOLDALL_FORMAT_BLZ"], 1, (c.c_char_p * 1)(b"a"), (c.c_char_p * 1)(b"<i4"), None, OUT)
+    f.ok("table_attr_set", t, b"x", b"1", 1)
+    f.ok("table_column_attr_set", t, 0, b"y", b"2", 1)
+    same([f.get("table_attrs", t), f.get("table_attr_name", t, 0)], [1, b"x"])
+    value, n = f.ok("table_attr_get", t, b"x", OUT, OUT)
+    same(c.string_at(value, n), b"1")
+    value, n = f.ok("array_attr_get", f.get("table_column", t, 0), b"y", OUT, OUT)
+    same(c.string_at(value, n), b"2")
+    f("table_close", t)
+
+
+def arrow(f, k, path):
+    def release(stream):
+        c.CFUNCTYPE(None, c.c_void_p)(stream[3])(c.addressof(stream))
+
+    bag = made(f, k, path("a.bagz"))
+    stream = (c.c_void_p * 5)()
+    f.ok("bag_to_arrow", bag, 0, 4, 0, stream)
+    release(stream)
+    names, dtypes = (c.c_char_p * 1)(b"a"), (c.c_char_p * 1)(b"<i4")
+    t = f.ok("table_create", path("t"), k["HOLDALL_NEW"], k["HOLDALL_FORMAT_BCOLZ"], 1, names, dtypes, None, OUT)
+    four = c.create_string_buffer(struct.pack("=i", 4), 4)
+    f.ok("table_append", t, 1, (c.c_void_p * 1)(c.addressof(four)), (c.c_size_t * 1)(4))
+    to = f.ok("table_create", path("to"), k["HOLDALL_NEW"], k["HOLDALL_FORMAT_BCOLZ"], 1, names, dtypes, None, OUT)
+    f.ok("table_to_arrow", t, 0, 1, 0, stream)
+    f.ok("table_append_arrow", to, stream)
+    same([f.get("table_rows", to), stream[3]], [1, None])
+    for table in (t, to):
+        f("table_close", table)
+    f("bag_close", bag)
+
+
+def whole(f, k, path):
+    f("bag_close", made(f, k, path("a.bagz")))
+    same(f.ok("identify", path("a.bagz"), OUT, OUT), [k["HOLDALL_FORMAT_BAGZ"], k["HOLDALL_KIND_BAG"]])
+    same(f.ok("verify", path("a.bagz"), None, None, None, OUT, OUT, OUT), [4, 0, 0])
+    same(f.ok("repair", path("a.bagz"), None, OUT, OUT), [4, 0])
