@@ -21,10 +21,11 @@ static void create(const char *name) {
     const char *dot = strrchr(name, '.');
     int is_dataset = dot != NULL && strcmp(dot, ".blz") == 0;
     holdall_options *options = holdall_options_new();
-    check(is_dataset ? holdall_options_set(options, HOLDALL_OPT_SUPERCHUNK_CHUNKS, 8, &err) : holdall_options_set(options, HOLDALL_OPT_SPARSE, 1, &err));
+    if (is_dataset) check(holdall_options_set(options, HOLDALL_OPT_SUPERCHUNK_CHUNKS, 8, &err));
+    else check(holdall_options_set(options, HOLDALL_OPT_SPARSE, 1, &err));
+    holdall_format format = is_dataset ? HOLDALL_FORMAT_BLZ_PAPER : HOLDALL_FORMAT_B2ND;
     holdall_array *array;
-    holdall_status status =
-        holdall_array_create(name, HOLDALL_NEW, is_dataset ? HOLDALL_FORMAT_BLZ_PAPER : HOLDALL_FORMAT_B2ND, "<f4", 2, shape, chunks, NULL, options, &array, &err);
+    holdall_status status = holdall_array_create(name, HOLDALL_NEW, format, "<f4", 2, shape, chunks, NULL, options, &array, &err);
     holdall_options_free(options);
     if (status == HOLDALL_E_EXISTS) return;
     check(status);

@@ -40,7 +40,8 @@ static void read_records(const char *spec, int rank) {
     size_t n;
     check(holdall_mpi_bag_open(MPI_COMM_WORLD, spec, NULL, &bag, &i, &err));
     check(holdall_bag_stream_open(bag, NULL, NULL, NULL, &stream, &err));
-    for (; (status = holdall_bag_stream_next(stream, &bytes, &n, &err)) == HOLDALL_OK; i++) wrong += n != record(i, expected) || memcmp(bytes, expected, n) != 0;
+    for (; (status = holdall_bag_stream_next(stream, &bytes, &n, &err)) == HOLDALL_OK; i++)
+        wrong += n != record(i, expected) || memcmp(bytes, expected, n) != 0;
     check(status);
     const uint64_t own[] = {holdall_bag_size(bag), wrong};
     MPI_Reduce(own, all, 2, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);

@@ -6,4 +6,6 @@ holdall_status f_mpi_array_open(MPI_Fint comm, const char *path, const holdall_o
     return holdall_mpi_array_open(MPI_Comm_f2c(comm), path, options, out, err);
 }
 
-void f_mpi_share(uint64_t n, uint64_t unit, int rank, int ranks, uint64_t *first, uint64_t *count) { holdall_mpi_share(n, unit, rank, ranks, first, count); }
+void f_mpi_share(uint64_t n, uint64_t unit, int rank, int ranks, uint64_t *first, uint64_t *count) {
+    holdall_mpi_share(n, unit, rank, ranks, first, count);
+}

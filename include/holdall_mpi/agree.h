@@ -23,6 +23,11 @@ static inline holdall_status holdall_mpi_fail(holdall_error *err, holdall_status
     return status;
 }
 
+/* The same of memory that could not be had. */
+static inline holdall_status holdall_mpi_full(holdall_error *err, const char *what) {
+    return holdall_mpi_fail(err, HOLDALL_E_MEMORY, 0, "no memory for %s", what);
+}
+
 /* The same of a call to the system that failed just now. */
 static inline holdall_status holdall_mpi_fail_at(holdall_error *err, const char *what, const char *path) {
     int code = errno;
@@ -65,7 +70,7 @@ static inline holdall_status holdall_mpi_broadcast(MPI_Comm comm, void **bytes, 
     holdall_status status = HOLDALL_OK;
     MPI_Comm_rank(comm, &rank);
     MPI_Bcast(n, 1, MPI_UINT64_T, 0, comm);
-    if (rank != 0 && (*bytes = malloc(*n + 1)) == NULL) status = holdall_mpi_fail(err, HOLDALL_E_MEMORY, 0, "no memory for %llu bytes", (unsigned long long)*n);
+    if (rank != 0 && (*bytes = malloc(*n + 1)) == NULL) status = holdall_mpi_full(err, "what rank 0 has");
     if ((status = holdall_mpi_agree(comm, status, err)) < 0) return status;
     for (uint64_t at = 0; at < *n; at += 1 << 30)
         MPI_Bcast((char *)*bytes + at, (int)(*n - at < 1 << 30 ? *n - at : 1 << 30), MPI_BYTE, 0, comm);

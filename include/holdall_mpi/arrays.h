@@ -23,13 +23,14 @@ static inline void holdall_mpi_writer_close(holdall_mpi_writer *w) {
 }
 
 /* Makes the names of a writer and its folders, which `run`, a number of this run, tells from those of others. */
-static inline holdall_status holdall_mpi_writer_folders(holdall_mpi_writer *w, const char *path, const char *parts, uint64_t run, holdall_error *err) {
+static inline holdall_status holdall_mpi_writer_folders(holdall_mpi_writer *w, const char *path, const char *parts, uint64_t run,
+    holdall_error *err) {
     w->path = holdall_mpi_path(path, "");
     w->beside = parts == NULL;
     w->parts = holdall_mpi_path(parts == NULL ? path : parts, parts == NULL ? ".holdall-mpi" : "");
     if (w->parts != NULL) w->run = holdall_mpi_path(w->parts, "/%016llx", (unsigned long long)run);
     if (w->run != NULL) w->own = holdall_mpi_path(w->run, "/%d", w->rank);
-    if (w->path == NULL || w->own == NULL) return holdall_mpi_fail(err, HOLDALL_E_MEMORY, 0, "no memory for paths");
+    if (w->path == NULL || w->own == NULL) return holdall_mpi_full(err, "paths");
     if (w->beside && w->rank != 0) return HOLDALL_OK; /* rank 0 makes them for all */
     if (w->beside) holdall_mpi_remove(w->parts);
     holdall_status status = holdall_mpi_folder(w->parts, err);
@@ -37,7 +38,8 @@ static inline holdall_status holdall_mpi_writer_folders(holdall_mpi_writer *w, c
 }
 
 /* Rank 0: opens the array and takes the lock on it. No part of another run counts any more then. */
-static inline holdall_status holdall_mpi_writer_lock(holdall_mpi_writer *w, const char *path, const holdall_options *options, holdall_format *format, holdall_error *err) {
+static inline holdall_status holdall_mpi_writer_lock(holdall_mpi_writer *w, const char *path, const holdall_options *options, holdall_format *format,
+    holdall_error *err) {
     holdall_kind kind;
     holdall_status status = holdall_identify(path, format, &kind, err);
     if (status < 0) return status;
@@ -48,11 +50,13 @@ static inline holdall_status holdall_mpi_writer_lock(holdall_mpi_writer *w, cons
 }
 
 /* Makes this rank's part, of what rank 0 knows of the array, and opens it. */
-static inline holdall_status holdall_mpi_writer_part(holdall_mpi_writer *w, holdall_format format, const holdall_options *options, holdall_error *err) {
+static inline holdall_status holdall_mpi_writer_part(holdall_mpi_writer *w, holdall_format format, const holdall_options *options,
+    holdall_error *err) {
     void *kind = NULL, *sizes = NULL;
     uint64_t n = 0, m = 0, rows_unit[2] = {0, 0};
     holdall_status status = HOLDALL_OK;
-    if (w->rank == 0) status = w->is_frame ? holdall_mpi_frame_kind(w, format, &kind, &n, err) : holdall_mpi_dataset_kind(w, &kind, &n, &sizes, &m, err);
+    if (w->rank == 0 && w->is_frame) status = holdall_mpi_frame_kind(w, format, &kind, &n, err);
+    else if (w->rank == 0) status = holdall_mpi_dataset_kind(w, &kind, &n, &sizes, &m, err);
     status = holdall_mpi_agree(w->comm, status, err);
     if (status >= 0) status = holdall_mpi_broadcast(w->comm, &kind, &n, err);
     if (status >= 0) status = holdall_mpi_broadcast(w->comm, &sizes, &m, err);
@@ -76,14 +80,14 @@ static inline holdall_status holdall_mpi_writer_part(holdall_mpi_writer *w, hold
  * also one that each node has for itself, such as /dev/shm.
  * HOLDALL_E_BUSY: somebody else is writing. HOLDALL_E_STATE: its rows do not fill its last superchunk, or in a frame its last chunk
  * along the first axis. HOLDALL_E_UNSUPPORTED: it is of another kind. */
-static inline holdall_status holdall_mpi_writer_open(MPI_Comm comm, const char *path, const char *parts, const holdall_options *options, holdall_mpi_writer **out,
-                                                     holdall_error *err) {
+static inline holdall_status holdall_mpi_writer_open(MPI_Comm comm, const char *path, const char *parts, const holdall_options *options,
+    holdall_mpi_writer **out, holdall_error *err) {
     holdall_error here;
     holdall_status status = HOLDALL_OK;
     if (err == NULL) err = &here;
     *out = NULL;
     holdall_mpi_writer *w = (holdall_mpi_writer *)calloc(1, sizeof *w);
-    if (w == NULL) status = holdall_mpi_fail(err, HOLDALL_E_MEMORY, 0, "no memory for a writer");
+    if (w == NULL) status = holdall_mpi_full(err, "a writer");
     if ((status = holdall_mpi_agree(comm, status, err)) < 0) return free(w), status;
     MPI_Comm_dup(comm, &w->comm);
     MPI_Comm_rank(comm, &w->rank);

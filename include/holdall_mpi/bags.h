@@ -14,7 +14,7 @@ static inline holdall_status holdall_mpi_bag_files(MPI_Comm comm, const char *sp
     *names = NULL;
     if (rank == 0) {
         status = holdall_bag_files(spec, NULL, 0, &n, err);
-        if (status >= 0 && (*names = (char *)malloc(n + 1)) == NULL) status = holdall_mpi_fail(err, HOLDALL_E_MEMORY, 0, "no memory for the names of %s", spec);
+        if (status >= 0 && (*names = (char *)malloc(n + 1)) == NULL) status = holdall_mpi_full(err, spec);
         if (status >= 0) status = holdall_bag_files(spec, *names, n, &n, err);
     }
     uint64_t bytes = n;
@@ -48,7 +48,7 @@ static inline char *holdall_mpi_bag_spec(const char *names, uint64_t first, uint
  * A set is written once. HOLDALL_E_EXISTS: its first file is there. The others may be, from a run that was cut off, and are
  * replaced. HOLDALL_E_BUSY: another program is at it. HOLDALL_E_ARGUMENT: the spec has another number of files. */
 static inline holdall_status holdall_mpi_bag_writer_open(MPI_Comm comm, const char *spec, const holdall_options *options, holdall_bag_writer **out,
-                                                         holdall_error *err) {
+    holdall_error *err) {
     int rank, ranks;
     char *names, *own = NULL;
     uint64_t count;
@@ -60,9 +60,10 @@ static inline holdall_status holdall_mpi_bag_writer_open(MPI_Comm comm, const ch
     holdall_status status = holdall_mpi_bag_files(comm, spec, &names, &count, err);
     if (status < 0) return free(names), status;
     if (count != (uint64_t)ranks)
-        status = holdall_mpi_fail(err, HOLDALL_E_ARGUMENT, 0, "%s: as many files as ranks, %d, were expected, found %llu", spec, ranks, (unsigned long long)count);
+        status = holdall_mpi_fail(err, HOLDALL_E_ARGUMENT, 0, "%s: as many files as ranks, %d, were expected, found %llu", spec, ranks,
+            (unsigned long long)count);
     else if ((own = holdall_mpi_bag_spec(names, (uint64_t)rank, 1)) == NULL)
-        status = holdall_mpi_fail(err, HOLDALL_E_MEMORY, 0, "no memory for the name of a shard");
+        status = holdall_mpi_full(err, "the name of a shard");
     /* the first file tells whether there is a set, and its lock is that of the set */
     if (status >= 0 && rank == 0) status = holdall_bag_writer_open(own, HOLDALL_NEW, options, out, err);
     status = holdall_mpi_agree(comm, status, err);
@@ -93,7 +94,7 @@ static inline holdall_status holdall_mpi_bag_commit(MPI_Comm comm, holdall_bag_w
 
 /* How many records each file has: rank r looks at each of its own, and all are told. */
 static inline holdall_status holdall_mpi_bag_sizes(MPI_Comm comm, const char *names, uint64_t count, const holdall_options *options, uint64_t *sizes,
-                                                   holdall_error *err) {
+    holdall_error *err) {
     int rank, ranks;
     holdall_status status = HOLDALL_OK;
     MPI_Comm_rank(comm, &rank);
@@ -101,7 +102,7 @@ static inline holdall_status holdall_mpi_bag_sizes(MPI_Comm comm, const char *na
     for (uint64_t i = (uint64_t)rank; status >= 0 && i < count; i += (uint64_t)ranks) {
         holdall_bag *bag = NULL;
         char *spec = holdall_mpi_bag_spec(names, i, 1);
-        if (spec == NULL) status = holdall_mpi_fail(err, HOLDALL_E_MEMORY, 0, "no memory for the name of a shard");
+        if (spec == NULL) status = holdall_mpi_full(err, "the name of a shard");
         else status = holdall_bag_open(spec, options, &bag, err);
         sizes[i] = holdall_bag_size(bag);
         holdall_bag_close(bag);
@@ -114,15 +115,15 @@ static inline holdall_status holdall_mpi_bag_sizes(MPI_Comm comm, const char *na
 }
 
 /* Opens records `first` to `first + n`, the last not included, of files that have so many records each: those of them alone that have some. */
-static inline holdall_status holdall_mpi_bag_part(const char *names, const uint64_t *sizes, uint64_t count, uint64_t first, uint64_t n, const holdall_options *options,
-                                                  holdall_bag **out, holdall_error *err) {
+static inline holdall_status holdall_mpi_bag_part(const char *names, const uint64_t *sizes, uint64_t count, uint64_t first, uint64_t n,
+    const holdall_options *options, holdall_bag **out, holdall_error *err) {
     uint64_t shard = 0, before = 0, last, behind;
     holdall_bag *whole;
     while (shard + 1 < count && before + sizes[shard] <= first) before += sizes[shard++];
     behind = before + sizes[shard];
     for (last = shard; last + 1 < count && behind < first + n;) behind += sizes[++last];
     char *spec = holdall_mpi_bag_spec(names, shard, last - shard + 1);
-    if (spec == NULL) return holdall_mpi_fail(err, HOLDALL_E_MEMORY, 0, "no memory for the names of shards");
+    if (spec == NULL) return holdall_mpi_full(err, "the names of shards");
     holdall_status status = holdall_bag_open(spec, options, &whole, err);
     if (status >= 0) status = holdall_bag_slice(whole, n > 0 ? first - before : 0, 1, n, out, err);
     holdall_bag_close(whole);
@@ -135,7 +136,7 @@ static inline holdall_status holdall_mpi_bag_part(const char *names, const uint6
  * and then by those whose share touches it: on as many ranks as shards some three times, never once for each rank.
  * Options: those of holdall_bag_open(), without HOLDALL_BAG_SHARDS_INTERLEAVED. */
 static inline holdall_status holdall_mpi_bag_open(MPI_Comm comm, const char *spec, const holdall_options *options, holdall_bag **out, uint64_t *first,
-                                                  holdall_error *err) {
+    holdall_error *err) {
     int rank, ranks;
     char *names;
     uint64_t count, *sizes = NULL, all = 0, from, n;
@@ -146,7 +147,7 @@ static inline holdall_status holdall_mpi_bag_open(MPI_Comm comm, const char *spe
     MPI_Comm_size(comm, &ranks);
     holdall_status status = holdall_mpi_bag_files(comm, spec, &names, &count, err);
     if (status >= 0) {
-        if ((sizes = (uint64_t *)calloc(count + 1, sizeof *sizes)) == NULL) status = holdall_mpi_fail(err, HOLDALL_E_MEMORY, 0, "no memory for %s", spec);
+        if ((sizes = (uint64_t *)calloc(count + 1, sizeof *sizes)) == NULL) status = holdall_mpi_full(err, spec);
         status = holdall_mpi_agree(comm, status, err);
     }
     if (status >= 0) status = holdall_mpi_bag_sizes(comm, names, count, options, sizes, err);

@@ -28,16 +28,17 @@ static inline char *holdall_mpi_dataset_sizes(const holdall_array *like, uint64_
 }
 
 /* Rank 0: what makes a dataset without rows of the same kind, `storage` and `sizes`, to be freed; and its numbers for the writer. */
-static inline holdall_status holdall_mpi_dataset_kind(holdall_mpi_writer *w, void **storage, uint64_t *n, void **sizes, uint64_t *m, holdall_error *err) {
+static inline holdall_status holdall_mpi_dataset_kind(holdall_mpi_writer *w, void **storage, uint64_t *n, void **sizes, uint64_t *m,
+    holdall_error *err) {
     char *name = holdall_mpi_path(w->path, "/meta/storage");
-    holdall_status status = name == NULL ? holdall_mpi_fail(err, HOLDALL_E_MEMORY, 0, "no memory for a path") : holdall_mpi_slurp(name, storage, n, err);
+    holdall_status status = name == NULL ? holdall_mpi_full(err, "a path") : holdall_mpi_slurp(name, storage, n, err);
     if (status >= 0) {
         const char *said = strstr((const char *)*storage, "\"superchunksize\":");
         w->rows = *holdall_array_shape(w->dataset);
         w->unit = said == NULL ? 0 : strtoull(strchr(said, ':') + 1, NULL, 10) * *holdall_array_chunkshape(w->dataset);
         *sizes = holdall_mpi_dataset_sizes(w->dataset, 0, 0, 0, m);
         if (w->unit == 0) status = holdall_mpi_fail(err, HOLDALL_E_UNSUPPORTED, 0, "%s: it does not say how many chunks a superchunk has", name);
-        else if (*sizes == NULL) status = holdall_mpi_fail(err, HOLDALL_E_MEMORY, 0, "no memory for %s", name);
+        else if (*sizes == NULL) status = holdall_mpi_full(err, name);
         else status = holdall_mpi_is_even(w, err);
     }
     free(name);
@@ -45,12 +46,13 @@ static inline holdall_status holdall_mpi_dataset_kind(holdall_mpi_writer *w, voi
 }
 
 /* Makes this rank's part: a dataset without rows, of the same kind. `sizes`: its `meta/sizes`. */
-static inline holdall_status holdall_mpi_dataset_part(const holdall_mpi_writer *w, const void *storage, uint64_t n, const void *sizes, uint64_t m, holdall_error *err) {
+static inline holdall_status holdall_mpi_dataset_part(const holdall_mpi_writer *w, const void *storage, uint64_t n, const void *sizes, uint64_t m,
+    holdall_error *err) {
     const char *const names[] = {"", "/data", "/meta", "/meta/storage", "/meta/sizes"};
     holdall_status status = HOLDALL_OK;
     for (int i = 0; status >= 0 && i < 5; i++) {
         char *name = holdall_mpi_path(w->own, "%s", names[i]);
-        if (name == NULL) status = holdall_mpi_fail(err, HOLDALL_E_MEMORY, 0, "no memory for a path");
+        if (name == NULL) status = holdall_mpi_full(err, "a path");
         else if (i < 3) status = holdall_mpi_folder(name, err);
         else status = i == 3 ? holdall_mpi_spit(name, storage, n, 0, err) : holdall_mpi_spit(name, sizes, m, 0, err);
         free(name);
@@ -61,11 +63,11 @@ static inline holdall_status holdall_mpi_dataset_part(const holdall_mpi_writer *
 /* Gives the superchunks of this rank, which are durable, their names in the dataset, the first of them number `first`. */
 static inline holdall_status holdall_mpi_dataset_move(const holdall_mpi_writer *w, uint64_t files, uint64_t first, holdall_error *err) {
     char *data = holdall_mpi_path(w->path, "/data");
-    holdall_status status = data == NULL ? holdall_mpi_fail(err, HOLDALL_E_MEMORY, 0, "no memory for a path") : HOLDALL_OK;
+    holdall_status status = data == NULL ? holdall_mpi_full(err, "a path") : HOLDALL_OK;
     for (uint64_t i = 0; status >= 0 && i < files; i++) {
         char *from = holdall_mpi_path(w->own, "/data/__%llu__.bin", (unsigned long long)(i + 1));
         char *to = holdall_mpi_path(data, "/__%llu__.bin", (unsigned long long)(first + i));
-        if (from == NULL || to == NULL) status = holdall_mpi_fail(err, HOLDALL_E_MEMORY, 0, "no memory for a path");
+        if (from == NULL || to == NULL) status = holdall_mpi_full(err, "a path");
         else if (rename(from, to) < 0) status = holdall_mpi_fail_at(err, "rename", from);
         free(from);
         free(to);
@@ -77,17 +79,18 @@ static inline holdall_status holdall_mpi_dataset_move(const holdall_mpi_writer *
 
 /* Rank 0: all rows count from now on. */
 static inline holdall_status holdall_mpi_dataset_count(const holdall_mpi_writer *w, uint64_t rows, uint64_t cbytes, holdall_error *err) {
-    char *meta = holdall_mpi_path(w->path, "/meta"), *name = holdall_mpi_path(w->path, "/meta/sizes"), *fresh = holdall_mpi_path(w->path, "/meta/sizes.holdall-new");
+    char *meta = holdall_mpi_path(w->path, "/meta"), *name = holdall_mpi_path(w->path, "/meta/sizes");
+    char *fresh = holdall_mpi_path(w->path, "/meta/sizes.holdall-new");
     char *text = NULL;
     void *old = NULL;
     uint64_t n = 0;
     holdall_status status = HOLDALL_OK;
-    if (meta == NULL || name == NULL || fresh == NULL) status = holdall_mpi_fail(err, HOLDALL_E_MEMORY, 0, "no memory for a path");
+    if (meta == NULL || name == NULL || fresh == NULL) status = holdall_mpi_full(err, "a path");
     if (status >= 0) status = holdall_mpi_slurp(name, &old, &n, err);
     if (status >= 0) {
         int sealed = n > 33 && strspn((const char *)old + n - 33, " \t") == 32;
         text = holdall_mpi_dataset_sizes(w->dataset, rows, holdall_array_cbytes(w->dataset) + cbytes, sealed, &n);
-        if (text == NULL) status = holdall_mpi_fail(err, HOLDALL_E_MEMORY, 0, "no memory for %s", name);
+        if (text == NULL) status = holdall_mpi_full(err, name);
     }
     if (status >= 0) status = holdall_mpi_spit(fresh, text, n, 1, err);
     if (status >= 0 && rename(fresh, name) < 0) status = holdall_mpi_fail_at(err, "rename", fresh);

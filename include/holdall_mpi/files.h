@@ -27,7 +27,7 @@ static inline holdall_status holdall_mpi_slurp(const char *path, void **bytes, u
     *bytes = NULL;
     if (file == NULL) return holdall_mpi_fail_at(err, "open", path);
     holdall_status status = fstat(fileno(file), &s) < 0 ? holdall_mpi_fail_at(err, "stat", path) : HOLDALL_OK;
-    if (status >= 0 && (*bytes = malloc((size_t)s.st_size + 1)) == NULL) status = holdall_mpi_fail(err, HOLDALL_E_MEMORY, 0, "no memory for %s", path);
+    if (status >= 0 && (*bytes = malloc((size_t)s.st_size + 1)) == NULL) status = holdall_mpi_full(err, path);
     if (status >= 0 && fread(*bytes, 1, (size_t)s.st_size, file) != (size_t)s.st_size) status = holdall_mpi_fail_at(err, "read", path);
     fclose(file);
     if (status < 0) return free(*bytes), *bytes = NULL, status;

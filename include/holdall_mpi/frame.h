@@ -24,7 +24,8 @@ static inline holdall_status holdall_mpi_frame_kind(holdall_mpi_writer *w, holda
     holdall_array *array = NULL;
     uint64_t shape[HOLDALL_MAX_NDIM];
     holdall_options *unlocked = holdall_options_new(); /* the lock is the writer's */
-    holdall_status status = unlocked == NULL ? holdall_mpi_fail(err, HOLDALL_E_MEMORY, 0, "no memory for options") : holdall_options_set(unlocked, HOLDALL_OPT_LOCK, 0, err);
+    holdall_status status = unlocked == NULL ? holdall_mpi_full(err, "options") : HOLDALL_OK;
+    if (status >= 0) status = holdall_options_set(unlocked, HOLDALL_OPT_LOCK, 0, err);
     if (status >= 0) status = holdall_array_open(w->path, HOLDALL_APPEND, unlocked, &array, err);
     uint32_t ndim = holdall_array_ndim(array);
     if (status >= 0 && ndim == 0) status = holdall_mpi_fail(err, HOLDALL_E_UNSUPPORTED, 0, "%s: an array without dimensions has no rows", w->path);
@@ -55,7 +56,8 @@ static inline holdall_status holdall_mpi_frame_shape(const holdall_mpi_writer *w
         if (status < 0) return status;
         const unsigned char *o = (const unsigned char *)old;
         if (n < HOLDALL_MPI_SHAPE_AT + 8 || n > sizeof meta || o[4] != 0xd3 || holdall_mpi_frame_rows(o) != w->rows)
-            return holdall_mpi_fail(err, HOLDALL_E_STATE, 0, "%s: its metalayer %s does not say %llu rows any more", w->path, names[i], (unsigned long long)w->rows);
+            return holdall_mpi_fail(err, HOLDALL_E_STATE, 0, "%s: its metalayer %s does not say %llu rows any more", w->path, names[i],
+                (unsigned long long)w->rows);
         memcpy(meta, o, n);
         for (int b = 0; b < 8; b++) meta[HOLDALL_MPI_SHAPE_AT + b] = (unsigned char)(rows >> (56 - 8 * b));
         if ((status = holdall_schunk_meta_set(w->frame, names[i], meta, n, err)) < 0) return status;
@@ -65,7 +67,8 @@ static inline holdall_status holdall_mpi_frame_shape(const holdall_mpi_writer *w
 
 /* Gives rank 0 the chunks of this rank's part, each a message, after the last an empty one; rank 0 puts its own straight into the frame.
  * A message waits until rank 0 takes it, so that nothing piles up there. */
-static inline holdall_status holdall_mpi_frame_give(const holdall_mpi_writer *w, const holdall_schunk *part, void *chunk, size_t room, holdall_error *err) {
+static inline holdall_status holdall_mpi_frame_give(const holdall_mpi_writer *w, const holdall_schunk *part, void *chunk, size_t room,
+    holdall_error *err) {
     holdall_status status = HOLDALL_OK;
     for (uint64_t i = 0; status >= 0 && i < holdall_schunk_chunks(part); i++) {
         size_t n;
@@ -78,7 +81,8 @@ static inline holdall_status holdall_mpi_frame_give(const holdall_mpi_writer *w,
 }
 
 /* Rank 0: takes the chunks of another rank; all of them also where something has failed, so that nobody waits for it. */
-static inline holdall_status holdall_mpi_frame_take(const holdall_mpi_writer *w, int rank, void *chunk, size_t room, holdall_status status, holdall_error *err) {
+static inline holdall_status holdall_mpi_frame_take(const holdall_mpi_writer *w, int rank, void *chunk, size_t room, holdall_status status,
+    holdall_error *err) {
     for (int n;;) {
         MPI_Status got;
         MPI_Recv(chunk, (int)room, MPI_BYTE, rank, 0, w->comm, &got);
@@ -96,7 +100,7 @@ static inline holdall_status holdall_mpi_frame_commit(const holdall_mpi_writer *
     holdall_status status = holdall_schunk_open(w->own, HOLDALL_READ, NULL, &part, err);
     if (status >= 0) {
         room = holdall_schunk_chunk_size(part) + HOLDALL_MPI_CHUNK_MORE;
-        if ((chunk = malloc(room)) == NULL) status = holdall_mpi_fail(err, HOLDALL_E_MEMORY, 0, "no memory for a chunk of %llu bytes", (unsigned long long)room);
+        if ((chunk = malloc(room)) == NULL) status = holdall_mpi_full(err, "a chunk");
     }
     status = holdall_mpi_agree(w->comm, status, err);
     if (status >= 0) {

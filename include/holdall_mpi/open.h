@@ -9,7 +9,8 @@
 typedef holdall_status (*holdall_mpi_open_fn)(holdall_io *io, const holdall_options *options, void **out, holdall_error *err);
 
 /* Collective: opens with this function on all ranks, of which rank 0 alone reads. *out is to be closed also where this fails. */
-static inline holdall_status holdall_mpi_open_with(MPI_Comm comm, const char *path, holdall_mpi_open_fn open_io, const holdall_options *options, void **out, holdall_error *err) {
+static inline holdall_status holdall_mpi_open_with(MPI_Comm comm, const char *path, holdall_mpi_open_fn open_io, const holdall_options *options,
+    void **out, holdall_error *err) {
     int rank;
     holdall_error here;
     holdall_io *io;
@@ -61,7 +62,8 @@ static inline holdall_status holdall_mpi_open_table(holdall_io *io, const holdal
 /* Opens an array in local files for reading, on all ranks: rank 0 looks at the metadata, the others get them from it. Any rank then reads
  * what it wants, by itself. As files are known by name, no writer may be at work while it is open: what was changed is
  * then an error, by the checksums, where there are any. Options: those of holdall_array_open() but HOLDALL_OPT_IO. */
-static inline holdall_status holdall_mpi_array_open(MPI_Comm comm, const char *path, const holdall_options *options, holdall_array **out, holdall_error *err) {
+static inline holdall_status holdall_mpi_array_open(MPI_Comm comm, const char *path, const holdall_options *options, holdall_array **out,
+    holdall_error *err) {
     void *array;
     holdall_status status = holdall_mpi_open_with(comm, path, holdall_mpi_open_array, options, &array, err);
     if (status < 0) holdall_array_close((holdall_array *)array), array = NULL;
@@ -70,7 +72,8 @@ static inline holdall_status holdall_mpi_array_open(MPI_Comm comm, const char *p
 }
 
 /* The same of a superchunk. */
-static inline holdall_status holdall_mpi_schunk_open(MPI_Comm comm, const char *path, const holdall_options *options, holdall_schunk **out, holdall_error *err) {
+static inline holdall_status holdall_mpi_schunk_open(MPI_Comm comm, const char *path, const holdall_options *options, holdall_schunk **out,
+    holdall_error *err) {
     void *schunk;
     holdall_status status = holdall_mpi_open_with(comm, path, holdall_mpi_open_schunk, options, &schunk, err);
     if (status < 0) holdall_schunk_close((holdall_schunk *)schunk), schunk = NULL;
@@ -79,7 +82,8 @@ static inline holdall_status holdall_mpi_schunk_open(MPI_Comm comm, const char *
 }
 
 /* The same of a table. */
-static inline holdall_status holdall_mpi_table_open(MPI_Comm comm, const char *path, const holdall_options *options, holdall_table **out, holdall_error *err) {
+static inline holdall_status holdall_mpi_table_open(MPI_Comm comm, const char *path, const holdall_options *options, holdall_table **out,
+    holdall_error *err) {
     void *table;
     holdall_status status = holdall_mpi_open_with(comm, path, holdall_mpi_open_table, options, &table, err);
     if (status < 0) holdall_table_close((holdall_table *)table), table = NULL;

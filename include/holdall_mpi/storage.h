@@ -199,7 +199,7 @@ static inline holdall_status holdall_mpi_io(const char *path, holdall_mpi_storag
     holdall_io_functions functions;
     holdall_mpi_storage *s = (holdall_mpi_storage *)calloc(1, sizeof *s);
     *io = NULL;
-    if (s == NULL || (s->path = holdall_mpi_path(path, "")) == NULL) return free(s), holdall_mpi_fail(err, HOLDALL_E_MEMORY, 0, "no memory for %s", path);
+    if (s == NULL || (s->path = holdall_mpi_path(path, "")) == NULL) return free(s), holdall_mpi_full(err, path);
     pthread_mutex_init(&s->mutex, NULL);
     memset(&functions, 0, sizeof functions);
     functions.struct_size = sizeof functions;

@@ -27,7 +27,8 @@ typedef struct holdall_mpi_writer {
 static inline holdall_status holdall_mpi_is_even(const holdall_mpi_writer *w, holdall_error *err) {
     uint64_t over = w->rows % w->unit;
     if (over == 0) return HOLDALL_OK;
-    return holdall_mpi_fail(err, HOLDALL_E_STATE, 0, "%s: its last %s is not full: append %llu rows more, with one process, before all ranks go on behind them", w->path,
+    return holdall_mpi_fail(err, HOLDALL_E_STATE, 0,
+        "%s: its last %s is not full: append %llu rows more, with one process, before all ranks go on behind them", w->path,
                             w->is_frame ? "chunk along the first axis" : "superchunk", (unsigned long long)(w->unit - over));
 }
 
@@ -40,7 +41,8 @@ static inline holdall_status holdall_mpi_place(const holdall_mpi_writer *w, uint
     *first = w->rows + (w->rank == 0 ? 0 : before);
     *total = w->rows + all;
     if (own > 0 && *first % w->unit != 0)
-        status = holdall_mpi_fail(err, HOLDALL_E_ARGUMENT, 0, "%s: its rows would begin at row %llu, a multiple of %llu was expected: the rows of all before it must be whole %s", w->path,
+        status = holdall_mpi_fail(err, HOLDALL_E_ARGUMENT, 0,
+            "%s: its rows would begin at row %llu, a multiple of %llu was expected: the rows of all before it must be whole %s", w->path,
                                   (unsigned long long)*first, (unsigned long long)w->unit, w->is_frame ? "chunks" : "superchunks");
     return holdall_mpi_agree(w->comm, status, err);
 }

@@ -8,7 +8,8 @@ cargo=$1
 source=$(cd "$(dirname "$0")/../.." && pwd)
 rm -rf "$2" && mkdir -p "$2"
 scratch=$(cd "$2" && pwd)
-(cd "$source" && "$cargo" cinstall --locked --release --prefix "$scratch/prefix" --libdir "$scratch/prefix/lib" >"$scratch/log" 2>&1) || { cat "$scratch/log"; exit 1; }
+(cd "$source" && "$cargo" cinstall --locked --release --prefix "$scratch/prefix" --libdir "$scratch/prefix/lib") >"$scratch/log" 2>&1 ||
+    { cat "$scratch/log"; exit 1; }
 cd "$scratch"
 for file in include/holdall.h include/holdall_mpi/agree.h lib/libholdall.so lib/libholdall.a lib/pkgconfig/holdall.pc; do
     [ -e "prefix/$file" ] || { echo "cinstall.sh: $file is not installed" >&2; exit 1; }

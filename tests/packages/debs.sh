@@ -24,7 +24,10 @@ dpkg-deb -c "$debs/${runtime}_"*.deb | grep -qE 'libholdall\.(so|a)( |$)|\.h$' &
 mkdir -p "$root/var/lib/dpkg/info" "$root/var/lib/dpkg/updates" "$root/var/lib/dpkg/triggers"
 dpkg-query -s libc6 libgcc-s1 | sed '/^Depends:/d; /^Pre-Depends:/d' >"$root/var/lib/dpkg/status"
 for there in libc6 libgcc-s1; do : >"$root/var/lib/dpkg/info/$there:$(dpkg --print-architecture).list"; done
-in_root() { PATH=$PATH:/usr/sbin:/sbin dpkg --root="$root" --force-not-root --log="$scratch/dpkg.log" "$@" >"$scratch/said" 2>&1 || { cat "$scratch/said"; fail "dpkg $*"; }; }
+in_root() {
+    PATH=$PATH:/usr/sbin:/sbin dpkg --root="$root" --force-not-root --log="$scratch/dpkg.log" "$@" >"$scratch/said" 2>&1 ||
+        { cat "$scratch/said"; fail "dpkg $*"; }
+}
 in_root -i "$@"
 in_root --verify
 [ ! -s "$scratch/said" ] || fail "dpkg --verify: $(cat "$scratch/said")"
