@@ -47,7 +47,7 @@ def split_lists(lines):
 
 
 def first_sentence(text):
-    return re.split(r"(?<=[.;]) ", " ".join(text.split()) + " ", maxsplit=1)[0].rstrip(" .;")
+    return re.split(r"(?<=[.;]) ", " ".join(text.split()) + " ", maxsplit=1)[0].rstrip(" .;:")
 
 
 class Names:
