@@ -77,6 +77,7 @@ impl Frame {
             return Err(fail!(Unsupported, "{}: a frame within a larger file can be read only", site.show()));
         }
         site.folder.writable()?;
+        refuse_strangers(&site)?;
         let header = new.header()?;
         let lock = Frame::lock(&site, options)?;
         let mut frame = Frame::of(&site, header, options, lock);
@@ -150,6 +151,16 @@ fn refuse_file(folder: &Arc<dyn Folder>, name: &OsStr, is_folder: bool) -> Resul
     }
     let words = "a file is there, and a frame that is a folder does not take its place, also with HOLDALL_REPLACE: remove it first";
     Err(fail!(Exists, "{}: {words}", folder.show(name)))
+}
+
+/// Refuses to make a frame in a folder that holds something else, such as a dataset: what is there would be taken for a frame.
+fn refuse_strangers(site: &Site) -> Result<()> {
+    if !site.sparse || site.folder.exists(&site.main())? {
+        return Ok(());
+    }
+    let Some(other) = site.stranger()? else { return Ok(()) };
+    let words = "a frame that is a folder is not made where other files are, also with HOLDALL_REPLACE";
+    Err(fail!(Exists, "{}: {} is in it, and {words}", site.show(), other.display()))
 }
 
 /// Are checksums wished?

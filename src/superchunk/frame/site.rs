@@ -37,14 +37,27 @@ impl Site {
 
     /// Is it a folder in which nothing is but what a writer has put there before its first commit?
     pub fn is_begun(&self) -> Result<bool> {
-        let of_ours = |name: &OsString| {
-            let name = name.to_str().unwrap_or_default();
-            self.number(name).is_some() || name.strip_prefix(INDEX).is_some_and(|rest| rest.starts_with(".holdall-"))
-        };
+        let names = self.names()?;
+        Ok(!names.is_empty() && names.iter().all(|name| self.is_ours(name)))
+    }
+
+    /// Something in its folder that no frame has put there.
+    pub fn stranger(&self) -> Result<Option<OsString>> {
+        Ok(self.names()?.into_iter().find(|name| !self.is_ours(name)))
+    }
+
+    /// What is in its folder; nothing where there is none.
+    fn names(&self) -> Result<Vec<OsString>> {
         match self.folder.list(&self.name) {
-            Err(e) if !e.is_of_system() => Ok(false),
-            names => names.map(|names| !names.is_empty() && names.iter().all(of_ours)),
+            Err(e) if !e.is_of_system() => Ok(Vec::new()),
+            names => names,
         }
+    }
+
+    fn is_ours(&self, name: &OsStr) -> bool {
+        let name = name.to_str().unwrap_or_default();
+        let beside = |rest: &str| rest.is_empty() || rest.starts_with(".holdall-");
+        self.number(name).is_some() || name.strip_prefix(INDEX).is_some_and(beside)
     }
 
     /// The chunk whose file has this name in its folder.

@@ -48,6 +48,22 @@ fn open(place: &Place, mode: Mode) -> Result<Frame> {
 }
 
 #[test]
+fn a_folder_with_something_else_in_it_does_not_become_a_frame() {
+    let (place, form) = (Place::new(), Form { sparse: true, ..PLAIN });
+    let folder = place.0.join(NAME);
+    std::fs::create_dir_all(folder.join("meta")).unwrap();
+    for mode in [Mode::New, Mode::Replace] {
+        let e = create(&place, form, mode).err().unwrap();
+        assert!(e.status == Status::Exists && e.message.contains("meta is in it"), "{e}");
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
+    }
+    // what a writer left that was killed before its first commit is no hindrance
+    std::fs::remove_dir(folder.join("meta")).unwrap();
+    std::fs::write(folder.join("00000000.chunk"), b"x").unwrap();
+    create(&place, form, Mode::New).unwrap().commit().unwrap();
+}
+
+#[test]
 fn one_writer_at_a_time_and_nothing_is_left_lying() {
     for form in [PLAIN, Form { sparse: true, ..PLAIN }] {
         let place = Place::new();
