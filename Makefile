@@ -33,8 +33,9 @@ export HOLDALL_LIB := $(CURDIR)/$(BUILD)/lib/libholdall.$(if $(filter Darwin,$(s
 # The steps below are in their order: one fails, and those after it do not run.
 .NOTPARALLEL:
 MAKEFLAGS += --no-print-directory
-.PHONY: help build install demo bench docs fuzz clean stage venv need-demo need-check need-bench
-.PHONY: check check-rust check-c check-consumers check-tool check-docs check-peers check-cloud
+.PHONY: help build install demo bench docs fuzz clean stage venv debs static-tool need-demo need-check need-mpi need-languages need-bench
+.PHONY: check check-rust check-c check-consumers check-tool check-docs check-peers check-languages
+.PHONY: check-cloud check-mpi check-packages
 .PHONY: check-tsan check-miri check-abi check-supply
 .PHONY: check-long check-disk check-kills check-flips check-calls check-soak check-reproducible tests-of-c
 
@@ -43,6 +44,8 @@ help:
 	@echo 'make check     every test; its parts: check-rust check-c check-consumers check-tool check-docs check-peers'
 	@echo '                 check-languages (Go, Julia and Python)'
 	@echo 'make check-cloud   the same of what CMAKE_FLAGS=-DHOLDALL_CLOUD=ON builds, on emulators of object stores'
+	@echo 'make check-mpi  four ranks write and read, and are killed; needs an MPI'
+	@echo 'make check-packages  packages for Debian (make debs), the tool as one static file (make static-tool), cargo cinstall'
 	@echo 'make check-tsan  the tests of threads under the thread sanitizer; needs nightly Rust with its source'
 	@echo 'make check-miri  the C functions under Miri; needs nightly Rust with it'
 	@echo 'make check-abi   what programs that are built rely on, against c-tests/package/abi.xml'
@@ -77,13 +80,22 @@ need-demo:
 need-check:
 	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc c++ gfortran clang cmake pkg-config valgrind venv
 
+need-mpi:
+	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc c++ cmake mpi
+
 need-bench:
 	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc cmake venv
 
 demo: need-demo build stage
 	@sh examples/demo.sh $(STAGE) target/demo
 
-check: need-check check-rust check-c stage check-consumers check-tool check-docs check-peers
+# Rust's tests beside the others, as both have long stretches of one thread; they are shown last.
+check: need-check need-languages
+	@mkdir -p target
+	@$(MAKE) check-rust >target/check-rust.log 2>&1 & rust=$$!; \
+	$(MAKE) check-c check-consumers check-tool check-docs check-peers check-languages; others=$$?; \
+	wait $$rust; rust=$$?; cat target/check-rust.log; \
+	[ $$others = 0 ] && [ $$rust = 0 ]
 	@echo '== make check: all passed'
 
 # cargo-nextest where it is installed; it does not run the examples in the documentation.
@@ -114,6 +126,7 @@ check-tool: stage
 # Every block of code in the documents is run, and the pages of the manual are made.
 check-docs: stage
 	@echo '== Documents'
+	@$(PYTHON) tests/docs/test_blocks.py target/check-docs/tests
 	@$(PYTHON) tests/docs/blocks.py $(STAGE) target/check-docs/blocks
 	@$(PYTHON) tests/docs/pages.py target/check-docs/pages
 	@$(PYTHON) docs/figures/draw.py --check
@@ -124,8 +137,6 @@ check-peers: stage venv
 	@sh tests/abreast.sh $(JOBS) $(VENV)/bin/python tests/peer/test_*.py
 
 # Go under the race detector, Julia as its grammar and the compiler of C++ see it, Python beside NumPy, pyarrow, Polars and DuckDB.
-.PHONY: check-languages need-languages
-check: check-languages
 check-languages: need-languages stage venv
 	@PYTHON=$(PYTHON) sh cmake/venv.sh $(VENV) tree-sitter==0.26.1 tree-sitter-julia==0.23.1
 	@echo '== Go'
@@ -143,6 +154,34 @@ check-cloud:
 	@PYTHON=$(PYTHON) sh cmake/venv.sh $(CLOUD_VENV) bagz==0.3.8 bagz-gcs==0.3.8 gcp-storage-emulator==2026.7.19 'moto[server]==5.2.5'
 	CARGO_TARGET_DIR=target/cloud CARGO_PROFILE_DEV_DEBUG=0 $(CARGO) rustc --locked --lib --crate-type cdylib --features cloud
 	@HOLDALL_LIB=$(CURDIR)/target/cloud/debug/$(notdir $(HOLDALL_LIB)) $(CLOUD_VENV)/bin/python tests/cloud/test_cloud.py
+
+# Under MPI: the programs of examples/mpi.
+check-mpi: need-mpi build stage
+	@echo '== MPI'
+	@sh tests/mpi/header.sh $(STAGE)
+	@cmake -S examples/mpi -B target/mpi -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH=$(STAGE) >target/mpi.log && cmake --build target/mpi >>target/mpi.log || \
+	    { cat target/mpi.log; exit 1; }
+	@HOLDALL_MPI_PROGRAMS=$(CURDIR)/target/mpi $(PYTHON) tests/mpi/test_mpi.py
+
+# Packages for Debian; one more build, of the same libraries, that is for /usr.
+debs:
+	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc cmake
+	cmake -S . -B target/deb/build -DCMAKE_INSTALL_PREFIX=/usr -DHOLDALL_TESTS=OFF $(CMAKE_FLAGS) >target/deb.log
+	cmake --build target/deb/build --parallel $(JOBS) >>target/deb.log
+	@rm -f target/deb/*.deb
+	@sh cmake/deb.sh target/deb/build target/deb
+
+# The tool as one file that runs on any Linux.
+static-tool:
+	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc musl
+	@sh cmake/static.sh $(CARGO) target/static/holdall
+
+check-packages: debs static-tool
+	@echo '== Packages'
+	@PYTHON=$(PYTHON) sh cmake/need.sh cmake pkg-config
+	@sh tests/packages/debs.sh target/deb target/deb/test
+	@sh tests/packages/static.sh target/static/holdall target/static/test
+	@sh tests/packages/cinstall.sh $(CARGO) target/cinstall
 
 # Not in `check`: it needs nightly Rust, and builds Rust's standard library.
 check-tsan:

@@ -1,5 +1,5 @@
 #!/bin/sh
-# usage: need.sh THING...     of: make cc c++ gfortran go clang cmake pkg-config valgrind venv cargo abidiff
+# usage: need.sh THING...     of: make cc c++ gfortran go clang cmake pkg-config valgrind venv cargo abidiff mpi musl
 # Sees to it that the tools a make target uses are there. What is missing is installed on Debian and
 # Ubuntu, where one command gives it; elsewhere it is named, and the exit status is 1.
 set -eu
@@ -10,6 +10,8 @@ have() {
         cmake --version | awk 'NR == 1 { split($3, v, "."); exit !(v[1] > 3 || (v[1] == 3 && v[2] >= 16)) }' ;;
     go) command -v go >/dev/null &&         # 1.19 is what go/go.mod asks for
         go version | awk '{ sub("go", "", $3); split($3, v, "."); exit !(v[1] > 1 || v[2] >= 19) }' ;;
+    mpi) command -v mpicc >/dev/null && command -v mpirun >/dev/null ;;
+    musl) command -v musl-gcc >/dev/null ;;
     venv) "${PYTHON:-python3}" -c 'import ensurepip, venv' 2>/dev/null ;;
     *) command -v "$1" >/dev/null ;;
     esac
@@ -20,6 +22,8 @@ package() {
     cc) echo gcc libc6-dev ;;
     c++) echo g++ ;;
     go) echo golang-go ;;
+    mpi) echo libopenmpi-dev openmpi-bin ;;
+    musl) echo musl-tools ;;
     abidiff) echo abigail-tools ;;
     venv) echo python3 python3-venv ;;
     *) echo "$1" ;;
@@ -61,6 +65,8 @@ for thing in $missing; do
     gfortran) say="the Fortran compiler gfortran (gcc-gfortran)" ;;
     venv) say="Python 3 with its modules venv and ensurepip (python3-venv)" ;;
     cargo) say="Rust, from https://rustup.rs" ;;
+    mpi) say="an MPI with mpicc and mpirun (libopenmpi-dev and openmpi-bin)" ;;
+    musl) say="musl-gcc (musl-tools)" ;;
     abidiff) say="abidw and abidiff (libabigail, abigail-tools)" ;;
     pkg-config) say="pkg-config (or pkgconf)" ;;
     *) say=$thing ;;

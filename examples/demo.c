@@ -1,4 +1,4 @@
-/* demo LINES.txt OUT.bagz: packs the lines of a text file, a record a line, and reads them back */
+/* demo.c: packs the lines of a text file, a record a line, and reads them back; usage: demo LINES.txt OUT.bagz */
 #include <holdall.h>
 #include <inttypes.h>
 #include <stdio.h>

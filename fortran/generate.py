@@ -45,7 +45,7 @@ def argument(p):
     if base in SCALARS and p.type.count("*") == 1:
         if "const" in p.type:
             return SCALARS[base] + ", intent(in), optional", "(*)"
-        return SCALARS[base] + ", intent(out), optional", "(*)" if p.name in FILLED else ""
+        return SCALARS[base] + ", intent(inout), optional", "(*)" if p.name in FILLED else ""
     return "type(c_ptr), value"
 
 

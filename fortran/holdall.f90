@@ -14,6 +14,7 @@
 !    shape [360, 180] here. So an array of Fortran's lies in memory as the container's items do, and nothing is turned or
 !    copied. The words of failures have C's numbers of dimensions: 0 is the last one here.
 !  - Places, records and columns are counted from 1; in holdall_error, position and words count from 0, as the tool does.
+!    Numbers of records, rows and bytes are integer(int64), 1_int64; boxes and shapes of new arrays are of it or integer.
 !  - err, the last argument, is optional: without it a failure stops the program with its words. With it, err%status is
 !    HOLDALL_OK, less than 0 for a failure, and HOLDALL_NOT_FOUND (> 0) where the manual says so: there was none, or damage
 !    was skipped, of which nobody is told without err.
@@ -32,6 +33,7 @@ include 'holdall_c.inc'
 include 'holdall_core.inc'
 include 'holdall_checks.inc'
 include 'holdall_schunk.inc'
+include 'holdall_box.inc'
 include 'holdall_array.inc'
 include 'holdall_table.inc'
 include 'holdall_bag.inc'
@@ -41,7 +43,8 @@ module holdall
   use holdall_core, only: holdall_error, holdall_options, holdall_dtype, holdall_version, holdall_status_name
   use holdall_checks, only: holdall_identify, holdall_verify, holdall_repair
   use holdall_schunks, only: holdall_schunk
-  use holdall_arrays, only: holdall_array, holdall_box
+  use holdall_boxes, only: holdall_box
+  use holdall_arrays, only: holdall_array
   use holdall_tables, only: holdall_table
   use holdall_bags, only: holdall_bag, holdall_bag_writer, holdall_records, holdall_bag_stream, holdall_bag_index
   implicit none

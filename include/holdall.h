@@ -58,7 +58,7 @@
  *    is added later is another shard (HOLDALL_APPEND is HOLDALL_E_UNSUPPORTED), and several
  *    objects at once (a set of shards, separate limits) are not replaced. Its limits wait in
  *    memory. Here the environment is read: what the clients of each cloud know (GOOGLE_*,
- *    AWS_*, AZURE_*; README.md has the list) and the proxies. Two threads of the library's
+ *    AWS_*, AZURE_*; docs/clouds.md has the list) and the proxies. Two threads of the library's
  *    talk to stores; after fork() the child opens anew what it reads (else HOLDALL_E_STATE).
  *  - Callbacks run on the calling thread unless they say otherwise; they must not
  *    unwind (C++ exceptions, longjmp) through the library, nor call it with the handle
@@ -1652,7 +1652,8 @@ HOLDALL_API const uint64_t *holdall_records_damaged_at(const holdall_records *re
 HOLDALL_API
 const uint64_t *holdall_records_numbers(const holdall_records *records);
 
-/* Closes a batch; NULL is fine. */
+/* Closes a batch; NULL is fine. For the next batches its bag (or stream) keeps the memory of two (of those it reads ahead), until it
+ * is closed: 128 MiB at most in the whole process, and a quarter of the memory limit. */
 HOLDALL_API void holdall_records_close(holdall_records *records);
 
 /* Opens a bag for writing: of one file, or of a set of them: of the path "name@8.bagz" the files

@@ -1,15 +1,19 @@
-//! Arrays in Bloscpack files: what they cost, and what is refused.
+//! Arrays: what they cost, and what is refused.
 
 mod common;
 
+use common::heap::{Counting, most_held};
 use common::memory::{all, array_of, memory, name, open};
-use holdall::array::Array;
 use holdall::array::dtype::Dtype;
 use holdall::array::numpy_meta::{ArrayMeta, Order};
+use holdall::array::{Array, NewTiled};
 use holdall::error::Status;
 use holdall::options::{Opt, Options};
 use holdall::superchunk::bloscpack::{Bloscpack, Mode};
 use std::sync::atomic::Ordering;
+
+#[global_allocator]
+static HEAP: Counting = Counting;
 
 // ---- what they cost
 
@@ -52,6 +56,36 @@ fn a_column_reads_each_chunk_once() {
             assert!(reads <= most, "{order:?}: {reads} reads for {start:?}, {count:?}, {step:?}");
         }
         assert_eq!(a.chunkshape(), turned_shape(order, [100, 100]));
+    }
+}
+
+/// A block as it is stored, and as it is decoded: whatever part of it is wanted, and whoever wrote it.
+#[test]
+fn a_read_holds_two_blocks_at_most() {
+    const BLOCK: usize = 200_000;
+    for codec in [1, 2] {
+        let (_, folder) = memory();
+        let new = NewTiled { dtype: "<i4", shape: &[80, 100, 100], chunks: Some(&[40, 100, 100]), blocks: Some(&[5, 100, 100]), caterva: false };
+        let wished = [(Opt::Codec, codec), (Opt::Checksum, 0), (Opt::Threads, 1)];
+        let options = wished.iter().fold(Options::new(), |o, (opt, n)| o.with(*opt, *n).unwrap());
+        let mut a = Array::create_frame_in(&folder, name(), Mode::New, &new, &options).unwrap();
+        let content: Vec<u8> = (0..800_000u32).flat_map(|i| (i.wrapping_mul(2_654_435_761) >> 14 & 0xffff_7fff).to_le_bytes()).collect();
+        a.write(&[0; 3], &[80, 100, 100], None, &content, None).unwrap();
+        a.commit().unwrap();
+        drop(a);
+        let mut dst = vec![0; content.len()];
+        for (start, count) in [([0; 3], [80, 100, 100]), ([3, 10, 20], [70, 50, 60]), ([0, 0, 7], [80, 100, 1])] {
+            // by a thread that holds nothing yet
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    let a = Array::open_in(&folder, name(), Mode::Read, &Options::new().with(Opt::Threads, 1).unwrap()).unwrap();
+                    let most = most_held(|| assert!(!a.read(&start, &count, None, &mut dst, None).unwrap()));
+                    assert!(most <= 2 * BLOCK + 16_000, "codec {codec}, {start:?}, {count:?}: {most} bytes");
+                });
+            });
+        }
+        let a = open(&folder, Mode::Read);
+        assert!(all(&a) == content);
     }
 }
 

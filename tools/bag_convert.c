@@ -56,8 +56,8 @@ static int64_t as_of(const struct args *args) {
 bool is_bag_way(const struct args *args) {
     if (as_of(args) == AS_BAGZ || (args->as != NOT_GIVEN && args->as >= AS_BAGZ && args->as < AS_ARROW)) return true;
     if (args->from != NOT_GIVEN) return args->from >= FROM_LINES;
-    /* a plain file of items, which may look like a bag: 24 zeros are three empty records */
-    if (args->given & F_DTYPE) return false;
+    /* a file of items, which may look like a bag: one that ends in zeros has limits there */
+    if ((args->given & F_DTYPE) || ends_in(args->operands[0], ".npy")) return false;
     return format_at(args->operands[0]) == HOLDALL_FORMAT_BAGZ;
 }
 

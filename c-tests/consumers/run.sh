@@ -62,6 +62,22 @@ find_package() { # PREFIX shared|static C|CXX
         [ "$2" = static ] || build/storage .
     fi
     build/consumer made.bagz
+    case $3 in
+    CXX)
+        build/month "$scratch/month.b2nd"
+        same_as_c build/consumer_hpp ;;
+    Fortran)
+        build/month "$scratch/month.b2nd"
+        same_as_c build/consumer ;;
+    esac
+}
+
+# Says and writes the program what that in C, of the first mode, has said and written?
+same_as_c() { # PROGRAM
+    rm -f made.bagz
+    "$1" made.bagz >said && cat said &&
+        tail -n 1 "$scratch/find_package-shared/log" | diff said - &&
+        cmp made.bagz "$scratch/find_package-shared/made.bagz"
 }
 
 refused() { # PREFIX VERSION
@@ -83,17 +99,21 @@ subdirectory() { # shared|static
     build/consumer made.bagz
 }
 
-pkg_config() { # PREFIX shared|static
+# Where pkg-config finds the package, and programs its shared library.
+package_in() { # PREFIX
     pc=$(find "$1" -name holdall.pc)
     PKG_CONFIG_PATH=$(dirname "$pc")
-    export PKG_CONFIG_PATH
-    pkg-config --validate holdall
     libdir=$(dirname "$PKG_CONFIG_PATH")
+    LD_LIBRARY_PATH=$libdir DYLD_LIBRARY_PATH=$libdir
+    export PKG_CONFIG_PATH LD_LIBRARY_PATH DYLD_LIBRARY_PATH
+}
+
+pkg_config() { # PREFIX shared|static
+    package_in "$1"
+    pkg-config --validate holdall
     # eval, because pkg-config quotes what a shell would split.
     if [ "$2" = shared ]; then
         eval "$cc -o consumer \"\$here/consumer.c\" $(pkg-config --cflags --libs holdall)"
-        LD_LIBRARY_PATH=$libdir DYLD_LIBRARY_PATH=$libdir
-        export LD_LIBRARY_PATH DYLD_LIBRARY_PATH
     elif [ "$(uname)" = Darwin ]; then # which has no -static
         eval "$cc -o consumer \"\$here/consumer.c\" $(pkg-config --cflags holdall) \"\$libdir/libholdall.a\"" \
             "$(sed -n 's/^Libs.private: //p' "$pc")"
@@ -102,6 +122,16 @@ pkg_config() { # PREFIX shared|static
     fi
     linked consumer "$2"
     ./consumer made.bagz
+}
+
+# The source that the package names, compiled as its head says.
+pkg_config_languages() { # PREFIX
+    package_in "$1"
+    eval "${CXX:-c++} -std=c++17 -o consumer_hpp \"\$here/consumer_hpp.cc\" $(pkg-config --cflags --libs holdall)"
+    same_as_c ./consumer_hpp
+    module=$(pkg-config --variable=fortran holdall)/holdall.f90
+    eval "${FC:-gfortran} -o consumer \"\$module\" \"\$here/consumer.f90\" $(pkg-config --libs holdall)"
+    same_as_c ./consumer
 }
 
 tool() { # PREFIX
@@ -136,12 +166,15 @@ installed() { # PREFIX, and what to add to the names
 
 mode "find_package $other" refused "$prefix" "$other"
 installed "$prefix" ""
+mode "find_package Fortran shared" find_package "$prefix" shared Fortran
 mode "add_subdirectory shared" subdirectory shared
 mode "add_subdirectory static" subdirectory static
 
 mkdir -p "$(dirname "$moved")"
 mv "$prefix" "$moved" || exit 2
 installed "$moved" ", prefix moved"
+mode "find_package Fortran static, prefix moved" find_package "$moved" static Fortran
+mode "pkg-config C++ and Fortran, prefix moved" pkg_config_languages "$moved"
 
 echo "consumers: $passed modes passed, $failed failed"
 [ $failed -eq 0 ]

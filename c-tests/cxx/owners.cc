@@ -140,7 +140,10 @@ struct Memory : storage {
     }
     bool writable() const override { return true; }
     std::uint64_t size(const char *name) override { return file(name).size(); }
-    std::size_t read_at(const char *name, std::uint64_t at, void *dst, std::size_t n) override { return file(name).copy(static_cast<char *>(dst), n, at); }
+    std::size_t read_at(const char *name, std::uint64_t at, void *dst, std::size_t n) override
+    {
+        return file(name).copy(static_cast<char *>(dst), n, at);
+    }
     void write_at(const char *name, std::uint64_t at, const void *src, std::size_t n) override
     {
         std::string &f = file(name);

@@ -11,6 +11,7 @@ program content
   call kinds()
   call growth()
   call ranks()
+  call runs()
   call bags()
   call damage()
   call tables()
@@ -70,6 +71,8 @@ contains
     call expect(all(row == [2, 5, 8, 11]), 'a row of it')
     call a%read(one, holdall_box([3, 2]))
     call expect(one == 6, 'an item')
+    call a%read(x(:, 2), holdall_box([1, 4]))
+    call expect(all(x(:, 2) == [10, 11, 12]), 'a column')
     call a%read(flat, holdall_box([1, 1], [3, 4]))
     call expect(all(flat == [(i, i=1, 12)]), 'as it lies')
     x = 0
@@ -106,6 +109,36 @@ contains
     call expect(value == 'abc  ' .and. len(value) == 5, 'an attribute')
     call b%get_attr('none', value)
     call expect(.not. allocated(value), 'no attribute')
+  end subroutine
+
+  ! A run of bytes, by numbers.
+  subroutine runs()
+    type(holdall_schunk) :: s
+    type(holdall_options) :: o
+    type(holdall_error) :: err
+    real(real64) :: x(100), gaps(200)
+    integer :: i
+    x = [(i * 1d0, i=1, 100)]
+    call o%set(HOLDALL_OPT_CHUNK_BYTES, 80)
+    call s%create(folder // 'runs.b2frame', HOLDALL_NEW, HOLDALL_FORMAT_B2FRAME, 8, o)
+    call s%append(x(:50))
+    gaps = 0
+    gaps(1::2) = x
+    call s%append(gaps(101::2))
+    call s%write(x(100:99:-1), 9_int64)
+    call s%commit()
+    call expect(s%nbytes() == 800 .and. s%chunks() == 10 .and. s%typesize() == 8 .and. s%cbytes() > 0, 'a superchunk')
+    call s%open(folder // 'runs.b2frame')
+    x = 0
+    call s%read(x, 1_int64)
+    call expect(all(x(:4) == [1, 100, 99, 4]) .and. x(100) == 100, 'its content')
+    call s%read(x(:2), 793_int64, err)
+    call failed(err, HOLDALL_E_RANGE, 'beyond its end')
+    call s%read(x(::2), 1_int64, err)
+    call failed(err, HOLDALL_E_ARGUMENT, 'gaps')
+    call s%open(folder // 'runs.b2frame', HOLDALL_APPEND)
+    call s%truncate(8_int64)
+    call expect(s%nbytes() == 8, 'truncated')
   end subroutine
 
   subroutine leaves_it()
@@ -333,14 +366,14 @@ contains
     call t%put('name', [character(9) :: 'Vega', 'Capella'], err)
     call failed(err, HOLDALL_E_TYPE, 'longer names')
     call t%put('name', [character(9) :: 'Vega', 'Mizar'])
-    call t%append(2_int64)
+    call t%append()
     call t%put('id', [3_int64])
-    call t%append(1_int64, err)
+    call t%append(err)
     call failed(err, HOLDALL_E_ARGUMENT, 'a column without values')
     call t%put('id', [3_int64])
     call t%put('place', wide(1:4:2, 3:3))
     call t%put('name', ['Deneb'])
-    call t%append(1_int64)
+    call t%append()
     call t%write('place', wide(1:4:2, 3), 2_int64)
     call t%set_attr('from', '"nowhere"')
     call t%commit()

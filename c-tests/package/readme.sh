@@ -1,6 +1,16 @@
 #!/bin/sh
-# usage: readme.sh README.md demo.c
-# The C program that the README shows is the one that `make demo` compiles and runs.
+# usage: readme.sh DOCUMENT.md PROGRAM...
+# The programs that a document shows, one of each language, are those that tests compile and run.
 set -eu
-sed -n '/^```c$/,/^```$/p' "$1" | sed '1d; $d' | diff - "$2" >&2 || { echo "$1 shows another program than $2" >&2; exit 1; }
-echo "$1 shows $2"
+document=$1
+shift
+for program; do
+    case $program in
+    *.cc) language=cpp ;;
+    *.f90) language=fortran ;;
+    *) language=c ;;
+    esac
+    sed -n "/^\`\`\`$language\$/,/^\`\`\`\$/p" "$document" | sed '1d; $d' | diff - "$program" >&2 ||
+        { echo "$document shows another program than $program" >&2; exit 1; }
+    echo "$document shows $program"
+done

@@ -9,12 +9,13 @@ import pathlib
 import re
 import shutil
 
+import mdoc
 import prose
 from markdown import Renderer
 
 HERE = pathlib.Path(__file__).parent
 # In the order in which one reads them; other files of docs/ come behind.
-GUIDES = ["first-program", "old-data", "choosing", "commits", "threads", "clouds", "storage", "promises", "architecture"]
+GUIDES = ["first-program", "languages", "tool", "old-data", "choosing", "options", "commits", "damage", "threads", "clouds", "mpi", "storage", "compared", "promises", "architecture"]
 ABOUT = ["CHANGELOG", "CONTRIBUTING", "SECURITY"]
 SECTIONS = (("Guides", "guide"), ("Reference", "reference"), ("About", "about"))
 TOKEN = re.compile(r"(?P<comment>/\*.*?\*/|//[^\n]*)|(?P<string>\"(?:\\.|[^\"\n])*\")|(?P<word>\b(?:holdall_\w+|HOLDALL_\w+)\b)", re.S)
@@ -39,7 +40,8 @@ class Site:
         return f"{group.page}.html#{name}" if group else None
 
     def of_code(self, code):
-        return self.of_name(re.sub(r"\(\)$", "", code))
+        """`holdall_bag_open()`, and `THREADS` where an option is meant."""
+        return self.of_name(re.sub(r"\(\)$", "", code)) or self.of_name(f"HOLDALL_OPT_{code}")
 
     def of_link(self, source):
         """Addresses of the links in a document: other documents are pages here, files of the source are copied beside them."""
@@ -125,7 +127,8 @@ class Site:
         functions, types, constants = (group.of(kind) for kind in ("function", "type", "constant"))
         page.headings = [(2, item.name, item.name.removeprefix("holdall_")) for item in functions]
         short = re.sub(r"^(.)", lambda m: m[1].upper(), page.summary)
-        out = [f"<h1>{group.page}</h1>", f'<p class="lead">{self.linked(short)}</p>', f'<pre class="c"><code>#include &lt;{group.include}&gt;</code></pre>', self.words(group.text)]
+        include = f'<pre class="c"><code>#include &lt;{group.include}&gt;</code></pre>'
+        out = [f"<h1>{group.page}</h1>", f'<p class="lead">{self.linked(short)}</p>', include, self.words(group.text)]
         if functions:
             rows = (f'<li><a href="#{one.name}"><code>{one.name}</code></a><span>{self.linked(prose.first_sentence(one.text))}</span></li>' for one in functions)
             out.append('<ul class="contents">' + "".join(rows) + "</ul>")
@@ -138,9 +141,9 @@ class Site:
             words = " ".join(item.text.replace("`", "").split())
             self.search.append([item.name, self.of_name(item.name), item.kind, prose.first_sentence(words), words])
 
-    def entry(self, item, code):
+    def entry(self, item, code, behind=""):
         here = f'<a class="here" href="#{item.name}" aria-label="link to {item.name}">#</a>'
-        return f'<section id="{item.name}" class="{item.kind}"><h3>{item.name}{here}</h3>{code}{self.words(item.text)}</section>'
+        return f'<section id="{item.name}" class="{item.kind}"><h3>{item.name}{behind}{here}</h3>{code}{self.words(item.text)}</section>'
 
     def function(self, item):
         lines = ",\n    ".join(item.parameters) or "void"
@@ -150,7 +153,7 @@ class Site:
 
     def constant(self, item):
         value = html.escape(item.code.split(None, 2)[2].strip("()"))
-        return f'<section id="{item.name}" class="constant"><h3>{item.name} <span class="value">{value}</span><a class="here" href="#{item.name}" aria-label="link to {item.name}">#</a></h3>{self.words(item.text)}</section>'
+        return self.entry(item, "", f' <span class="value">{value}</span>')
 
     def type_(self, item):
         fields = "".join(f"<dt><code>{html.escape(member.code)}</code></dt><dd>{self.linked(member.text)}</dd>" for member in item.members if member.text)
@@ -169,11 +172,22 @@ class Site:
         page.body = "\n".join([out[0], '<ol class="rules">', *out[1:], "</ol>", self.words(behind)])
         self.pages.append(page)
 
+    def tool(self, path):
+        manual = mdoc.Page(path.read_text(encoding="utf-8"))
+        page = Page("tool-manual", "reference", "holdall(1)")
+        page.summary = "The manual of the tool"
+        page.body = f'<h1>holdall(1)</h1>{manual.body}'
+        self.pages.append(page)
+        for title, anchor, words in manual.places:
+            self.search.append([title, f"{page.name}.html#{anchor}", "tool", "holdall(1)", " ".join(words.split())])
+
     def first(self, version):
         page = Page("index", "", "holdall")
-        out = [f'<h1>holdall</h1><p class="lead">One C library for chunked, compressed containers: Bagz, Bloscpack, bcolz, BLZ, Blosc2 frames, b2nd and Caterva. Version {version}.</p>']
+        about = f"One C library for chunked, compressed containers: Bagz, Bloscpack, bcolz, BLZ, Blosc2 frames, b2nd and Caterva. Version {version}."
+        out = [f'<h1>holdall</h1><p class="lead">{about}</p>']
         for title, section in SECTIONS:
-            rows = (f'<li><a href="{one.name}.html">{self.shown(one)}</a><span>{html.escape(html.unescape(one.summary), quote=False)}</span></li>' for one in self.pages if one.section == section)
+            some = [one for one in self.pages if one.section == section]
+            rows = (f'<li><a href="{one.name}.html">{self.shown(one)}</a><span>{html.escape(html.unescape(one.summary), quote=False)}</span></li>' for one in some)
             out.append(f"<h2>{title}</h2>" + '<ul class="contents">' + "".join(rows) + "</ul>")
         page.body = "\n".join(out)
         self.pages.insert(0, page)
@@ -191,7 +205,8 @@ class Site:
                     mark = ' aria-current="page"' if page is current else ""
                     out.append(f'<li><a href="{page.name}.html"{mark}>{self.shown(page)}</a>')
                     if page is current and section != "reference" and len(page.headings) > 1:
-                        out.append("<ul>" + "".join(f'<li><a href="#{anchor}">{html.escape(words.replace("`", ""))}</a></li>' for _, anchor, words in page.headings) + "</ul>")
+                        headings = (f'<li><a href="#{anchor}">{html.escape(words.replace("`", ""))}</a></li>' for _, anchor, words in page.headings)
+                        out.append("<ul>" + "".join(headings) + "</ul>")
                     out.append("</li>")
             out.append("</ul>")
         return "".join(out)
@@ -228,6 +243,7 @@ def write(root, folder, version, rules, groups, names):
     there = sorted(path.stem for path in (root / "docs").glob("*.md"))
     for name in [one for one in GUIDES if one in there] + [one for one in there if one not in GUIDES]:
         site.document(root / "docs" / f"{name}.md", "guide")
+    site.tool(root / "tools/holdall.1")
     site.rules(rules)
     for group in groups:
         site.group(group)

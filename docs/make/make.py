@@ -2,7 +2,7 @@
 """usage: make.py man FOLDER | html FOLDER
 
 Makes the manual of the headers in include/ and the guides in docs/: `man` writes pages of section 3, `html` a reference with
-the guides and a search, which needs no network and no server. Python's standard library is all that it takes.
+the guides, the manual of the tool, and a search, which needs no network and no server. Python's standard library is all that it takes.
 """
 import calendar
 import pathlib

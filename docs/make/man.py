@@ -17,7 +17,7 @@ def write(folder, rules, groups, names, date):
 
 
 def head(name, described):
-    return [f'.\\" Made of the header by docs/make.', ".Dd @DATE@", f".Dt {name.upper()} 3", ".Os", ".Sh NAME", f".Nm {name}", f".Nd {described}"]
+    return ['.\\" Made of the header by docs/make.', ".Dd @DATE@", f".Dt {name.upper()} 3", ".Os", ".Sh NAME", f".Nm {name}", f".Nd {described}"]
 
 
 def overview(rules, groups, names):

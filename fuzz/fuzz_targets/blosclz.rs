@@ -1,7 +1,9 @@
 //! See `checks/blosclz.rs`.
 #![no_main]
 
+#[path = "../bounds.rs"]
+mod bounds;
 #[path = "../checks/blosclz.rs"]
 mod check;
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| check::run(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| bounds::within(data, check::run));

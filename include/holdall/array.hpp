@@ -72,7 +72,8 @@ public:
         require<T>();
         std::vector<T> out(coordinates.size() / std::max<std::size_t>(ndim(), 1));
         const std::size_t n = out.size();
-        tell(sound, detail::call(holdall_array_read_points, get(), coordinates.data(), n, static_cast<void *>(out.data()), n * sizeof(T)) == HOLDALL_OK);
+        tell(sound, detail::call(holdall_array_read_points, get(), coordinates.data(), n, static_cast<void *>(out.data()),
+            n * sizeof(T)) == HOLDALL_OK);
         return out;
     }
     // All combinations of positions, for each dimension those that are wanted: numpy.ix_.
@@ -81,7 +82,8 @@ public:
         require<T>();
         const picked p(*this, positions);
         std::vector<T> out(p.items);
-        tell(sound, detail::call(holdall_array_read_orthogonal, get(), p.at, p.counts, static_cast<void *>(out.data()), out.size() * sizeof(T)) == HOLDALL_OK);
+        tell(sound, detail::call(holdall_array_read_orthogonal, get(), p.at, p.counts, static_cast<void *>(out.data()),
+            out.size() * sizeof(T)) == HOLDALL_OK);
         return out;
     }
     // An item of an array of Python's objects, as Python has pickled it.
@@ -120,7 +122,8 @@ protected:
             for (std::size_t d = 0; d < ndim; d++) {
                 const auto length = static_cast<std::uint64_t>(m.extent(d));
                 if (length != cut.count[d])
-                    throw error(HOLDALL_E_ARGUMENT, "dimension " + std::to_string(d) + ": an mdspan of " + std::to_string(length) + ", a box of " + std::to_string(cut.count[d]));
+                    throw error(HOLDALL_E_ARGUMENT, "dimension " + std::to_string(d) + ": an mdspan of " + std::to_string(length) +
+                        ", a box of " + std::to_string(cut.count[d]));
                 const auto stride = static_cast<std::size_t>(m.stride(d));
                 strides[d] = static_cast<std::int64_t>(stride * sizeof(typename M::element_type));
                 last += length == 0 ? 0 : (static_cast<std::size_t>(length) - 1) * stride;
@@ -137,7 +140,8 @@ protected:
         picked(const array_view &a, const std::vector<std::vector<std::uint64_t>> &positions)
         {
             if (positions.size() != a.ndim())
-                throw error(HOLDALL_E_ARGUMENT, "positions of " + std::to_string(positions.size()) + " dimensions, of an array of " + std::to_string(a.ndim()));
+                throw error(HOLDALL_E_ARGUMENT, "positions of " + std::to_string(positions.size()) +
+                    " dimensions, of an array of " + std::to_string(a.ndim()));
             for (std::size_t d = 0; d < positions.size(); d++) {
                 static const std::uint64_t none = 0; // NULL would be all
                 at[d] = positions[d].empty() ? &none : positions[d].data();
@@ -154,7 +158,8 @@ protected:
     }
     [[noreturn]] void refuse(const std::string &type, std::size_t size) const
     {
-        throw error(HOLDALL_E_TYPE, "items of dtype " + std::string(dtype()) + ", " + std::to_string(itemsize()) + " bytes each, are no values of the type asked for, " +
+        throw error(HOLDALL_E_TYPE, "items of dtype " + std::string(dtype()) + ", " + std::to_string(itemsize()) +
+            " bytes each, are no values of the type asked for, " +
                                         (type.empty() ? std::to_string(size) + " bytes" : type));
     }
     void same_ndim(dims given) const
@@ -203,24 +208,29 @@ public:
         lend();
     }
     // Zeros of a dtype. chunks, blocks: left out, as the library chooses.
-    static array create(const place &at, mode how, format f, const std::string &dtype, dims shape, const options &options = {}, dims chunks = {}, dims blocks = {})
+    static array create(const place &at, mode how, format f, const std::string &dtype, dims shape, const options &options = {}, dims chunks = {},
+        dims blocks = {})
     {
         for (const dims &given : {chunks, blocks})
             if (!given.empty() && given.size() != shape.size())
-                throw error(HOLDALL_E_ARGUMENT, std::to_string(given.size()) + " lengths, for an array of " + std::to_string(shape.size()) + " dimensions");
+                throw error(HOLDALL_E_ARGUMENT, std::to_string(given.size()) +
+                    " lengths, for an array of " + std::to_string(shape.size()) + " dimensions");
         array out(options.callback());
         const auto m = static_cast<holdall_mode>(how);
         const auto form = static_cast<holdall_format>(f);
         const auto ndim = static_cast<std::uint32_t>(shape.size());
         if (at.io() != nullptr)
-            out.call(holdall_array_create_io, at.io(), m, form, dtype.c_str(), ndim, shape.data(), chunks.get(), blocks.get(), options.get(), out.put());
+            out.call(holdall_array_create_io, at.io(), m, form, dtype.c_str(), ndim, shape.data(), chunks.get(), blocks.get(), options.get(),
+                out.put());
         else
-            out.call(holdall_array_create, at.path(), m, form, dtype.c_str(), ndim, shape.data(), chunks.get(), blocks.get(), options.get(), out.put());
+            out.call(holdall_array_create, at.path(), m, form, dtype.c_str(), ndim, shape.data(), chunks.get(), blocks.get(), options.get(),
+                out.put());
         out.lend();
         return out;
     }
     // The same, of a type of C++: array::create<double>("x.b2nd", mode::create, format::b2nd, {100, 200}).
-    template <class T> static array create(const place &at, mode how, format f, dims shape, const options &options = {}, dims chunks = {}, dims blocks = {})
+    template <class T> static array create(const place &at, mode how, format f, dims shape, const options &options = {}, dims chunks = {},
+        dims blocks = {})
     {
         return create(at, how, f, dtype_of<T>(), shape, options, chunks, blocks);
     }

@@ -150,7 +150,8 @@ public:
     template <class C> std::size_t read_into(std::uint64_t i, C &&dst, bool *sound = nullptr) const
     {
         std::size_t n = 0;
-        const holdall_status status = call(holdall_bag_read, get(), i, static_cast<void *>(std::data(dst)), std::size(dst) * sizeof *std::data(dst), &n);
+        const holdall_status status = call(holdall_bag_read, get(), i, static_cast<void *>(std::data(dst)),
+            std::size(dst) * sizeof *std::data(dst), &n);
         if (sound != nullptr)
             *sound = status == HOLDALL_OK;
         return n;
@@ -178,14 +179,16 @@ public:
     template <class F> bool read_range_to(std::uint64_t first, F &&allocate, span<std::uint64_t> offsets) const
     {
         allocator<F> a(allocate, offsets);
-        return detail::call_for(&a, holdall_bag_read_range_to, get(), first, offsets.size() - 1, a.give, static_cast<void *>(&a), offsets.data()) == HOLDALL_OK;
+        return detail::call_for(&a, holdall_bag_read_range_to, get(), first, offsets.size() - 1, a.give, static_cast<void *>(&a),
+            offsets.data()) == HOLDALL_OK;
     }
     template <class F> bool read_indices_to(dims numbers, F &&allocate, span<std::uint64_t> offsets) const
     {
         allocator<F> a(allocate, offsets);
         if (offsets.size() <= numbers.size())
             throw error(HOLDALL_E_BUFFER, "room for " + std::to_string(offsets.size()) + " offsets: one more than there are records is wanted");
-        return detail::call_for(&a, holdall_bag_read_indices_to, get(), numbers.data(), numbers.size(), a.give, static_cast<void *>(&a), offsets.data()) == HOLDALL_OK;
+        return detail::call_for(&a, holdall_bag_read_indices_to, get(), numbers.data(), numbers.size(), a.give, static_cast<void *>(&a),
+            offsets.data()) == HOLDALL_OK;
     }
     digest_bytes checksum(holdall::sum of) const
     {
@@ -211,7 +214,7 @@ public:
     inline bag_stream stream(epoch &numbers, const options &options = {}) const;
     // for (auto record : bag): the same in their order.
     inline record_iterator begin() const;
-    inline std::nullptr_t end() const noexcept { return nullptr; }
+    inline record_iterator end() const noexcept;
 
 private:
     friend class bag_index;

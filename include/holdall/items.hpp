@@ -181,7 +181,8 @@ struct cut {
 // std::mdspan, or what has its members (that of Kokkos): known by them, not by its header.
 template <class M, class = void> struct is_mdspan : std::false_type {};
 template <class M>
-struct is_mdspan<M, std::void_t<typename M::element_type, decltype(std::declval<const M &>().data_handle()), decltype(std::declval<const M &>().stride(0)),
+struct is_mdspan<M, std::void_t<typename M::element_type, decltype(std::declval<const M &>().data_handle()),
+    decltype(std::declval<const M &>().stride(0)),
                                 decltype(std::declval<const M &>().extent(0)), decltype(M::rank())>> : std::true_type {};
 
 } // namespace detail

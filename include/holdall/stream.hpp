@@ -61,13 +61,13 @@ public:
     std::uint64_t damaged() const noexcept { return holdall_bag_stream_damaged(get()); }
 
     inline record_iterator begin();
-    std::nullptr_t end() const noexcept { return nullptr; }
+    inline record_iterator end() const noexcept;
 
 private:
     friend class bag;
 };
 
-// What for takes records by; it ends where it is equal to nullptr.
+// What for and algorithms take records by: an input iterator, which is at the end where it has none.
 class record_iterator {
 public:
     using iterator_category = std::input_iterator_tag;
@@ -76,6 +76,7 @@ public:
     using pointer = const record *;
     using reference = const record &;
 
+    record_iterator() noexcept = default;
     explicit record_iterator(bag_stream &of) : of_(&of) { ++*this; }
     // With a stream of its own.
     explicit record_iterator(bag_stream &&own) : own_(std::make_shared<bag_stream>(std::move(own))), of_(own_.get()) { ++*this; }
@@ -84,14 +85,12 @@ public:
     const record *operator->() const noexcept { return &*now_; }
     record_iterator &operator++() { return now_ = of_->next(), *this; }
     void operator++(int) { ++*this; }
-    friend bool operator==(const record_iterator &i, std::nullptr_t) noexcept { return !i.now_; }
-    friend bool operator!=(const record_iterator &i, std::nullptr_t) noexcept { return i.now_.has_value(); }
-    friend bool operator==(std::nullptr_t, const record_iterator &i) noexcept { return !i.now_; }
-    friend bool operator!=(std::nullptr_t, const record_iterator &i) noexcept { return i.now_.has_value(); }
+    friend bool operator==(const record_iterator &a, const record_iterator &b) noexcept { return a.now_.has_value() == b.now_.has_value(); }
+    friend bool operator!=(const record_iterator &a, const record_iterator &b) noexcept { return !(a == b); }
 
 private:
     std::shared_ptr<bag_stream> own_;
-    bag_stream *of_;
+    bag_stream *of_ = nullptr;
     std::optional<record> now_;
 };
 
@@ -120,6 +119,7 @@ template <class F> struct wanted : callback {
 } // namespace detail
 
 inline record_iterator bag_stream::begin() { return record_iterator(*this); }
+inline record_iterator bag_stream::end() const noexcept { return {}; }
 
 inline bag_stream bag::stream(const options &options) const
 {
@@ -142,6 +142,7 @@ inline bag_stream bag::stream(epoch &numbers, const options &options) const
     return out;
 }
 inline record_iterator bag::begin() const { return record_iterator(stream()); }
+inline record_iterator bag::end() const noexcept { return {}; }
 
 } // namespace holdall
 

@@ -26,6 +26,8 @@ mod disk_tests;
 pub mod dtype;
 mod either;
 mod frame;
+#[cfg(test)]
+mod frame_disk_tests;
 pub mod grid;
 pub mod literal;
 pub mod metalayer;

@@ -114,9 +114,12 @@ fn scenes(f: Form) -> Vec<(&'static str, SimDisk, Act)> {
     ]
 }
 
-fn check(f: Form, (name, disk, act): &(&'static str, SimDisk, Act), per_cut: usize, wrong: Option<Wrong>) -> Tally {
-    let scene = Scene { name: format!("{f:?} {name}"), disk: disk.copy(), act, read: &|folder| all(folder, f), go_on: &|folder| go_on(folder, f) };
-    sim::check(&scene, per_cut, wrong)
+fn on<T>(f: Form, (name, disk, act): &(&'static str, SimDisk, Act), then: impl FnOnce(&Scene<'_>) -> T) -> T {
+    then(&Scene { name: format!("{f:?} {name}"), disk: disk.copy(), act, read: &|folder| all(folder, f), go_on: &|folder| go_on(folder, f) })
+}
+
+fn check(f: Form, scene: &(&'static str, SimDisk, Act), per_cut: usize, wrong: Option<Wrong>) -> Tally {
+    on(f, scene, |scene| sim::check(scene, per_cut, wrong))
 }
 
 #[test]
@@ -214,46 +217,12 @@ fn mutations_of_a_commit_of_a_set_are_noticed() {
 
 #[test]
 fn a_full_disk_fails_a_commit_of_a_set_and_loses_nothing() {
-    for &f in FORMS {
-        for (name, disk, act) in scenes(f) {
-            let old = all(disk.folder(), f);
-            let whole = disk.copy();
-            act(whole.folder()).unwrap();
-            let new = all(whole.folder(), f);
-            for k in 0..whole.ops() - disk.ops() {
-                let d = disk.copy();
-                d.full_after(k);
-                let done = act(d.folder());
-                let got = all(d.folder(), f);
-                let missing = |r: &Result<Vec<Vec<u8>>>| matches!(r, Err(e) if e.status == Status::Missing);
-                assert!(got == new || (done.is_err() && (got == old || missing(&got) && missing(&old))), "{f:?} {name} at {k}: {done:?} {got:?}");
-                go_on(d.folder(), f).unwrap_or_else(|e| panic!("{f:?} {name} at {k}: {e} {:?}", d.contents().keys()));
-            }
-        }
-    }
+    FORMS.iter().for_each(|&f| scenes(f).iter().for_each(|scene| on(f, scene, sim::check_full)));
 }
 
-/// A reader that looks while a writer is at work: after each operation, as the simulated disk stops there for good.
 #[test]
 fn a_reader_of_a_set_goes_through_every_moment_of_a_commit() {
-    for &f in FORMS {
-        for (name, disk, act) in scenes(f) {
-            let old = all(disk.folder(), f);
-            let whole = disk.copy();
-            act(whole.folder()).unwrap();
-            let new = all(whole.folder(), f).unwrap();
-            for k in 0..=whole.ops() - disk.ops() {
-                let d = disk.copy();
-                d.cut_after(k);
-                let _ = act(d.folder());
-                match (all(d.folder(), f), &old) {
-                    (Ok(got), _) => assert!(got == new || Ok(&got) == old.as_ref(), "{f:?} {name} at {k}"),
-                    (Err(e), Err(_)) => assert_eq!(e.status, Status::Missing, "{f:?} {name} at {k}: {e}"),
-                    (Err(e), Ok(_)) => panic!("{f:?} {name} at {k}: {e}"),
-                }
-            }
-        }
-    }
+    FORMS.iter().for_each(|&f| scenes(f).iter().for_each(|scene| on(f, scene, sim::check_readers)));
 }
 
 /// A reader in whose way a commit comes after it has opened some of the shards.

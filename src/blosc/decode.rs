@@ -308,57 +308,75 @@ impl BlockDecoder {
         if !dst.len().is_multiple_of(n) {
             return Err(fail!(Format, "block {index} has {} bytes, which {n} streams cannot share", dst.len()));
         }
-        let mut rest = stored;
-        for (i, to) in dst.chunks_exact_mut((dst.len() / n).max(1)).enumerate() {
-            let (copied, behind) = self.stream(codecs, rest, to, to.len()).map_err(|e| e.within(format_args!("block {index}, stream {i}")))?;
-            if let Some(copied) = copied {
-                to.copy_from_slice(copied);
-            }
+        let (mut rest, each) = (stored, dst.len() / n);
+        for (i, to) in dst.chunks_exact_mut(each.max(1)).enumerate() {
+            let (stream, behind) = Stream::parse(&self.header, rest, each).map_err(|e| e.within(of_stream(index, i)))?;
+            self.fill(codecs, &stream, to, each).map_err(|e| e.within(of_stream(index, i)))?;
             rest = behind;
         }
         Ok(())
     }
 
-    /// Decodes at least the first `wanted` bytes of one stream, unless it is stored as it is: then it is given. Gives what
-    /// follows it, too.
-    pub(super) fn stream<'s>(&self, codecs: &mut Decoders, stored: &'s [u8], dst: &mut [u8], wanted: usize) -> Result<(Option<&'s [u8]>, &'s [u8])> {
+    /// Puts at least the first `wanted` bytes of a stream to their place, which has room for all of it.
+    pub(super) fn fill(&self, codecs: &mut Decoders, stream: &Stream, dst: &mut [u8], wanted: usize) -> Result<()> {
+        let stored = match stream {
+            Stream::Coded(stored) => stored,
+            Stream::Copied(content) => {
+                dst.copy_from_slice(content);
+                return Ok(());
+            }
+            Stream::Run(byte) => {
+                dst.fill(*byte);
+                return Ok(());
+            }
+        };
+        let done = stored.len() <= longest_stream(dst.len())
+            && match &self.dictionary {
+                None => codecs.decode_first(self.codec, stored, dst, wanted)?,
+                dictionary => codecs.decode(self.codec, dictionary.as_ref(), stored, dst)?,
+            };
+        if done { Ok(()) } else { Err(fail!(Format, "its {} bytes of {} do not hold {} bytes", stored.len(), self.codec.name(), dst.len())) }
+    }
+}
+
+/// Which stream an error is of.
+pub(super) fn of_stream(block: usize, i: usize) -> String {
+    format!("block {block}, stream {i}")
+}
+
+/// A stream as it is stored.
+#[derive(Clone, Copy)]
+pub(super) enum Stream<'s> {
+    /// As it is.
+    Copied(&'s [u8]),
+    /// One byte again and again, in chunks of c-blosc2.
+    Run(u8),
+    /// By the codec.
+    Coded(&'s [u8]),
+}
+
+impl<'s> Stream<'s> {
+    /// The first one of these bytes, which holds `each`; and what follows it.
+    pub(super) fn parse(header: &Header, stored: &'s [u8], each: usize) -> Result<(Stream<'s>, &'s [u8])> {
         let ends = |n: usize| fail!(Format, "it needs {n} bytes, and {} are left of the chunk", stored.len());
         let (length, rest) = stored.split_first_chunk::<4>().ok_or_else(|| ends(4))?;
         let length = i32::from_le_bytes(*length);
         if length <= 0 {
-            return Ok((None, self.run(length, rest, dst)?));
+            return Stream::run(header, length, rest);
         }
-        let length = length as usize;
-        let (stream, rest) = rest.split_at_checked(length).ok_or_else(|| ends(4 + length))?;
-        if length == dst.len() {
-            return Ok((Some(stream), rest));
-        }
-        let done = length <= longest_stream(dst.len())
-            && match &self.dictionary {
-                None => codecs.decode_first(self.codec, stream, dst, wanted)?,
-                dictionary => codecs.decode(self.codec, dictionary.as_ref(), stream, dst)?,
-            };
-        match done {
-            true => Ok((None, rest)),
-            false => Err(fail!(Format, "its {length} bytes of {} do not hold {} bytes", self.codec.name(), dst.len())),
-        }
+        let (stream, rest) = rest.split_at_checked(length as usize).ok_or_else(|| ends((length as usize).saturating_add(4)))?;
+        Ok((if stream.len() == each { Stream::Copied(stream) } else { Stream::Coded(stream) }, rest))
     }
 
-    /// A run of one byte, which takes the place of a stream in chunks of c-blosc2.
-    fn run<'s>(&self, length: i32, rest: &'s [u8], dst: &mut [u8]) -> Result<&'s [u8]> {
-        if !self.header.extended() {
+    fn run(header: &Header, length: i32, rest: &'s [u8]) -> Result<(Stream<'s>, &'s [u8])> {
+        if !header.extended() {
             return Err(fail!(Format, "it claims {length} bytes"));
         }
         if length == 0 {
-            dst.fill(0);
-            return Ok(rest);
+            return Ok((Stream::Run(0), rest));
         }
-        let byte = u8::try_from(length.unsigned_abs());
-        match (rest.split_first(), byte) {
-            (Some((token, rest)), Ok(byte)) if token & 1 == 1 => {
-                dst.fill(byte);
-                Ok(rest)
-            }
+        match (rest.split_first(), u8::try_from(length.unsigned_abs())) {
+            (Some((token, rest)), Ok(byte)) if token & 1 == 1 => Ok((Stream::Run(byte), rest)),
             _ => Err(fail!(Format, "it claims {length} bytes and is no run")),
         }
     }

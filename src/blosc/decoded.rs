@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::codec::Decoders;
-use super::decode::{BlockDecoder, Undo, with_scratch};
+use super::decode::{BlockDecoder, Stream, Undo, of_stream, with_scratch};
 use super::filter::{self, Rows, Streams};
 use super::{room, trim};
 use crate::error::Result;
@@ -89,11 +89,23 @@ impl BlockDecoder {
         }
         let (items, each) = (len / group, len / n);
         let wanted = each - items + end.div_ceil(group).min(items);
-        let (mut rest, mut streams) = (stored, [&[][..]; filter::MOST_STREAMS]);
-        for (i, (to, stream)) in room(buffer, len)?.chunks_exact_mut(each).zip(&mut streams).enumerate() {
-            let (copied, behind) = self.stream(codecs, rest, to, wanted).map_err(|e| e.within(format_args!("block {index}, stream {i}")))?;
-            (*stream, rest) = (copied.unwrap_or(to), behind);
+        let mut rest = stored;
+        let mut streams = [Stream::Run(0); filter::MOST_STREAMS];
+        let streams = streams.get_mut(..n).unwrap_or_default();
+        for (i, stream) in streams.iter_mut().enumerate() {
+            (*stream, rest) = Stream::parse(&self.header, rest, each).map_err(|e| e.within(of_stream(index, i)))?;
         }
-        Ok(Some(Streams::new(streams.into_iter().flat_map(|s| s.chunks_exact(items)))))
+        let to_decode = |s: &Stream| !matches!(s, Stream::Copied(_));
+        let places = room(buffer, each * streams.iter().filter(|s| to_decode(s)).count())?;
+        let (mut places, mut planes) = (places.chunks_exact_mut(each), [&[][..]; filter::MOST_STREAMS]);
+        for (i, (stream, plane)) in streams.iter().zip(&mut planes).enumerate() {
+            if let Stream::Copied(content) = stream {
+                *plane = content;
+            } else if let Some(to) = places.next() {
+                self.fill(codecs, stream, to, wanted).map_err(|e| e.within(of_stream(index, i)))?;
+                *plane = to;
+            }
+        }
+        Ok(Some(Streams::new(planes.into_iter().flat_map(|s| s.chunks_exact(items)))))
     }
 }

@@ -35,13 +35,13 @@ fn give_stream<S: Source + 'static>(out: *mut ArrowArrayStream, make: impl FnOnc
 
 /// The stream of what gives batches.
 pub(crate) fn stream_of(source: Box<dyn Source>) -> ArrowArrayStream {
-    let exported = Box::new(Exported { broken: AtomicBool::new(false), source, words: None });
+    let exported = hand_out(Exported { broken: AtomicBool::new(false), source, words: None });
     ArrowArrayStream {
         get_schema: Some(get_schema),
         get_next: Some(get_next),
         get_last_error: Some(get_last_error),
         release: Some(release),
-        private_data: Box::into_raw(exported).cast(),
+        private_data: exported.cast(),
     }
 }
 

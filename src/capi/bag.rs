@@ -327,7 +327,8 @@ pub unsafe extern "C" fn holdall_records_numbers(records: *const holdall_records
     guard_value(std::ptr::null(), || borrow(records).map_or(std::ptr::null(), numbers))
 }
 
-/// Closes a batch; NULL is fine.
+/// Closes a batch; NULL is fine. For the next batches its bag (or stream) keeps the memory of two (of those it reads ahead), until it
+/// is closed: 128 MiB at most in the whole process, and a quarter of the memory limit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_records_close(records: *mut holdall_records) {
     take_back(records);

@@ -4,6 +4,7 @@
 //! Unsafe code in this layer: reading what C pointers point to, after they were held against NULL. That
 //! they point to what the header says is the caller's part of the contract.
 
+use super::live;
 use crate::error::{Error, Result, Status, fail};
 use std::cell::Cell;
 use std::ffi::{CStr, OsStr, c_char};
@@ -319,13 +320,21 @@ pub(crate) fn borrow_mut<'a, T>(p: *mut T) -> Option<&'a mut T> {
 pub(crate) fn give<T>(out: *mut *mut T, make: impl FnOnce() -> Result<T>) -> Result<holdall_status> {
     let out = place(out, "out")?;
     *out = std::ptr::null_mut();
-    *out = Box::into_raw(Box::new(make()?));
+    *out = hand_out(make()?);
     Ok(HOLDALL_OK)
+}
+
+/// A new handle, which is the caller's until [`take_back`].
+pub(crate) fn hand_out<T>(value: T) -> *mut T {
+    let handle = Box::into_raw(Box::new(value));
+    live::opened(handle);
+    handle
 }
 
 /// Takes a handle back.
 pub(crate) fn take_back<T>(p: *mut T) {
     if !p.is_null() {
+        live::closed(p);
         // SAFETY: not NULL, so by contract a handle that `give` made and that is not used again.
         let owned = unsafe { Box::from_raw(p) };
         guard_value((), || drop(owned));

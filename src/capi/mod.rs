@@ -9,6 +9,7 @@ pub mod common;
 pub mod guard;
 pub mod index;
 pub mod io;
+mod live;
 pub mod options;
 pub mod schunk;
 pub mod stream;

@@ -204,7 +204,7 @@ pub(super) fn chosen(o: *const holdall_options) -> Options {
 #[unsafe(no_mangle)]
 #[must_use]
 pub extern "C" fn holdall_options_new() -> *mut holdall_options {
-    guard_value(std::ptr::null_mut(), || Box::into_raw(Box::new(holdall_options { options: Options::new() })))
+    guard_value(std::ptr::null_mut(), || hand_out(holdall_options { options: Options::new() }))
 }
 
 /// Frees options; NULL is fine.

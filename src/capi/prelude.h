@@ -58,7 +58,7 @@
  *    is added later is another shard (HOLDALL_APPEND is HOLDALL_E_UNSUPPORTED), and several
  *    objects at once (a set of shards, separate limits) are not replaced. Its limits wait in
  *    memory. Here the environment is read: what the clients of each cloud know (GOOGLE_*,
- *    AWS_*, AZURE_*; README.md has the list) and the proxies. Two threads of the library's
+ *    AWS_*, AZURE_*; docs/clouds.md has the list) and the proxies. Two threads of the library's
  *    talk to stores; after fork() the child opens anew what it reads (else HOLDALL_E_STATE).
  *  - Callbacks run on the calling thread unless they say otherwise; they must not
  *    unwind (C++ exceptions, longjmp) through the library, nor call it with the handle

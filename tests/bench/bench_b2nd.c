@@ -1,7 +1,7 @@
 /* The loops of bench_b2nd.py that time holdall, so that what is timed is what a C program sees.
  *
  * usage: bench_b2nd               (it reads commands and answers each with a line)
- *        bench_b2nd COMMAND...    (one command; it prints the most memory it had)
+ *        bench_b2nd COMMAND...    (one command)
  *
  * Each command answers with the seconds it took; a shape is written as 640,400,400:
  *   write FILE PATH DTYPE SHAPE CHUNKS BLOCKS CODEC CHECKSUM THREADS   the items in a file become an array;
@@ -10,16 +10,18 @@
  *   again PATH IO THREADS                  the same, to memory that was written before
  *   planes PATH IO THREADS AXIS TIMES      so many hyperplanes across an axis, here and there, of an open array
  *   cubes PATH IO THREADS EDGE TIMES       so many cubes, here and there
- *   open PATH                              opens an array and closes it
  *   points PATH IO THREADS TIMES           so many items, each by a call
  *   near PATH IO THREADS TIMES             so many items, one behind the other along the last axis, each by a call
  *   at PATH IO THREADS INDEX TIMES         one item of a 1-d array, again and again by handles that have not read it
  *   equal PATH FILE                        answers 1 where the array has the items of the file, 0 where not
+ *   most COMMAND...                        answers with the most bytes held at once while another one read, beyond those of the
+ *                                          open array and of the result; of use as the only command of a program
  *   memcpy                                 answers with bytes a second */
 #include <stdbool.h>
 #include <sys/mman.h>
 
 #include "common.h"
+#include "heap.h"
 
 #define MOST 16
 
@@ -92,6 +94,7 @@ static void read_box(const holdall_array *a, const uint64_t *start, const uint64
 static void read_whole(const holdall_array *a, uint8_t *all)
 {
     const uint64_t start[MOST] = { 0 };
+    count_from_here();
     read_box(a, start, holdall_array_shape(a), all, holdall_array_nbytes(a));
 }
 
@@ -157,6 +160,7 @@ static double boxes(holdall_array *a, const uint64_t *count, long times, bool al
         size *= count[d];
     uint8_t *dst = room(size);
     memset(dst, 1, size);
+    count_from_here();
     for (long i = times; i < 2 * times; i++)
         read_box(a, starts + i * ndim, count, dst, size);
     double begin = now();
@@ -204,12 +208,6 @@ static double same(const char *path, int io, int threads, uint64_t index, long t
     return took;
 }
 
-static double open_only(const char *path)
-{
-    holdall_array_close(open_array(path, HOLDALL_IO_READ, 0));
-    return 0;
-}
-
 static double equal(const char *path, const char *file)
 {
     uint64_t size;
@@ -223,32 +221,35 @@ static double equal(const char *path, const char *file)
     return is;
 }
 
+static double answer_to(char **w, int n)
+{
+    if (n > 1 && !strcmp(w[0], "most"))
+        return answer_to(w + 1, n - 1), most_beyond();
+    if (n == 10 && !strcmp(w[0], "write"))
+        return write_all(w);
+    if (n == 4 && !strcmp(w[0], "read"))
+        return read_all(w[1], atoi(w[2]), atoi(w[3]));
+    if (n == 4 && !strcmp(w[0], "again"))
+        return read_again(w[1], atoi(w[2]), atoi(w[3]));
+    if (n == 6 && !strcmp(w[0], "planes"))
+        return planes(w[1], atoi(w[2]), atoi(w[3]), atoi(w[4]), atol(w[5]));
+    if (n == 6 && !strcmp(w[0], "cubes"))
+        return cubes(w[1], atoi(w[2]), atoi(w[3]), atol(w[4]), atol(w[5]), false);
+    if (n == 5 && (!strcmp(w[0], "points") || !strcmp(w[0], "near")))
+        return cubes(w[1], atoi(w[2]), atoi(w[3]), 1, atol(w[4]), w[0][0] == 'n');
+    if (n == 6 && !strcmp(w[0], "at"))
+        return same(w[1], atoi(w[2]), atoi(w[3]), strtoull(w[4], NULL, 10), atol(w[5]));
+    if (n == 3 && !strcmp(w[0], "equal"))
+        return equal(w[1], w[2]);
+    if (n == 1 && !strcmp(w[0], "memcpy"))
+        return copy_speed();
+    unknown(w, n);
+    return 0;
+}
+
 static void run(char **w, int n)
 {
-    double answer;
-    if (n == 10 && !strcmp(w[0], "write"))
-        answer = write_all(w);
-    else if (n == 4 && !strcmp(w[0], "read"))
-        answer = read_all(w[1], atoi(w[2]), atoi(w[3]));
-    else if (n == 4 && !strcmp(w[0], "again"))
-        answer = read_again(w[1], atoi(w[2]), atoi(w[3]));
-    else if (n == 6 && !strcmp(w[0], "planes"))
-        answer = planes(w[1], atoi(w[2]), atoi(w[3]), atoi(w[4]), atol(w[5]));
-    else if (n == 6 && !strcmp(w[0], "cubes"))
-        answer = cubes(w[1], atoi(w[2]), atoi(w[3]), atol(w[4]), atol(w[5]), false);
-    else if (n == 5 && (!strcmp(w[0], "points") || !strcmp(w[0], "near")))
-        answer = cubes(w[1], atoi(w[2]), atoi(w[3]), 1, atol(w[4]), w[0][0] == 'n');
-    else if (n == 6 && !strcmp(w[0], "at"))
-        answer = same(w[1], atoi(w[2]), atoi(w[3]), strtoull(w[4], NULL, 10), atol(w[5]));
-    else if (n == 2 && !strcmp(w[0], "open"))
-        answer = open_only(w[1]);
-    else if (n == 3 && !strcmp(w[0], "equal"))
-        answer = equal(w[1], w[2]);
-    else if (n == 1 && !strcmp(w[0], "memcpy"))
-        answer = copy_speed();
-    else
-        unknown(w, n), answer = 0;
-    printf("%.9g\n", answer);
+    printf("%.9g\n", answer_to(w, n));
 }
 
 int main(int argc, char **argv)

@@ -48,6 +48,10 @@ class Ours:
     def peak(self, *command):
         return peak(*self.command, *command)
 
+    def once(self, *command):
+        """The number that it answers as a program of its own."""
+        return float(subprocess.run(list(map(str, [*self.command, *command])), capture_output=True, text=True, check=True).stdout.split()[0])
+
 
 def remove(path):
     """A bag, with the files beside it."""

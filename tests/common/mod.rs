@@ -1,6 +1,7 @@
 //! The files that other programs wrote, for all tests that read them.
 #![allow(dead_code, reason = "no test needs all of it")]
 
+pub mod heap;
 pub mod memory;
 
 use serde_json::Value;

@@ -7,14 +7,17 @@ bottom in an empty folder of its own.
 - A block whose first line is a comment that begins with the name of a file (`/* demo.c: ...`, `# plot.py: ...`) is that file.
 - A block `sh` is run, and must succeed. A block `text` right behind one is what it prints, standard output and errors in the
   order in which they come; a line `...` stands for any lines, `...` in a line for anything there.
-- `<!-- not run: reason -->` before a block: it is not run. How many and why is printed.
+- `<!-- not run: reason -->` before a block: it is not run, nor is one behind `<!-- needs PROGRAM -->` where that program is not
+  there. How many and why is printed.
 - `<!-- run: ... -->`: commands that the reader does not see, such as those that make data. `<!-- with FILE of OTHER.md -->`:
   a file that another document shows. $SOURCE is the source tree in both.
 - Any other block fails the test, and so does code that is indented instead of fenced.
 """
+import concurrent.futures
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -88,6 +91,8 @@ class Document:
         word, _, rest = content.partition(":")
         if word == "not run":
             self.reason = rest.strip()
+        elif match := re.fullmatch(r"needs (\S+)", content):
+            self.reason = None if shutil.which(match[1]) else f"{match[1]} is not there"
         elif word == "run":
             self.shell(rest.strip() + "\n")
         elif match := re.fullmatch(r"with (\S+) of (\S+)", content):
@@ -121,6 +126,14 @@ def compare(expected, printed):
         raise Wrong(f"this is shown:\n{expected}and this is printed:\n{printed}")
 
 
+def tried(document):
+    """What is wrong with it, in words."""
+    try:
+        document.run()
+    except Wrong as wrong:
+        return str(wrong)
+
+
 def surroundings(prefix):
     env = dict(os.environ)
     env["PATH"] = f"{prefix}/bin:{env['PATH']}"
@@ -139,20 +152,17 @@ def main():
     prefix, scratch = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
     subprocess.run(["rm", "-rf", scratch], check=True)
     paths = [pathlib.Path(name).resolve() for name in sys.argv[3:]] or [path for pattern in DOCUMENTS for path in sorted(ROOT.glob(pattern))]
-    failed, ran, files, skipped = 0, 0, 0, []
-    for path in paths:
-        document = Document(path, (scratch / path.stem).resolve(), surroundings(prefix))
-        try:
-            document.run()
-        except Wrong as wrong:
-            print(wrong, file=sys.stderr)
-            failed += 1
-        ran, files = ran + document.ran, files + document.files
-        skipped += [f"{path.name}: {reason}" for reason in document.skipped]
-    for reason in skipped:
-        print(f"not run: {reason}")
-    print(f"{len(paths)} documents: {ran} blocks of commands ran, {files} files, {len(skipped)} blocks not run, {failed} documents wrong")
-    sys.exit(failed > 0)
+    documents = [Document(path, (scratch / path.stem).resolve(), surroundings(prefix)) for path in paths]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        wrong = [words for words in pool.map(tried, documents) if words]
+    for words in wrong:
+        print(words, file=sys.stderr)
+    for document in documents:
+        for reason in document.skipped:
+            print(f"not run: {document.path.name}: {reason}")
+    ran, files, skipped = (sum(map(count, documents)) for count in (lambda d: d.ran, lambda d: d.files, lambda d: len(d.skipped)))
+    print(f"{len(documents)} documents: {ran} blocks of commands ran, {files} files, {skipped} blocks not run, {len(wrong)} documents wrong")
+    sys.exit(bool(wrong))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 What `make docs` makes: a page of the manual for each function of the header, which groff takes without a warning; a place in
 the reference for each name, found by the search; and no link that leads nowhere, which is tried with one that does.
 """
+import html.parser
 import json
 import pathlib
 import re
@@ -44,9 +45,33 @@ def check_man(folder):
     return len(pages)
 
 
+class Tags(html.parser.HTMLParser):
+    """Every tag that begins something ends it, in order, and no anchor is there twice."""
+
+    SINGLE = ("meta", "link", "input", "img")
+
+    def __init__(self, name):
+        super().__init__()
+        self.name, self.open, self.anchors = name, [], set()
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in self.SINGLE:
+            self.open.append(tag)
+        anchor = dict(attrs).get("id")
+        assert anchor is None or anchor not in self.anchors, f"{self.name}: {anchor} is there twice"
+        self.anchors.add(anchor)
+
+    def handle_endtag(self, tag):
+        assert self.open and self.open.pop() == tag, f"{self.name}:{self.getpos()[0]}: </{tag}> ends something else"
+
+
 def check_html(folder):
     done = make("html", folder)
     assert done.returncode == 0, done.stderr
+    for page in folder.glob("*.html"):
+        tags = Tags(page.name)
+        tags.feed(page.read_text(encoding="utf-8"))
+        assert not tags.open, f"{page.name}: {tags.open} are open at the end"
     index = json.loads((folder / "index.js").read_text(encoding="utf-8").removeprefix("const INDEX = ").rstrip(";\n"))
     found = {entry[0]: entry[1] for entry in index}
     for name in functions():
@@ -58,7 +83,8 @@ def check_html(folder):
 def check_link_nowhere(scratch):
     """A copy of the sources with one wrong link must not become pages."""
     copy = scratch / "copy"
-    for name in ("docs", "include", "examples", "tests/fixtures/README.md", "Cargo.toml", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "README.md"):
+    documents = [path.name for path in ROOT.glob("*.md")]
+    for name in ("docs", "include", "examples", "tools/holdall.1", "tests/fixtures/README.md", "Cargo.toml", *documents):
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
         (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, copy / name)
     for wrong in "no-such-page.md", "storage.md#no-such-heading":

@@ -1,6 +1,6 @@
 #!/bin/sh
 # usage: go.sh PREFIX SCRATCH
-# The Go module: its tests under the race detector, and programs of users', that of the README among them, built with
+# The Go module: its tests under the race detector, and programs of users', that of the guide among them, built with
 # nothing but what is installed in PREFIX.
 set -eu
 source=$(cd "$(dirname "$0")/../.." && pwd)
@@ -40,8 +40,8 @@ cmp "$scratch/c.bagz" "$scratch/consumer/made.bagz"
 echo "as in C: $(cat "$scratch/consumer.out")"
 
 seq 1 9000 >"$scratch/lines.txt"
-sed -n '/^\/\/ lines\.go/,/^```$/p' "$source/README.md" | sed '$d' >"$scratch/readme.go"
-[ -z "$(gofmt -l "$scratch/readme.go")" ] || { echo "the program of the README is not as gofmt has it" >&2; exit 1; }
-program readme "$scratch/readme.go" "$scratch/lines.txt" lines.bagz
-printf '9000 records\n9000\n6000\n3000\n9000 sound, 0 bad\n' | diff - "$scratch/readme.out"
-echo "the program of the README: $(tail -n 1 "$scratch/readme.out")"
+sed -n '/^```go$/,/^```$/p' "$source/docs/languages.md" | sed '1d; $d' >"$scratch/guide.go"
+[ -z "$(gofmt -l "$scratch/guide.go")" ] || { echo "the program of the guide is not as gofmt has it" >&2; exit 1; }
+program guide "$scratch/guide.go" "$scratch/lines.txt" lines.bagz
+printf '9000 records\n9000\n6000\n3000\n9000 sound, 0 bad\n' | diff - "$scratch/guide.out"
+echo "the program of the guide: $(tail -n 1 "$scratch/guide.out")"

@@ -138,8 +138,8 @@ class Whole(Case):
         said = self.run_installed(ROOT / "tests/languages/consumer.py", self.path(".bagz"))
         self.assertEqual(said, f"1000 records, holdall {holdall.version()}\n")
 
-    def test_the_program_of_the_readme(self):
-        (program,) = re.findall(r"```python\n(# lines\.py.*?)```", (ROOT / "README.md").read_text(), flags=re.S)
+    def test_the_program_of_the_guide(self):
+        (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/languages.md").read_text(), flags=re.S)
         at, lines = self.path(".py"), self.path(".txt")
         at.write_text(program)
         lines.write_text("".join(f"{i}\n" for i in range(1, 9001)))

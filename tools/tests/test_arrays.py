@@ -292,6 +292,13 @@ class Formats(Arrays):
         self.good("convert", "-q", "raw", "t", "--to", "bcolz", "--dtype", "[('x', '<i4'), ('y', '<f8')]")
         self.assertEqual([c["name"] for c in self.info("t")["columns"]], ["x", "y"])
 
+    def test_an_array_of_zeros_is_no_bag(self):
+        # its last 8 bytes could be a limit, and so it opens as a bag
+        self.write("zeros.f8", bytes(8000))
+        self.good("convert", "-q", "zeros.f8", "zeros.npy", "--dtype", "<f8")
+        self.good("convert", "-q", "zeros.npy", "zeros.b2nd", "--chunks", "100")
+        self.assertEqual(self.info("zeros.b2nd")["shape"], [1000])
+
     def test_what_plain_files_do_not_tell(self):
         self.write("raw", bytes(24))
         for args in [["raw", "o.b2nd", "--from", "raw"], ["raw", "o.b2nd", "--shape", "6"], ["raw", "o.b2nd", "--order", "F"], ["raw", "o.b2nd", "--skip", "1"],

@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn few_are_kept_and_few_bytes() {
         let spare = Spare::new(3, 1000);
-        [400, 1001, 0, 500, 200, 50, 50].map(|n| spare.keep(vec![0; n]));
+        [400, 1001, 0, 500, 200, 50, 50].into_iter().for_each(|n| spare.keep(vec![0; n]));
         assert_eq!(sizes(&spare), [400, 500, 50]);
         let all = Spare::new(2, u64::MAX);
         all.keep(Vec::with_capacity(MOST_KEPT + 1));
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn the_smallest_that_fits_is_taken_and_one_too_small_goes() {
         let spare = Spare::new(3, 64 << 20);
-        [100, 300, 16 << 20].map(|n| spare.keep(vec![0; n]));
+        [100, 300, 16 << 20].into_iter().for_each(|n| spare.keep(vec![0; n]));
         assert_eq!(spare.take(200).unwrap().capacity(), 300);
         // the large one is for large batches
         assert_eq!(spare.take(200).unwrap().capacity(), 200);

@@ -12,12 +12,14 @@
 
 mod check;
 mod left;
+mod moments;
 mod proof;
 mod repair;
 mod wrong;
 
 pub use check::{Scene, Tally, check};
 pub use left::Files;
+pub use moments::{check_full, check_opened_before, check_readers};
 pub use proof::{Proof, mutations, mutations_of_repairs, syncs_left_out};
 pub use repair::{Mending, check_repair};
 pub use wrong::Wrong;

@@ -15,8 +15,9 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-/// Bytes that are read at once for several blocks, unless one has more: a thread is to hold no more than two blocks of a usual size, one
-/// as it is stored and one as it is decoded.
+/// Bytes that are read at once for several blocks, unless one has more: half of what a block holds, within these. A thread is to hold
+/// no more than two blocks, one as it is stored and one as it is decoded.
+const LEAST_RUN: usize = 32 << 10;
 const RUN: usize = 128 << 10;
 /// What is between two blocks that are read together.
 const GAP: usize = 4 << 10;
@@ -214,9 +215,10 @@ impl Chunk {
             spans.sort_unstable_by_key(|(span, _)| span.start);
         }
         let mut rest = &spans[..];
+        let most = (self.header.blocksize / 2).clamp(LEAST_RUN, RUN);
         while let Some((begin, _)) = rest.first() {
             let begin = begin.start;
-            let (n, end) = together(rest);
+            let (n, end) = together(rest, most);
             let (run, behind) = rest.split_at_checked(n).unwrap_or((rest, &[]));
             rest = behind;
             if let ([(_, block)], Body::Copied, None, None) = (run, &self.body, self.at_hand(have, &(begin..end)), self.file.bytes())
@@ -335,13 +337,13 @@ impl Table {
     }
 }
 
-/// How many of the first of these are to be read together, and where they end.
-fn together(spans: &[(Range<usize>, usize)]) -> (usize, usize) {
+/// How many of the first of these are to be read together, in so many bytes at most unless it is one, and where they end.
+fn together(spans: &[(Range<usize>, usize)], most: usize) -> (usize, usize) {
     let mut all = spans.iter().map(|(span, _)| span);
     let Some(first) = all.next() else { return (0, 0) };
     let (mut n, mut end) = (1, first.end);
     for span in all {
-        if span.start.saturating_sub(end) > GAP || span.end.max(end) - first.start > RUN {
+        if span.start.saturating_sub(end) > GAP || span.end.max(end) - first.start > most {
             break;
         }
         (n, end) = (n + 1, span.end.max(end));
@@ -358,6 +360,7 @@ pub fn with_scratch<R>(n: usize, f: impl FnOnce(&mut [u8]) -> Result<R>) -> Resu
     thread_local!(static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) });
     let mut buffer = BUFFER.take();
     if buffer.len() < n {
+        drop(buffer);
         buffer = memory::zeroed(n)?;
     }
     let result = f(buffer.get_mut(..n).unwrap_or_default());

@@ -3,6 +3,7 @@
 
 use super::Frame;
 use super::chunk::Chunk;
+use super::read::Reach;
 use crate::blosc::{Decoded, Header};
 use crate::error::{Result, fail};
 use crate::memory;
@@ -51,7 +52,8 @@ impl Chunks for Frame {
                     None if self.blocks_fit(c.header())? => c.read_blocks(have, wanted, sink).map(|()| true),
                     None => Ok(false),
                 };
-                match self.with_chunk_for(chunk, wanted.first().copied().zip(wanted.last().copied()), fitting) {
+                let reach = wanted.last().map(|last| Reach { last: *last, n: wanted.len() });
+                match self.with_chunk_for(chunk, reach, fitting) {
                     Ok(false) => self.deliver_whole(chunk, sink),
                     read => read.map(|_| ()),
                 }

@@ -20,10 +20,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 const WORTH: usize = 128 << 10;
 /// Blocks that a chunk may have where nothing tells.
 const BLOCKS: usize = 16;
-/// A chunk of no more bytes is read at once, and so is the way to a block that ends, as it seems, before the other. A read call
-/// costs as much as so many bytes, even where they are in memory already.
+/// A chunk of no more bytes is read at once, and so is the way to a block that ends, as it seems, before that. A read call costs as
+/// much as so many bytes, even where they are in memory already.
 const NEAR: usize = 64 << 10;
-const NEAR_BLOCK: usize = 128 << 10;
+/// Of a chunk of so many blocks that are all wanted it is not kept where they are: to read that again takes next to nothing of
+/// such a call.
+const MANY: usize = 8;
 /// The longest chunk that may hold nothing but an item, unless it has to be asked.
 const MOST_FILL: u32 = 4 << 10;
 
@@ -55,8 +57,12 @@ impl Sink for Run<'_> {
     }
 }
 
-/// The first and the last block that are wanted.
-pub(super) type Reach = Option<(usize, usize)>;
+/// The last block that is wanted, and how many there are.
+#[derive(Clone, Copy)]
+pub(super) struct Reach {
+    pub(super) last: usize,
+    pub(super) n: usize,
+}
 
 /// What is done with a chunk, and its bytes where they are at hand.
 pub(super) type With<'f> = &'f mut dyn FnMut(&Chunk, Option<&[u8]>) -> Result<()>;
@@ -94,8 +100,8 @@ impl Frame {
         self.with_chunk_for(i, None, f)
     }
 
-    /// The same for the first and the last block that are wanted of it: where it was not opened lately, they may be read along.
-    pub(super) fn with_chunk_for<R>(&self, i: u64, blocks: Reach, f: impl FnOnce(&Chunk, Option<&[u8]>) -> Result<R>) -> Result<R> {
+    /// The same for blocks that are wanted of it: where it was not opened lately, they may be read along.
+    pub(super) fn with_chunk_for<R>(&self, i: u64, blocks: Option<Reach>, f: impl FnOnce(&Chunk, Option<&[u8]>) -> Result<R>) -> Result<R> {
         let (mut f, mut result) = (Some(f), None);
         let read = self.each_chunk(i, blocks, &mut |chunk, bytes| {
             result = f.take().map(|f| f(chunk, bytes)).transpose()?;
@@ -108,7 +114,7 @@ impl Frame {
         result.ok_or_else(|| fail!(State, "{}: chunk {i}: nothing was read", self.name))
     }
 
-    fn each_chunk(&self, i: u64, blocks: Reach, f: With) -> Result<()> {
+    fn each_chunk(&self, i: u64, blocks: Option<Reach>, f: With) -> Result<()> {
         let entry = self.entry(i)?;
         if self.verify && entry.is_to_be_checked() {
             return self.with_entry(i, entry, f);
@@ -156,13 +162,20 @@ impl Frame {
     }
 
     /// Calls `f` with such a chunk, and with what was read of it just now.
-    fn with_opened(&self, i: u64, entry: &Entry, blocks: Reach, f: With) -> Result<()> {
+    fn with_opened(&self, i: u64, entry: &Entry, blocks: Option<Reach>, f: With) -> Result<()> {
         if let Some(chunk) = self.opened_lately(entry) {
             return f(&chunk, None);
         }
         let (file, at, room) = self.place_of(entry)?;
         let n = self.first_bytes(i, entry, room, blocks);
-        Chunk::open(&file, at, room, n, self.memory_limit, |chunk, bytes| f(&*self.keep(i, entry, chunk)?, Some(bytes)))
+        Chunk::open(&file, at, room, n, self.memory_limit, |chunk, bytes| {
+            let all = blocks.is_some_and(|wanted| wanted.n >= MANY && wanted.n == chunk.header().blocks());
+            if all {
+                self.fits(i, chunk.header())?;
+                return f(&chunk, Some(bytes));
+            }
+            f(&*self.keep(i, entry, chunk)?, Some(bytes))
+        })
     }
 
     pub(super) fn opened_lately(&self, entry: &Entry) -> Option<Arc<Chunk>> {
@@ -179,8 +192,8 @@ impl Frame {
     }
 
     /// How many of its bytes to read at first: where its blocks begin, or all of it, or up to the end of the last block that is
-    /// wanted, as it seems, or of the first.
-    fn first_bytes(&self, i: u64, entry: &Entry, room: u64, wanted: Reach) -> usize {
+    /// wanted, as it seems: what is read now is held until they are decoded.
+    fn first_bytes(&self, i: u64, entry: &Entry, room: u64, wanted: Option<Reach>) -> usize {
         let blocks = match self.header.blocksize as usize {
             0 => BLOCKS,
             size => self.header.chunksize.div_ceil(size as u32) as usize,
@@ -195,9 +208,9 @@ impl Frame {
         if length <= NEAR {
             return length;
         }
-        let end = |block: usize| head.saturating_add(length.saturating_sub(head) / blocks.max(1) * (block + 1) / 8 * 9);
-        let ends = wanted.into_iter().flat_map(|(first, last)| [last, first]).map(end);
-        ends.into_iter().find(|end| *end <= NEAR_BLOCK).map_or(head, |end| end.max(head).min(length))
+        let Some(Reach { last, .. }) = wanted else { return head };
+        let end = head.saturating_add((length.saturating_sub(head) / blocks.max(1)).saturating_mul(last.saturating_add(1)) / 8 * 9);
+        if end <= NEAR { end.min(length) } else { head }
     }
 
     fn fits(&self, i: u64, header: &blosc::Header) -> Result<()> {
@@ -329,7 +342,8 @@ impl Frame {
             None => {
                 let block = |at: usize| at.checked_div(self.block_bytes());
                 let blocks = block(from).zip(block(from.saturating_add(dst.len().saturating_sub(1))));
-                self.with_chunk_for(i, blocks, |chunk, have| {
+                let reach = blocks.map(|(first, last)| Reach { last, n: last - first + 1 });
+                self.with_chunk_for(i, reach, |chunk, have| {
                     match chunk.fill() {
                         Some(Fill::Zeros) => dst.fill(0),
                         Some(Fill::Item(item)) => blosc::repeat(item, from, dst),
@@ -369,7 +383,7 @@ impl Frame {
         if self.kept_part(i, block, from, dst)? {
             return Ok(true);
         }
-        self.with_chunk_for(i, Some((block, block)), |chunk, have| match self.blocks_fit(chunk.header())? {
+        self.with_chunk_for(i, Some(Reach { last: block, n: 1 }), |chunk, have| match self.blocks_fit(chunk.header())? {
             true => self.block_part_of(i, (chunk, have), block, from, dst).map(|()| true),
             false => Ok(false),
         })

@@ -70,15 +70,18 @@ impl Case {
         whole.ops() - self.disk.ops()
     }
 
-    fn check(&self, per_cut: usize, wrong: Option<Wrong>) -> Tally {
-        let scene = Scene {
+    fn on<T>(&self, then: impl FnOnce(&Scene<'_>) -> T) -> T {
+        then(&Scene {
             name: format!("{:?} {}", self.form, self.name),
             disk: self.disk.copy(),
             act: &|folder| self.act(&folder),
             read: &|folder| Ok(pieces(&State::of(&reader(&folder)?)?)),
             go_on: &|folder| go_on(self.form, &folder),
-        };
-        sim::check(&scene, per_cut, wrong)
+        })
+    }
+
+    fn check(&self, per_cut: usize, wrong: Option<Wrong>) -> Tally {
+        self.on(|scene| sim::check(scene, per_cut, wrong))
     }
 }
 
@@ -212,30 +215,8 @@ fn seen(folder: &Arc<dyn Folder>) -> Result<State> {
 fn who_opened_before_a_commit_sees_what_was_there_or_an_error() {
     let (mut saw, mut refused) = (0, 0);
     for case in FORMS.iter().flat_map(|f| cases(*f)).filter(|c| c.mode != Mode::New && c.disk.contents().len() == 1) {
-        let old = seen(&case.disk.folder()).unwrap();
-        for k in 0..=case.ops() {
-            // cut off in the middle, and undone in the middle
-            for cut in [true, false] {
-                let d = case.disk.copy();
-                let before = reader(&d.folder()).unwrap();
-                if cut {
-                    d.cut_after(k)
-                } else {
-                    d.full_after(k)
-                }
-                let _ = case.act(&d.folder());
-                match State::of(&before) {
-                    Ok(s) => {
-                        assert!(s == old, "{:?} {} {cut} {k}", case.form, case.name);
-                        saw += 1;
-                    }
-                    Err(e) => {
-                        assert_eq!(e.status, Status::State, "{:?} {} {cut} {k}: {e}", case.form, case.name);
-                        refused += 1;
-                    }
-                }
-            }
-        }
+        let (a, b) = case.on(|scene| sim::check_opened_before(scene, reader, State::of));
+        (saw, refused) = (saw + a, refused + b);
     }
     println!("readers that were there before: {saw} saw the old state, {refused} were refused");
     assert!(saw > 1000 && refused > 1000);
@@ -280,24 +261,7 @@ fn who_opened_in_the_middle_of_a_commit_sees_the_old_state_or_an_error() {
 
 #[test]
 fn a_full_disk_fails_a_commit_and_loses_nothing() {
-    for case in FORMS.iter().flat_map(|f| cases(*f)) {
-        let what = format!("{:?} {}", case.form, case.name);
-        let old = seen(&case.disk.folder());
-        let whole = case.disk.copy();
-        case.act(&whole.folder()).unwrap();
-        let new = seen(&whole.folder());
-        for k in 0..whole.ops() - case.disk.ops() {
-            let d = case.disk.copy();
-            d.full_after(k);
-            let done = case.act(&d.folder());
-            let got = seen(&d.folder());
-            let missing = |r: &Result<State>| matches!(r, Err(e) if e.status == Status::Missing);
-            assert!(got == new || (done.is_err() && (got == old || missing(&got) && missing(&old))), "{what} at {k}: {done:?}");
-            let files = d.contents();
-            go_on(case.form, &d.folder()).unwrap_or_else(|e| panic!("{what} at {k}: {e} {:?}", files.keys()));
-            assert_eq!(d.contents().len(), 1, "{what} at {k}");
-        }
-    }
+    FORMS.iter().flat_map(|f| cases(*f)).for_each(|case| case.on(sim::check_full));
 }
 
 #[test]

@@ -1,0 +1,32 @@
+// month.cc: writes a month of maps to the array that it is given the name of, day by day, and reads it across the days
+#include <holdall.hpp>
+
+#include <iostream>
+#include <numeric>
+
+int main(int argc, char **argv)
+try {
+    if (argc != 2)
+        return 2;
+    using holdall::all;
+    auto month = holdall::array::create<float>(argv[1], holdall::mode::replace, holdall::format::b2nd, {0, 90, 180},
+                                               holdall::options().codec(holdall::codec::zstd).level(3));
+    std::vector<float> map(90 * 180);
+    for (int day = 0; day < 31; day++) {
+        std::iota(map.begin(), map.end(), 1000.0f * static_cast<float>(day));
+        month.append(map);
+    }
+    month.commit(); // now all days are there; before, none
+
+    const holdall::array maps(argv[1]);
+    std::cout << maps.dtype() << ", " << maps.shape()[0] << " days, " << maps.cbytes() << " bytes\n";
+    for (float value : maps.read<float>({{0, 31, 10}, 45, 100})) // each tenth day at one place
+        std::cout << value << "\n";
+    maps.read_into(map, {30}); // the last day, into memory that is there
+    std::cout << std::accumulate(map.begin(), map.end(), 0.0) / 16200 << "\n";
+    std::cout << maps.read<float>({all, {0, 2}, {0, 3}}).size() << " values of a corner\n";
+    return 0;
+} catch (const holdall::error &e) {
+    std::cerr << e.what() << " (" << e.status_name() << ")\n";
+    return 1;
+}

@@ -1,0 +1,75 @@
+/* Part of holdall_mpi.h: how ranks learn that one of them failed, what falls to which of them, and bytes for all. */
+#ifndef HOLDALL_MPI_AGREE_H
+#define HOLDALL_MPI_AGREE_H
+
+#include <holdall.h>
+#include <mpi.h>
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Puts down a failure of one's own, with a message as printf() makes it, and returns its status. */
+static inline holdall_status holdall_mpi_fail(holdall_error *err, holdall_status status, int os_code, const char *format, ...) {
+    va_list values;
+    err->status = status;
+    err->os_code = os_code;
+    err->position = -1;
+    va_start(values, format);
+    vsnprintf(err->message, sizeof err->message, format, values);
+    va_end(values);
+    return status;
+}
+
+/* The same of a call to the system that failed just now. */
+static inline holdall_status holdall_mpi_fail_at(holdall_error *err, const char *what, const char *path) {
+    int code = errno;
+    return holdall_mpi_fail(err, code == ENOENT ? HOLDALL_E_MISSING : HOLDALL_E_IO, code, "%s: %s: %s", path, what, strerror(code));
+}
+
+/* Collective: how each rank fared becomes how all did. Where one or more failed (their `status` is less than 0, and *err has its
+ * words), all return the status and have the words of the first of them, its rank before; else each its own status. */
+static inline holdall_status holdall_mpi_agree(MPI_Comm comm, holdall_status status, holdall_error *err) {
+    int rank, ranks, first;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &ranks);
+    int mine = status < 0 ? rank : ranks;
+    MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, comm);
+    if (first == ranks) return status;
+    holdall_error told;
+    if (rank == first) {
+        told = *err;
+        int n = snprintf(told.message, sizeof told.message, "rank %d: ", rank);
+        strncpy(told.message + n, err->message, sizeof told.message - (size_t)n - 1);
+        told.message[sizeof told.message - 1] = 0;
+    }
+    MPI_Bcast(&told, (int)sizeof told, MPI_BYTE, first, comm);
+    *err = told;
+    return told.status;
+}
+
+/* Which of n things fall to a rank: *count of them from *first on, in whole units of `unit` but at the end, and as evenly as that
+ * allows. All ranks together have each once, in the order of their ranks. Not collective. */
+static inline void holdall_mpi_share(uint64_t n, uint64_t unit, int rank, int ranks, uint64_t *first, uint64_t *count) {
+    uint64_t units = n / unit + (n % unit != 0), each = units / (uint64_t)ranks, more = units % (uint64_t)ranks, r = (uint64_t)rank;
+    uint64_t from = (r * each + (r < more ? r : more)) * unit, to = from + (each + (r < more)) * unit;
+    *first = from < n ? from : n;
+    *count = (to < n ? to : n) - *first;
+}
+
+/* Collective: *bytes of rank 0, *n of them, which malloc() gave, for all; to be freed on each. */
+static inline holdall_status holdall_mpi_broadcast(MPI_Comm comm, void **bytes, uint64_t *n, holdall_error *err) {
+    int rank;
+    holdall_status status = HOLDALL_OK;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Bcast(n, 1, MPI_UINT64_T, 0, comm);
+    if (rank != 0 && (*bytes = malloc(*n + 1)) == NULL) status = holdall_mpi_fail(err, HOLDALL_E_MEMORY, 0, "no memory for %llu bytes", (unsigned long long)*n);
+    if ((status = holdall_mpi_agree(comm, status, err)) < 0) return status;
+    for (uint64_t at = 0; at < *n; at += 1 << 30)
+        MPI_Bcast((char *)*bytes + at, (int)(*n - at < 1 << 30 ? *n - at : 1 << 30), MPI_BYTE, 0, comm);
+    return HOLDALL_OK;
+}
+
+#endif /* HOLDALL_MPI_AGREE_H */

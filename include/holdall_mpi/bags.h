@@ -1,0 +1,165 @@
+/* Part of holdall_mpi.h: sets of bags. Each rank writes a shard of its own, with the writer that holdall.h has for one bag, and the
+ * first shard comes last: a set is not there as long as one of its files is missing. */
+#ifndef HOLDALL_MPI_BAGS_H
+#define HOLDALL_MPI_BAGS_H
+
+#include "agree.h"
+
+/* Collective: the files of a spec, looked up by rank 0 alone: a path and a NUL behind it each, to be freed. */
+static inline holdall_status holdall_mpi_bag_files(MPI_Comm comm, const char *spec, char **names, uint64_t *count, holdall_error *err) {
+    int rank;
+    size_t n = 0;
+    holdall_status status = HOLDALL_OK;
+    MPI_Comm_rank(comm, &rank);
+    *names = NULL;
+    if (rank == 0) {
+        status = holdall_bag_files(spec, NULL, 0, &n, err);
+        if (status >= 0 && (*names = (char *)malloc(n + 1)) == NULL) status = holdall_mpi_fail(err, HOLDALL_E_MEMORY, 0, "no memory for the names of %s", spec);
+        if (status >= 0) status = holdall_bag_files(spec, *names, n, &n, err);
+    }
+    uint64_t bytes = n;
+    void *all = *names;
+    if ((status = holdall_mpi_agree(comm, status, err)) >= 0) status = holdall_mpi_broadcast(comm, &all, &bytes, err);
+    *names = (char *)all;
+    *count = 0;
+    for (uint64_t i = 0; status >= 0 && i < bytes; i++) *count += (*names)[i] == 0;
+    return status;
+}
+
+/* The spec of some of these files, `count` from `first` on, to be freed; NULL: no memory. */
+static inline char *holdall_mpi_bag_spec(const char *names, uint64_t first, uint64_t count) {
+    size_t n = 0;
+    while (first-- > 0) names += strlen(names) + 1;
+    const char *name = names;
+    for (uint64_t i = 0; i < count; i++, name += strlen(name) + 1) n += 2 * strlen(name) + 1;
+    char *spec = (char *)malloc(n + 1), *to = spec;
+    if (spec == NULL) return NULL;
+    for (uint64_t i = 0; i < count; i++, names++) {
+        if (i > 0) *to++ = ',';
+        for (; *names; *to++ = *names++)
+            if (strchr(",@\\", *names) != NULL) *to++ = '\\';
+    }
+    *to = 0;
+    return spec;
+}
+
+/* Begins a set with as many files as there are ranks, "train@8.bagz" with 8 of them: rank r gets a writer of file r, to append to it
+ * as it likes (`options`: those of holdall_bag_writer_open()), and to commit by holdall_mpi_bag_commit() alone.
+ * A set is written once. HOLDALL_E_EXISTS: its first file is there. The others may be, from a run that was cut off, and are
+ * replaced. HOLDALL_E_BUSY: another program is at it. HOLDALL_E_ARGUMENT: the spec has another number of files. */
+static inline holdall_status holdall_mpi_bag_writer_open(MPI_Comm comm, const char *spec, const holdall_options *options, holdall_bag_writer **out,
+                                                         holdall_error *err) {
+    int rank, ranks;
+    char *names, *own = NULL;
+    uint64_t count;
+    holdall_error here;
+    if (err == NULL) err = &here;
+    *out = NULL;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &ranks);
+    holdall_status status = holdall_mpi_bag_files(comm, spec, &names, &count, err);
+    if (status < 0) return free(names), status;
+    if (count != (uint64_t)ranks)
+        status = holdall_mpi_fail(err, HOLDALL_E_ARGUMENT, 0, "%s: as many files as ranks, %d, were expected, found %llu", spec, ranks, (unsigned long long)count);
+    else if ((own = holdall_mpi_bag_spec(names, (uint64_t)rank, 1)) == NULL)
+        status = holdall_mpi_fail(err, HOLDALL_E_MEMORY, 0, "no memory for the name of a shard");
+    /* the first file tells whether there is a set, and its lock is that of the set */
+    if (status >= 0 && rank == 0) status = holdall_bag_writer_open(own, HOLDALL_NEW, options, out, err);
+    status = holdall_mpi_agree(comm, status, err);
+    if (status >= 0) {
+        if (rank != 0) status = holdall_bag_writer_open(own, HOLDALL_REPLACE, options, out, err);
+        status = holdall_mpi_agree(comm, status, err);
+    }
+    if (status < 0) holdall_bag_writer_close(*out), *out = NULL;
+    free(own);
+    free(names);
+    return status;
+}
+
+/* Commits the set: first all shards but the first, side by side, then that one. Nothing counts before. Where it fails there is no set;
+ * close the writers, on each rank, as one does after success. */
+static inline holdall_status holdall_mpi_bag_commit(MPI_Comm comm, holdall_bag_writer *writer, holdall_error *err) {
+    int rank;
+    holdall_error here;
+    holdall_status status = HOLDALL_OK;
+    if (err == NULL) err = &here;
+    MPI_Comm_rank(comm, &rank);
+    if (rank != 0) status = holdall_bag_writer_commit(writer, err);
+    status = holdall_mpi_agree(comm, status, err);
+    if (status < 0) return status;
+    if (rank == 0) status = holdall_bag_writer_commit(writer, err);
+    return holdall_mpi_agree(comm, status, err);
+}
+
+/* How many records each file has: rank r looks at each of its own, and all are told. */
+static inline holdall_status holdall_mpi_bag_sizes(MPI_Comm comm, const char *names, uint64_t count, const holdall_options *options, uint64_t *sizes,
+                                                   holdall_error *err) {
+    int rank, ranks;
+    holdall_status status = HOLDALL_OK;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &ranks);
+    for (uint64_t i = (uint64_t)rank; status >= 0 && i < count; i += (uint64_t)ranks) {
+        holdall_bag *bag = NULL;
+        char *spec = holdall_mpi_bag_spec(names, i, 1);
+        if (spec == NULL) status = holdall_mpi_fail(err, HOLDALL_E_MEMORY, 0, "no memory for the name of a shard");
+        else status = holdall_bag_open(spec, options, &bag, err);
+        sizes[i] = holdall_bag_size(bag);
+        holdall_bag_close(bag);
+        free(spec);
+    }
+    status = holdall_mpi_agree(comm, status, err);
+    for (uint64_t at = 0; status >= 0 && at < count; at += 1 << 20)
+        MPI_Allreduce(MPI_IN_PLACE, sizes + at, (int)(count - at < 1 << 20 ? count - at : 1 << 20), MPI_UINT64_T, MPI_SUM, comm);
+    return status;
+}
+
+/* Opens records `first` to `first + n`, the last not included, of files that have so many records each: those of them alone that have some. */
+static inline holdall_status holdall_mpi_bag_part(const char *names, const uint64_t *sizes, uint64_t count, uint64_t first, uint64_t n, const holdall_options *options,
+                                                  holdall_bag **out, holdall_error *err) {
+    uint64_t shard = 0, before = 0, last, behind;
+    holdall_bag *whole;
+    while (shard + 1 < count && before + sizes[shard] <= first) before += sizes[shard++];
+    behind = before + sizes[shard];
+    for (last = shard; last + 1 < count && behind < first + n;) behind += sizes[++last];
+    char *spec = holdall_mpi_bag_spec(names, shard, last - shard + 1);
+    if (spec == NULL) return holdall_mpi_fail(err, HOLDALL_E_MEMORY, 0, "no memory for the names of shards");
+    holdall_status status = holdall_bag_open(spec, options, &whole, err);
+    if (status >= 0) status = holdall_bag_slice(whole, n > 0 ? first - before : 0, 1, n, out, err);
+    holdall_bag_close(whole);
+    free(spec);
+    return status;
+}
+
+/* Opens a set, or one bag, for all ranks, each of which gets its share as a bag of its own: its records are those from *first on (which may
+ * be NULL) of all, shard after shard. Names are looked up by rank 0 alone, each shard is opened by one rank to count its records,
+ * and then by those whose share touches it: on as many ranks as shards some three times, never once for each rank.
+ * Options: those of holdall_bag_open(), without HOLDALL_BAG_SHARDS_INTERLEAVED. */
+static inline holdall_status holdall_mpi_bag_open(MPI_Comm comm, const char *spec, const holdall_options *options, holdall_bag **out, uint64_t *first,
+                                                  holdall_error *err) {
+    int rank, ranks;
+    char *names;
+    uint64_t count, *sizes = NULL, all = 0, from, n;
+    holdall_error here;
+    if (err == NULL) err = &here;
+    *out = NULL;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &ranks);
+    holdall_status status = holdall_mpi_bag_files(comm, spec, &names, &count, err);
+    if (status >= 0) {
+        if ((sizes = (uint64_t *)calloc(count + 1, sizeof *sizes)) == NULL) status = holdall_mpi_fail(err, HOLDALL_E_MEMORY, 0, "no memory for %s", spec);
+        status = holdall_mpi_agree(comm, status, err);
+    }
+    if (status >= 0) status = holdall_mpi_bag_sizes(comm, names, count, options, sizes, err);
+    if (status >= 0) {
+        for (uint64_t i = 0; i < count; i++) all += sizes[i];
+        holdall_mpi_share(all, 1, rank, ranks, &from, &n);
+        if (first != NULL) *first = from;
+        status = holdall_mpi_agree(comm, holdall_mpi_bag_part(names, sizes, count, from, n, options, out, err), err);
+    }
+    if (status < 0) holdall_bag_close(*out), *out = NULL;
+    free(sizes);
+    free(names);
+    return status;
+}
+
+#endif /* HOLDALL_MPI_BAGS_H */

@@ -1,0 +1,115 @@
+/* Part of holdall_mpi.h: arrays in Blosc2 frames, files and folders. A frame has one index and one writer, so each rank makes chunks, in
+ * a frame of its own, and rank 0 takes them over as they are encoded: those of one rank after the other, each decoded once to
+ * be sure of it. The library's own commit then makes chunks and shape count. */
+#ifndef HOLDALL_MPI_FRAME_H
+#define HOLDALL_MPI_FRAME_H
+
+#include "writer.h"
+
+enum {
+    /* Where a metalayer has the first length of the shape: version, dimensions, and a list of 64-bit numbers in MessagePack, in both kinds. */
+    HOLDALL_MPI_SHAPE_AT = 5,
+    /* What an encoded chunk may have beyond its content: its header, and an item that all of it repeats. */
+    HOLDALL_MPI_CHUNK_MORE = 32 + 255
+};
+
+static inline uint64_t holdall_mpi_frame_rows(const unsigned char *meta) {
+    uint64_t rows = 0;
+    for (int i = 0; i < 8; i++) rows = rows << 8 | meta[HOLDALL_MPI_SHAPE_AT + i];
+    return rows;
+}
+
+/* Rank 0: a frame without rows, of the same kind, to be freed; and the numbers of the array for the writer. */
+static inline holdall_status holdall_mpi_frame_kind(holdall_mpi_writer *w, holdall_format format, void **bytes, uint64_t *n, holdall_error *err) {
+    holdall_array *array = NULL;
+    uint64_t shape[HOLDALL_MAX_NDIM];
+    holdall_options *unlocked = holdall_options_new(); /* the lock is the writer's */
+    holdall_status status = unlocked == NULL ? holdall_mpi_fail(err, HOLDALL_E_MEMORY, 0, "no memory for options") : holdall_options_set(unlocked, HOLDALL_OPT_LOCK, 0, err);
+    if (status >= 0) status = holdall_array_open(w->path, HOLDALL_APPEND, unlocked, &array, err);
+    uint32_t ndim = holdall_array_ndim(array);
+    if (status >= 0 && ndim == 0) status = holdall_mpi_fail(err, HOLDALL_E_UNSUPPORTED, 0, "%s: an array without dimensions has no rows", w->path);
+    if (status >= 0) {
+        memcpy(shape, holdall_array_shape(array), ndim * sizeof *shape);
+        w->rows = shape[0];
+        w->unit = *holdall_array_chunkshape(array);
+        shape[0] = 0;
+        status = holdall_mpi_is_even(w, err);
+    }
+    if (status >= 0) status = holdall_array_resize(array, shape, err); /* and no commit of that */
+    if (status >= 0) status = holdall_array_copy(array, w->own, HOLDALL_NEW, format, NULL, NULL, NULL, err);
+    if (status >= 0) status = holdall_mpi_slurp(w->own, bytes, n, err);
+    holdall_array_close(array);
+    holdall_options_free(unlocked);
+    return status;
+}
+
+/* Rank 0: puts down `rows` in the place of the rows of the last commit, in each metalayer that tells the shape. */
+static inline holdall_status holdall_mpi_frame_shape(const holdall_mpi_writer *w, uint64_t rows, holdall_error *err) {
+    const char *const names[] = {"b2nd", "caterva"};
+    for (int i = 0; i < 2; i++) {
+        const void *old;
+        unsigned char meta[1024];
+        size_t n;
+        holdall_status status = holdall_schunk_meta_get(w->frame, names[i], &old, &n, err);
+        if (status == HOLDALL_NOT_FOUND) continue;
+        if (status < 0) return status;
+        const unsigned char *o = (const unsigned char *)old;
+        if (n < HOLDALL_MPI_SHAPE_AT + 8 || n > sizeof meta || o[4] != 0xd3 || holdall_mpi_frame_rows(o) != w->rows)
+            return holdall_mpi_fail(err, HOLDALL_E_STATE, 0, "%s: its metalayer %s does not say %llu rows any more", w->path, names[i], (unsigned long long)w->rows);
+        memcpy(meta, o, n);
+        for (int b = 0; b < 8; b++) meta[HOLDALL_MPI_SHAPE_AT + b] = (unsigned char)(rows >> (56 - 8 * b));
+        if ((status = holdall_schunk_meta_set(w->frame, names[i], meta, n, err)) < 0) return status;
+    }
+    return HOLDALL_OK;
+}
+
+/* Gives rank 0 the chunks of this rank's part, each a message, after the last an empty one; rank 0 puts its own straight into the frame.
+ * A message waits until rank 0 takes it, so that nothing piles up there. */
+static inline holdall_status holdall_mpi_frame_give(const holdall_mpi_writer *w, const holdall_schunk *part, void *chunk, size_t room, holdall_error *err) {
+    holdall_status status = HOLDALL_OK;
+    for (uint64_t i = 0; status >= 0 && i < holdall_schunk_chunks(part); i++) {
+        size_t n;
+        status = holdall_schunk_read_raw(part, i, chunk, room, &n, err);
+        if (status >= 0 && w->rank == 0) status = holdall_schunk_append_raw(w->frame, chunk, n, err);
+        else if (status >= 0) MPI_Ssend(chunk, (int)n, MPI_BYTE, 0, 0, w->comm);
+    }
+    if (w->rank != 0) MPI_Ssend(chunk, 0, MPI_BYTE, 0, 0, w->comm);
+    return status;
+}
+
+/* Rank 0: takes the chunks of another rank; all of them also where something has failed, so that nobody waits for it. */
+static inline holdall_status holdall_mpi_frame_take(const holdall_mpi_writer *w, int rank, void *chunk, size_t room, holdall_status status, holdall_error *err) {
+    for (int n;;) {
+        MPI_Status got;
+        MPI_Recv(chunk, (int)room, MPI_BYTE, rank, 0, w->comm, &got);
+        MPI_Get_count(&got, MPI_BYTE, &n);
+        if (n == 0) return status;
+        if (status >= 0) status = holdall_schunk_append_raw(w->frame, chunk, (size_t)n, err);
+    }
+}
+
+/* Collective: commits the rows of all ranks. */
+static inline holdall_status holdall_mpi_frame_commit(const holdall_mpi_writer *w, uint64_t total, holdall_error *err) {
+    holdall_schunk *part = NULL;
+    void *chunk = NULL;
+    size_t room = 0;
+    holdall_status status = holdall_schunk_open(w->own, HOLDALL_READ, NULL, &part, err);
+    if (status >= 0) {
+        room = holdall_schunk_chunk_size(part) + HOLDALL_MPI_CHUNK_MORE;
+        if ((chunk = malloc(room)) == NULL) status = holdall_mpi_fail(err, HOLDALL_E_MEMORY, 0, "no memory for a chunk of %llu bytes", (unsigned long long)room);
+    }
+    status = holdall_mpi_agree(w->comm, status, err);
+    if (status >= 0) {
+        status = holdall_mpi_frame_give(w, part, chunk, room, err);
+        for (int rank = 1; w->rank == 0 && rank < w->ranks; rank++) status = holdall_mpi_frame_take(w, rank, chunk, room, status, err);
+        status = holdall_mpi_agree(w->comm, status, err);
+    }
+    holdall_schunk_close(part);
+    free(chunk);
+    if (status < 0) return status;
+    if (w->rank == 0) status = holdall_mpi_frame_shape(w, total, err);
+    if (w->rank == 0 && status >= 0) status = holdall_schunk_commit(w->frame, err);
+    return holdall_mpi_agree(w->comm, status, err);
+}
+
+#endif /* HOLDALL_MPI_FRAME_H */

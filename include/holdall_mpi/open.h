@@ -1,0 +1,90 @@
+/* Part of holdall_mpi.h: opening a container once for all ranks. Rank 0 opens it and puts down what was read for that, and every other rank
+ * opens it from those bytes: it asks nothing of the file system before it wants content. */
+#ifndef HOLDALL_MPI_OPEN_H
+#define HOLDALL_MPI_OPEN_H
+
+#include "storage.h"
+
+/* Which function opens; `out` is a place for its handle. */
+typedef holdall_status (*holdall_mpi_open_fn)(holdall_io *io, const holdall_options *options, void **out, holdall_error *err);
+
+/* Collective: opens with this function on all ranks, of which rank 0 alone reads. *out is to be closed also where this fails. */
+static inline holdall_status holdall_mpi_open_with(MPI_Comm comm, const char *path, holdall_mpi_open_fn open_io, const holdall_options *options, void **out, holdall_error *err) {
+    int rank;
+    holdall_error here;
+    holdall_io *io;
+    holdall_mpi_storage *s = NULL;
+    if (err == NULL) err = &here;
+    *out = NULL;
+    MPI_Comm_rank(comm, &rank);
+    holdall_status status = holdall_mpi_io(path, &s, &io, err);
+    if (status >= 0 && rank == 0) {
+        s->is_telling = 1;
+        status = open_io(io, options, out, err);
+        s->is_telling = 0;
+    }
+    status = holdall_mpi_agree(comm, status, err);
+    if (status >= 0) {
+        void *told = s->told;
+        status = holdall_mpi_broadcast(comm, &told, &s->size, err);
+        s->told = (char *)told;
+    }
+    if (status >= 0) {
+        if (rank != 0) status = open_io(io, options, out, err);
+        status = holdall_mpi_agree(comm, status, err);
+    }
+    holdall_io_close(io);
+    return status;
+}
+
+static inline holdall_status holdall_mpi_open_array(holdall_io *io, const holdall_options *options, void **out, holdall_error *err) {
+    holdall_array *array;
+    holdall_status status = holdall_array_open_io(io, HOLDALL_READ, options, &array, err);
+    *out = array;
+    return status;
+}
+
+static inline holdall_status holdall_mpi_open_schunk(holdall_io *io, const holdall_options *options, void **out, holdall_error *err) {
+    holdall_schunk *schunk;
+    holdall_status status = holdall_schunk_open_io(io, HOLDALL_READ, options, &schunk, err);
+    *out = schunk;
+    return status;
+}
+
+static inline holdall_status holdall_mpi_open_table(holdall_io *io, const holdall_options *options, void **out, holdall_error *err) {
+    holdall_table *table;
+    holdall_status status = holdall_table_open_io(io, HOLDALL_READ, options, &table, err);
+    *out = table;
+    return status;
+}
+
+/* Opens an array in local files for reading, on all ranks: rank 0 looks at the metadata, the others get them from it. Any rank then reads
+ * what it wants, by itself. As files are known by name, no writer may be at work while it is open: what was changed is
+ * then an error, by the checksums, where there are any. Options: those of holdall_array_open() but HOLDALL_OPT_IO. */
+static inline holdall_status holdall_mpi_array_open(MPI_Comm comm, const char *path, const holdall_options *options, holdall_array **out, holdall_error *err) {
+    void *array;
+    holdall_status status = holdall_mpi_open_with(comm, path, holdall_mpi_open_array, options, &array, err);
+    if (status < 0) holdall_array_close((holdall_array *)array), array = NULL;
+    *out = (holdall_array *)array;
+    return status;
+}
+
+/* The same of a superchunk. */
+static inline holdall_status holdall_mpi_schunk_open(MPI_Comm comm, const char *path, const holdall_options *options, holdall_schunk **out, holdall_error *err) {
+    void *schunk;
+    holdall_status status = holdall_mpi_open_with(comm, path, holdall_mpi_open_schunk, options, &schunk, err);
+    if (status < 0) holdall_schunk_close((holdall_schunk *)schunk), schunk = NULL;
+    *out = (holdall_schunk *)schunk;
+    return status;
+}
+
+/* The same of a table. */
+static inline holdall_status holdall_mpi_table_open(MPI_Comm comm, const char *path, const holdall_options *options, holdall_table **out, holdall_error *err) {
+    void *table;
+    holdall_status status = holdall_mpi_open_with(comm, path, holdall_mpi_open_table, options, &table, err);
+    if (status < 0) holdall_table_close((holdall_table *)table), table = NULL;
+    *out = (holdall_table *)table;
+    return status;
+}
+
+#endif /* HOLDALL_MPI_OPEN_H */

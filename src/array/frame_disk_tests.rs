@@ -1,0 +1,136 @@
+//! Every operation that changes an array in a frame, on the simulated disk.
+
+use super::Array;
+use crate::dataset::any::create_in;
+use crate::dataset::create::Kindred;
+use crate::dataset::open::open_in;
+use crate::error::Result;
+use crate::identify::Format;
+use crate::io::Folder;
+use crate::io::sim::{self, Proof, Rng, Scene, SimDisk, Tally, Wrong};
+use crate::options::{Opt, Options};
+use crate::superchunk::bloscpack::Mode;
+use std::sync::Arc;
+
+/// In one file or in a folder, with checksums or without, as which of the two.
+const FORMS: &[(i64, i64, Format)] =
+    &[(0, 2, Format::B2nd), (0, 0, Format::B2nd), (1, 2, Format::B2nd), (1, 0, Format::Caterva), (0, 2, Format::Caterva)];
+/// Items of 2 bytes; chunks of 4 by 3 of them.
+const SHAPE: [u64; 2] = [10, 7];
+
+fn noise(seed: u64, items: u64) -> Vec<u8> {
+    let mut rng = Rng(seed * 2 + 1);
+    (0..items * 2).map(|_| (rng.draw() >> 24) as u8).collect()
+}
+
+fn options() -> Options {
+    // so that every run is the same
+    Options::new().with(Opt::Threads, 1).unwrap()
+}
+
+fn new(folder: &Arc<dyn Folder>, mode: Mode, (sparse, sum, format): (i64, i64, Format)) -> Result<Array> {
+    let o = options().with(Opt::Sparse, sparse)?.with(Opt::Checksum, sum)?;
+    create_in(folder, mode, &Kindred { dtype: "<i2", shape: &SHAPE, chunks: Some(&[4, 3]), format }, Some(&[2, 3]), &o)
+}
+
+fn create(folder: &Arc<dyn Folder>, mode: Mode, form: (i64, i64, Format)) -> Result<()> {
+    let mut a = new(folder, mode, form)?;
+    write(&mut a, 1, [0, 0], SHAPE)?;
+    a.attr_set("n", b"[1, 2]")?;
+    a.commit()
+}
+
+fn base(form: (i64, i64, Format)) -> SimDisk {
+    let disk = SimDisk::default();
+    create(&disk.folder(), Mode::New, form).unwrap();
+    disk.settle();
+    disk
+}
+
+fn write(a: &mut Array, seed: u64, start: [u64; 2], count: [u64; 2]) -> Result<()> {
+    a.write(&start, &count, None, &noise(seed, count[0] * count[1]), None)
+}
+
+fn append(a: &mut Array, axis: usize, n: u64) -> Result<()> {
+    a.append(axis, n, &noise(2, n * a.shape()[1 - axis]))
+}
+
+fn insert(a: &mut Array, axis: usize, at: u64, n: u64) -> Result<()> {
+    a.insert(axis, at, n, &noise(3, n * a.shape()[1 - axis]))
+}
+
+/// What is beside the items, then these row by row, to which appends add.
+fn seen(folder: &Arc<dyn Folder>) -> Result<Vec<Vec<u8>>> {
+    let a = open_in(folder, Mode::Read, &options())?;
+    let mut bytes = vec![0xee; a.nbytes() as usize];
+    a.read(&[0, 0], a.shape(), None, &mut bytes, None)?;
+    let beside = format!("{:?} {:?}", a.shape()[1], a.store().attr("n")?).into_bytes();
+    let row = (a.shape()[1] as usize * 2).max(1);
+    Ok(std::iter::once(beside).chain(bytes.chunks(row).map(<[u8]>::to_vec)).collect())
+}
+
+type Change = fn(&mut Array) -> Result<()>;
+
+const CHANGES: &[(&str, Change)] = &[
+    ("append", |a| append(a, 0, 1)),
+    ("append whole chunks", |a| append(a, 0, 10)),
+    ("append along the other dimension", |a| append(a, 1, 4)),
+    ("write a box", |a| write(a, 4, [1, 1], [5, 4])),
+    ("write an item", |a| write(a, 4, [9, 6], [1, 1])),
+    ("write all", |a| write(a, 4, [0, 0], SHAPE)),
+    ("insert", |a| insert(a, 0, 3, 2)),
+    ("insert whole chunks", |a| insert(a, 0, 4, 4)),
+    ("insert into the other dimension", |a| insert(a, 1, 5, 1)),
+    ("remove", |a| a.remove(0, 2, 5)),
+    ("remove whole chunks", |a| a.remove(0, 4, 4)),
+    ("remove from the other dimension", |a| a.remove(1, 0, 2)),
+    ("remove all", |a| a.remove(0, 0, SHAPE[0])),
+    ("resize, longer", |a| a.resize(&[17, 9])),
+    ("resize, shorter", |a| a.resize(&[5, 2])),
+    ("resize, both", |a| a.resize(&[5, 11])),
+    ("set an attribute", |a| a.attr_set("n", b"5")),
+    ("remove, insert, append, and an attribute", |a| {
+        a.remove(0, 1, 2)?;
+        insert(a, 0, 5, 3)?;
+        append(a, 0, 2)?;
+        a.attr_set("n", b"[3]")
+    }),
+];
+
+fn act(folder: &Arc<dyn Folder>, change: Change) -> Result<()> {
+    let mut a = open_in(folder, Mode::Append, &options())?;
+    change(&mut a)?;
+    a.commit()
+}
+
+fn check(name: String, disk: &SimDisk, acts: &dyn Fn(Arc<dyn Folder>) -> Result<()>, per_cut: usize, wrong: Option<Wrong>) -> Tally {
+    let go_on = |folder: Arc<dyn Folder>| act(&folder, |a| append(a, 0, 1));
+    sim::check(&Scene { name, disk: disk.copy(), act: acts, read: &|folder| seen(&folder), go_on: &go_on }, per_cut, wrong)
+}
+
+#[test]
+fn a_failing_power_supply_leaves_the_old_array_or_the_new() {
+    let mut proof = Proof::of("array in a frame");
+    for form in FORMS {
+        let disk = base(*form);
+        for (name, change) in CHANGES {
+            proof.add(name, check(format!("{form:?} {name}"), &disk, &|folder| act(&folder, *change), 8, None));
+        }
+        for (name, disk, mode) in [("create", &SimDisk::default(), Mode::New), ("replace", &disk, Mode::Replace)] {
+            proof.add(name, check(format!("{form:?} {name}"), disk, &|folder| create(&folder, mode, *form), 8, None));
+        }
+    }
+    proof.stands(2_000);
+}
+
+#[test]
+fn mutations_of_a_commit_are_noticed() {
+    // in one file the header alone makes a commit
+    for (form, format, arises) in [(FORMS[0], "array in a frame", 1), (FORMS[2], "array in a frame in a folder", 2)] {
+        let disk = base(form);
+        let some = CHANGES.iter().filter(|(n, _)| ["append", "write a box", "insert"].contains(n));
+        let checks: Vec<_> =
+            some.map(|(name, change)| (*name, |wrong| check((*name).into(), &disk, &|folder| act(&folder, *change), 60, wrong))).collect();
+        sim::mutations(format, arises, &checks);
+    }
+}
