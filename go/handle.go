@@ -21,7 +21,7 @@ const closedBit = 1 << 62
 // handle is one of C's. It is closed when Close was called and the last call that uses it has ended, so that nobody
 // waits, and a function that a call calls may close it.
 type handle struct {
-	state int64
+	state atomic.Int64
 	p     unsafe.Pointer
 	free  func(unsafe.Pointer)
 	// Calls that change something are alone; nil where there are none.
@@ -42,11 +42,11 @@ func newHandle(p unsafe.Pointer, free func(unsafe.Pointer), changes bool, keep [
 // Close closes it; again does nothing.
 func (h *handle) Close() error {
 	for {
-		n := atomic.LoadInt64(&h.state)
+		n := h.state.Load()
 		if n&closedBit != 0 {
 			return nil
 		}
-		if atomic.CompareAndSwapInt64(&h.state, n, n|closedBit) {
+		if h.state.CompareAndSwap(n, n|closedBit) {
 			if n == 0 {
 				h.gone()
 			}
@@ -62,18 +62,18 @@ func (h *handle) gone() {
 
 func (h *handle) enter() bool {
 	for {
-		n := atomic.LoadInt64(&h.state)
+		n := h.state.Load()
 		if n&closedBit != 0 {
 			return false
 		}
-		if atomic.CompareAndSwapInt64(&h.state, n, n+1) {
+		if h.state.CompareAndSwap(n, n+1) {
 			return true
 		}
 	}
 }
 
 func (h *handle) leave() {
-	if atomic.AddInt64(&h.state, -1) == closedBit {
+	if h.state.Add(-1) == closedBit {
 		h.gone()
 	}
 }

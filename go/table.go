@@ -14,7 +14,7 @@ import (
 type Table struct {
 	*handle
 	// How often columns came or went.
-	turns uint64
+	turns atomic.Uint64
 }
 
 // Column is the name and the dtype of one.
@@ -29,7 +29,7 @@ type column struct {
 
 // with makes a call with the array that the column is, or was before another one came or went.
 func (c *column) with(table *C.holdall_table, call *call, f func(a *C.holdall_array, c *call) C.holdall_status) C.holdall_status {
-	if a := C.holdall_table_column(table, c.i); a != nil && atomic.LoadUint64(&c.table.turns) == c.turn {
+	if a := C.holdall_table_column(table, c.i); a != nil && c.table.turns.Load() == c.turn {
 		return f(a, call)
 	}
 	return call.say(C.HOLDALL_E_STATE, "a column was added or removed since: ask the table for this one again")
@@ -123,7 +123,7 @@ func (t *Table) Column(name string) (*Array, error) {
 		if !is {
 			return c.say(C.HOLDALL_E_RANGE, "there is no column of this name")
 		}
-		of = &column{t, i, atomic.LoadUint64(&t.turns)}
+		of = &column{t, i, t.turns.Load()}
 		return C.HOLDALL_OK
 	})
 	if err != nil {
@@ -165,7 +165,7 @@ func (t *Table) AddColumn(at int, column Column, src []byte) error {
 	return withString("add a column", column.Name, func(name *C.char) error {
 		return withString("add a column", column.Dtype, func(dtype *C.char) error {
 			return t.changed("add a column", func(p *C.holdall_table, c *call) C.holdall_status {
-				atomic.AddUint64(&t.turns, 1)
+				t.turns.Add(1)
 				return C.holdall_table_column_add(p, C.uint32_t(at), name, dtype, start(src), C.size_t(len(src)), &c.err)
 			})
 		})
@@ -176,7 +176,7 @@ func (t *Table) AddColumn(at int, column Column, src []byte) error {
 func (t *Table) RemoveColumn(name string) error {
 	return withString("remove a column", name, func(name *C.char) error {
 		return t.changed("remove a column", func(p *C.holdall_table, c *call) C.holdall_status {
-			atomic.AddUint64(&t.turns, 1)
+			t.turns.Add(1)
 			return C.holdall_table_column_remove(p, name, &c.err)
 		})
 	})
