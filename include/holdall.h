@@ -1654,7 +1654,8 @@ const uint64_t *holdall_records_numbers(const holdall_records *records);
 
 /* Closes a batch; NULL is fine. For the next batches its bag (or stream) keeps the memory of two (of those it reads ahead), until it
  * is closed: 128 MiB at most in the whole process, and a quarter of the memory limit. */
-HOLDALL_API void holdall_records_close(holdall_records *records);
+HOLDALL_API
+void holdall_records_close(holdall_records *records);
 
 /* Opens a bag for writing: of one file, or of a set of them: of the path "name@8.bagz" the files
  * `name-00000-of-00008.bagz` and so on, record i in file i modulo 8, to be read in turns (HOLDALL_OPT_BAG_SHARDS). "name@*.bagz"

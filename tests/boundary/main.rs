@@ -79,7 +79,7 @@ fn options_are_set_and_freed() {
     // SAFETY: options that are there, until they are freed.
     unsafe {
         refused(HOLDALL_E_ARGUMENT, |err| holdall_options_set(o, 9999, 1, err));
-        refused(HOLDALL_E_RANGE, |err| holdall_options_set(o, HOLDALL_OPT_LEVEL, i64::MIN, err));
+        refused(HOLDALL_E_ARGUMENT, |err| holdall_options_set(o, HOLDALL_OPT_LEVEL, i64::MIN, err));
         done(|err| holdall_options_set_bytes(o, HOLDALL_OPT_FILL, [1u8, 2].as_ptr().cast(), 2, err));
         done(|err| holdall_options_set_bytes(o, HOLDALL_OPT_FILL, null(), 0, err));
         holdall_options_on_progress(o, Some(on), null_mut());
