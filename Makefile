@@ -35,7 +35,7 @@ export HOLDALL_LIB := $(CURDIR)/$(BUILD)/lib/libholdall.$(if $(filter Darwin,$(s
 MAKEFLAGS += --no-print-directory
 .PHONY: help build install demo bench docs fuzz clean stage venv debs static-tool need-demo need-check need-mpi need-languages need-bench
 .PHONY: check check-rust check-c check-consumers check-tool check-docs check-peers check-languages
-.PHONY: check-cloud check-mpi check-packages
+.PHONY: cloud check-cloud check-mpi check-packages
 .PHONY: check-tsan check-miri check-abi check-supply
 .PHONY: check-long check-disk check-kills check-flips check-calls check-soak check-reproducible tests-of-c
 
@@ -148,11 +148,13 @@ need-languages:
 	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc c++ cmake go pkg-config venv
 
 # In a folder of its own, and without debug information: it has some hundred crates more.
-check-cloud:
-	@echo '== Object stores'
+cloud:
 	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc venv
 	@PYTHON=$(PYTHON) sh cmake/venv.sh $(CLOUD_VENV) bagz==0.3.8 bagz-gcs==0.3.8 gcp-storage-emulator==2026.7.19 'moto[server]==5.2.5'
 	CARGO_TARGET_DIR=target/cloud CARGO_PROFILE_DEV_DEBUG=0 $(CARGO) rustc --locked --lib --crate-type cdylib --features cloud
+
+check-cloud: cloud
+	@echo '== Object stores'
 	@HOLDALL_LIB=$(CURDIR)/target/cloud/debug/$(notdir $(HOLDALL_LIB)) $(CLOUD_VENV)/bin/python tests/cloud/test_cloud.py
 
 # Under MPI: the programs of examples/mpi.
