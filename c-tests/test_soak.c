@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <time.h>
 
-enum { THREADS = 8, ROUNDS = 12, LARGE = 1 << 20, READS = 40, AT_ONCE = 8192 };
+enum { THREADS = 8, ROUNDS = 8, LARGE = 1 << 20, READS = 40, AT_ONCE = 8192 };
 
 /* Shared by all threads of a round. */
 typedef struct {

@@ -19,8 +19,8 @@ import bagz
 import holdall_c as h
 
 SEED = int(os.environ.get("HOLDALL_SEED", 0)) or random.SystemRandom().randrange(1, 1 << 30)
-FLIPS = int(os.environ.get("HOLDALL_FLIPS", 300))
-CUTS = int(os.environ.get("HOLDALL_CUTS", 50))
+FLIPS = int(os.environ.get("HOLDALL_FLIPS", 100))
+CUTS = int(os.environ.get("HOLDALL_CUTS", 30))
 RECORDS = 1000
 WORDS = "the of and sea wind stone river light hold carry open close north water seven paper".split()
 

@@ -20,8 +20,8 @@ import holdall_c as h
 from damage import alone, Found, table
 
 SEED = int(os.environ.get("HOLDALL_SEED", 0)) or random.SystemRandom().randrange(1, 1 << 30)
-FLIPS = int(os.environ.get("HOLDALL_FLIPS", 200))
-CUTS = int(os.environ.get("HOLDALL_CUTS", 50))
+FLIPS = int(os.environ.get("HOLDALL_FLIPS", 100))
+CUTS = int(os.environ.get("HOLDALL_CUTS", 30))
 SHAPE, CHUNKS, BLOCKS = (90, 40, 7), (32, 16, 7), (16, 8, 4)
 WANT = np.round(100 + np.random.default_rng(1).standard_normal(SHAPE).cumsum(0), 2)
 WANT[40:70, :20] = 0  # some chunks are not stored

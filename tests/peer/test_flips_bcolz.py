@@ -21,8 +21,8 @@ import holdall_c as h
 from damage import alone, Found, table
 
 SEED = int(os.environ.get("HOLDALL_SEED", 0)) or random.SystemRandom().randrange(1, 1 << 30)
-FLIPS = int(os.environ.get("HOLDALL_FLIPS", 200))
-CUTS = int(os.environ.get("HOLDALL_CUTS", 50))
+FLIPS = int(os.environ.get("HOLDALL_FLIPS", 100))
+CUTS = int(os.environ.get("HOLDALL_CUTS", 30))
 CHUNK, ROWS = 8192, 9500
 CODECS = (h.CODEC_LZ4, h.CODEC_ZLIB, h.CODEC_BLOSCLZ, h.CODEC_NONE)
 ATTRS = {"number": b"[1, 2, 3]", "text": b'"some words, and others"'}

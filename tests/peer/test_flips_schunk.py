@@ -22,8 +22,8 @@ import theirs
 from damage import alone, Found, table
 
 SEED = int(os.environ.get("HOLDALL_SEED", 0)) or random.SystemRandom().randrange(1, 1 << 30)
-FLIPS = int(os.environ.get("HOLDALL_FLIPS", 200))
-CUTS = int(os.environ.get("HOLDALL_CUTS", 50))
+FLIPS = int(os.environ.get("HOLDALL_FLIPS", 100))
+CUTS = int(os.environ.get("HOLDALL_CUTS", 30))
 CHUNK, LENGTH = 8192, 8192 * 9 + 4000
 META = json.dumps({f"key {i}": "value " * i for i in range(4)}).encode()
 WANT = np.round(100 + np.random.default_rng(1).standard_normal(LENGTH // 8 + 1).cumsum(), 2).tobytes()[:LENGTH]
