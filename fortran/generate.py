@@ -8,7 +8,7 @@ import pathlib
 import re
 import sys
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "c-tests" / "calls"))
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "bindings"))
 from header import constants, functions  # noqa: E402
 
 SCALARS = {
@@ -156,7 +156,7 @@ def dtypes():
 
 def main(header, folder):
     folder = pathlib.Path(folder)
-    folder.joinpath("holdall_c.inc").write_text(layer(open(header).read()))
+    folder.joinpath("holdall_c.inc").write_text(layer(pathlib.Path(header)))
     made = ["! Made by generate.py; do not edit. Procedures that there is one of for each type of items."]
     parts = {"lay": [line for k in KINDS for line in lay(*k[:3])] + dtypes(), **{of: procedures(of) for of in PROCEDURES}}
     for name, lines in parts.items():
