@@ -14,6 +14,8 @@ STATES ?= 25
 KILLS ?= 100
 FLIPS ?= 300
 SECONDS ?= 60
+# Of the benchmarks.
+PARTS ?= b2nd blpk bcolz records bag index
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
 
 BUILD := target/cmake
@@ -55,7 +57,7 @@ help:
 	@echo 'make fuzz      every fuzzer, TIME=$(TIME) seconds in sum; needs nightly Rust'
 	@echo 'make build     the libraries and the tool, in $(BUILD)'
 	@echo 'make install   what make build made (builds first where nothing is built): PREFIX=$(PREFIX) DESTDIR='
-	@echo 'make bench     side by side with the peers'
+	@echo 'make bench     side by side with the peers, to BENCHMARKS.md: PARTS="$(PARTS)"'
 	@echo 'make docs      the manual and the guides as HTML with a search, and as man pages, in target/docs'
 	@echo 'make clean     remove target/'
 	@echo 'CMAKE_FLAGS goes to cmake; CARGO, PYTHON and JOBS choose those.'
@@ -256,14 +258,11 @@ venv:
 	    echo 'caterva 0.7.3 could not be had ($(CATERVA_VENV).log says why): its tests are left out'; \
 	}
 
+# Each part that is named, into a file in target/bench; of all that are there, whenever they were measured, BENCHMARKS.md is made.
 bench: need-bench build stage venv
 	@PYTHON=$(PYTHON) sh cmake/venv.sh $(VENV) array-record==0.8.6 h5py==3.16.0 hdf5plugin==7.1.0 lmdb==3.0.0 tensorstore==0.1.86 zarr==3.1.6 zstandard==0.25.0
-	@$(VENV)/bin/python tests/bench/bench.py
-	@$(VENV)/bin/python tests/bench/bench_records.py
-	@$(VENV)/bin/python tests/bench/bench_index.py
-	@$(VENV)/bin/python tests/bench/bench_blpk.py
-	@$(VENV)/bin/python tests/bench/bench_bcolz.py
-	@$(VENV)/bin/python tests/bench/bench_b2nd.py
+	@set -e; for part in $(PARTS); do $(VENV)/bin/python tests/bench/bench_$$part.py; done
+	@$(PYTHON) tests/bench/report.py
 
 # Python's standard library is all that it needs; the man pages are made and installed by `build` as well.
 docs:
