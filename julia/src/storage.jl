@@ -8,7 +8,7 @@ A container that is read from elsewhere than a path; `Bag(storage)`, `Schunk(sto
 from byte `at` on (from 0), fewer only at its end. A container of one file has the name "". They run on the thread that reads,
 unless the option `threads` is given.
 
-`Storage(bytes)` is one file in memory.
+`Storage(bytes)` is one file in memory. No name tells whether the records of a bag are compressed: `codec = :zstd` where they are.
 """
 struct Storage
     size::Any

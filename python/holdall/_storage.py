@@ -8,7 +8,8 @@ It has
 and where it is to be written to write_at(name, at, data), truncate(name, size), which makes a file that is not there, sync(name),
 rename(name, to), remove(name), and for folders list(folder), the names in one. A container of one file has the name "". They raise
 FileNotFoundError where there is no such file; what else they raise ends the call that called them. Several threads may call
-them. What each has to promise is said at holdall_io_functions in holdall.h.
+them. What each has to promise is said at holdall_io_functions in holdall.h. No name tells whether the records of a bag are
+compressed: codec="zstd" where they are.
 """
 import ctypes as c
 import errno
