@@ -39,7 +39,7 @@ MAKEFLAGS += --no-print-directory
 .PHONY: check check-rust check-c check-counts check-consumers check-tool check-docs check-peers check-languages
 .PHONY: cloud check-cloud check-mpi check-packages
 .PHONY: check-tsan check-miri check-abi check-supply
-.PHONY: check-long check-disk check-kills check-flips check-calls check-soak check-reproducible tests-of-c
+.PHONY: check-long check-disk check-kills check-flips check-calls check-soak check-valgrind check-reproducible tests-of-c
 
 help:
 	@echo 'make demo      build, install below target/, compile examples/demo.c against it, run it on real data'
@@ -52,7 +52,7 @@ help:
 	@echo 'make check-miri  the C functions under Miri; needs nightly Rust with it'
 	@echo 'make check-abi   what programs that are built rely on, against c-tests/package/abi.xml'
 	@echo 'make check-long  the rigs at length: STATES=$(STATES) KILLS=$(KILLS) FLIPS=$(FLIPS) TIMES=$(TIMES) SECONDS=$(SECONDS), and builds that are the same;'
-	@echo '                 its parts: check-disk check-kills check-flips check-calls check-soak check-reproducible check-abi check-miri'
+	@echo '                 its parts: check-disk check-kills check-flips check-calls check-soak check-valgrind check-reproducible check-abi check-miri'
 	@echo 'make check-supply  the crates, their licences and known faults; needs cargo-deny'
 	@echo 'make fuzz      every fuzzer, TIME=$(TIME) seconds in sum; needs nightly Rust'
 	@echo 'make build     the libraries and the tool, in $(BUILD)'
@@ -149,11 +149,15 @@ check-languages: need-languages stage venv
 	@PYTHON=$(PYTHON) sh cmake/venv.sh $(VENV) tree-sitter==0.26.1 tree-sitter-julia==0.23.1
 	@echo '== Go'
 	@sh tests/languages/go.sh $(STAGE) target/languages/go
+	@echo '== The same in each language'
+	@sh tests/languages/trips.sh $(STAGE) target/languages/trips $(VENV)/bin/python
 	@echo '== Julia and Python'
+	@PYTHONPATH=$(STAGE)/share/holdall/python sh c-tests/run.sh target/languages/conform 0 \
+	    $(VENV)/bin/python c-tests/conform.py all $(VENV)/bin/python tests/languages/conform_python.py
 	@HOLDALL_PREFIX=$(STAGE) sh tests/abreast.sh $(JOBS) $(VENV)/bin/python tests/languages/test_*.py
 
 need-languages:
-	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc c++ cmake go pkg-config venv
+	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc c++ gfortran cmake go pkg-config venv
 
 # In a folder of its own, and without debug information: it has some hundred crates more.
 cloud:
@@ -213,7 +217,7 @@ check-supply:
 	@sh cmake/supply.sh $(CARGO)
 
 # What docs/promises.md has figures of. Each part stands alone.
-check-long: need-check check-disk check-kills check-flips check-calls check-soak check-reproducible check-abi check-miri
+check-long: need-check check-disk check-kills check-flips check-calls check-soak check-valgrind check-reproducible check-abi check-miri
 	@echo '== make check-long: all passed'
 
 # STATES times as many states of the simulated disk as `check` tries.
@@ -246,6 +250,11 @@ check-calls: tests-of-c
 check-soak: tests-of-c
 	@echo '== $(SECONDS) seconds of mixed work'
 	HOLDALL_SECONDS=$(SECONDS) sh c-tests/run.sh $(BUILD)/soak 0 $(BUILD)/c-tests/soak_shared
+
+# Python's conformance, as check-languages has it, under valgrind.
+check-valgrind: stage venv
+	@echo '== Python under valgrind'
+	@sh tests/languages/valgrind_python.sh $(STAGE) $(CURDIR)/target/languages/valgrind $(VENV)/bin/python
 
 check-reproducible:
 	@echo '== Two builds'
