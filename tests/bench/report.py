@@ -54,6 +54,8 @@ def spread(seconds, nbytes):
     if len(seconds) < 2:
         return ""
     low, _, high = statistics.quantiles(seconds, n=4, method="inclusive")
+    if nbytes:
+        low, high = high, low
     return f"{shown(low, nbytes)} to {shown(high, nbytes)}"
 
 
