@@ -14,6 +14,8 @@ STATES ?= 25
 KILLS ?= 100
 FLIPS ?= 300
 SECONDS ?= 60
+# Of the benchmarks.
+PARTS ?= b2nd blpk bcolz records bag index
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
 
 BUILD := target/cmake
@@ -33,15 +35,15 @@ export HOLDALL_LIB := $(CURDIR)/$(BUILD)/lib/libholdall.$(if $(filter Darwin,$(s
 # The steps below are in their order: one fails, and those after it do not run.
 .NOTPARALLEL:
 MAKEFLAGS += --no-print-directory
-.PHONY: help build install demo bench docs fuzz clean stage venv debs static-tool need-demo need-check need-mpi need-languages need-bench
-.PHONY: check check-rust check-c check-consumers check-tool check-docs check-peers check-languages
+.PHONY: help build install demo bench bench-compare docs fuzz clean stage venv debs static-tool need-demo need-check need-mpi need-languages need-bench
+.PHONY: check check-rust check-c check-counts check-consumers check-tool check-docs check-peers check-languages
 .PHONY: cloud check-cloud check-mpi check-packages
 .PHONY: check-tsan check-miri check-abi check-supply
-.PHONY: check-long check-disk check-kills check-flips check-calls check-soak check-reproducible tests-of-c
+.PHONY: check-long check-disk check-kills check-flips check-calls check-soak check-valgrind check-reproducible tests-of-c
 
 help:
 	@echo 'make demo      build, install below target/, compile examples/demo.c against it, run it on real data'
-	@echo 'make check     every test; its parts: check-rust check-c check-consumers check-tool check-docs check-peers'
+	@echo 'make check     every test; its parts: check-rust check-c check-counts check-consumers check-tool check-docs check-peers'
 	@echo '                 check-languages (Go, Julia and Python)'
 	@echo 'make check-cloud   the same of what CMAKE_FLAGS=-DHOLDALL_CLOUD=ON builds, on emulators of object stores'
 	@echo 'make check-mpi  four ranks write and read, and are killed; needs an MPI'
@@ -50,12 +52,13 @@ help:
 	@echo 'make check-miri  the C functions under Miri; needs nightly Rust with it'
 	@echo 'make check-abi   what programs that are built rely on, against c-tests/package/abi.xml'
 	@echo 'make check-long  the rigs at length: STATES=$(STATES) KILLS=$(KILLS) FLIPS=$(FLIPS) TIMES=$(TIMES) SECONDS=$(SECONDS), and builds that are the same;'
-	@echo '                 its parts: check-disk check-kills check-flips check-calls check-soak check-reproducible check-abi check-miri'
+	@echo '                 its parts: check-disk check-kills check-flips check-calls check-soak check-valgrind check-reproducible check-abi check-miri'
 	@echo 'make check-supply  the crates, their licences and known faults; needs cargo-deny'
 	@echo 'make fuzz      every fuzzer, TIME=$(TIME) seconds in sum; needs nightly Rust'
 	@echo 'make build     the libraries and the tool, in $(BUILD)'
 	@echo 'make install   what make build made (builds first where nothing is built): PREFIX=$(PREFIX) DESTDIR='
-	@echo 'make bench     side by side with the peers'
+	@echo 'make bench     side by side with the peers, to BENCHMARKS.md: PARTS="$(PARTS)"'
+	@echo 'make bench-compare  two versions of the library, each a file or a revision: OLD=$(OLD) NEW=...'
 	@echo 'make docs      the manual and the guides as HTML with a search, and as man pages, in target/docs'
 	@echo 'make clean     remove target/'
 	@echo 'CMAKE_FLAGS goes to cmake; CARGO, PYTHON and JOBS choose those.'
@@ -93,7 +96,7 @@ demo: need-demo build stage
 check: need-check need-languages
 	@mkdir -p target
 	@$(MAKE) check-rust >target/check-rust.log 2>&1 & rust=$$!; \
-	$(MAKE) check-c check-consumers check-tool check-docs check-peers check-languages; others=$$?; \
+	$(MAKE) check-c check-counts check-consumers check-tool check-docs check-peers check-languages; others=$$?; \
 	wait $$rust; rust=$$?; cat target/check-rust.log; \
 	[ $$others = 0 ] && [ $$rust = 0 ]
 	@echo '== make check: all passed'
@@ -114,6 +117,11 @@ check-c:
 	cmake -S . -B $(BUILD) -DHOLDALL_TESTS=ON -DHOLDALL_FIXTURES=$(HOLDALL_FIXTURES) $(CMAKE_FLAGS)
 	cmake --build $(BUILD) --parallel $(JOBS)
 	cd $(BUILD) && ctest --output-on-failure --parallel $(JOBS)
+
+# How many instructions the hot paths take; tests/bench/counts.py says how to have others.
+check-counts: stage
+	@echo '== Instructions'
+	@$(PYTHON) tests/bench/counts.py $(STAGE) target/counts
 
 check-consumers: stage
 	@echo '== Consumers'
@@ -141,11 +149,15 @@ check-languages: need-languages stage venv
 	@PYTHON=$(PYTHON) sh cmake/venv.sh $(VENV) tree-sitter==0.26.1 tree-sitter-julia==0.23.1
 	@echo '== Go'
 	@sh tests/languages/go.sh $(STAGE) target/languages/go
+	@echo '== The same in each language'
+	@sh tests/languages/trips.sh $(STAGE) target/languages/trips $(VENV)/bin/python
 	@echo '== Julia and Python'
+	@PYTHONPATH=$(STAGE)/share/holdall/python sh c-tests/run.sh target/languages/conform 0 \
+	    $(VENV)/bin/python c-tests/conform.py all $(VENV)/bin/python tests/languages/conform_python.py
 	@HOLDALL_PREFIX=$(STAGE) sh tests/abreast.sh $(JOBS) $(VENV)/bin/python tests/languages/test_*.py
 
 need-languages:
-	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc c++ cmake go pkg-config venv
+	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc c++ gfortran cmake go pkg-config venv
 
 # In a folder of its own, and without debug information: it has some hundred crates more.
 cloud:
@@ -205,7 +217,7 @@ check-supply:
 	@sh cmake/supply.sh $(CARGO)
 
 # What docs/promises.md has figures of. Each part stands alone.
-check-long: need-check check-disk check-kills check-flips check-calls check-soak check-reproducible check-abi check-miri
+check-long: need-check check-disk check-kills check-flips check-calls check-soak check-valgrind check-reproducible check-abi check-miri
 	@echo '== make check-long: all passed'
 
 # STATES times as many states of the simulated disk as `check` tries.
@@ -239,6 +251,11 @@ check-soak: tests-of-c
 	@echo '== $(SECONDS) seconds of mixed work'
 	HOLDALL_SECONDS=$(SECONDS) sh c-tests/run.sh $(BUILD)/soak 0 $(BUILD)/c-tests/soak_shared
 
+# Python's conformance, as check-languages has it, under valgrind.
+check-valgrind: stage venv
+	@echo '== Python under valgrind'
+	@sh tests/languages/valgrind_python.sh $(STAGE) $(CURDIR)/target/languages/valgrind $(VENV)/bin/python
+
 check-reproducible:
 	@echo '== Two builds'
 	@sh c-tests/reproducible.sh target/reproducible
@@ -256,14 +273,17 @@ venv:
 	    echo 'caterva 0.7.3 could not be had ($(CATERVA_VENV).log says why): its tests are left out'; \
 	}
 
+# Each part that is named, into a file in target/bench; of all that are there, whenever they were measured, BENCHMARKS.md is made.
 bench: need-bench build stage venv
 	@PYTHON=$(PYTHON) sh cmake/venv.sh $(VENV) array-record==0.8.6 h5py==3.16.0 hdf5plugin==7.1.0 lmdb==3.0.0 tensorstore==0.1.86 zarr==3.1.6 zstandard==0.25.0
-	@$(VENV)/bin/python tests/bench/bench.py
-	@$(VENV)/bin/python tests/bench/bench_records.py
-	@$(VENV)/bin/python tests/bench/bench_index.py
-	@$(VENV)/bin/python tests/bench/bench_blpk.py
-	@$(VENV)/bin/python tests/bench/bench_bcolz.py
-	@$(VENV)/bin/python tests/bench/bench_b2nd.py
+	@set -e; for part in $(PARTS); do $(VENV)/bin/python tests/bench/bench_$$part.py; done
+	@$(PYTHON) tests/bench/report.py
+
+# Two versions of the library by turns, each a file or a revision; ends with an error where a path became slower.
+OLD ?= HEAD
+NEW ?= $(HOLDALL_LIB)
+bench-compare: need-bench stage
+	@$(PYTHON) tests/bench/versus.py '$(OLD)' '$(NEW)' target/versus
 
 # Python's standard library is all that it needs; the man pages are made and installed by `build` as well.
 docs:

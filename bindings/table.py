@@ -8,10 +8,10 @@ import pathlib
 import re
 import sys
 
+from header import constants, functions, items, parameters
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 HEADER = ROOT / "include/holdall.h"
-sys.path.insert(0, str(ROOT / "c-tests/calls"))
-from header import constants, functions  # noqa: E402
 
 NUMBERS = {
     "int": "int", "int32_t": "i32", "int64_t": "i64", "uint8_t": "u8", "uint32_t": "u32", "uint64_t": "u64", "size_t": "size", "char": "char",
@@ -30,7 +30,7 @@ class Table:
 
 class Reader:
     def __init__(self, header):
-        self.text = re.sub(r"/\*.*?\*/", "", header, flags=re.S)
+        self.header = header
         self.table = Table({}, {}, [], {}, {}, {})
 
     def kind(self, c):
@@ -50,41 +50,40 @@ class Reader:
             sys.exit(f"table.py: what is the type `{c}`?")
         return "ptr " * stars + inner
 
-    def parameters(self, text):
-        text = " ".join(text.split())
-        if text == "void":
-            return []
-        split = (re.fullmatch(r"(.*?)(\w+)", p.strip()) for p in re.split(r",(?![^(]*\))", text))
-        return [(m[2], self.kind(m[1])) for m in split]
+    def given(self, some):
+        return [(p.name, self.kind(p.type)) for p in some]
 
-    def fields(self, body):
-        for line in filter(None, (" ".join(s.split()) for s in body.split(";"))):
-            function = re.fullmatch(r".*?\(\*(\w+)\)\s*\(.*\)", line)
-            array = re.fullmatch(r"(.*?)(\w+)\[(\d+)\]", line)
-            plain = re.fullmatch(r"(.*?)(\w+)", line)
+    def fields(self, members):
+        for field in members:
+            code = field.code.rstrip(";")
+            function = re.fullmatch(r".*?\(\*(\w+)\)\s*\(.*\)", code)
+            array = re.fullmatch(r"(.*?)(\w+)\[(\d+)\]", code)
             if function:
                 yield function[1], "ptr void"
             elif array:
                 yield array[2], f"{self.kind(array[1])} {array[3]}"
             else:
-                yield plain[2], self.kind(plain[1])
+                yield from self.given(parameters(code))
 
     def read(self):
         t = self.table
-        for name, value in constants(self.text):
+        for name, value in constants(self.header):
             t.constants[name.removeprefix("HOLDALL_")] = 2**64 - 1 if value == "UINT64_MAX" else int(value)
-        t.handles = re.findall(r"^typedef struct (holdall_\w+) \1;", self.text, flags=re.M)
-        t.numbers = {name: NUMBERS[c] for c, name in re.findall(r"^typedef (\w+) (holdall_\w+);", self.text, flags=re.M)}
-        structs = re.findall(r"^typedef struct (holdall_\w+) \{(.*?)^\} \1;", self.text, flags=re.M | re.S)
-        t.structs = {name: [] for name, _ in structs}
-        for name, body in structs:
-            t.structs[name] = list(self.fields(body))
-        for result, name, given in re.findall(r"^typedef ([\w ]+?\s*\**)\(\*(holdall_\w+)\)\(([^;]*)\);", self.text, flags=re.M):
-            t.callbacks[name] = (self.kind(result), self.parameters(given))
-        for result, name, given in functions(self.text):
-            t.functions[name] = (self.kind(result), [(p.name, self.kind(p.type)) for p in given])
+        types = {item.name: item for item in items(self.header, "type") if item.name.startswith("holdall_")}
+        code = {name: " ".join(item.code.split()) for name, item in types.items()}
+        t.handles = [name for name in types if code[name] == f"typedef struct {name} {name};"]
+        t.numbers = {name: NUMBERS[m[1]] for name in types if (m := re.fullmatch(rf"typedef (\w+) {name};", code[name]))}
+        structs = {name: item.members for name, item in types.items() if item.members}
+        t.structs = {name: [] for name in structs}
+        for name, members in structs.items():
+            t.structs[name] = list(self.fields(members))
+        for name in types:
+            if function := re.fullmatch(rf"typedef (.*?)\(\*{name}\)\((.*)\);", code[name]):
+                t.callbacks[name] = (self.kind(function[1]), self.given(parameters(function[2])))
+        for result, name, given in functions(self.header):
+            t.functions[name] = (self.kind(result), self.given(given))
         return t
 
 
 def read(header=HEADER):
-    return Reader(header.read_text()).read()
+    return Reader(header).read()

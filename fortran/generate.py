@@ -8,7 +8,7 @@ import pathlib
 import re
 import sys
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "c-tests" / "calls"))
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "bindings"))
 from header import constants, functions  # noqa: E402
 
 SCALARS = {
@@ -95,15 +95,19 @@ def layer(header):
 
 
 def lay(suffix, of, letter):
-    """ Where an array of the caller's lies, whatever its rank and strides. """
-    lines = [f"  subroutine lay_{suffix}(x, b)", f"    {of}, intent(in), target :: x(..)", "    type(buffer), intent(out) :: b",
+    """ Where an array of the caller's lies, whatever its rank and strides.
+
+    gfortran 12 begins the places of an expression, x + 1, at 0 here, not at 1.
+    """
+    lines = [f"  subroutine lay_{suffix}(x, b)", f"    {of}, intent(in), target :: x(..)", "    type(buffer), intent(out) :: b", f"    integer :: l({RANKS})",
              f"    call begin(b, '{letter}', storage_size(x) / 8, shape(x, kind=int64))", "    if (b%items == 0) return",
              "    select rank (x)", "    rank (0)", "      b%at = address(c_loc(x))"]
     for n in range(1, RANKS + 1):
-        lines += [f"    rank ({n})", f"      b%at = address(c_loc(x({', '.join(['1'] * n)})))"]
-        for d in range(1, n + 1):
-            second = ", ".join("2" if i == d else "1" for i in range(1, n + 1))
-            lines.append(f"      if (b%lengths({d}) > 1) b%strides({d}) = address(c_loc(x({second}))) - b%at")
+        first = [f"l({i})" for i in range(1, n + 1)]
+        lines += [f"    rank ({n})", f"      l(:{n}) = lbound(x)", f"      b%at = address(c_loc(x({', '.join(first)})))"]
+        for d in range(n):
+            second = ", ".join([*first[:d], first[d] + " + 1", *first[d + 1 :]])
+            lines.append(wrapped(f"      if (b%lengths({d + 1}) > 1) b%strides({d + 1}) = address(c_loc(x({second}))) - b%at"))
     return lines + ["    end select", "  end subroutine", ""]
 
 
@@ -156,7 +160,7 @@ def dtypes():
 
 def main(header, folder):
     folder = pathlib.Path(folder)
-    folder.joinpath("holdall_c.inc").write_text(layer(open(header).read()))
+    folder.joinpath("holdall_c.inc").write_text(layer(pathlib.Path(header)))
     made = ["! Made by generate.py; do not edit. Procedures that there is one of for each type of items."]
     parts = {"lay": [line for k in KINDS for line in lay(*k[:3])] + dtypes(), **{of: procedures(of) for of in PROCEDURES}}
     for name, lines in parts.items():

@@ -102,6 +102,7 @@ func TestBagFixtures(t *testing.T) {
 		}
 		done(t, bag.Close())
 	}
+	t.Logf("%d containers: bags", len(manifest.Fixtures))
 }
 
 // digestOf is that of the manifest, of a batch.
@@ -150,6 +151,7 @@ func TestFrameFixtures(t *testing.T) {
 	if read < 20 {
 		t.Fatal(read)
 	}
+	t.Logf("%d containers: frames", read)
 }
 
 type said struct {
@@ -188,7 +190,7 @@ func TestDatasetFixtures(t *testing.T) {
 		readStored(t, all, []string{""}, read)
 		readStored(t, filepath.Join(fixtures(t), "datasets"), []string{""}, read)
 	}
-	t.Log(read)
+	t.Logf("%d containers: %v", read["tables"]+read["superchunks"]+read["arrays"], read)
 	if read["tables"] < 3 || read["superchunks"] < 3 || read["arrays"] < 20 {
 		t.Fatal(read)
 	}

@@ -488,7 +488,8 @@ typedef int32_t holdall_format;
 typedef int32_t holdall_kind;
 
 /* Told of each fault that holdall_verify() finds: `part` is "record N", "chunk N" or the path; of a column of a table
- * "COLUMN/data/__N.blp", which of its files, or just "COLUMN". It is borrowed for the call like `fault`. Not zero stops. Runs on the calling thread. */
+ * "COLUMN/data/__N.blp", which of its files, or just "COLUMN". It is borrowed for the call like `fault`. Not zero stops:
+ * holdall_verify() then returns the first fault, as ever, with the counts so far. Runs on the calling thread. */
 typedef int (*holdall_fault_fn)(void *ctx, const char *part, const holdall_error *fault);
 
 /* One of HOLDALL_READ, _APPEND, _NEW, _REPLACE. */

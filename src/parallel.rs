@@ -6,12 +6,15 @@
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 static POOL: OnceLock<Option<rayon_core::ThreadPool>> = OnceLock::new();
 /// The process that made, or is making, the pool. 0: nobody yet.
 static OWNER: AtomicU32 = AtomicU32::new(0);
+
+/// Looks at the others before the calling thread falls asleep: some tens of microseconds.
+const LINGER: usize = 2000;
 
 thread_local! {
     static WORKER: Cell<bool> = const { Cell::new(false) };
@@ -69,12 +72,27 @@ pub fn for_each<T: Send>(threads: usize, items: Vec<T>, f: impl Fn(T) + Sync) {
     };
     let queue = Mutex::new(items.into_iter());
     let work = || work_off(&queue, &f);
+    let left = AtomicUsize::new(helpers);
     pool.in_place_scope(|scope| {
         for _ in 0..helpers {
-            scope.spawn(|_| work());
+            scope.spawn(|_| {
+                work();
+                left.fetch_sub(1, Ordering::Relaxed);
+            });
         }
         work();
+        linger(&left);
     });
+}
+
+/// Stays awake while the others are at their last items: these take less time, often, than to fall asleep and be woken.
+fn linger(left: &AtomicUsize) {
+    for _ in 0..LINGER {
+        if left.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        std::hint::spin_loop();
+    }
 }
 
 fn work_off<T>(queue: &Mutex<impl Iterator<Item = T>>, f: impl Fn(T)) {
@@ -170,7 +188,6 @@ pub fn made<T>(cell: &OnceLock<T>, make: impl FnOnce() -> T) -> &T {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::AtomicUsize;
 
     #[test]
     fn every_item_once() {

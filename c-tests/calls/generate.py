@@ -4,10 +4,12 @@ Each function of the header becomes `static holdall_status call_NAME(void)`, whi
 and names, calls it, and looks at what came back; `calls[]` lists them with the pointers that they take. A parameter that
 nobody has told how to draw is an error: say it in ARGUMENTS or GROUPS.
 """
+import pathlib
 import re
 import sys
 
-from header import functions
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "bindings"))
+from header import functions  # noqa: E402
 
 # Pointers that may be NULL, by function ("*": any) and parameter; see the header at each.
 OPTIONAL = {
@@ -209,7 +211,7 @@ class Call:
 
 
 def main(header, out):
-    calls = [Call(*f) for f in functions(open(header).read())]
+    calls = [Call(*f) for f in functions(pathlib.Path(header))]
     handles = sorted({(c.parameters[0].handle(), c.name) for c in calls if c.closes()})
     text = ["/* Made by generate.py. */", "#ifndef CALLS", "enum { " + ", ".join(f"K_{h}" for h, _ in handles) + ", KINDS };", ""]
     text += ["static void close_one(int kind, void *handle)\n{\n    switch (kind) {"]

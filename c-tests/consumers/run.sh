@@ -56,28 +56,26 @@ linked() {
 find_package() { # PREFIX shared|static C|CXX
     cmake -S "$here/find" -B build -DCMAKE_PREFIX_PATH="$1" -DKIND="$2" -DLANGUAGE="$3" -DWANT="$version"
     cmake --build build
-    linked build/consumer "$2"
-    if [ "$3" = C ]; then
-        build/own_zstd own.bagz
-        [ "$2" = static ] || build/storage .
-    fi
-    build/consumer made.bagz
+    linked build/trips "$2"
     case $3 in
-    CXX)
-        build/month "$scratch/month.b2nd"
-        same_as_c build/consumer_hpp ;;
-    Fortran)
-        build/month "$scratch/month.b2nd"
-        same_as_c build/consumer ;;
+    C)
+        build/own_zstd own.bagz
+        [ "$2" = static ] || build/storage . ;;
+    *)
+        build/month "$scratch/month.b2nd" ;;
     esac
+    [ "$3" = Fortran ] || build/consumer made.bagz
+    trips build/trips
 }
 
-# Says and writes the program what that in C, of the first mode, has said and written?
-same_as_c() { # PROGRAM
-    rm -f made.bagz
-    "$1" made.bagz >said && cat said &&
-        tail -n 1 "$scratch/find_package-shared/log" | diff said - &&
-        cmp made.bagz "$scratch/find_package-shared/made.bagz"
+# The first of these programs is that in C: what that has said and written, the others say and write.
+trips() { # PROGRAM
+    rm -rf trips
+    mkdir -p trips/made
+    "$1" trips/made >trips/said
+    [ -d "$scratch/trips" ] || cp -r trips "$scratch/trips"
+    diff -r "$scratch/trips" trips
+    tail -n 1 trips/said
 }
 
 refused() { # PREFIX VERSION
@@ -127,11 +125,11 @@ pkg_config() { # PREFIX shared|static
 # The source that the package names, compiled as its head says.
 pkg_config_languages() { # PREFIX
     package_in "$1"
-    eval "${CXX:-c++} -std=c++17 -o consumer_hpp \"\$here/consumer_hpp.cc\" $(pkg-config --cflags --libs holdall)"
-    same_as_c ./consumer_hpp
+    eval "${CXX:-c++} -std=c++17 -o trips_cxx \"\$source/examples/trips/trips.cc\" $(pkg-config --cflags --libs holdall)"
+    trips ./trips_cxx
     module=$(pkg-config --variable=fortran holdall)/holdall.f90
-    eval "${FC:-gfortran} -o consumer \"\$module\" \"\$here/consumer.f90\" $(pkg-config --libs holdall)"
-    same_as_c ./consumer
+    eval "${FC:-gfortran} -o trips_f \"\$module\" \"\$source/examples/trips/trips.f90\" $(pkg-config --libs holdall)"
+    trips ./trips_f
 }
 
 tool() { # PREFIX

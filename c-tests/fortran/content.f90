@@ -10,6 +10,7 @@ program content
   call boxes()
   call kinds()
   call growth()
+  call expressions()
   call ranks()
   call runs()
   call bags()
@@ -242,6 +243,43 @@ contains
     call b%open(folder // 'growth.b2nd')
     call expect(all(b%shape() == [3, 4]), 'a copy')
   end subroutine
+
+  ! What is given is no variable: an expression, a constructor, a function's result.
+  subroutine expressions()
+    type(holdall_array) :: a
+    type(holdall_schunk) :: s
+    real :: x(2, 3), all_of(2, 8), part(2, 3, 1)
+    integer(int8) :: bytes(7), have(7)
+    integer :: i
+    x = reshape([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [2, 3])
+    call a%create(folder // 'expressions.b2nd', HOLDALL_NEW, HOLDALL_FORMAT_B2ND, holdall_dtype(x), [2, 3])
+    call a%write(x + 1)
+    call a%append(2 * x)
+    call a%append([(i * 1.0, i=0, 1)])
+    call a%insert(turned(x(:, 1)), 1_int64)
+    call a%commit()
+    call a%read(all_of)
+    call expect(all(all_of(:, 1) == [2.0, 1.0]) .and. all(all_of(:, 2:4) == x + 1), 'an expression and a result')
+    call expect(all(all_of(:, 5:7) == 2 * x) .and. all(all_of(:, 8) == [0.0, 1.0]), 'appended expressions')
+    call a%create(folder // 'expressions3.b2nd', HOLDALL_NEW, HOLDALL_FORMAT_B2ND, holdall_dtype(x), [2, 3, 1])
+    call a%write(reshape(x, [2, 3, 1]) - 1)
+    call a%commit()
+    call a%read(part)
+    call expect(all(part(:, :, 1) == x - 1), 'an expression of rank 3')
+
+    bytes = [(int(i, int8), i=1, 7)]
+    call s%create(folder // 'expressions.blp', HOLDALL_NEW, HOLDALL_FORMAT_BLOSCPACK, 1)
+    call s%append(bytes + 1_int8)
+    call s%commit()
+    call s%read(have, 1_int64)
+    call expect(all(have == bytes + 1), 'an expression in a superchunk')
+  end subroutine
+
+  function turned(x)
+    real, intent(in) :: x(:)
+    real :: turned(0:size(x) - 1)
+    turned = x(size(x):1:-1)
+  end function
 
   ! Every rank that there can be, with a stride in each dimension.
   subroutine ranks()

@@ -17,6 +17,7 @@ HERE = pathlib.Path(__file__).parent
 # In the order in which one reads them; other files of docs/ come behind.
 GUIDES = ["first-program", "languages", "tool", "old-data", "choosing", "options", "commits", "damage", "threads", "clouds", "mpi", "storage", "compared", "promises", "architecture"]
 ABOUT = ["CHANGELOG", "CONTRIBUTING", "SECURITY"]
+REFERENCE = {"include/holdall.h": "holdall.html", "include/holdall.hpp": "holdall.hpp.html", "include/holdall_mpi.h": "holdall_mpi.html"}
 SECTIONS = (("Guides", "guide"), ("Reference", "reference"), ("About", "about"))
 TOKEN = re.compile(r"(?P<comment>/\*.*?\*/|//[^\n]*)|(?P<string>\"(?:\\.|[^\"\n])*\")|(?P<word>\b(?:holdall_\w+|HOLDALL_\w+)\b)", re.S)
 
@@ -56,8 +57,8 @@ class Site:
             if file.is_dir() or not file.exists():
                 return None
             name = file.relative_to(self.root)
-            if str(name) == "include/holdall.h":
-                return "holdall.html"
+            if str(name) in REFERENCE:
+                return REFERENCE[str(name)]
             if file.suffix == ".md" and file.name != "README.md":
                 return file.stem.lower() + ".html" + (f"#{anchor}" if anchor else "")
             self.files.add(name)
@@ -80,6 +81,8 @@ class Site:
         for kind, body in prose.blocks(text):
             if kind == "p":
                 out.append(f"<p>{self.linked(body)}</p>")
+            elif kind == "code":
+                out.append(self.code(body, "cpp"))
             elif kind == "list":
                 out.append("<ul>" + "".join(f"<li>{self.linked(one)}</li>" for one in body) + "</ul>")
             else:
@@ -146,14 +149,14 @@ class Site:
         return f'<section id="{item.name}" class="{item.kind}"><h3>{item.name}{behind}{here}</h3>{code}{self.words(item.text)}</section>'
 
     def function(self, item):
-        lines = ",\n    ".join(item.parameters) or "void"
-        short = f"{item.result} {item.name}({', '.join(item.parameters) or 'void'});".replace("* ", "*")
+        parameters = [parameter.code for parameter in item.parameters] or ["void"]
+        lines = ",\n    ".join(parameters)
+        short = f"{item.result} {item.name}({', '.join(parameters)});".replace("* ", "*")
         whole = short if len(short) <= 90 else f"{item.result} {item.name}(\n    {lines});".replace("* ", "*")
         return self.entry(item, self.code(whole, "c"))
 
     def constant(self, item):
-        value = html.escape(item.code.split(None, 2)[2].strip("()"))
-        return self.entry(item, "", f' <span class="value">{value}</span>')
+        return self.entry(item, "", f' <span class="value">{html.escape(item.value)}</span>')
 
     def type_(self, item):
         fields = "".join(f"<dt><code>{html.escape(member.code)}</code></dt><dd>{self.linked(member.text)}</dd>" for member in item.members if member.text)
@@ -170,6 +173,19 @@ class Site:
             out.append(f'<li id="rule-{i + 1}">{self.linked(rule)}</li>')
             self.search.append([f"Rule {i + 1}", f"holdall.html#rule-{i + 1}", "rule", prose.first_sentence(rule), rule])
         page.body = "\n".join([out[0], '<ol class="rules">', *out[1:], "</ol>", self.words(behind)])
+        self.pages.append(page)
+
+    def cxx(self, rules, parts):
+        page = Page("holdall.hpp", "reference", "holdall.hpp")
+        first, _, rest = rules.partition("\n\n")
+        page.summary = prose.first_sentence(first.split(" - ")[1])
+        out = [f'<h1>holdall.hpp</h1><p class="lead">{self.linked(page.summary)}</p>', self.code("#include <holdall.hpp>", "cpp"), self.words(rest)]
+        for title, declared in parts:
+            out.append(f"<h2>{self.linked(title[:1].upper() + title[1:].rstrip('.'))}</h2>")
+            for name, code in declared:
+                out.append(f'<section id="{name}" class="cxx">{self.code(code, "cpp")}</section>')
+                self.search.append([name, f"{page.name}.html#{name}", "C++", title, " ".join(code.split())])
+        page.body = "\n".join(out)
         self.pages.append(page)
 
     def tool(self, path):
@@ -238,7 +254,7 @@ class Site:
             raise SystemExit("\n".join(self.broken))
 
 
-def write(root, folder, version, rules, groups, names):
+def write(root, folder, version, rules, groups, of_cxx, names):
     site = Site(root, folder, names)
     there = sorted(path.stem for path in (root / "docs").glob("*.md"))
     for name in [one for one in GUIDES if one in there] + [one for one in there if one not in GUIDES]:
@@ -247,6 +263,7 @@ def write(root, folder, version, rules, groups, names):
     site.rules(rules)
     for group in groups:
         site.group(group)
+    site.cxx(*of_cxx)
     for name in ABOUT:
         site.document(root / f"{name}.md", "about")
     site.first(version)

@@ -4,9 +4,9 @@ import re
 import prose
 
 
-def write(folder, rules, groups, names, date):
+def write(folder, rules, groups, of_cxx, names, date):
     folder.mkdir(parents=True, exist_ok=True)
-    pages = {"holdall": overview(rules, groups, names)}
+    pages = {"holdall": overview(rules, groups, names), "holdall.hpp": of_hpp(*of_cxx, names)}
     for group in groups:
         pages[group.page] = page(group, groups, names)
         for function in group.of("function"):
@@ -28,14 +28,27 @@ def overview(rules, groups, names):
     lines += [".Sh PAGES", ".Bl -tag -width Ds"]
     for group in groups:
         lines += [f".It Xr {group.page} 3", plain(group.title)]
-    return finished(lines + [".El", ".Sh SEE ALSO", ".Xr holdall 1"])
+    return finished(lines + [".El", ".Sh SEE ALSO", ".Xr holdall 1 ,", ".Xr holdall.hpp 3"])
+
+
+def of_hpp(rules, parts, names):
+    first, _, rest = rules.partition("\n\n")
+    lines = head("holdall.hpp", plain(first).removeprefix("holdall.hpp - ").rstrip("."))
+    lines += [".Sh SYNOPSIS", ".In holdall.hpp", ".Sh DESCRIPTION"] + written(rest, names)
+    for title, declared in parts:
+        lines += [f".Ss {plain(title)}"] + literal("\n\n".join(code for _, code in declared))
+    return finished(lines + [".Sh SEE ALSO", ".Xr holdall 3"])
+
+
+def literal(code):
+    return [".Bd -literal"] + [escaped(line) for line in code.split("\n")] + [".Ed"]
 
 
 def page(group, groups, names):
     lines = head(group.page, plain(group.title)) + [".Sh SYNOPSIS", f".In {group.include}"]
     for function in group.of("function"):
         lines += [f'.Ft "{function.result}"', f".Fo {function.name}"]
-        lines += [f'.Fa "{parameter}"' for parameter in function.parameters or ["void"]] + [".Fc"]
+        lines += [f'.Fa "{parameter}"' for parameter in [p.code for p in function.parameters] or ["void"]] + [".Fc"]
     lines += [".Sh DESCRIPTION"] + written(group.text or "The rules that all functions keep are in holdall(3).", names)
     for title, kind in ("Types", "type"), ("Constants", "constant"):
         if group.of(kind):
@@ -49,10 +62,9 @@ def page(group, groups, names):
 def tagged(items, names):
     lines = [".Bl -tag -width Ds"]
     for item in items:
-        value = item.code.split(None, 2)[2].strip("()") if item.kind == "constant" else ""
-        lines += [f".It Dv {item.name}" + (f" No = {escaped(value)}" if value else "")] + written(item.text, names)
+        lines += [f".It Dv {item.name}" + (f" No = {escaped(item.value)}" if item.value else "")] + written(item.text, names)
         if item.kind == "type" and ("{" in item.code or "(*" in item.code):
-            lines += [".Bd -literal"] + [escaped(line) for line in item.code.split("\n")] + [".Ed"]
+            lines += literal(item.code)
         if any(member.text for member in item.members):
             lines += [".Bl -tag -width Ds"]
             for member in item.members:
@@ -66,6 +78,8 @@ def written(text, names):
     for kind, body in prose.blocks(text):
         if kind == "p":
             lines += [".Pp", inline(body, names)]
+        elif kind == "code":
+            lines += literal(body)
         elif kind == "list":
             lines += [".Bl -bullet"] + [line for one in body for line in (".It", inline(one, names))] + [".El"]
         else:

@@ -5,6 +5,7 @@ sentence ("HOLDALL_E_RANGE: beyond the end.") become a list of terms, and names 
 ("HOLDALL_OPT_THREADS, _IO").
 """
 import re
+import textwrap
 
 # A status or the like at the beginning of a sentence, up to its colon.
 STATUS = r"HOLDALL_(?:E_[A-Z]+|NOT_FOUND|OK)"
@@ -13,9 +14,12 @@ NAME = re.compile(r"(?<![\w.])(holdall_\w+|HOLDALL_\w+|_[A-Z][A-Z0-9_]+)\b(\(\))
 
 
 def blocks(text):
-    """("p", text), ("list", [text, ...]) and ("terms", [(term, text), ...])."""
+    """("p", text), ("code", text), ("list", [text, ...]) and ("terms", [(term, text), ...])."""
     found = []
     for paragraph in re.split(r"\n\s*\n", text):
+        if all(line.startswith("    ") for line in paragraph.split("\n")):
+            found.append(("code", textwrap.dedent(paragraph)))
+            continue
         for part in split_lists(paragraph.split("\n")):
             if isinstance(part, list):
                 found.append(("list", part))

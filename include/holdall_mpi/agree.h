@@ -34,8 +34,6 @@ static inline holdall_status holdall_mpi_fail_at(holdall_error *err, const char 
     return holdall_mpi_fail(err, code == ENOENT ? HOLDALL_E_MISSING : HOLDALL_E_IO, code, "%s: %s: %s", path, what, strerror(code));
 }
 
-/* Collective: how each rank fared becomes how all did. Where one or more failed (their `status` is less than 0, and *err has its
- * words), all return the status and have the words of the first of them, its rank before; else each its own status. */
 static inline holdall_status holdall_mpi_agree(MPI_Comm comm, holdall_status status, holdall_error *err) {
     int rank, ranks, first;
     MPI_Comm_rank(comm, &rank);
@@ -55,8 +53,6 @@ static inline holdall_status holdall_mpi_agree(MPI_Comm comm, holdall_status sta
     return told.status;
 }
 
-/* Which of n things fall to a rank: *count of them from *first on, in whole units of `unit` but at the end, and as evenly as that
- * allows. All ranks together have each once, in the order of their ranks. Not collective. */
 static inline void holdall_mpi_share(uint64_t n, uint64_t unit, int rank, int ranks, uint64_t *first, uint64_t *count) {
     uint64_t units = n / unit + (n % unit != 0), each = units / (uint64_t)ranks, more = units % (uint64_t)ranks, r = (uint64_t)rank;
     uint64_t from = (r * each + (r < more ? r : more)) * unit, to = from + (each + (r < more)) * unit;

@@ -7,7 +7,6 @@
 
 #include <time.h>
 
-/* Closes a writer and removes its parts; NULL is fine. What was not committed is gone. Collective, so that the folder goes last. */
 static inline void holdall_mpi_writer_close(holdall_mpi_writer *w) {
     if (w == NULL) return;
     holdall_array_close(w->part);
@@ -73,13 +72,6 @@ static inline holdall_status holdall_mpi_writer_part(holdall_mpi_writer *w, hold
     return status;
 }
 
-/* Opens an array that is there (made by one rank, without rows say, and committed) so that all ranks put rows behind its last: a dataset in
- * the papers' form (HOLDALL_FORMAT_BLZ_PAPER), or an array in a frame, which may be a folder. Options: those of
- * holdall_array_open() with HOLDALL_APPEND. `parts`: a folder for what the ranks write until the commit; NULL: NAME.holdall-mpi
- * beside the array. For a dataset it must be on the same file system, for its files are renamed; for a frame any will do,
- * also one that each node has for itself, such as /dev/shm.
- * HOLDALL_E_BUSY: somebody else is writing. HOLDALL_E_STATE: its rows do not fill its last superchunk, or in a frame its last chunk
- * along the first axis. HOLDALL_E_UNSUPPORTED: it is of another kind. */
 static inline holdall_status holdall_mpi_writer_open(MPI_Comm comm, const char *path, const char *parts, const holdall_options *options,
     holdall_mpi_writer **out, holdall_error *err) {
     holdall_error here;
@@ -109,21 +101,12 @@ static inline holdall_status holdall_mpi_writer_open(MPI_Comm comm, const char *
     return status;
 }
 
-/* What this rank puts behind the rows of the ranks before it: an array without rows, of the same kind, to be changed as any other
- * (holdall_array_append(), _write(), ...), but neither committed nor closed. It lives until the writer is closed. Not collective. */
 static inline holdall_array *holdall_mpi_writer_array(holdall_mpi_writer *w) { return w->part; }
 
-/* How many rows the last commit has, behind which those of the ranks come. Not collective. */
 static inline uint64_t holdall_mpi_writer_rows(const holdall_mpi_writer *w) { return w->rows; }
 
-/* Of how many rows each rank is to put a multiple behind the others, if there are rows of a rank behind it: those of a superchunk, or of a
- * chunk of a frame. holdall_mpi_share() takes it. Not collective. */
 static inline uint64_t holdall_mpi_writer_unit(const holdall_mpi_writer *w) { return w->unit; }
 
-/* Commits: behind the rows of the last commit there are those of rank 0, then those of rank 1, and so on. A writer has one commit; close
- * it then, and open another for the next.
- * HOLDALL_E_ARGUMENT: a rank that has another with rows behind it has no multiple of holdall_mpi_writer_unit(). HOLDALL_E_STATE: there
- * was a commit. */
 static inline holdall_status holdall_mpi_writer_commit(holdall_mpi_writer *w, holdall_error *err) {
     uint64_t first, total;
     holdall_error here;

@@ -43,10 +43,6 @@ static inline char *holdall_mpi_bag_spec(const char *names, uint64_t first, uint
     return spec;
 }
 
-/* Begins a set with as many files as there are ranks, "train@8.bagz" with 8 of them: rank r gets a writer of file r, to append to it
- * as it likes (`options`: those of holdall_bag_writer_open()), and to commit by holdall_mpi_bag_commit() alone.
- * A set is written once. HOLDALL_E_EXISTS: its first file is there. The others may be, from a run that was cut off, and are
- * replaced. HOLDALL_E_BUSY: another program is at it. HOLDALL_E_ARGUMENT: the spec has another number of files. */
 static inline holdall_status holdall_mpi_bag_writer_open(MPI_Comm comm, const char *spec, const holdall_options *options, holdall_bag_writer **out,
     holdall_error *err) {
     int rank, ranks;
@@ -77,8 +73,6 @@ static inline holdall_status holdall_mpi_bag_writer_open(MPI_Comm comm, const ch
     return status;
 }
 
-/* Commits the set: first all shards but the first, side by side, then that one. Nothing counts before. Where it fails there is no set;
- * close the writers, on each rank, as one does after success. */
 static inline holdall_status holdall_mpi_bag_commit(MPI_Comm comm, holdall_bag_writer *writer, holdall_error *err) {
     int rank;
     holdall_error here;
@@ -131,10 +125,6 @@ static inline holdall_status holdall_mpi_bag_part(const char *names, const uint6
     return status;
 }
 
-/* Opens a set, or one bag, for all ranks, each of which gets its share as a bag of its own: its records are those from *first on (which may
- * be NULL) of all, shard after shard. Names are looked up by rank 0 alone, each shard is opened by one rank to count its records,
- * and then by those whose share touches it: on as many ranks as shards some three times, never once for each rank.
- * Options: those of holdall_bag_open(), without HOLDALL_BAG_SHARDS_INTERLEAVED. */
 static inline holdall_status holdall_mpi_bag_open(MPI_Comm comm, const char *spec, const holdall_options *options, holdall_bag **out, uint64_t *first,
     holdall_error *err) {
     int rank, ranks;

@@ -59,9 +59,6 @@ static inline holdall_status holdall_mpi_open_table(holdall_io *io, const holdal
     return status;
 }
 
-/* Opens an array in local files for reading, on all ranks: rank 0 looks at the metadata, the others get them from it. Any rank then reads
- * what it wants, by itself. As files are known by name, no writer may be at work while it is open: what was changed is
- * then an error, by the checksums, where there are any. Options: those of holdall_array_open() but HOLDALL_OPT_IO. */
 static inline holdall_status holdall_mpi_array_open(MPI_Comm comm, const char *path, const holdall_options *options, holdall_array **out,
     holdall_error *err) {
     void *array;
@@ -71,7 +68,6 @@ static inline holdall_status holdall_mpi_array_open(MPI_Comm comm, const char *p
     return status;
 }
 
-/* The same of a superchunk. */
 static inline holdall_status holdall_mpi_schunk_open(MPI_Comm comm, const char *path, const holdall_options *options, holdall_schunk **out,
     holdall_error *err) {
     void *schunk;
@@ -81,7 +77,6 @@ static inline holdall_status holdall_mpi_schunk_open(MPI_Comm comm, const char *
     return status;
 }
 
-/* The same of a table. */
 static inline holdall_status holdall_mpi_table_open(MPI_Comm comm, const char *path, const holdall_options *options, holdall_table **out,
     holdall_error *err) {
     void *table;

@@ -5,7 +5,7 @@
 #include "files.h"
 
 /* Ranks that write an array; see holdall_mpi_writer_open(). */
-typedef struct holdall_mpi_writer {
+struct holdall_mpi_writer {
     MPI_Comm comm;
     int rank, ranks;
     int is_frame;
@@ -21,7 +21,7 @@ typedef struct holdall_mpi_writer {
     holdall_array *part;
     /* rows of the last commit, and of what is moved as a whole: a superchunk, a chunk of a frame */
     uint64_t rows, unit;
-} holdall_mpi_writer;
+};
 
 /* Rank 0: refuses an array behind whose rows no rank can begin, before they work for nothing. */
 static inline holdall_status holdall_mpi_is_even(const holdall_mpi_writer *w, holdall_error *err) {

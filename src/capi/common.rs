@@ -148,7 +148,8 @@ pub unsafe extern "C" fn holdall_bag_files(
 }
 
 /// Told of each fault that holdall_verify() finds: `part` is "record N", "chunk N" or the path; of a column of a table
-/// "COLUMN/data/__N.blp", which of its files, or just "COLUMN". It is borrowed for the call like `fault`. Not zero stops. Runs on the calling thread.
+/// "COLUMN/data/__N.blp", which of its files, or just "COLUMN". It is borrowed for the call like `fault`. Not zero stops:
+/// holdall_verify() then returns the first fault, as ever, with the counts so far. Runs on the calling thread.
 pub type holdall_fault_fn = Option<unsafe extern "C" fn(ctx: *mut c_void, part: *const c_char, fault: *const holdall_error) -> c_int>;
 
 /// Reads everything at a path (or spec) and checks every length and checksum, to the end; each fault goes

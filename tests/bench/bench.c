@@ -1,4 +1,4 @@
-/* The loops of bench.py that time holdall, so that what is timed is what a C program sees.
+/* The loops of bench_bag.py that time holdall, so that what is timed is what a C program sees.
  *
  * usage: bench DATA OFFSETS INDICES     (DATA loaded: it reads commands and answers each with a line)
  *        bench DATA OFFSETS INDICES COMMAND...     (one command, DATA read piece by piece: for its memory)
@@ -13,6 +13,8 @@
  *   stream PATH IO THREADS ORDER TAKE  a stream of the records of INDICES, or of all in their order where ORDER is 1; TAKE 1: one
  *                                      by one, else so many at once; 0: as they were read
  *   epoch PATH IO THREADS              a stream of all records, shuffled
+ *   copy ORDER BATCH                   what a copy alone of the same records takes, BATCH to memory of their own; BATCH 0: all
+ *   pread PATH                         and a system call for each record of INDICES, of a file that has them as they are
  *   memcpy                             answers with bytes a second
  *   digest PATH                        answers with the SHA-256 of the content, as holdall_bag_checksum() */
 #include "common.h"
@@ -219,6 +221,52 @@ static double read_epoch(const char *path, int io, int threads)
     return took;
 }
 
+/* The records of INDICES, or all in their order where `order` is 1, so many to memory of their own. */
+static double copy_alone(const struct input *in, const uint64_t *indices, uint64_t count, int order, size_t batch)
+{
+    uint64_t all = order ? in->records : count;
+    if (batch == 0)
+        batch = all;
+    double took = 0, start = now();
+    for (uint64_t k = 0; k < all; k += batch) {
+        uint64_t end = all - k < batch ? all : k + batch, size = 0;
+        for (uint64_t i = k; i < end; i++)
+            size += in->offsets[(order ? i : indices[i]) + 1] - in->offsets[order ? i : indices[i]];
+        uint8_t *to = room(size);
+        if (order) {
+            memcpy(to, in->data + in->offsets[k], size);
+        } else {
+            uint8_t *next = to;
+            for (uint64_t i = k; i < end; i++) {
+                const uint64_t *o = in->offsets + indices[i];
+                memcpy(next, in->data + o[0], o[1] - o[0]);
+                next += o[1] - o[0];
+            }
+        }
+        sink = to[size / 2];
+        took = now() - start; /* without giving back the last ones, as above */
+        free(to);
+    }
+    return took;
+}
+
+static double pread_alone(const char *path, const struct input *in, const uint64_t *indices, uint64_t count)
+{
+    uint64_t size;
+    int fd = open_file(path, O_RDONLY, &size);
+    uint8_t *dst = room(9 << 20);
+    memset(dst, 1, 9 << 20);
+    double start = now();
+    for (uint64_t k = 0; k < count; k++) {
+        const uint64_t *o = in->offsets + indices[k];
+        read_fully(fd, dst, o[1] - o[0], o[0]);
+    }
+    double took = now() - start;
+    free(dst);
+    close(fd);
+    return took;
+}
+
 static void digest(const char *path)
 {
     uint8_t sum[32];
@@ -245,6 +293,10 @@ static void run(char **w, int n)
         answer = open_often(w[1], atoi(w[2]), atol(w[3]));
     else if (n == 4 && !strcmp(w[0], "single"))
         answer = read_singly(w[1], atoi(w[2]), atoi(w[3]), indices, count);
+    else if (n == 3 && !strcmp(w[0], "copy"))
+        answer = copy_alone(&in, indices, count, atoi(w[1]), atol(w[2]));
+    else if (n == 2 && !strcmp(w[0], "pread"))
+        answer = pread_alone(w[1], &in, indices, count);
     else if (n == 5 && !strcmp(w[0], "indices"))
         answer = read_indices(w[1], atoi(w[2]), atoi(w[3]), indices, count, atol(w[4]));
     else if (n == 5 && !strcmp(w[0], "range"))

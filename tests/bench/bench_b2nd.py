@@ -1,5 +1,5 @@
 """N-dimensional arrays of holdall beside the packages blosc2, zarr, h5py and tensorstore, on the same data with the same codec,
-filter and chunks in one run; prints a Markdown table and whether the goals are met.
+filter and chunks in one run.
 
 The packages are called from Python, as their users do; holdall from C (bench_b2nd.c). HOLDALL_BENCH_ROUNDS is how many rounds
 (default 5; of what takes long, fewer), HOLDALL_BENCH_ONLY which parts ("full", "write", "planes", "cubes", "points", "far", "memory"; default all),
@@ -27,10 +27,8 @@ import functools
 import itertools
 import math
 import os
-import platform
 import shutil
 import struct
-import sys
 
 import blosc2
 import h5py
@@ -41,8 +39,8 @@ import zarr
 import zstandard
 
 import common
-from bench_blpk import Row, timed
-from common import MAP, READ, ROUNDS, bind, version
+from common import MAP, READ, bind, timed, version
+from rows import ROUNDS, Part, Row, goal, publish
 
 ONLY = os.environ.get("HOLDALL_BENCH_ONLY", "full write planes cubes points far memory").split()
 DATA = {
@@ -266,7 +264,7 @@ def rows_of(ours, folder, kind, data, codec):
     )
     arrays = {n: open_blosc2(t, n) for n in (1, 2)}
 
-    def both(what, count, times, command, others_goal=0, along=False, goal=None, alone=None):
+    def both(what, count, times, command, others_goal=0, along=False, least=None, alone=None):
         """A row for each number of threads, and one against the others. `alone`: what makes the codec alone of boxes and threads."""
         for threads, array in arrays.items():
             boxes = Boxes(array, count, times, along)
@@ -279,7 +277,7 @@ def rows_of(ours, folder, kind, data, codec):
                     "mapped": bind(ours, command[0], t, MAP, threads, *command[1:], times),
                     "with checksums": bind(ours, command[0], o, READ, threads, *command[1:], times),
                 },
-                goal or GOALS[threads],
+                least or GOALS[threads],
                 each=times,
                 shown=("mapped", "with checksums"),
                 bound=ALONE if bound else "",
@@ -310,8 +308,8 @@ def rows_of(ours, folder, kind, data, codec):
     if "cubes" in ONLY:
         yield from both(f"cubes of {EDGE}", [EDGE] * data.ndim, CUBES, ("cubes", EDGE), GOALS["others"], alone=functools.partial(decode_boxes, t))
     if "points" in ONLY:
-        yield from both("points here and there", [1] * data.ndim, POINTS, ("points",), GOALS["others"], goal=1)
-        yield from both("neighbouring points", [1] * data.ndim, POINTS, ("near",), along=True, goal=GOALS["near"])
+        yield from both("points here and there", [1] * data.ndim, POINTS, ("points",), GOALS["others"], least=1)
+        yield from both("neighbouring points", [1] * data.ndim, POINTS, ("near",), along=True, least=GOALS["near"])
     for threads in arrays:
         if "full" in ONLY:
             yield Row(
@@ -383,7 +381,7 @@ def memory_goals(ours, folder, kind, codec):
     ):
         blocks = ours.once("most", *command) / block / threads
         beside = f", of which {own:.2f} are the decoder that zstd makes, which are not counted" if own else ""
-        yield blocks - own <= GOALS["blocks"], f"{what}, {kind}, {codec}: {blocks:.2f} blocks a thread held{beside} (goal {GOALS['blocks']})"
+        yield goal(blocks - own <= GOALS["blocks"], f"{what}, {kind}, {codec}: {blocks:.2f} blocks a thread held{beside} (goal {GOALS['blocks']})")
 
 
 def compare(folder):
@@ -398,36 +396,28 @@ def compare(folder):
             for row in rows_of(ours, folder, kind, data, codec):
                 row.measure(seconds=LONG, warm="write" not in row.what)
                 rows.append(row)
-                # they hold the content
-                row.theirs, row.ours = dict.fromkeys(row.theirs), dict.fromkeys(row.ours)
             files = {whose: (folder / f"{whose}.{kind}.{codec}").stat().st_size / 1e6 for whose in ("theirs", "own")}
-            sizes.append(f"- {kind}, {codec}: {data.nbytes / 1e6:.0f} MB, in a file {files['theirs']:.0f}; in the blocks that holdall chooses {files['own']:.0f}")
+            sizes.append(f"{kind}, {codec}: {data.nbytes / 1e6:.0f} MB, in a file {files['theirs']:.0f}; in the blocks that holdall chooses {files['own']:.0f}")
             if "memory" in ONLY:
                 memory += memory_goals(ours, folder, kind, codec)
     if "far" in ONLY:
         row = far_row(ours, folder)
         row.measure()
         rows.append(row)
-    others = others.said()
-    return [
-        "# N-dimensional arrays of holdall, blosc2, zarr, h5py and tensorstore",
-        "",
-        common.machine(copy),
-        f"- {others}",
-        f"- holdall {ours.version} from C; from Python {platform.python_version()}: "
-        + ", ".join(f"{p} {version(p)}" for p in ("blosc2", "zarr", "h5py", "hdf5plugin", "tensorstore")),
-        *(f"- {kind}: shape {shape}, chunks {chunks}, blocks {blocks}" for kind, (shape, chunks, blocks) in DATA.items()),
-        *sizes,
-        f"- level {LEVEL}, shuffle; medians of up to {ROUNDS} rounds after a warm-up (but for writing), in turns; ratio: of the medians, above 1 holdall is faster",
-        "- *: shown, held to no goal",
-        "",
-        "| | theirs | holdall | | ratio | |",
-        "| --- | --- | --- | --: | --: | --- |",
-        *(line for row in rows for line in row.lines()),
-        "",
-        *common.verdict(rows, *memory),
-    ]
+    return Part(
+        "N-dimensional arrays, beside blosc2, zarr, h5py and tensorstore",
+        ours.version,
+        {p: version(p) for p in ("blosc2", "zarr", "h5py", "hdf5plugin", "tensorstore")},
+        [
+            others.said(),
+            *(f"{kind}: shape {shape}, chunks {chunks}, blocks {blocks}" for kind, (shape, chunks, blocks) in DATA.items()),
+            *sizes,
+            f"level {LEVEL}, shuffle; up to {ROUNDS} rounds after a warm-up (but for writing)",
+        ],
+        rows + memory,
+        copy,
+    )
 
 
 if __name__ == "__main__":
-    common.publish(compare, "bench_b2nd.md")
+    publish(compare, "b2nd")

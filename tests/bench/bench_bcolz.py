@@ -1,5 +1,4 @@
-"""Datasets of holdall beside the package bcolz-zipline, on the same data with the same settings in one run; prints a Markdown
-table and whether the goals are met.
+"""Datasets of holdall beside the package bcolz-zipline, on the same data with the same settings in one run.
 
 The package is called from Python, as its users do; holdall from C (bench_bcolz.c). HOLDALL_BENCH_MB is how much data
 (default 400), HOLDALL_BENCH_ROUNDS how many rounds (5), HOLDALL_BENCH_ONLY which parts ("files", "slices", "table", "memory";
@@ -11,7 +10,6 @@ that is open. Rows with a star are shown, and held to no goal.
 """
 
 import os
-import platform
 import shutil
 import sys
 
@@ -19,8 +17,8 @@ import bcolz
 import numpy as np
 
 import common
-from bench_blpk import Row, timed
-from common import MAP, READ, ROUNDS, bind, version
+from common import MAP, READ, bind, timed, version
+from rows import Part, Row, goal, memory, publish
 
 MB = int(os.environ.get("HOLDALL_BENCH_MB", 400))
 ONLY = os.environ.get("HOLDALL_BENCH_ONLY", "files slices table memory").split()
@@ -125,7 +123,7 @@ def file_rows(ours, folder, data):
 def slice_rows(ours, folder):
     for codec in CODECS:
         t, o = folder / f"theirs.{codec}", folder / f"ours.{codec}"
-        for rows, goal in GOALS["slice"].items():
+        for rows, least in GOALS["slice"].items():
             times = FEW if rows > ROWS // 100 else 4 * FEW
             yield Row(
                 f"{rows:,} rows here and there, {codec}",
@@ -135,7 +133,7 @@ def slice_rows(ours, folder):
                     "mapped": bind(ours, "slices", t, MAP, rows, times),
                     "with checksums": bind(ours, "slices", o, READ, rows, times),
                 },
-                goal,
+                least,
                 each=times,
                 shown=("mapped", "with checksums"),
             )
@@ -201,19 +199,17 @@ def copy_goals(rows, copy):
     for row in rows:
         if row.what.startswith(f"read {ROWS:,} rows after") and "lz4" in row.what:
             speed = row.nbytes / row.median("ours", "holdall") / 1e9
-            yield speed >= GOALS["memcpy"] * copy, f"{row.what}: {speed:.1f} GB/s, {speed / copy:.2f} of memcpy (goal {GOALS['memcpy']})"
+            yield goal(speed >= GOALS["memcpy"] * copy, f"{row.what}: {speed:.1f} GB/s, {speed / copy:.2f} of memcpy (goal {GOALS['memcpy']})")
 
 
-def memory_lines(ours, folder, data):
-    yield "| peak memory (VmHWM, MiB) | bcolz | holdall |"
-    yield "| --- | --: | --: |"
-    yield f"| nothing (Python and the package; C) | {their_peak('nothing'):.0f} | {ours.peak('nothing'):.0f} |"
+def memories(ours, folder):
+    yield memory("nothing (Python and the package; C)", dict(bcolz=their_peak("nothing"), holdall=ours.peak("nothing")))
     path = next(folder / f"theirs.{codec}" for codec in CODECS)
     for what, theirs, command in (
         (f"{MB} MB of rows, {ROWS:,} after {ROWS:,}", "pieces", ("pieces", path, READ, ROWS)),
         (f"{4 * FEW} slices of 10 rows", "slices", ("slices", path, READ, 10, 4 * FEW)),
     ):
-        yield f"| {what} | {their_peak(theirs, path):.0f} | {ours.peak(*command):.0f} |"
+        yield memory(what, dict(bcolz=their_peak(theirs, path), holdall=ours.peak(*command)))
 
 
 def their_peak(*command):
@@ -253,29 +249,22 @@ def compare(folder):
         measure(slice_rows(ours, folder))
     if "table" in ONLY:
         measure(table_rows(ours, folder, data))
-    others = others.said()
-    return [
-        "# Datasets of holdall and bcolz",
-        "",
-        common.machine(copy),
-        f"- {others}",
-        f"- holdall {ours.version} from C; from Python {platform.python_version()}: bcolz-zipline {version('bcolz-zipline')}; {THREADS} threads each",
-        f"- {MB} MB of float64, a random walk with two decimals; level 5, shuffle, chunks as bcolz chooses them; nothing is synced but where it says durable",
-        f"- medians of {ROUNDS} rounds after a warm-up, in turns; ratio: of the medians, above 1 holdall is faster",
-        "- *: shown, held to no goal",
-        "",
-        "| | theirs | holdall | | ratio | |",
-        "| --- | --- | --- | --: | --: | --- |",
-        *(line for row in rows for line in row.lines()),
-        "",
-        *(memory_lines(ours, folder, data) if "memory" in ONLY else ()),
-        "",
-        *common.verdict(rows, *copy_goals(rows, copy / 1e9)),
-    ]
+    return Part(
+        "Datasets, beside bcolz",
+        ours.version,
+        {"bcolz-zipline": version("bcolz-zipline")},
+        [
+            others.said(),
+            f"{MB} MB of float64, a random walk with two decimals; level 5, shuffle, chunks as bcolz chooses them, {THREADS} threads each;"
+            " nothing is synced but where it says durable",
+        ],
+        [*rows, *(memories(ours, folder) if "memory" in ONLY else ()), *copy_goals(rows, copy / 1e9)],
+        copy,
+    )
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["peak"]:
         peak_of(*sys.argv[2:])
     else:
-        common.publish(compare, "bench_bcolz.md")
+        publish(compare, "bcolz")

@@ -1,5 +1,4 @@
-"""Superchunks of holdall beside the packages bloscpack, blosc and blosc2, on the same files in one run; prints a Markdown
-table and whether the goals are met.
+"""Superchunks of holdall beside the packages bloscpack, blosc and blosc2, on the same files in one run.
 
 The packages are called from Python, as their users do; holdall from C (bench_blpk.c). HOLDALL_LIB is the library,
 HOLDALL_BENCH_MB how much data (default 400), HOLDALL_BENCH_ROUNDS how many rounds (5), HOLDALL_BENCH_ONLY which parts
@@ -12,10 +11,8 @@ the very same chunks; encoding, blosc2 gets the block size and the splitting of 
 are then still shorter or longer by 2 % (another zlib). Rows with a star are shown, and held to no goal.
 """
 
-import dataclasses
 import os
 import pathlib
-import platform
 import statistics
 import struct
 import subprocess
@@ -28,7 +25,8 @@ import numpy as np
 
 import common
 import theirs
-from common import HERE, MAP, READ, ROUNDS, bind, version
+from common import HERE, MAP, READ, bind, timed, version
+from rows import Part, Row, memory, publish, table
 from theirs import bloscpack
 
 MB = int(os.environ.get("HOLDALL_BENCH_MB", 400))
@@ -42,8 +40,6 @@ FILES = (("lz4", 5), ("zstd", 1))
 # and how many MiB of data, of those that are slow
 CHUNKS = (("lz4", 5, 64), ("blosclz", 5, 64), ("zstd", 1, 64), ("zstd", 5, 16), ("lz4hc", 5, 16), ("zlib", 1, 32), ("zlib", 5, 16))
 FILTERS = {1: "shuffle", 2: "bitshuffle"}
-# of what bounds a row: the rest is for reading and placing
-OF_BOUND = 0.9
 GOALS = dict(pack=1.5, unpack=1.5, encode=0.9, decode=0.9, slice=100)
 
 
@@ -54,12 +50,6 @@ def make_data(folder):
     for n in {n for *_, n in CHUNKS}:
         data[: n << 17].tofile(folder / f"data.{n}")
     return data
-
-
-def timed(call, *arguments, **more):
-    start = time.perf_counter()
-    call(*arguments, **more)
-    return time.perf_counter() - start
 
 
 def theirs_pack(source, path, codec, level):
@@ -85,55 +75,6 @@ def fresh(path, do):
 
 
 # ---- rows
-
-
-@dataclasses.dataclass
-class Row:
-    """One thing that both do; `theirs` and `ours` are ways to do it, by name, as functions giving seconds. The first of
-    theirs is what ours are held to, or `to_all` of them. Where `bound` names one of theirs, what cannot be done without is all
-    that one does: ours are then as fast as possible, too, where they take hardly longer."""
-
-    what: str
-    theirs: dict
-    ours: dict
-    goal: float = 0
-    nbytes: int = 0  # of content; 0: times are shown
-    each: int = 1
-    shown: tuple = ()  # ways of ours that are held to no goal
-    note: str = ""
-    to_all: bool = False
-    bound: str = ""
-    times: dict = dataclasses.field(default_factory=dict)
-
-    def measure(self, **limits):
-        self.times = common.measure(self.what, self.theirs, self.ours, **limits)
-
-    def median(self, whose, way):
-        return statistics.median(self.times[whose, way]) / self.each
-
-    def said(self, whose, way):
-        seconds = self.median(whose, way)
-        return f"{self.nbytes / seconds / 1e6:,.0f} MB/s" if self.nbytes else f"{seconds * 1e6:,.1f} µs"
-
-    def ratio(self, their_way, our_way):
-        return self.median("theirs", their_way) / self.median("ours", our_way)
-
-    def met(self):
-        theirs = list(self.theirs) if self.to_all else list(self.theirs)[:1]
-        for way in self.ours:
-            of_bound = self.ratio(self.bound, way) if self.bound else 0
-            more = (f", {of_bound:.2f} of {self.bound}", f", or {OF_BOUND} of that") if self.bound else ("", "")
-            for their_way in theirs if self.goal and way not in self.shown else ():
-                ratio = self.ratio(their_way, way)
-                met = ratio >= self.goal or of_bound >= OF_BOUND
-                yield met, f"{self.what}, {way}: {ratio:.2f} times as fast as {their_way}{more[0]} (goal {self.goal}{more[1]})"
-
-    def lines(self):
-        theirs = "; ".join(f"{way} {self.said('theirs', way)}" for way in self.theirs)
-        for k, way in enumerate(self.ours):
-            star = " *" if way in self.shown or not self.goal else ""
-            ratios = " / ".join(f"{self.ratio(t, way):.2f}" for t in self.theirs)
-            yield "| " + " | ".join([*([self.what, theirs] if k == 0 else ["", ""]), way, self.said("ours", way), ratios + star, self.note]) + " |"
 
 
 def file_rows(ours, folder):
@@ -273,7 +214,7 @@ def coding_rows(ours, folder, codec, level, mib, filter):
 # ---- kernels
 
 
-def kernel_lines():
+def kernels():
     """The filters' kernels, one thread, beside memcpy over the same bytes."""
     command = [os.environ.get("CARGO", "cargo"), "run", "--quiet", "--locked", "--release", "--example", "filters", "4", "8"]
     out = subprocess.run(command, cwd=HERE.parents[1], capture_output=True, text=True)
@@ -287,29 +228,28 @@ def kernel_lines():
         name, speed = line.removesuffix(" GB/s").rsplit(None, 1)
         # memcpy is there twice
         found.setdefault(part, {}).setdefault(name, float(speed))
-    yield "| kernel and typesize, 1 thread | " + " | ".join(f"{part}, GB/s | of memcpy" for part in found) + " |"
-    yield "| --- |" + " --: | --: |" * len(found)
+    head = ["kernel and typesize, 1 thread", *(word for part in found for word in (f"{part}, GB/s", "of memcpy"))]
+    lines = []
     for name in next(iter(found.values())):
         cells = [(f"{speeds[name]:.1f}", f"{speeds[name] / speeds['memcpy']:.2f}") if name in speeds else ("", "") for speeds in found.values()]
-        yield f"| {name} | " + " | ".join(f"{speed} | {ratio}" for speed, ratio in cells) + " |"
+        lines.append([name, *(word for cell in cells for word in cell)])
+    return table(head, lines)
 
 
 # ---- memory
 
 
-def memory_lines(ours, folder):
-    yield "| peak memory (VmHWM, MiB) | bloscpack | holdall |"
-    yield "| --- | --: | --: |"
-    yield f"| nothing (Python and the packages; C) | {their_peak('nothing'):.0f} | {ours.peak('nothing'):.0f} |"
+def memories(ours, folder):
+    yield memory("nothing (Python and the packages; C)", dict(bloscpack=their_peak("nothing"), holdall=ours.peak("nothing")))
     codec, level = FILES[0]
     source, path, out = folder / "data", folder / "peak", folder / "out"
     path.unlink(missing_ok=True)
     theirs = their_peak("pack", source, path, codec, level)
     path.unlink()
-    yield f"| pack a file, {codec}-{level} | {theirs:.0f} | {ours.peak('pack', source, path, CODECS[codec], level, CRC32, 0, 0):.0f} |"
-    yield f"| unpack a file | {their_peak('unpack', path, out):.0f} | {ours.peak('unpack', path, out, 0):.0f} |"
-    mapped = ours.peak("slice", path, MAP, 800_000, ITEMS * 8, 1)
-    yield f"| {ITEMS:,} items | {their_peak('slice', path):.0f} | read {ours.peak('slice', path, READ, 800_000, ITEMS * 8, 1):.0f}, mapped {mapped:.0f} |"
+    yield memory(f"pack a file, {codec}-{level}", dict(bloscpack=theirs, holdall=ours.peak("pack", source, path, CODECS[codec], level, CRC32, 0, 0)))
+    yield memory("unpack a file", dict(bloscpack=their_peak("unpack", path, out), holdall=ours.peak("unpack", path, out, 0)))
+    read, mapped = (ours.peak("slice", path, io, 800_000, ITEMS * 8, 1) for io in (READ, MAP))
+    yield memory(f"{ITEMS:,} items", dict(bloscpack=their_peak("slice", path), holdall=read, mapped=mapped))
 
 
 def their_peak(*command):
@@ -372,32 +312,18 @@ def compare(folder):
         for row in chunk_rows(ours, folder):
             row.measure()
             rows.append(row)
-    others = others.said()
-    return [
-        "# holdall and bloscpack, blosc, blosc2",
-        "",
-        f"{common.machine(copy)}; write() {write:,.0f} MB/s",
-        f"- {others}",
-        f"- holdall {ours.version} from C; from Python {platform.python_version()}: bloscpack {version('bloscpack')}, blosc {blosc.__version__}"
-        f" ({blosc.blosclib_version}), blosc2 {blosc2.__version__} ({blosc2.blosclib_version})",
-        f"- {MB} MB of float64, a random walk with two decimals; chunks of 1 MiB, shuffled",
-        f"- medians of {ROUNDS} rounds after a warm-up, in turns; ratio: of the medians, above 1 holdall is faster",
-        "- *: shown, held to no goal",
-        "",
-        "| | theirs | holdall | | ratio to each of theirs | |",
-        "| --- | --- | --- | --: | --: | --- |",
-        *(line for row in rows for line in row.lines()),
-        "",
-        *(memory_lines(ours, folder) if "memory" in ONLY else ()),
-        "",
-        *(kernel_lines() if "kernels" in ONLY else ()),
-        "",
-        *common.verdict(rows),
-    ]
+    return Part(
+        "Superchunks and chunks, beside bloscpack, blosc and blosc2",
+        ours.version,
+        dict(bloscpack=version("bloscpack"), blosc=f"{blosc.__version__} ({blosc.blosclib_version})", blosc2=f"{blosc2.__version__} ({blosc2.blosclib_version})"),
+        [others.said(), f"write() {write:,.0f} MB/s", f"{MB} MB of float64, a random walk with two decimals; chunks of 1 MiB"],
+        [*rows, *(memories(ours, folder) if "memory" in ONLY else ()), *([kernels()] if "kernels" in ONLY else ())],
+        copy,
+    )
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["peak"]:
         peak_of(*sys.argv[2:])
     else:
-        common.publish(compare, "bench_blpk.md")
+        publish(compare, "blpk")

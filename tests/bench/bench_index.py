@@ -1,5 +1,4 @@
-"""Indexes of holdall beside Index of the Bagz package, over the same bags in one run; prints a Markdown table and whether
-the goals are met: built in a third of the time (half where records are to be decompressed, which nobody does faster) and a
+"""Indexes of holdall beside Index of the Bagz package, over the same bags in one run. Goals: built in a third of the time (half where records are to be decompressed, which nobody does faster) and a
 third of the memory, found as fast or faster (where a record need not be decompressed to be compared with the key).
 
 The package is called from Python, as its users do; holdall from C (bench_index.c). HOLDALL_LIB is the library,
@@ -8,7 +7,6 @@ HOLDALL_BENCH_RECORDS how many records (default 1,000,000), HOLDALL_BENCH_ROUNDS
 
 import os
 import pathlib
-import statistics
 import sys
 import time
 
@@ -16,7 +14,8 @@ import bagz
 import numpy as np
 
 import common
-from common import MAP, READ, bind
+from common import MAP, READ, bind, version
+from rows import Part, Row, goal, memory, publish, table
 
 RECORDS = int(os.environ.get("HOLDALL_BENCH_RECORDS", 1_000_000))
 LOOKUPS = 200_000
@@ -69,71 +68,63 @@ def find_theirs(index, some):
 
 
 def rows(ours, path, some):
-    """What is timed: name, divisor, ways of theirs and of ours, those of ours with a goal."""
     file = f"{path}.index"
-    goal = BUILD_GOAL if path.suffix == ".bag" else BUILD_GOAL_ZSTD
-    yield "build", RECORDS, {"Index": lambda: build_theirs(path)}, {
+    least = BUILD_GOAL if path.suffix == ".bag" else BUILD_GOAL_ZSTD
+    yield Row(f"{path.name}: build", {"Index": lambda: build_theirs(path)}, {
         "in memory": bind(ours, "build", path, 0),
         "in a file, durable": bind(ours, "create", path, file, 0),
         "in memory, 1 thread": bind(ours, "build", path, 1),
-    }, {"in memory": goal}  # fmt: skip
+    }, goals=[("in memory", ["Index"], least)], each=RECORDS)  # fmt: skip
     index = bagz.Index(bagz.Reader(str(path)))
-    yield "find", LOOKUPS, {"get": lambda: find_theirs(index, some)}, {
+    yield Row(f"{path.name}: find", {"get": lambda: find_theirs(index, some)}, {
         "first, mapped": bind(ours, "first", path, file, MAP, 0),
         "first, mapped, limits in memory": bind(ours, "first", path, file, MAP, 1),
         "first, read": bind(ours, "first", path, file, READ, 0),
         "all, mapped": bind(ours, "all", path, file, MAP, 0),
         "10,000 a call, mapped": bind(ours, "many", path, file, MAP, 0),
         "10,000 a call, read": bind(ours, "many", path, file, READ, 0),
-    }, {way: FIND_GOAL for way in ("first, mapped", "10,000 a call, mapped") if path.suffix == ".bag"}  # fmt: skip
+    }, goals=[(way, ["get"], FIND_GOAL) for way in ("first, mapped", "10,000 a call, mapped") if path.suffix == ".bag"], each=LOOKUPS)  # fmt: skip
+
+
+def memories(ours, path):
+    """What a process has at its peak beside itself and, of ours, the mapped bag."""
+    me = (sys.executable, __file__, "peak")
+    they = common.peak(*me, path) - common.peak(*me)
+    nothing = ours.peak("nothing")
+    for way, command in (("in memory", ("build", path, 0)), ("in a file", ("create", path, f"{path}.index", 0))):
+        we = ours.peak(*command) - nothing - (path.stat().st_size / 2**20)
+        yield memory(f"{path.name}: build {way}", dict(bagz=they, holdall=we))
+        yield goal(they / we >= MEMORY_GOAL, f"{path.name}: memory to build {way}: {they / we:.2f} times less, at least {MEMORY_GOAL}")
 
 
 def compare(folder):
     rng = np.random.default_rng(1)
-    lines, goals = [], []
-    for name, records in (("keys.bag", keys(rng)), ("keys.bagz", None), ("texts.bagz", texts(rng))):
-        records = records or keys(np.random.default_rng(1))
+    records, sizes = [], []
+    for name, some in (("keys.bag", keys(rng)), ("keys.bagz", None), ("texts.bagz", texts(rng))):
+        some = some or keys(np.random.default_rng(1))
         path = folder / name
-        write(path, records)
-        some = asked(folder, records, rng)
-        size = sum(map(len, records)) / 1e6
-        del records
+        write(path, some)
+        size, wanted = sum(map(len, some)) / 1e6, asked(folder, some, rng)
+        del some
         ours = common.Ours("bench_index.c", folder, folder / "data", folder / "offsets")
-        for what, each, theirs, ways, held in rows(ours, path, some):
-            times = common.measure(f"{what} of {name}", theirs, ways)
-            (they,) = theirs
-            base = statistics.median(times["theirs", they]) / each * 1e6
-            for way in ways:
-                took = statistics.median(times["ours", way]) / each * 1e6
-                ratio = statistics.median(a / b for a, b in zip(times["theirs", they], times["ours", way]))
-                lines.append(f"| {name}: {what} | {base:.3f} | {way} | {took:.3f} | {ratio:.2f} |")
-                if way in held:
-                    goals.append((ratio >= held[way], f"{name}: {what}, {way}: {ratio:.2f}, at least {held[way]}"))
-        me = (sys.executable, __file__, "peak")
-        they = common.peak(*me, path) - common.peak(*me)
-        nothing = ours.peak("nothing")
-        for way, command in (("in memory", ("build", path, 0)), ("in a file", ("create", path, f"{path}.index", 0))):
-            we = ours.peak(*command) - nothing - (path.stat().st_size / 2**20)
-            lines.append(f"| {name}: memory to build, MiB | {they:.0f} | {way} | {we:.0f} | {they / we:.2f} |")
-            goals.append((they / we >= MEMORY_GOAL, f"{name}: memory to build {way}: {they / we:.2f}, at least {MEMORY_GOAL}"))
-        file = pathlib.Path(f"{path}.index").stat().st_size
-        lines.append(f"| {name}: bytes of a key, {size:.1f} MB of keys | | file | {file / RECORDS:.2f} | |")
+        for row in rows(ours, path, wanted):
+            row.measure()
+            records.append(row)
+        records += memories(ours, path)
+        sizes.append([name, f"{size:.1f}", f"{pathlib.Path(f'{path}.index').stat().st_size / RECORDS:.2f}"])
         ours.process.stdin.close()
-    return [
-        "# Indexes of holdall and of bagz",
-        "",
-        f"- {common.processor()}, {len(os.sched_getaffinity(0))} processors; {RECORDS:,} records; µs a record or a key; bags of bagz', mapped",
-        "- a look-up by itself waits for memory three times: for a bucket, the limits and the record; read instead of mapped, it takes a",
-        "  system call for bucket and record each. Building from compressed texts is decoding, three quarters of it.",
-        "- memory is what a process has at its peak beside itself and, of holdall's, the mapped bag; bagz' has its part of that, too",
-        "",
-        "| | bagz | holdall | | ratio |",
-        "| --- | --: | --- | --: | --: |",
-        *lines,
-        "",
-        *(f"{'PASS' if met else 'FAIL'} {words}" for met, words in goals),
-        f"{sum(met for met, _ in goals)} of {len(goals)} goals are met",
-    ]
+    return Part(
+        "Indexes, beside that of bagz",
+        ours.version,
+        dict(bagz=version("bagz")),
+        [
+            f"{RECORDS:,} records in bags of bagz, mapped",
+            "a look-up by itself waits for memory three times: for a bucket, the limits and the record; read instead of mapped, it takes a"
+            " system call for bucket and record each; building from compressed texts is decoding, three quarters of it",
+            "memory is what a process has at its peak beside itself and, of holdall's, the mapped bag; bagz' has its part of that, too",
+        ],
+        [*records, table(["index", "MB of keys", "bytes of a key in the file"], sizes)],
+    )
 
 
 if __name__ == "__main__":
@@ -142,4 +133,4 @@ if __name__ == "__main__":
             build_theirs(sys.argv[2])
         common.print_peak()
     else:
-        common.publish(compare, "bench_index.md")
+        publish(compare, "index")

@@ -10,8 +10,6 @@ import collections
 import dataclasses
 import os
 import pathlib
-import statistics
-import sys
 import time
 
 import bagz
@@ -21,7 +19,8 @@ import zstandard
 from array_record.python.array_record_module import ArrayRecordReader, ArrayRecordWriter
 
 import common
-from common import MAP, READ, ROUNDS, version
+from common import MAP, READ, version
+from rows import Part, Row, publish
 
 SETS = {"text200": (1_000_000, 200, 100_000, 1_000), "mid4k": (100_000, 4_096, 20_000, 1_000), "big8m": (200, 8 << 20, 100, 10)}
 SCALE = float(os.environ.get("HOLDALL_BENCH_SCALE", 1))
@@ -29,6 +28,8 @@ THREADS = 2
 NONE, ZSTD = 0, 6
 # bagz as it comes; the best of what its users may choose
 DEFAULT, CHOSEN = 100, (1, 2)
+# of zstd alone, of memcpy alone; of bagz as it comes: batches and streams, in order, raw; of the best of bagz
+GOALS = dict(zstd=0.95, zstd_single=0.97, memcpy=0.5, scattered=4, ordered=2, raw=3, raw_single=1.5, write=2, best=1.4, best_ordered=1.8)
 
 
 @dataclasses.dataclass
@@ -202,7 +203,7 @@ class Zstd:
         sizes = np.diff(self.data.offsets)[which].astype("<u8")
         return file, segments, sizes
 
-    def decode(self, which=slice(None), at_once=None):
+    def decode(self, which=slice(None), at_once=None, threads=THREADS):
         """Those of `which`; so many in a call."""
         file, segments, sizes = self.frames(which)
         n = at_once or len(sizes)
@@ -214,7 +215,7 @@ class Zstd:
             part = part - np.array([from_, 0], dtype="<u8")
             frames = zstandard.BufferWithSegments(file[from_:to].data, np.ascontiguousarray(part).tobytes())
             some = sizes[k : k + n].tobytes()
-            took += timed(lambda: d.multi_decompress_to_buffer(frames, decompressed_sizes=some, threads=THREADS))[0]
+            took += timed(lambda: d.multi_decompress_to_buffer(frames, decompressed_sizes=some, threads=threads))[0]
         return took
 
     def encode(self, threads):
@@ -224,37 +225,20 @@ class Zstd:
         return timed(lambda: zstandard.ZstdCompressor(level=3).multi_compress_to_buffer(records, threads=threads))[0]
 
 
+def write_alone(data, path):
+    """The bytes of all records, which are in memory, to a file."""
+    content = memoryview((data.folder / "data").read_bytes())
+
+    def all():
+        with open(path, "wb", buffering=0) as f:
+            for k in range(0, len(content), 8 << 20):
+                f.write(content[k : k + (8 << 20)])
+
+    common.remove(path)
+    return timed(all)[0]
+
+
 # ---- rows
-
-
-@dataclasses.dataclass
-class Row:
-    """One thing that all do. Goals: a way of ours, the peers of which the fastest counts, and how many times as fast it must be."""
-
-    what: str
-    each: int
-    theirs: dict
-    ours: dict
-    goals: list
-    times: dict = dataclasses.field(default_factory=dict)
-
-    def measure(self):
-        self.times = common.measure(self.what, self.theirs, self.ours)
-
-    def median(self, whose, way):
-        return statistics.median(self.times[whose, way]) / self.each * 1e6
-
-    def met(self):
-        for way, peers, goal in self.goals:
-            peer = min(peers, key=lambda p: self.median("theirs", p))
-            ratio = statistics.median(a / b for a, b in zip(self.times["theirs", peer], self.times["ours", way]))
-            yield ratio >= goal, f"{self.what}, {way}: {ratio:.2f} times as fast as {peer} (goal {goal})"
-
-    def lines(self):
-        for whose in ("theirs", "ours"):
-            for way in getattr(self, whose):
-                name = f"**holdall, {way}**" if whose == "ours" else way
-                yield f"| {self.what} | {name} | {self.median(whose, way):.3f} |"
 
 
 def by_parallelism(function, label="bagz"):
@@ -271,8 +255,16 @@ def rows(data, ours, codec, write=True):
     mine = data.folder / f"ours.{suffix}"
     best = [f"bagz, {p} thread{'s' * (p > 1)}" for p in (DEFAULT, *CHOSEN)]
 
-    def goals(way, default, chosen, limit=None):
-        return [(way, best[:1], default), (way, best, chosen)] + ([(way, [limit], 0.9)] if codec and limit else [])
+    limit, of_limit = ("zstd alone", GOALS["zstd"]) if codec else ("memcpy alone", GOALS["memcpy"])
+
+    def goals(ways, default, chosen):
+        """Of each of these ways: beside bagz as it comes, the best of bagz, and the limit."""
+        default = GOALS[default] if codec else GOALS["raw"]
+        return [g for way in ways for g in ((way, best[:1], default), (way, best, GOALS[chosen]), (way, [limit], of_limit))]
+
+    def limit_of(order, batch):
+        decoded = lambda: alone.decode(*([] if order else [data.indices]), at_once=batch or None)  # noqa: E731
+        return {limit: decoded if codec else bind("copy", order, batch)}
 
     def bind(*command):
         return lambda: ours.time(*command)
@@ -287,30 +279,30 @@ def rows(data, ours, codec, write=True):
     at_once = 10 * data.batch
     theirs = {"bagz": their.write, "array_record": array.write, "lmdb": db.write}
     limits = {f"zstd alone, {t} thread{'s' * (t > 1)}": (lambda t=t: alone.encode(t)) for t in (1, 2)} if codec else {}
-    yield Row(f"{name}: write", data.count, theirs | limits,
+    limits = limits or {"its bytes alone": lambda: write_alone(data, mine)}
+    yield Row(f"{name}: write", theirs | limits,
         {"1 thread": written(1, at_once), "2 threads": written(2, at_once), "one by one, 2 threads": written(2, 1)},
-        [("2 threads", ["bagz"], 1.8)] + [(f"{t} thread{'s' * (t > 1)}", [f"zstd alone, {t} thread{'s' * (t > 1)}"], 0.9) for t in (1, 2) if codec])  # fmt: skip
+        goals=[("2 threads", ["bagz"], GOALS["write"])]
+            + [(f"{t} thread{'s' * (t > 1)}", [f"zstd alone, {t} thread{'s' * (t > 1)}"], GOALS["zstd"]) for t in (1, 2) if codec], each=data.count)  # fmt: skip
     opens = 1000
-    yield Row(f"{name}: open and close", opens, {"bagz": lambda: their.open(opens)}, {"mapped": bind("open", path, MAP, opens)}, [])
-    yield Row(f"{name}: one at random", data.random, {"bagz": their.single, "array_record": array.single, "lmdb": db.single},
+    yield Row(f"{name}: open and close", {"bagz": lambda: their.open(opens)}, {"mapped": bind("open", path, MAP, opens)}, each=opens)
+    yield Row(f"{name}: one at random", {"bagz": their.single, "array_record": array.single, "lmdb": db.single}
+        | ({"zstd alone": lambda: alone.decode(data.indices, data.batch, threads=1)} if codec else {"pread alone": bind("pread", path)}),
         {"mapped": bind("single", path, MAP, 0), "read": bind("single", path, READ, 0)},
-        [("mapped", ["bagz"], 1 if codec else 1.5)])  # fmt: skip
-    limit = {"zstd alone": lambda: alone.decode(data.indices, data.batch)} if codec else {}
-    yield Row(f"{name}: {data.batch:,} at random", data.random, by_parallelism(their.batches) | {"array_record": array.batches} | limit,
+        goals=[("mapped", ["zstd alone"], GOALS["zstd_single"]) if codec else ("mapped", ["bagz"], GOALS["raw_single"])], each=data.random)  # fmt: skip
+    yield Row(f"{name}: {data.batch:,} at random", by_parallelism(their.batches) | {"array_record": array.batches} | limit_of(0, data.batch),
         {way: bind("indices", path, io, THREADS, data.batch) for way, io in (("mapped", MAP), ("read", READ))},
-        [g for way in ("mapped", "read") for g in goals(way, 4, 1.4, "zstd alone")])  # fmt: skip
-    limit = {"zstd alone": lambda: alone.decode(data.indices)} if codec else {}
-    yield Row(f"{name}: stream of random numbers", data.random, by_parallelism(their.stream) | limit,
+        goals=goals(("mapped", "read"), "scattered", "best"), each=data.random)  # fmt: skip
+    yield Row(f"{name}: stream of random numbers", by_parallelism(their.stream) | limit_of(0, data.batch),
         {f"{way}, {how}": bind("stream", path, io, THREADS, 0, take) for way, io in (("mapped", MAP), ("read", READ)) for how, take in (("one by one", 1), ("batches", data.batch))},
-        [g for way in ("mapped", "read") for g in goals(f"{way}, one by one", 4, 1.4, "zstd alone")])  # fmt: skip
-    limit = {"zstd alone": alone.decode} if codec else {}
-    yield Row(f"{name}: in order", data.count, by_parallelism(their.iterate) | {"array_record": array.iterate, "lmdb": db.iterate} | limit,
+        goals=goals(("mapped, one by one", "read, one by one"), "scattered", "best"), each=data.random)  # fmt: skip
+    yield Row(f"{name}: in order", by_parallelism(their.iterate) | {"array_record": array.iterate, "lmdb": db.iterate} | limit_of(1, at_once),
         {f"{way}, {how}": bind(*command) for way, io in (("mapped", MAP), ("read", READ)) for how, command in (
             ("stream", ("stream", path, io, THREADS, 1, 1)), ("batches", ("range", path, io, THREADS, at_once)))},
-        [g for way in ("mapped", "read") for g in goals(f"{way}, stream", 1.8, 1.8, "zstd alone")])  # fmt: skip
-    yield Row(f"{name}: all in one call", data.count, by_parallelism(their.all) | {"array_record": array.all} | limit,
+        goals=goals(("mapped, stream", "read, stream"), "ordered", "best_ordered"), each=data.count)  # fmt: skip
+    yield Row(f"{name}: all in one call", by_parallelism(their.all) | {"array_record": array.all} | limit_of(1, 0),
         {way: bind("range", path, io, THREADS, 0) for way, io in (("mapped", MAP), ("read", READ))},
-        [g for way in ("mapped", "read") for g in goals(way, 1.8, 1.8, "zstd alone")])  # fmt: skip
+        goals=goals(("mapped", "read"), "ordered", "best_ordered"), each=data.count)  # fmt: skip
 
 
 def compare(folder):
@@ -318,31 +310,27 @@ def compare(folder):
     for name in os.environ.get("HOLDALL_BENCH_SETS", ",".join(SETS)).split(","):
         data = Data(name, folder / name)
         ours = common.Ours("bench.c", folder, data.folder / "data", data.folder / "offsets", data.folder / "indices")
-        other = common.Others(ours)
+        other, copy = common.Others(ours), ours.time("memcpy")
         for codec in (ZSTD, NONE):
             for row in rows(data, ours, codec):
                 row.measure()
                 measured.append(row)
-        others.append(f"- {name}: {other.said()}")
+        others.append(f"{name}: {other.said()}")
         ours.process.stdin.close()
-    return [
-        "# holdall and its peers for records",
-        "",
-        f"- {common.processor()}, {len(os.sched_getaffinity(0))} processors; holdall {ours.version} from C, {THREADS} threads; from Python "
-        f"{sys.version.split()[0]}: bagz {version('bagz')}, array_record {version('array-record')} (group_size:1), lmdb {version('lmdb')}, zstandard {version('zstandard')}",
-        *others,
-        f"- µs a record (an open): median of {ROUNDS} rounds after a warm-up, in turns; a ratio is the median of the rounds' ratios",
-        "- random records that are read, not mapped, take a system call each; records of megabytes, in batches, go to fresh memory,",
-        "  where the page faults take longer than the copying",
-        "- bagz with 100 threads is as it comes. Nobody writes checksums, or syncs files.",
-        "",
-        "| | | µs |",
-        "| --- | --- | --: |",
-        *(line for row in measured for line in row.lines()),
-        "",
-        *common.verdict(measured),
-    ]
+    return Part(
+        "Records, beside bagz, array_record, LMDB and zstd alone",
+        ours.version,
+        {p: version(p) for p in ("bagz", "array-record", "lmdb", "zstandard")},
+        [
+            *others,
+            f"holdall has {THREADS} threads; bagz with {DEFAULT} threads is as it comes; array_record has group_size:1; nobody writes checksums, or syncs files",
+            "random records that are read, not mapped, take a system call each; records of megabytes, in batches, go to fresh memory,"
+            " where the page faults take longer than the copying",
+        ],
+        measured,
+        copy,
+    )
 
 
 if __name__ == "__main__":
-    common.publish(compare, "bench_records.md")
+    publish(compare, "records")

@@ -1,15 +1,13 @@
-"""What the comparisons here have in common: the C program, measuring in turns, peak memory, the machine.
+"""What the comparisons here have in common: the C program, clocks, peak memory, what else the machine does.
 
-HOLDALL_LIB is the library, HOLDALL_BENCH_ROUNDS how many rounds (default 5).
+HOLDALL_LIB is the library.
 """
 
 import importlib.metadata
 import os
 import pathlib
-import platform
 import subprocess
 import sys
-import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -17,7 +15,6 @@ sys.path.insert(0, str(HERE.parent / "peer"))
 
 import holdall_c
 
-ROUNDS = int(os.environ.get("HOLDALL_BENCH_ROUNDS", 5))
 READ, MAP = 0, 1  # HOLDALL_IO_...
 
 version = importlib.metadata.version
@@ -67,23 +64,10 @@ def bind(ours, *command):
 # ---- measuring
 
 
-def measure(what, theirs, ours, seconds=float("inf"), warm=True):
-    """The seconds of each way in each round after a warm-up; the ways, by name, are functions that give them. When so many
-    seconds have passed there are no more rounds than two."""
-    ways = {("theirs", k): f for k, f in theirs.items()} | {("ours", k): f for k, f in ours.items()}
-    # theirs and ours by turns
-    order = sorted(ways, key=lambda w: ([k for k in ways if k[0] == w[0]].index(w), w[0] == "ours"))
-    times = {w: [] for w in ways}
-    print(f"\r{what:78}", end="", file=sys.stderr, flush=True)
-    start = time.monotonic()
-    for done in range(not warm, ROUNDS + 1):
-        if done > 2 and time.monotonic() - start > seconds:
-            break
-        for w in order:
-            took = ways[w]()
-            if done:
-                times[w].append(took)
-    return times
+def timed(call, *arguments, **more):
+    start = time.perf_counter()
+    call(*arguments, **more)
+    return time.perf_counter() - start
 
 
 def peak(*command):
@@ -97,19 +81,6 @@ def print_peak():
 
 
 # ---- the machine
-
-
-def machine(copy):
-    """The line on it; `copy` is in bytes a second."""
-    return f"- {processor()}, {len(os.sched_getaffinity(0))} processors; memcpy {copy / 1e9:.1f} GB/s; {platform.system()} {platform.release()}"
-
-
-def processor():
-    try:
-        lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
-        return next(x.split(":")[1].strip() for x in lines if x.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
 
 
 def ticks(pid="self"):
@@ -131,24 +102,4 @@ class Others:
 
     def said(self):
         total, used, own = (b - a for a, b in zip(self.before, self.busy(self.ours)))
-        print("\r" + " " * 78 + "\r", end="", file=sys.stderr)
         return f"load when it began {self.load:.2f}; meanwhile other processes used {max(0, used - own) / total:.0%} of the processors"
-
-
-# ---- the text
-
-
-def verdict(rows, *more):
-    """Lines that say of each goal whether it is met: of those of the rows, and of more, each whether it is and its words."""
-    goals = [*more, *(goal for row in rows for goal in row.met())]
-    return [*(f"{'PASS' if met else 'FAIL'} {words}" for met, words in goals), f"{sum(met for met, _ in goals)} of {len(goals)} goals are met"]
-
-
-def publish(compare, name):
-    """Prints the lines that `compare` makes, given a folder for its files, and puts them into target/ as `name`."""
-    with tempfile.TemporaryDirectory(prefix="holdall-bench-") as folder:
-        text = "\n".join(compare(pathlib.Path(folder)))
-    print(text)
-    out = HERE.parents[1] / "target" / name
-    out.parent.mkdir(exist_ok=True)
-    out.write_text(text + "\n")

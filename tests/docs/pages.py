@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """usage: pages.py SCRATCH
 
-What `make docs` makes: a page of the manual for each function of the header, which groff takes without a warning; a place in
+What `make docs` makes: a page of the manual for each function of the headers, which groff takes without a warning; a place in
 the reference for each name, found by the search; and no link that leads nowhere, which is tried with one that does.
 """
 import html.parser
@@ -21,9 +21,16 @@ def make(kind, folder, root=ROOT):
 
 def functions():
     """By a way of its own: what stands before a parenthesis in a declaration that begins with HOLDALL_API."""
-    headers = "".join((ROOT / "include" / name).read_text() for name in ("holdall.h", "holdall_crashkit.h"))
+    headers = "".join((ROOT / "include" / name).read_text() for name in ("holdall.h", "holdall_crashkit.h", "holdall_mpi.h"))
     bare = re.sub(r"/\*.*?\*/", "", headers, flags=re.S)
-    return set(re.findall(r"^HOLDALL_API\b[^;(]*?\b(holdall_\w+)\(", bare, re.M))
+    return set(re.findall(r"^(?:HOLDALL_API|static inline)\b[^;(]*?\b(holdall_\w+)\(", bare, re.M))
+
+
+def classes():
+    """Of holdall.hpp, outside of its details: what begins a line."""
+    parts = "".join(path.read_text() for path in (ROOT / "include/holdall").glob("*.hpp"))
+    public = re.sub(r"^namespace detail \{.*?^\} // namespace detail", "", parts, flags=re.M | re.S)
+    return {f"holdall::{name}" for name in re.findall(r"^(?:template <.*> )?(?:class|struct|enum class) (\w+)\b[^;]*$", public, re.M)} - {"holdall::ArrowSchema", "holdall::ArrowArray", "holdall::ArrowArrayStream"}
 
 
 def check_man(folder):
@@ -74,7 +81,8 @@ def check_html(folder):
         assert not tags.open, f"{page.name}: {tags.open} are open at the end"
     index = json.loads((folder / "index.js").read_text(encoding="utf-8").removeprefix("const INDEX = ").rstrip(";\n"))
     found = {entry[0]: entry[1] for entry in index}
-    for name in functions():
+    assert len(classes()) > 30, classes()
+    for name in functions() | classes():
         page, _, anchor = found[name].partition("#")
         assert f'id="{anchor}"' in (folder / page).read_text(encoding="utf-8"), f"{name} is not at {found[name]}"
     return len(index)
@@ -84,7 +92,7 @@ def check_link_nowhere(scratch):
     """A copy of the sources with one wrong link must not become pages."""
     copy = scratch / "copy"
     documents = [path.name for path in ROOT.glob("*.md")]
-    for name in ("docs", "include", "examples", "tools/holdall.1", "tests/fixtures/README.md", "Cargo.toml", *documents):
+    for name in ("docs", "bindings", "include", "examples", "tools/holdall.1", "tests/fixtures/README.md", "Cargo.toml", *documents):
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
         (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, copy / name)
     for wrong in "no-such-page.md", "storage.md#no-such-heading":

@@ -8,6 +8,7 @@ import ctypes as c
 import dataclasses
 import pathlib
 
+import script
 import tree_sitter
 import tree_sitter_julia
 
@@ -67,9 +68,9 @@ def function(node):
     return name, (text(result), given)
 
 
-def read():
+def read(path=LAYER):
     layer = Layer({}, [], {}, {})
-    for node in parse(LAYER.read_text()).named_children:
+    for node in parse(path.read_text()).named_children:
         if node.type == "const_statement":
             name, _, value = node.named_children[0].children
             layer.constants[text(name)] = 2**64 - 1 if text(value) == "typemax(UInt64)" else int(text(value))
@@ -172,3 +173,8 @@ def load(layer, path):
         f = getattr(lib, name)
         f.restype, f.argtypes = as_ctypes(result), [as_ctypes(k) for _, k in given]
     return lib
+
+
+def caller(layer, path):
+    """One that calls the library as the layer says."""
+    return script.Caller(load(layer, path), layer, structures(layer), as_ctypes, inside)

@@ -85,7 +85,7 @@ def f64(*values):
 def run(caller, folder):
     """The whole script; tells which functions nobody called."""
     folder = pathlib.Path(folder)
-    parts = [versions, options, bags, consumer, writers, streams, indexes, storage, schunks, arrays, array_values, tables, table_parts, arrow, whole]
+    parts = [versions, options, bags, writers, streams, indexes, storage, schunks, arrays, array_values, tables, table_parts, arrow, whole]
     for part in parts:
         at = folder / part.__name__
         at.mkdir()
@@ -171,18 +171,6 @@ def bags(f, k, path):
     f.ok("bag_read_indices_to", bag, u64(2, 3), 2, allocate, None, ends)
     same((kept[-1].raw, ends[:3]), (b"threeone", [0, 5, 8]))
     f("bag_close", slice), f("bag_close", bag)
-
-
-def consumer(f, k, path):
-    """The job of c-tests/consumers/consumer.c."""
-    records = [bytes([ord("a") + i % 26]) * (i % 100) for i in range(1000)]
-    bag = made(f, k, path("made.bagz"), records)
-    same(f.get("bag_size", bag), len(records))
-    for i, record in enumerate(records):
-        same(f.sized("bag_read", bag, i), record)
-    f.ok("bag_read", bag, len(records), None, 0, OUT, status=k["HOLDALL_E_RANGE"])
-    f("bag_close", bag)
-    print(f"{len(records)} records, holdall {f.get('version_text').decode()}")
 
 
 def writers(f, k, path):

@@ -54,7 +54,7 @@ class Julia(unittest.TestCase):
         layer = julia.read()
         folder = tempfile.mkdtemp(prefix="holdall-julia-")
         self.addCleanup(shutil.rmtree, folder)
-        caller = script.Caller(julia.load(layer, LIB), layer, julia.structures(layer), julia.as_ctypes, julia.inside)
+        caller = julia.caller(layer, LIB)
         self.assertEqual([], script.run(caller, folder))
         print(f"{len(caller.called)} functions called as libholdall.jl says")
 

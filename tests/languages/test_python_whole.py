@@ -134,10 +134,6 @@ class Whole(Case):
         gc.collect()
         self.assertLess(len(os.listdir("/proc/self/fd")), before + 10)
 
-    def test_the_consumer_does_as_in_c(self):
-        said = self.run_installed(ROOT / "tests/languages/consumer.py", self.path(".bagz"))
-        self.assertEqual(said, f"1000 records, holdall {holdall.version()}\n")
-
     def test_the_program_of_the_guide(self):
         (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/languages.md").read_text(), flags=re.S)
         at, lines = self.path(".py"), self.path(".txt")

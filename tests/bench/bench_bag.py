@@ -1,4 +1,4 @@
-"""holdall beside the Bagz package, on the same files in one run; prints a Markdown table and whether the goals are met.
+"""holdall beside the Bagz package, on the same files in one run.
 
 The package is called from Python, as its users do; holdall from C (bench.c). HOLDALL_LIB is the library,
 HOLDALL_BENCH_RECORDS how many records (default 1,000,000), HOLDALL_BENCH_ROUNDS how many rounds (5).
@@ -10,12 +10,9 @@ to no goal: they do more than the other side (checksums, syncing, safe reading i
 """
 
 import collections
-import dataclasses
 import hashlib
 import os
 import pathlib
-import platform
-import statistics
 import sys
 import time
 
@@ -23,7 +20,8 @@ import bagz
 import numpy as np
 
 import common
-from common import MAP, READ, ROUNDS, bind, version
+from common import MAP, READ, bind, version
+from rows import Part, Row, memory, publish
 
 RECORDS = int(os.environ.get("HOLDALL_BENCH_RECORDS", 1_000_000))
 RANDOM = 100_000  # single random reads, and records of all batches
@@ -178,51 +176,6 @@ def peak_of(folder, what="", path=None, parallelism=None):
 # ---- rows
 
 
-@dataclasses.dataclass
-class Row:
-    """One thing that both do; `theirs` and `ours` are ways to do it, by name, as functions giving seconds."""
-
-    file: str
-    what: str
-    each: int  # what the time is divided by
-    theirs: dict
-    ours: dict
-    goals: dict = dataclasses.field(default_factory=dict)  # of a way of ours, where it is not 1
-    shown: tuple = ()  # ways of ours that are not like for like, and not held to a goal
-    times: dict = dataclasses.field(default_factory=dict)
-
-    def measure(self):
-        self.times = common.measure(f"{self.what} of {self.file}", self.theirs, self.ours)
-
-    def median(self, whose, way):
-        return statistics.median(self.times[whose, way]) / self.each * 1e6
-
-    def best(self):
-        """Their fastest way."""
-        return min(self.theirs, key=lambda way: self.median("theirs", way))
-
-    def ratio(self, their_way, our_way):
-        pairs = zip(self.times["theirs", their_way], self.times["ours", our_way])
-        return statistics.median(a / b for a, b in pairs)
-
-    def met(self):
-        """Whether each way of ours that is held to it meets the goal."""
-        default = next(iter(self.theirs))
-        for way in self.ours:
-            if way not in self.shown:
-                ratio, goal = self.ratio(default, way), self.goals.get(way, 1)
-                yield ratio >= goal, f"{self.file}, {self.what}, {way}: {ratio:.2f} times as fast (goal {goal})"
-
-    def lines(self):
-        best, default = self.best(), next(iter(self.theirs))
-        for k, way in enumerate(self.ours):
-            theirs = [f"{self.median('theirs', best):.3f} ({best})", f"{self.median('theirs', default):.3f}"] if k == 0 else ["", ""]
-            note = " *" if way in self.shown else ""
-            what = f"{self.file}: {self.what}" if k == 0 else ""
-            speed = [f"{self.median('ours', way):.3f}", f"**{self.ratio(best, way):.2f}**{note}", f"{self.ratio(default, way):.2f}"]
-            yield "| " + " | ".join([what, *theirs, way, *speed]) + " |"
-
-
 def write_rows(ours, theirs, folder):
     for name, codec, sum in (("bagz", ZSTD, 9), ("bag", NONE, 2)):
 
@@ -230,9 +183,7 @@ def write_rows(ours, theirs, folder):
             return lambda: ours.time("write", path, codec, checksum, durability, threads, batch)
 
         yield Row(
-            f".{name}",
-            "write",
-            RECORDS,
+            f".{name}: write",
             {"write()": lambda path=folder / f"theirs.{name}": theirs.write(path)},
             {
                 "one by one, checksums": write(sum, 0, 0, 1),
@@ -243,6 +194,8 @@ def write_rows(ours, theirs, folder):
                 # last: its file is the one that is read below
                 "10,000 at once, checksums, durable": write(sum, 1, 0, SEQUENTIAL),
             },
+            1,
+            each=RECORDS,
             shown=("one by one, checksums", "10,000 at once, checksums, 1 thread", "10,000 at once, checksums, durable"),
         )
 
@@ -254,8 +207,8 @@ def read_rows(ours, theirs, folder):
             raw = name == "bag"
             file = f".{name} of {'bagz' if whose == 'theirs' else 'holdall, with checksums'}"
 
-            def row(what, each, their_ways, our_ways, file=file, **more):
-                return Row(file, what, each, their_ways, our_ways, **more)
+            def row(what, each, their_ways, our_ways, goal=1, file=file, **more):
+                return Row(f"{file}: {what}", their_ways, our_ways, goal, each=each, **more)
 
             yield row("open and close", OPENS, {"mapped": lambda path=path: theirs.open(path)}, {
                 "read": bind(ours, "open", path, READ, OPENS),
@@ -272,7 +225,7 @@ def read_rows(ours, theirs, folder):
                 "read": bind(ours, "indices", path, READ, 0, BATCH),
                 "mapped, 1 thread": bind(ours, "indices", path, MAP, 1, BATCH),
                 "read, 1 thread": bind(ours, "indices", path, READ, 1, BATCH),
-            }, goals={"mapped": 3, "read": 3}, shown=("mapped, 1 thread", "read, 1 thread"))  # fmt: skip
+            }, goal=3, shown=("mapped, 1 thread", "read, 1 thread"))  # fmt: skip
             yield row("in order, piece by piece", RECORDS,
                 parallel(theirs.iterate, path, "iteration, ") | parallel(theirs.read_range, path, "read_range, "), {
                 "10,000 a call, read": bind(ours, "range", path, READ, 0, SEQUENTIAL),
@@ -291,25 +244,21 @@ def read_rows(ours, theirs, folder):
 def set_rows(ours, theirs, folder):
     path = folder / f"numbers@{SHARDS}.bag"
     ours.time("numbers", path, NUMBERS)
-    yield Row(f"{SHARDS:,} shards, {NUMBERS:,} records", "open and close", SET_OPENS, {"mapped": lambda: theirs.open(path, SET_OPENS)}, {
+    yield Row(f"{SHARDS:,} shards, {NUMBERS:,} records: open and close", {"mapped": lambda: theirs.open(path, SET_OPENS)}, {
         "read": bind(ours, "open", path, READ, SET_OPENS),
-    }, shown=("read",))  # fmt: skip
+    }, each=SET_OPENS)  # fmt: skip
 
 
 def parallel(function, path, label=""):
     return {f"{label}{p} thread{'s' * (p > 1)}": lambda p=p: function(path, p) for p in PARALLELISM}
 
 
-def memory_lines(ours, theirs, folder):
-    yield "| peak memory (VmHWM, MiB) | bagz | holdall |"
-    yield "| --- | --: | --: |"
-    yield f"| nothing (Python and the package; C) | {theirs.peak():.0f} | {ours.peak('nothing'):.0f} |"
+def memories(ours, theirs, folder):
+    yield memory("nothing (Python and the package; C)", dict(bagz=theirs.peak(), holdall=ours.peak("nothing")))
     for name, codec, sum in (("bagz", ZSTD, 9), ("bag", NONE, 2)):
         t, o = folder / f"theirs.{name}", folder / f"scratch.{name}"
-        file = f".{name}"
-        one = ours.peak("write", o, codec, sum, 0, 0, 1)
-        many = ours.peak("write", o, codec, sum, 0, 0, SEQUENTIAL)
-        yield f"| {file}: write | {theirs.peak('write', folder / f'scratch.{name}'):.0f} | {one:.0f}; 10,000 at once {many:.0f} |"
+        one, many = (ours.peak("write", o, codec, sum, 0, 0, batch) for batch in (1, SEQUENTIAL))
+        yield memory(f".{name}: write", {"bagz": theirs.peak("write", folder / f"scratch.{name}"), "holdall": one, "10,000 at once": many})
         for what, they, we in (
             ("open and close", ["open", t], [("open", t, io, OPENS) for io in (READ, MAP)]),
             ("one at random", ["single", t], [("single", t, io, 0) for io in (READ, MAP)]),
@@ -318,9 +267,9 @@ def memory_lines(ours, theirs, folder):
             ("all in one call", ["read", t, 100], [("range", t, io, 0, 0) for io in (READ, MAP)]),
         ):
             read, mapped = (ours.peak(*c) for c in we)
-            yield f"| {file}: {what} | {theirs.peak(*they):.0f} | read {read:.0f}, mapped {mapped:.0f} |"
+            yield memory(f".{name}: {what}", dict(bagz=theirs.peak(*they), holdall=read, mapped=mapped))
     path = folder / f"numbers@{SHARDS}.bag"
-    yield f"| {SHARDS:,} shards: open and close | {theirs.peak('open', path, SET_OPENS):.0f} | {ours.peak('open', path, READ, SET_OPENS):.0f} |"
+    yield memory(f"{SHARDS:,} shards: open and close", dict(bagz=theirs.peak("open", path, SET_OPENS), holdall=ours.peak("open", path, READ, SET_OPENS)))
 
 
 # ---- everything
@@ -343,33 +292,24 @@ def compare(folder):
             assert digest(bagz.Reader(str(path)).read()) == content, f"bagz reads something else from {path}"
     for row in (reading := [*read_rows(ours, theirs, folder), *set_rows(ours, theirs, folder)]):
         row.measure()
-    others = others.said()
-    rows += reading
     mean = (folder / "data").stat().st_size / RECORDS
-    return [
-        "# holdall and bagz",
-        "",
-        common.machine(copy),
-        f"- {others}",
-        f"- holdall {ours.version} from C; bagz {version('bagz')} from Python {platform.python_version()}",
-        f"- {RECORDS:,} records of text, {mean:.0f} bytes on average; files "
-        + ", ".join(f".{name} {sizes['theirs', name]:.0f} MB (holdall {sizes['ours', name]:.0f})" for name in ("bagz", "bag")),
-        f"- µs a record (an open): median of {ROUNDS} rounds after a warm-up, in turns; ratio: median of the rounds' ratios, above 1 holdall is faster",
-        "- both read the same file; bagz maps files; its best of the ways in this run counts, its default is 100 threads",
-        "- *: shown, not like for like: bagz writes and checks no checksums, does not sync its files, and maps what it reads",
-        "",
-        "| | bagz, best | bagz, default | holdall | µs | ratio to best | ratio to default |",
-        "| --- | --: | --: | --- | --: | --: | --: |",
-        *(line for row in rows for line in row.lines()),
-        "",
-        *memory_lines(ours, theirs, folder),
-        "",
-        *common.verdict(rows),
-    ]
+    return Part(
+        "Bags, beside the Bagz package",
+        ours.version,
+        dict(bagz=version("bagz")),
+        [
+            others.said(),
+            f"{RECORDS:,} records of text, {mean:.0f} bytes on average; files "
+            + ", ".join(f".{name} {sizes['theirs', name]:.0f} MB (holdall {sizes['ours', name]:.0f})" for name in ("bagz", "bag")),
+            "both read the same file; bagz maps files; its first way is as it comes, on 100 threads; it writes and checks no checksums, and does not sync",
+        ],
+        [*rows, *reading, *memories(ours, theirs, folder)],
+        copy,
+    )
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["peak"]:
         peak_of(*sys.argv[2:])
     else:
-        common.publish(compare, "bench.md")
+        publish(compare, "bag")

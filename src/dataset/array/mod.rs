@@ -1,9 +1,11 @@
 //! The array of one dataset, as what holds the content of an [`Array`](crate::array::Array).
 #![forbid(unsafe_code)]
 
+mod store;
+
 use super::attrs::{self, Attrs};
 use super::chunks::{Chunks, How, Sound, has_superchunks, is_damage};
-use super::commit::{Writer, commit};
+use super::commit::Writer;
 use super::create;
 use super::edit::Edit;
 use super::fields::{Field, Fields};
@@ -13,23 +15,18 @@ use super::place::Place;
 use super::seal::sealed;
 use crate::array::Array;
 use crate::array::dtype::{self, Dtype, Kind, Type};
-use crate::array::store::{Reader, Store};
+use crate::array::store::Store;
 use crate::checksum::Sum;
 use crate::error::{Error, Result, Status, fail};
 use crate::identify::Format;
 use crate::json::Value;
-use crate::options::{Opt, Options};
+use crate::options::Options;
 use crate::parallel;
-use crate::superchunk::bloscpack::{Bloscpack, Destination, Splice, keep_room};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 /// Where the data are.
 const DATA: &str = "data";
-/// Content that a copy has in memory at once.
-const PIECE: u64 = 16 << 20;
-/// The longest chunk that a copy has unless it is told.
-const MOST_CHUNK: u64 = 1 << 30;
 
 /// How the items are stored.
 enum Items {
@@ -469,178 +466,6 @@ impl Search<'_> {
             }
         }
         Ok(())
-    }
-}
-
-impl Store for ArrayFile {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn nbytes(&self) -> u64 {
-        match &self.items {
-            Items::Whole(chunks) => chunks.nbytes(),
-            Items::Apart(fields) => fields.nbytes(),
-            Items::Objects(_) => self.meta.object_bytes,
-        }
-    }
-
-    fn cbytes(&self) -> Result<u64> {
-        let edited = self.runs().iter().map(|run| run.edit.as_ref().map(|e| e.cbytes)).sum::<Option<u64>>();
-        Ok(edited.unwrap_or(self.meta.cbytes))
-    }
-
-    fn chunk_span(&self, at: u64) -> Range<u64> {
-        match &self.items {
-            Items::Whole(chunks) | Items::Objects(chunks) => chunks.span(at),
-            Items::Apart(fields) => fields.span(at),
-        }
-    }
-
-    fn chunk_bytes(&self) -> u64 {
-        let span = self.chunk_span(0);
-        span.end - span.start
-    }
-
-    fn block_bytes(&self) -> Option<u64> {
-        match &self.items {
-            Items::Whole(chunks) => chunks.block_bytes(),
-            _ => None,
-        }
-    }
-
-    fn file_threads(&self) -> usize {
-        self.how.threads
-    }
-
-    fn read(&self, at: u64, dst: &mut [u8]) -> Result<bool> {
-        match &self.items {
-            Items::Whole(chunks) | Items::Objects(chunks) => chunks.read(at, dst),
-            Items::Apart(fields) => fields.read(at, dst),
-        }
-    }
-
-    fn copy_as(&self, to: Destination, meta: Option<&[u8]>, len: u64, read: Reader) -> Result<bool> {
-        if self.has_objects() {
-            return Err(fail!(Unsupported, "{}: objects of Python's mean nothing in a file of another kind", self.name));
-        }
-        let Destination { folder, name, mode, mut options } = to;
-        let typesize = Some(self.meta.array.dtype.item.size).filter(|n| (1..=255).contains(n)).unwrap_or(1);
-        if options.given(Opt::ChunkBytes).is_none() {
-            let bytes = (self.chunk_bytes().min(MOST_CHUNK) / typesize as u64).max(1).saturating_mul(typesize as u64);
-            options.set(Opt::ChunkBytes, bytes as i64)?;
-        }
-        keep_room(&mut options, len)?;
-        let mut new = Bloscpack::create_in(&folder, &name, mode, typesize, &options)?;
-        new.meta_set(meta)?;
-        new.fill_from(len, PIECE, read, &options)
-    }
-
-    fn attr_names(&self) -> Vec<&str> {
-        self.attrs.names()
-    }
-
-    fn attr(&self, name: &str) -> Result<Option<&[u8]>> {
-        self.attrs.get(name)
-    }
-
-    fn fill(&self) -> Result<Option<&[u8]>> {
-        let Meta { dflt, array, .. } = &self.meta;
-        let made = parallel::made(&self.fill, || fill::bytes(dflt, &array.dtype.item, self.meta.row(), self.how.memory_limit));
-        made.as_ref().map(Option::as_deref).map_err(|e| e.clone().within(&self.name))
-    }
-
-    fn fill_set(&mut self, value: &[u8]) -> Result<()> {
-        self.refuse_field("fill value")?;
-        let (item, row) = (&self.meta.array.dtype.item, self.meta.row());
-        let each = matches!(self.meta.dflt, Value::Array(_)) || self.format() == Format::Blz;
-        let new = create::dflt(value, item, row, each)?;
-        let bytes = fill::bytes(&new, item, row, self.how.memory_limit)?;
-        if let Items::Whole(chunks) = &mut self.items {
-            chunks.fill = bytes.as_deref().map(Arc::from);
-        }
-        self.fill = OnceLock::from(Ok(bytes));
-        self.meta.set_dflt(new);
-        self.writer()?.storage_changed = true;
-        Ok(())
-    }
-
-    fn write(&mut self, at: u64, src: &[u8]) -> Result<()> {
-        match self.changing()? {
-            Items::Apart(fields) => fields.write(at, src),
-            Items::Whole(chunks) | Items::Objects(chunks) => chunks.write(at, src),
-        }
-    }
-
-    fn splice(&mut self, splice: &Splice) -> Result<()> {
-        let done = match self.changing()? {
-            Items::Apart(fields) => fields.splice(splice),
-            Items::Whole(chunks) | Items::Objects(chunks) => return chunks.splice(splice),
-        };
-        if matches!(done, Err((_, true))) {
-            // some fields have the rows, and others have not
-            self.break_off();
-        }
-        done.map_err(|(e, _)| e)
-    }
-
-    fn append(&mut self, src: &[u8]) -> Result<()> {
-        match self.changing()? {
-            Items::Apart(fields) => fields.append(src),
-            Items::Whole(chunks) | Items::Objects(chunks) => chunks.append(src),
-        }
-    }
-
-    fn truncate(&mut self, nbytes: u64) -> Result<()> {
-        match self.changing()? {
-            Items::Apart(fields) => fields.truncate(nbytes),
-            Items::Whole(chunks) | Items::Objects(chunks) => chunks.truncate(nbytes),
-        }
-    }
-
-    fn attr_set(&mut self, name: &str, value: &[u8]) -> Result<()> {
-        self.refuse_field("attributes")?;
-        self.attrs.set(name, value)?;
-        self.writer()?.attrs_changed = true;
-        Ok(())
-    }
-
-    fn attr_remove(&mut self, name: &str) -> Result<()> {
-        self.refuse_field("attributes")?;
-        self.writer()?;
-        self.attrs.remove(name)?;
-        self.writer()?.attrs_changed = true;
-        Ok(())
-    }
-
-    fn can_have(&self, shape: &[u64]) -> Result<()> {
-        let row = self.meta.row();
-        if shape.get(1..) == Some(row) {
-            return Ok(());
-        }
-        Err(fail!(Unsupported, "{}: the shape {shape:?}: a dataset is made of rows, which stay as they are: {row:?}", self.name))
-    }
-
-    fn set_shape(&mut self, shape: &[u64]) -> Result<()> {
-        self.can_have(shape)?;
-        self.writer()?.shape_changed |= self.meta.array.shape != shape;
-        self.meta.array.shape = shape.to_vec();
-        Ok(())
-    }
-
-    fn commit(&mut self) -> Result<()> {
-        commit(self)
-    }
-
-    fn has_objects(&self) -> bool {
-        matches!(self.items, Items::Objects(_))
-    }
-
-    fn object(&self, i: u64) -> Result<Vec<u8>> {
-        match &self.items {
-            Items::Objects(chunks) => chunks.object(i),
-            _ => Err(fail!(Type, "{}: its items are no objects", self.name)),
-        }
     }
 }
 

@@ -1,33 +1,32 @@
-"""Reads holdall.h and holdall_crashkit.h: their first page, and each group of functions with its types and constants.
+"""Reads the headers in include/ that are C: the words of their first page, and each group of functions with its types and constants.
 
-The headers are the manual. Every comment belongs to the declaration behind it; a comment with four dashes begins a group.
-A declaration without a name is an error: then the headers have something that this does not know.
+The headers are the manual, and what all layers of other languages, tests and pages are made from. Every comment belongs to
+the declaration behind it; a comment with four dashes begins a group. A declaration without a name is an error: then the
+headers have something that this does not know.
 """
 import re
 from dataclasses import dataclass, field
 
-# The page of each group, by the first words of its line in the header. One that is not here is called by those words.
-PAGES = {
-    "versions": "version",
-    "failures": "error",
-    "where the bytes live": "io",
-    "what is it, is it sound, make it whole": "check",
-    "superchunks": "schunk",
-    "arrays": "array",
-    "tables": "table",
-    "bags": "bag",
-    "streams of records, read ahead; shuffled epochs; batches into memory of the caller's": "bag_stream",
-    "indexes of bags": "bag_index",
-    "Arrow": "arrow",
-}
-
 
 @dataclass
-class Member:
-    """A field of a structure."""
+class Parameter:
+    """One of a function; of a structure one of its fields, with the words before it."""
 
     code: str
-    text: str
+    text: str = ""
+
+    def __post_init__(self):
+        plain = re.fullmatch(r"(.*?)(\w+)", self.code)
+        self.type, self.name = (plain[1].strip(), plain[2]) if plain else (self.code, "")
+        self.pointer = self.type.endswith("*") or self.type.endswith("_fn")
+
+    def handle(self):
+        m = re.fullmatch(r"(?:const )?holdall_(\w+) \*", self.type)
+        return m[1] if m and m[1] not in ("error", "io_functions", "format", "kind") else None
+
+    def out(self):
+        m = re.fullmatch(r"holdall_(\w+) \*\*", self.type)
+        return m[1] if m else None
 
 
 @dataclass
@@ -39,16 +38,17 @@ class Item:
     text: str
     code: str
     result: str = ""
+    value: str = ""
     parameters: list = field(default_factory=list)
     members: list = field(default_factory=list)
 
 
 @dataclass
 class Group:
-    page: str
     title: str
     include: str
     text: str = ""
+    page: str = ""  # that of a manual
     items: list = field(default_factory=list)
 
     def of(self, kind):
@@ -62,22 +62,32 @@ def read(path):
     groups, said = [], ""
     for kind, body in pieces(text, end):
         if kind == "group":
-            groups.append(Group(page_of(body), body, path.name))
+            groups.append(Group(body, path.name))
         elif kind == "comment":
             said = body
         elif not kind:  # an empty line: what was said is said of nothing
             said = ""
         else:
             if not groups:  # a header without groups is one
-                groups.append(Group(path.stem, first.split("\n")[0].split(" - ")[-1], path.name))
+                groups.append(Group(first.split("\n")[0].split(" - ")[-1], path.name))
             groups[-1].items.append(ITEMS[kind](body, said))
             said = ""
     return first, [group for group in groups if group.items]
 
 
-def page_of(title):
-    short = re.split(r"[:(]", title)[0].strip()
-    return "holdall_" + (PAGES.get(short) or re.sub(r"\W+", "_", short.lower()))
+def items(path, kind):
+    """All functions, types or constants of a header."""
+    return [item for group in read(path)[1] for item in group.of(kind)]
+
+
+def functions(path):
+    """The result's type, the name and the parameters of each."""
+    return [(item.result, item.name, item.parameters) for item in items(path, "function")]
+
+
+def constants(path):
+    """The name and the value, as it is written there, of each constant that is a number."""
+    return [(item.name, item.value) for item in items(path, "constant") if re.fullmatch(r"-?\d+|UINT64_MAX", item.value)]
 
 
 def comment(text, at):
@@ -109,7 +119,7 @@ def pieces(text, at):
             at += 1
         else:
             code, at = declaration(text, at)
-            yield ("function" if "HOLDALL_API" in code else "type"), code
+            yield ("function" if re.match(r"HOLDALL_API|static inline", code) else "type"), code
 
 
 def directive(text, at):
@@ -131,25 +141,26 @@ def declaration(text, at):
 
 
 def constant(code, said):
-    return Item("constant", code.split()[1], said, code)
+    _, name, value = code.split(None, 2)
+    return Item("constant", name, said, code, value=value.strip("()"))
 
 
 def function(code, said):
-    code = " ".join(re.sub(r"\bHOLDALL_(API|USE)\b", "", code).split())
+    code = " ".join(re.sub(r"\bHOLDALL_(API|USE)\b|\bstatic inline\b", "", code).split())
     result, name, inside = re.fullmatch(r"(.*?)(holdall_\w+)\((.*)\);", code).groups()
-    return Item("function", name, said, code, result.strip(), [] if inside == "void" else parameters(inside))
+    return Item("function", name, said, code, result.strip(), parameters=parameters(inside))
 
 
 def parameters(inside):
     """At the commas outside of parentheses."""
     found, depth = [""], 0
-    for c in inside:
+    for c in "" if inside == "void" else inside:
         depth += {"(": 1, ")": -1}.get(c, 0)
         if c == "," and depth == 0:
             found.append("")
         else:
             found[-1] += c
-    return [one.strip() for one in found]
+    return [Parameter(one.strip()) for one in found if one]
 
 
 def type_(code, said):
@@ -170,7 +181,7 @@ def members(inside):
             said, at = comment(inside, at)
         else:
             code, at = declaration(inside, at)
-            found.append(Member(" ".join(code.split()), said))
+            found.append(Parameter(" ".join(code.split()), said))
             said = ""
 
 

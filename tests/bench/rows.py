@@ -1,0 +1,178 @@
+"""What is measured, as data: one thing that several do, timed in turns (`Row`), and a part of such things, which goes to a
+file of JSON lines in target/bench. report.py makes all texts and pictures of these files, so that parts may be measured at
+different times: each says when, and of which version.
+
+HOLDALL_BENCH_ROUNDS is how many rounds (default 5).
+"""
+
+import dataclasses
+import datetime
+import json
+import os
+import pathlib
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "target" / "bench"
+ROUNDS = int(os.environ.get("HOLDALL_BENCH_ROUNDS", 5))
+# of what bounds a row: the rest is for reading and placing
+OF_BOUND = 0.9
+
+
+def measure(what, theirs, ours, seconds=float("inf"), warm=True):
+    """The seconds of each way in each round after a warm-up; the ways, by name, are functions that give them. When so many
+    seconds have passed there are no more rounds than two."""
+    ways = {("theirs", k): f for k, f in theirs.items()} | {("ours", k): f for k, f in ours.items()}
+    # theirs and ours by turns
+    order = sorted(ways, key=lambda w: ([k for k in ways if k[0] == w[0]].index(w), w[0] == "ours"))
+    times = {w: [] for w in ways}
+    print(f"\r{what[:78]:78}", end="", file=sys.stderr, flush=True)
+    start = time.monotonic()
+    for done in range(not warm, ROUNDS + 1):
+        if done > 2 and time.monotonic() - start > seconds:
+            break
+        for w in order:
+            took = ways[w]()
+            if done:
+                times[w].append(took)
+    return times
+
+
+def is_limit(way):
+    """What nobody can do without, and no peer: the codec alone, the file's bytes alone, memcpy alone."""
+    return " alone" in way
+
+
+@dataclasses.dataclass
+class Row:
+    """One thing that both do; `theirs` and `ours` are ways to do it, by name, as functions giving seconds, and some of theirs
+    may be limits. Ours are held to be `goal` times as fast as the first of theirs, or as all of them (`to_all`), but for those
+    that are `shown`, which are not like for like. Where `bound` names a limit it is enough to take hardly longer than that.
+    `goals` are further ones: a way of ours, those of theirs of which the fastest counts, and how many times as fast."""
+
+    what: str
+    theirs: dict
+    ours: dict
+    goal: float = 0
+    nbytes: int = 0  # of content; 0: times are shown
+    each: int = 1  # what the time is divided by
+    shown: tuple = ()
+    note: str = ""
+    to_all: bool = False
+    bound: str = ""
+    goals: list = dataclasses.field(default_factory=list)
+    times: dict = dataclasses.field(default_factory=dict)
+
+    def measure(self, **limits):
+        """And forgets how to, since the functions hold what they work on."""
+        self.times = measure(self.what, self.theirs, self.ours, **limits)
+        self.theirs, self.ours = dict.fromkeys(self.theirs), dict.fromkeys(self.ours)
+
+    def median(self, whose, way):
+        return statistics.median(self.times[whose, way]) / self.each
+
+    def ratio(self, their_way, our_way):
+        """The median of those of the rounds."""
+        return statistics.median(a / b for a, b in zip(self.times["theirs", their_way], self.times["ours", our_way]))
+
+    def all_goals(self):
+        """Each as a way of ours, one of theirs, and the least ratio."""
+        held_to = list(self.theirs) if self.to_all else list(self.theirs)[:1]
+        for way in self.ours if self.goal else ():
+            yield from ((way, t, self.goal) for t in held_to if way not in self.shown)
+        for way, some, least in self.goals:
+            yield way, min(some, key=lambda t: self.median("theirs", t)), least
+
+    def met(self):
+        for way, theirs, least in self.all_goals():
+            goal = dict(way=way, against=theirs, ratio=self.ratio(theirs, way), least=least)
+            goal["met"] = goal["ratio"] >= least
+            if self.bound and theirs != self.bound:
+                goal |= dict(limit=self.bound, share=self.ratio(self.bound, way), share_least=OF_BOUND)
+                goal["met"] |= goal["share"] >= OF_BOUND
+            yield goal
+
+    def record(self):
+        ways = [
+            dict(side="ours" if whose == "ours" else "limit" if is_limit(way) else "theirs", way=way, seconds=[t / self.each for t in times])
+            for (whose, way), times in self.times.items()
+        ]
+        return dict(kind="row", what=self.what, nbytes=self.nbytes, note=self.note, shown=self.shown, ways=ways, goals=list(self.met()))
+
+
+def goal(met, words):
+    """One that is no ratio of times."""
+    return dict(kind="goal", met=bool(met), words=words)
+
+
+def memory(what, mib):
+    """The most memory of each, in MiB."""
+    return dict(kind="memory", what=what, mib=mib)
+
+
+def table(head, lines):
+    """Figures that are shown as they are."""
+    return dict(kind="table", head=head, lines=lines)
+
+
+def curve(what, unit, across, lines):
+    """Figures over a growing number; `lines` are pairs of such a number and seconds, by name."""
+    return dict(kind="curve", what=what, unit=unit, across=across, lines=lines)
+
+
+# ---- a part
+
+
+@dataclasses.dataclass
+class Part:
+    """What one script measured: a title, remarks, versions of the others, and records in their order."""
+
+    title: str
+    version: str  # of holdall
+    versions: dict
+    notes: list
+    records: list
+    copy: float = 0  # memcpy, bytes a second
+
+    def lines(self, name):
+        head = dict(
+            kind="part", part=name, title=self.title, date=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+            version=self.version, commit=commit(), versions=self.versions | dict(python=platform.python_version()),
+            machine=dict(processor=processor(), processors=len(os.sched_getaffinity(0)), system=f"{platform.system()} {platform.release()}", memcpy=self.copy),
+            rounds=ROUNDS, notes=self.notes,
+        )  # fmt: skip
+        return [head, *(r.record() if isinstance(r, Row) else r for r in self.records)]
+
+
+def publish(compare, name):
+    """Puts the part that `compare` makes, given a folder for its files, into target/bench as `name`, and prints it."""
+    import report
+
+    with tempfile.TemporaryDirectory(prefix="holdall-bench-") as folder:
+        lines = compare(pathlib.Path(folder)).lines(name)
+    print("\r" + " " * 78 + "\r", end="", file=sys.stderr)
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    (RESULTS / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    print("\n".join(report.part(lines)))
+
+
+# ---- the machine
+
+
+def commit():
+    """The version in the tree, with a plus where files were changed; nothing without git."""
+    git = subprocess.run(["git", "describe", "--always", "--dirty=+"], cwd=ROOT, capture_output=True, text=True)
+    return git.stdout.strip()
+
+
+def processor():
+    try:
+        lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+        return next(x.split(":")[1].strip() for x in lines if x.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""usage: versus.py OLD NEW FOLDER    two versions of the library by turns, on the hot paths (paths.c); ends with 1 where one became slower
+
+OLD and NEW are each a shared library, or a revision of git, which is built in FOLDER. Both read files that the old one made.
+A path became slower where the quartiles of its rounds lie apart, and the median of the rounds' ratios is beyond 3 %.
+HOLDALL_BENCH_ROUNDS is how many rounds (default 11), HOLDALL_BENCH_ONLY words of which one is in the name of each path that is
+measured ("open,cube"; default: all), HOLDALL_THREADS how many threads (1).
+"""
+
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+
+import counts
+from report import shown
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROUNDS = int(os.environ.get("HOLDALL_BENCH_ROUNDS", 11))
+THREADS = os.environ.get("HOLDALL_THREADS", "1")
+ONLY = os.environ.get("HOLDALL_BENCH_ONLY", "").split(",")
+BEYOND = 1.03
+# seconds that a path is repeated for in a round
+LONG = 0.02
+
+
+def library(which, folder):
+    """The file that is meant."""
+    if pathlib.Path(which).is_file():
+        return pathlib.Path(which).resolve()
+    git = ["git", "-C", ROOT]
+    revision = subprocess.run([*git, "rev-parse", "--verify", "--short", f"{which}^{{commit}}"], capture_output=True, text=True).stdout.strip()
+    if not revision:
+        sys.exit(f"{which} is neither a file nor a revision")
+    tree = folder / f"tree.{revision}"
+    if not tree.exists():
+        subprocess.run([*git, "worktree", "prune"], check=True)
+        subprocess.run([*git, "worktree", "add", "--quiet", "--detach", tree, revision], check=True)
+    # what both are made of is compiled once
+    env = os.environ | {"CARGO_TARGET_DIR": str(folder / "cargo")}
+    with open(folder / f"build.{revision}.log", "w") as log:
+        for command in (["-S", tree, "-B", tree / "target/cmake", "-DHOLDALL_TESTS=OFF", "-DHOLDALL_TOOL=OFF"], ["--build", tree / "target/cmake"]):
+            if subprocess.run(["cmake", *command], stdout=log, stderr=log, env=env).returncode:
+                sys.exit(f"{which} could not be built: see {log.name}")
+    return next((tree / "target/cmake/lib").glob("libholdall.so.*.*.*"))
+
+
+class Version:
+    """A library, where the program finds it, and a folder of its files."""
+
+    def __init__(self, name, lib, program, folder):
+        self.name, self.program, self.files = name, program, folder / f"{name}.files"
+        place = folder / f"{name}.lib"
+        for f in (place, self.files):
+            shutil.rmtree(f, ignore_errors=True)
+            f.mkdir(parents=True)
+        soname = subprocess.run(["objdump", "-p", lib], capture_output=True, text=True, check=True).stdout.split("SONAME")[1].split()[0]
+        (place / soname).symlink_to(lib)
+        self.env = os.environ | {"LD_LIBRARY_PATH": str(place)}
+
+    def run(self, command):
+        return subprocess.run([self.program, self.files, THREADS, command], env=self.env, check=True, capture_output=True, text=True).stdout
+
+    def time(self, path):
+        """The median of a path's seconds, over and over for a while, in a process of its own: where its memory lies matters, too."""
+        command = [self.program, self.files, THREADS, "time", path]
+        took = []
+        with subprocess.Popen(command, env=self.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+            end = time.perf_counter() + LONG
+            while not took or time.perf_counter() < end:
+                print(file=process.stdin, flush=True)
+                took.append(float(process.stdout.readline()))
+        return statistics.median(took)
+
+
+def measure(path, versions, rounds=ROUNDS):
+    """The seconds of each version, round by round: A B A B."""
+    seconds = [[v.time(path) for v in versions] for _ in range(rounds)]
+    return list(zip(*seconds))
+
+
+def verdict(old, new):
+    """The ratio, and a word where it is beyond the spread."""
+    ratio = statistics.median(n / o for o, n in zip(old, new))
+    low, high = ([statistics.quantiles(t, n=4, method="inclusive")[q] for t in (old, new)] for q in (0, 2))
+    if ratio > BEYOND and low[1] > high[0]:
+        return ratio, "slower"
+    return ratio, "faster" if ratio < 1 / BEYOND and high[1] < low[0] else ""
+
+
+def main(old, new, folder):
+    folder = pathlib.Path(folder).resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    libraries = [library(which, folder) for which in (old, new)]
+    program = counts.build(ROOT / "target" / "prefix", folder)
+    versions = [Version(name, lib, program, folder) for name, lib in zip(("old", "new"), libraries)]
+    versions[0].run("make")
+    shutil.copytree(versions[0].files, versions[1].files, dirs_exist_ok=True)
+    paths = [p for p in versions[0].run("list").splitlines() if any(word in p for word in ONLY)]
+    print(f"{'':50} {old[-14:]:>14} {new[-14:]:>14}   ratio")
+    slower = 0
+    for path in paths:
+        a, b = measure(path, versions)
+        ratio, word = verdict(a, b)
+        if word:
+            # of so many paths some seem to have changed where the machine was busy: not twice
+            a, b = measure(path, versions, 2 * ROUNDS)
+            ratio, word = verdict(a, b)
+        slower += word == "slower"
+        print(f"{path:50} {shown(statistics.median(a), 0):>14} {shown(statistics.median(b), 0):>14} {ratio:7.3f} {word}", flush=True)
+    print(f"{slower} of {len(paths)} paths became slower, by more than {BEYOND - 1:.0%} and beyond the spread of {ROUNDS} rounds")
+    sys.exit(slower > 0)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
