@@ -176,14 +176,15 @@ typedef struct holdall_error {
 /* HOLDALL_IO_READ or HOLDALL_IO_MAP. */
 #define HOLDALL_OPT_IO 3
 /* 0: checksums that lie beside the data, or behind chunks, are not looked at (those inside zstd frames always
- * are), nor is the number of bytes that a dataset says it has held against its shape; 1 (default): what is read is checked;
- * 2: everything is checked at open, too. */
+ * are), nor is the number of bytes that a dataset says it has held against its shape; 1 (default): what is read
+ * is checked; 2: everything is checked at open, too. */
 #define HOLDALL_OPT_VERIFY 4
 /* 1: damaged records read as empty, damaged chunks as zeros, and the call says so (HOLDALL_NOT_FOUND; which they are:
  * holdall_verify()); 0 (default): they are an error. With HOLDALL_APPEND this holds for reads alone: a change never takes
  * damaged content for zeros. What needs some of a damaged chunk fails, one that nothing touches stays as it is, and where
- * chunks are missing the commit is HOLDALL_E_STATE: see holdall_repair(). A frame whose header, index or trailer is damaged opens
- * for reading with what is found again of it, as holdall_repair() does it, and every read says so. */
+ * chunks are missing the commit is HOLDALL_E_STATE: see holdall_repair(). A frame whose header, index or
+ * trailer is damaged opens for reading with what is found again of it, as holdall_repair() does it, and every
+ * read says so. */
 #define HOLDALL_OPT_SKIP_DAMAGED 5
 /* At commit: 1 (default) data and folder are synced; 0 they are not: a crash of the program loses nothing
  * of a commit, a failing power supply may. */
@@ -198,8 +199,8 @@ typedef struct holdall_error {
 /* Bags: zstd's level, -131072 to 22; 0 (default) is its own default, 3. Chunks: 0 (stored as it is) to 9, default 5. */
 #define HOLDALL_OPT_LEVEL 9
 /* Bytes (holdall_options_set_bytes): a byte HOLDALL_FILTER_* for each filter, in the order in which they are applied.
- * Bloscpack: _SHUFFLE (default) or _BITSHUFFLE alone, or none (0 bytes). Frames: up to six, those two, _DELTA and _BYTEDELTA;
- * default _SHUFFLE. */
+ * Bloscpack: _SHUFFLE (default) or _BITSHUFFLE alone, or none (0 bytes). Frames: up to six, those two, _DELTA
+ * and _BYTEDELTA; default _SHUFFLE. */
 #define HOLDALL_OPT_FILTERS 10
 /* Bytes of content in a chunk, a multiple of the typesize, 1 to 2,147,483,615. Default: 1 MiB, rounded down to one.
  * Arrays: rounded down to whole rows, or whole items where a row is longer; one item at least. Arrays in frames: about
@@ -211,11 +212,14 @@ typedef struct holdall_error {
 /* One of HOLDALL_SUM_*, for what is written. Superchunks: any but HOLDALL_SUM_ZSTD, default _CRC32, behind each chunk;
  * holdall_schunk_create() alone takes it, later writers go on with it. Bags: HOLDALL_SUM_NONE, or HOLDALL_SUM_CRC32
  * (default): an uncompressed bag then gets a file `checksums.NAME` with a CRC-32 a record, a compressed one the checksum
- * that the zstd format has inside its frames (HOLDALL_SUM_ZSTD says the same there). Datasets: as superchunks; with any, the
- * small files have a CRC-32 in a last line of blanks, which is checked like those of chunks, and which no tool minds.
- * Frames: HOLDALL_SUM_CRC32 (default) or _NONE: a CRC-32 of each chunk in the metalayer `holdall.crc32`, and of the rest in
- * places that the format leaves unused; other tools skip them. A frame of another tool gets them when a writer asks for them.
- * Without them readers of a frame in one file may be HOLDALL_E_STATE before the commit already, as soon as a writer adds to it. */
+ * that the zstd format has inside its frames (HOLDALL_SUM_ZSTD says the same there). Datasets: as superchunks;
+ * with any, the small files have a CRC-32 in a last line of blanks, which is checked like those of chunks, and
+ * which no tool minds.
+ * Frames: HOLDALL_SUM_CRC32 (default) or _NONE: a CRC-32 of each chunk in the metalayer `holdall.crc32`, and of
+ * the rest in places that the format leaves unused; other tools skip them. A frame of another tool gets them
+ * when a writer asks for them.
+ * Without them readers of a frame in one file may be HOLDALL_E_STATE before the commit already, as soon as a
+ * writer adds to it. */
 #define HOLDALL_OPT_CHECKSUM 13
 /* Bytes: a zstd dictionary, trained or any content. What was written with one is read with the same. */
 #define HOLDALL_OPT_DICTIONARY 14
@@ -258,15 +262,17 @@ typedef struct holdall_error {
 #define HOLDALL_OPT_BAG_READ_AHEAD 26
 /* Tables: 0 (default) columns of S, which NumPy calls bytes, go to Arrow as utf8, as which most are meant; 1 as binary. */
 #define HOLDALL_OPT_ARROW_BINARY 27
-/* Tables: 0 (default) NaN goes to Arrow as it is, and spoils a sum as it does elsewhere; 1 as null, which queries leave out. */
+/* Tables: 0 (default) NaN goes to Arrow as it is, and spoils a sum as it does elsewhere; 1 as null, which
+ * queries leave out. */
 #define HOLDALL_OPT_ARROW_NULLS 28
 /* Blosc2 frames that are read: where the frame begins in a larger file, in bytes; default 0. */
 #define HOLDALL_OPT_AT 29
-/* HOLDALL_FORMAT_B2ND and _CATERVA: 1 the array has both metalayers, so that python-blosc2 sees it with its dtype, and Caterva
- * too; 0 (default) that of the format. */
+/* HOLDALL_FORMAT_B2ND and _CATERVA: 1 the array has both metalayers, so that python-blosc2 sees it with its
+ * dtype, and Caterva too; 0 (default) that of the format. */
 #define HOLDALL_OPT_BOTH_METALAYERS 30
-/* Streams of bags: bytes of the records that are read before they are taken. Default: batches of about 1 MiB, or of one record where
- * that is larger, and two of them for each thread. A record that alone has more than there are is read when it is wanted. 0: none. */
+/* Streams of bags: bytes of the records that are read before they are taken. Default: batches of about 1 MiB,
+ * or of one record where that is larger, and two of them for each thread. A record that alone has more than
+ * there are is read when it is wanted. 0: none. */
 #define HOLDALL_OPT_BAG_READ_AHEAD_BYTES 33
 /* Object stores: milliseconds, other tries included, that a request may wait for something to come before the call is
  * HOLDALL_E_IO; default 30,000. A part of 8 MiB that is sent must be there in half of it. This and the next two are for
@@ -303,7 +309,8 @@ typedef struct holdall_error {
 #define HOLDALL_FILTER_SHUFFLE 1
 /* The same with bits. */
 #define HOLDALL_FILTER_BITSHUFFLE 2
-/* Items become what they differ by (xor) from those of the first block of the chunk, which is then read with any other. Before a shuffle. */
+/* Items become what they differ by (xor) from those of the first block of the chunk, which is then read with
+ * any other. Before a shuffle. */
 #define HOLDALL_FILTER_DELTA 3
 /* Bytes become what they differ by from the byte before. Behind a shuffle. Caterva cannot read it. */
 #define HOLDALL_FILTER_BYTEDELTA 35
@@ -346,7 +353,8 @@ typedef int32_t holdall_option;
 /* Told now and then how far a long call is, in units of its own. Not zero stops the call with
  * HOLDALL_E_CANCELLED. These calls tell it: holdall_verify(), holdall_repair() of a superchunk or a folder, opening with
  * HOLDALL_OPT_VERIFY 2, holdall_bag_checksum() and holdall_schunk_checksum() (to the function in the options that the
- * handle was opened with), holdall_schunk_copy() and holdall_array_copy() (in the options that the call is given). May run on another thread than the caller's, one call at a time. */
+ * handle was opened with), holdall_schunk_copy() and holdall_array_copy() (in the options that the call is
+ * given). May run on another thread than the caller's, one call at a time. */
 typedef int (*holdall_progress_fn)(void *ctx, uint64_t done, uint64_t total);
 
 /* Options with nothing set; to be freed with holdall_options_free(). NULL: no memory. */
@@ -413,8 +421,9 @@ typedef struct holdall_io_functions {
     int64_t (*rename)(void *ctx, const char *from, const char *to);
     /* Removes a file. */
     int64_t (*remove)(void *ctx, const char *name);
-    /* Calls `each` with the name of each file in a folder ("": the storage itself), without that of the folder, until it returns
-     * non-zero; on the calling thread. Needed for folders alone: frames with a file a chunk that are changed, and datasets. */
+    /* Calls `each` with the name of each file in a folder ("": the storage itself), without that of the folder,
+     * until it returns non-zero; on the calling thread. Needed for folders alone: frames with a file a chunk that
+     * are changed, and datasets. */
     int64_t (*list)(void *ctx,
                     const char *folder,
                     int (*each)(void *arg, const char *name),
@@ -508,8 +517,9 @@ HOLDALL_API const char *holdall_status_name(holdall_status status);
 /* What is at this path (or spec, see holdall_bag_open())? Format and kind, from the bytes; Bagz has no
  * magic number, a file is a bag if it opens as one. An array in a Bloscpack file is told as
  * what it is stored as, HOLDALL_KIND_SCHUNK; holdall_array_open() tells that it is one. Blosc2 frames are arrays
- * (HOLDALL_FORMAT_B2ND, also where there are both metalayers, or _CATERVA), or else HOLDALL_KIND_SCHUNK. Folders of the papers whose fields stand apart are
- * HOLDALL_KIND_TABLE, and open as arrays, too. *format and *kind: each may be NULL.
+ * (HOLDALL_FORMAT_B2ND, also where there are both metalayers, or _CATERVA), or else HOLDALL_KIND_SCHUNK.
+ * Folders of the papers whose fields stand apart are HOLDALL_KIND_TABLE, and open as arrays, too. *format and
+ * *kind: each may be NULL.
  * HOLDALL_E_FORMAT: nothing that is known here. */
 HOLDALL_API
 HOLDALL_USE
@@ -518,10 +528,11 @@ holdall_status holdall_identify(const char *path,
                                 holdall_kind *kind,
                                 holdall_error *err);
 
-/* The files that a spec names (see holdall_bag_open()), in order, each a path with a NUL behind it, end to end in dst; their
- * bytes, with the NULs, into *n. dst NULL asks for *n alone. Files are looked for only where `@*` or a name as it stands asks
- * for that: those that `@N` and plain names stand for need not be there.
- * HOLDALL_E_ARGUMENT: it names none, or there are shards of several numbers for `@*`. HOLDALL_E_MISSING: there are none for it. */
+/* The files that a spec names (see holdall_bag_open()), in order, each a path with a NUL behind it, end to end
+ * in dst; their bytes, with the NULs, into *n. dst NULL asks for *n alone. Files are looked for only where `@*`
+ * or a name as it stands asks for that: those that `@N` and plain names stand for need not be there.
+ * HOLDALL_E_ARGUMENT: it names none, or there are shards of several numbers for `@*`. HOLDALL_E_MISSING: there
+ * are none for it. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_bag_files(const char *spec,
@@ -535,13 +546,15 @@ holdall_status holdall_bag_files(const char *spec,
  * or chunks are sound, cannot be read (chunks that the header counts and that are not there, too, of which one fault
  * is told), and can be read but have no checksum; they are set also where it returns that there are faults. *bad may be 0
  * although the file is damaged, in its header or metadata: the status tells.
- * What begins as a Bloscpack file or a Blosc2 frame is looked at as a superchunk, a folder as an array or a table (or a frame, if it
- * is one), all else as a bag. What does not begin as a frame any more counts as one if most of its header does, if it ends as one, or by
- * its name: `.b2nd`, `.b2frame`, `.caterva`, `.cat`. Of a frame whose header, index or trailer is damaged first that is told, then what is lost with
- * it, and the chunks that are not found again. Metadata that make it an array must say as many bytes, or chunks, as there are.
+ * What begins as a Bloscpack file or a Blosc2 frame is looked at as a superchunk, a folder as an array or a
+ * table (or a frame, if it is one), all else as a bag. What does not begin as a frame any more counts as one if
+ * most of its header does, if it ends as one, or by its name: `.b2nd`, `.b2frame`, `.caterva`, `.cat`. Of a
+ * frame whose header, index or trailer is damaged first that is told, then what is lost with it, and the chunks
+ * that are not found again. Metadata that make it an array must say as many bytes, or chunks, as there are.
  * Of a frame that another tool has written, or changed since, chunks without a checksum that fits are unchecked.
  * Bags: takes the options of holdall_bag_open() but HOLDALL_OPT_VERIFY and _SKIP_DAMAGED. Superchunks and folders:
- * HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO, frames also _AT. Superchunks in storage of the caller's: see HOLDALL_OPT_VERIFY 2.
+ * HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO, frames also _AT. Superchunks in storage of the caller's: see
+ * HOLDALL_OPT_VERIFY 2.
  * HOLDALL_OK: sound. Else the status and words of the first fault; what cannot be opened is one. */
 HOLDALL_API
 HOLDALL_USE
@@ -569,29 +582,34 @@ holdall_status holdall_verify(const char *path,
  * is right).
  * *kept and *dropped are then chunks, those that are zeros now and metadata that are gone (1) among the dropped: where
  * *dropped is 0, nothing was lost. Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _DURABILITY, _LOCK.
- * Or the Blosc2 frame, a file or folder, array or not: it is made anew without the room of chunks that no longer count; damaged chunks become zeros, damaged
- * metalayers of the trailer go. Where header, index or trailer are damaged, they are made anew: in a frame of this library any one byte of each
- * is put right for certain, and the index from the chunks, which the trailer knows by their checksums; of others what fits: header and
- * index without the trailer, whose metalayers are lost then, the trailer's last whole commit that is still in the file, or the chunks as they stand behind
- * each other, if there are as many as there must be. Where the metalayers of the header are lost, which say the shape, it is HOLDALL_E_FORMAT: with
- * HOLDALL_OPT_SKIP_DAMAGED it opens as a superchunk. holdall_verify() tells beforehand what is lost. *kept and *dropped are as for superchunks, with 1 each for
- * a trailer, an order of chunks that is not certain and a commit that are lost. Options: as for superchunks.
+ * Or the Blosc2 frame, a file or folder, array or not: it is made anew without the room of chunks that no
+ * longer count; damaged chunks become zeros, damaged metalayers of the trailer go. Where header, index or
+ * trailer are damaged, they are made anew: in a frame of this library any one byte of each is put right for
+ * certain, and the index from the chunks, which the trailer knows by their checksums; of others what fits:
+ * header and index without the trailer, whose metalayers are lost then, the trailer's last whole commit that is
+ * still in the file, or the chunks as they stand behind each other, if there are as many as there must be.
+ * Where the metalayers of the header are lost, which say the shape, it is HOLDALL_E_FORMAT: with
+ * HOLDALL_OPT_SKIP_DAMAGED it opens as a superchunk. holdall_verify() tells beforehand what is lost. *kept and
+ * *dropped are as for superchunks, with 1 each for a trailer, an order of chunks that is not certain and a
+ * commit that are lost. Options: as for superchunks.
  * Or the array or table in this folder: what was cut off is finished or undone, what writers left
  * goes. Where `meta/sizes` is damaged it is made anew from the chunks, as many as are whole and follow each other; damaged
- * chunks at the end are cut off; columns of a table come out as long as the shortest, and names that are lost become those of
- * the folders, if the table's `__attrs__` is still there. HOLDALL_OPT_SKIP_DAMAGED 1: of the chunks that count a damaged one becomes the default value, and a column
- * of which nothing can be made is left out; without it either is HOLDALL_E_FORMAT, named, and nothing was changed. All
- * that is damaged, or no longer counts and did, stays where it is, a file with `.holdall-damaged` behind its name. All of it happens with one
- * commit. `meta/storage` is nowhere else: HOLDALL_E_MISSING or _FORMAT where it is lost; HOLDALL_E_CHECKSUM where it does
- * not match its checksum, and HOLDALL_OPT_VERIFY 0 takes it, and the other small files, as they are.
+ * chunks at the end are cut off; columns of a table come out as long as the shortest, and names that are lost
+ * become those of the folders, if the table's `__attrs__` is still there. HOLDALL_OPT_SKIP_DAMAGED 1: of the
+ * chunks that count a damaged one becomes the default value, and a column of which nothing can be made is left
+ * out; without it either is HOLDALL_E_FORMAT, named, and nothing was changed. All that is damaged, or no longer
+ * counts and did, stays where it is, a file with `.holdall-damaged` behind its name. All of it happens with one
+ * commit. `meta/storage` is nowhere else: HOLDALL_E_MISSING or _FORMAT where it is lost; HOLDALL_E_CHECKSUM
+ * where it does not match its checksum, and HOLDALL_OPT_VERIFY 0 takes it, and the other small files, as they are.
  * *kept and *dropped are chunks, with damaged attributes, names and columns among the dropped. Options:
  * HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _DURABILITY, _LOCK, _VERIFY, _SKIP_DAMAGED.
  * In the papers' form the small files are made whole first, and chunks follow with another commit; the superchunks that
  * are written anew have copies of that name.
  * HOLDALL_E_UNSUPPORTED: objects of Python's, or columns of a table of bcolz's that are superchunks.
  * HOLDALL_E_FORMAT: it cannot be repaired (nothing of it is sound, it cannot be told which chunks are missing, or it
- * says to have lost more than it can have held), and nothing was changed; HOLDALL_E_CODEC, _VERSION, _UNSUPPORTED: nor is that done to chunks
- * that seem sound, of a kind that is not known. HOLDALL_E_BUSY: a writer is at work. */
+ * says to have lost more than it can have held), and nothing was changed; HOLDALL_E_CODEC, _VERSION,
+ * _UNSUPPORTED: nor is that done to chunks that seem sound, of a kind that is not known. HOLDALL_E_BUSY: a
+ * writer is at work. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_repair(const char *path,
@@ -649,17 +667,18 @@ typedef struct holdall_schunk holdall_schunk;
 /* Opens a superchunk: its last commit, with HOLDALL_READ to be read, with HOLDALL_APPEND to be read and
  * changed (one at a time: HOLDALL_E_BUSY); the other modes are those of holdall_schunk_create(). Reads every dialect of
  * Bloscpack: headers of version 1 to 3, those before there was a version (they cannot be changed:
- * HOLDALL_E_UNSUPPORTED), and the layout of the papers on BLZ and bcolz; and Blosc2 frames, files and folders, those that are
- * arrays among them: what changes their content as a superchunk leaves them without a shape that fits, and they then open as no array.
+ * HOLDALL_E_UNSUPPORTED), and the layout of the papers on BLZ and bcolz; and Blosc2 frames, files and folders,
+ * those that are arrays among them: what changes their content as a superchunk leaves them without a shape that
+ * fits, and they then open as no array.
  * Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO, _VERIFY, _SKIP_DAMAGED; with HOLDALL_APPEND also _DURABILITY, _LOCK,
  * _CODEC, _FILTERS (where they are not given, new chunks are made like the last one), _LEVEL (which no file keeps),
  * _BLOCK_BYTES, _CHUNK_BYTES (it counts where there is no content yet, or one chunk of less than 16 KiB, which appends
- * then fill up), _SPARE_CHUNKS, _SPARE_BYTES. Frames: the first five and _AT; with HOLDALL_APPEND _DURABILITY, _LOCK, _CODEC, _LEVEL,
- * _FILTERS, _CHECKSUM. Progress is told by _VERIFY 2 and holdall_schunk_checksum().
+ * then fill up), _SPARE_CHUNKS, _SPARE_BYTES. Frames: the first five and _AT; with HOLDALL_APPEND _DURABILITY,
+ * _LOCK, _CODEC, _LEVEL, _FILTERS, _CHECKSUM. Progress is told by _VERIFY 2 and holdall_schunk_checksum().
  * HOLDALL_E_FORMAT: it is none, or chunks of it are missing or not where header and offsets say; the position is
- * that of the first such chunk. HOLDALL_OPT_SKIP_DAMAGED opens what is there, holdall_repair() makes it whole. HOLDALL_E_CHECKSUM: header,
- * index or trailer of a frame do not fit what its writer has put down of them. HOLDALL_E_MISSING: there is nothing, or a folder in which a frame was begun
- * and never committed. */
+ * that of the first such chunk. HOLDALL_OPT_SKIP_DAMAGED opens what is there, holdall_repair() makes it whole.
+ * HOLDALL_E_CHECKSUM: header, index or trailer of a frame do not fit what its writer has put down of them.
+ * HOLDALL_E_MISSING: there is nothing, or a folder in which a frame was begun and never committed. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_schunk_open(const char *path,
@@ -682,11 +701,13 @@ holdall_status holdall_schunk_open_io(holdall_io *io,
 
 /* Creates a superchunk of items of `typesize` bytes each (1 or more; it is what filters work with, content need not
  * be whole items). With HOLDALL_NEW nothing may be there (HOLDALL_E_EXISTS), with HOLDALL_REPLACE what is there is
- * replaced by the first commit (but not a file by a frame that is a folder, nor the other way: HOLDALL_E_EXISTS). Format: HOLDALL_FORMAT_BLOSCPACK; c-blosc 1.x reads its chunks, Bloscpack 0.16 its
- * files. Or HOLDALL_FORMAT_B2FRAME, which c-blosc2 and python-blosc2 read and change: appends and changed chunks go behind what is
- * there, which costs the room of the old ones until a copy or holdall_repair(). HOLDALL_E_BUSY: another writer has it open.
- * Options: those of holdall_schunk_open() with HOLDALL_APPEND, and HOLDALL_OPT_CHECKSUM, _OFFSETS, _FORMAT_VERSION. Frames: those
- * of opening one, and _CHUNK_BYTES, _BLOCK_BYTES, _SPARSE.
+ * replaced by the first commit (but not a file by a frame that is a folder, nor the other way:
+ * HOLDALL_E_EXISTS). Format: HOLDALL_FORMAT_BLOSCPACK; c-blosc 1.x reads its chunks, Bloscpack 0.16 its files.
+ * Or HOLDALL_FORMAT_B2FRAME, which c-blosc2 and python-blosc2 read and change: appends and changed chunks go
+ * behind what is there, which costs the room of the old ones until a copy or holdall_repair(). HOLDALL_E_BUSY:
+ * another writer has it open.
+ * Options: those of holdall_schunk_open() with HOLDALL_APPEND, and HOLDALL_OPT_CHECKSUM, _OFFSETS,
+ * _FORMAT_VERSION. Frames: those of opening one, and _CHUNK_BYTES, _BLOCK_BYTES, _SPARSE.
  * HOLDALL_E_UNSUPPORTED: they do not go together.
  * Metadata that is set before content is appended, and HOLDALL_OPT_SPARE_CHUNKS where more than 1,022 chunks will
  * come, save the first commit a copy. */
@@ -714,7 +735,8 @@ holdall_status holdall_schunk_create_io(holdall_io *io,
 /* Closes a superchunk; NULL is fine. What was not committed is gone. */
 HOLDALL_API void holdall_schunk_close(holdall_schunk *schunk);
 
-/* How many chunks. A commit of a Bloscpack file without any content makes one, which is empty: the format knows none without. */
+/* How many chunks. A commit of a Bloscpack file without any content makes one, which is empty: the format knows
+ * none without. */
 HOLDALL_API
 uint64_t holdall_schunk_chunks(const holdall_schunk *schunk);
 
@@ -728,22 +750,23 @@ HOLDALL_API uint64_t holdall_schunk_cbytes(const holdall_schunk *schunk);
 HOLDALL_API
 size_t holdall_schunk_typesize(const holdall_schunk *schunk);
 
-/* Bytes of content of each chunk but the last, unless others were put in between; 0: a frame whose chunks may have any length. */
+/* Bytes of content of each chunk but the last, unless others were put in between; 0: a frame whose chunks may
+ * have any length. */
 HOLDALL_API
 size_t holdall_schunk_chunk_size(const holdall_schunk *schunk);
 
 /* The checksum of its chunks, one of HOLDALL_SUM_*. */
 HOLDALL_API int32_t holdall_schunk_sum(const holdall_schunk *schunk);
 
-/* How its header is laid out. Frames: 1, 2, 3, as c-blosc2 counts. Bloscpack: 0 (before there were versions), 1, 2, 3, or 103, the layout of the papers, which only
- * metadata tell from 3. -1: NULL. */
+/* How its header is laid out. Frames: 1, 2, 3, as c-blosc2 counts. Bloscpack: 0 (before there were versions),
+ * 1, 2, 3, or 103, the layout of the papers, which only metadata tell from 3. -1: NULL. */
 HOLDALL_API
 int32_t holdall_schunk_version(const holdall_schunk *schunk);
 
 /* One chunk: its bytes of content, its bytes as stored (0 as long as it, or what was written into it, waits to be
  * encoded, at the latest until the commit), and its codec, one of HOLDALL_CODEC_* (LZ4HC is LZ4 here; _NONE where the
- * content is stored as it is; of one that waits in Bloscpack, what it is going to be encoded with). In frames chunks of one value take no
- * room: 0 bytes, _NONE. Each place may be NULL. */
+ * content is stored as it is; of one that waits in Bloscpack, what it is going to be encoded with). In frames
+ * chunks of one value take no room: 0 bytes, _NONE. Each place may be NULL. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_schunk_chunk_info(const holdall_schunk *schunk,
@@ -756,9 +779,9 @@ holdall_status holdall_schunk_chunk_info(const holdall_schunk *schunk,
 /* Reads n bytes of content from byte `at` on. Only the chunks that hold them are read, and of those only the
  * blocks that hold them are decoded, several in parallel where it pays.
  * With HOLDALL_OPT_SKIP_DAMAGED what is damaged reads as zeros and the call returns HOLDALL_NOT_FOUND (> 0); else it
- * fails, with the first damaged chunk as the position, and dst holds anything. HOLDALL_E_CHECKSUM, _FORMAT, _CODEC, _VERSION, _UNSUPPORTED: that
- * chunk is damaged or of a kind that is not known. HOLDALL_E_RANGE: beyond the end. HOLDALL_E_STATE: the file was changed since it
- * was opened for reading; open it again. */
+ * fails, with the first damaged chunk as the position, and dst holds anything. HOLDALL_E_CHECKSUM, _FORMAT,
+ * _CODEC, _VERSION, _UNSUPPORTED: that chunk is damaged or of a kind that is not known. HOLDALL_E_RANGE: beyond
+ * the end. HOLDALL_E_STATE: the file was changed since it was opened for reading; open it again. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_schunk_read(const holdall_schunk *schunk,
@@ -789,8 +812,9 @@ holdall_status holdall_schunk_read_raw(const holdall_schunk *schunk,
                                        size_t *n,
                                        holdall_error *err);
 
-/* The checksum (HOLDALL_SUM_*, 0 to 8) of all content, as holdall_checksum() of it in one piece; of an array's file, of its
- * items as they are stored: in Fortran order, where holdall_array_order() says so. Tells progress, in bytes. Fails, and tells damage, as holdall_schunk_read() does. */
+/* The checksum (HOLDALL_SUM_*, 0 to 8) of all content, as holdall_checksum() of it in one piece; of an array's
+ * file, of its items as they are stored: in Fortran order, where holdall_array_order() says so. Tells progress,
+ * in bytes. Fails, and tells damage, as holdall_schunk_read() does. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_schunk_checksum(const holdall_schunk *schunk,
@@ -822,8 +846,8 @@ holdall_status holdall_schunk_append_raw(holdall_schunk *schunk,
 
 /* Writes n bytes over the content from byte `at` on, all of which must be there (HOLDALL_E_RANGE). On failure some of
  * them may be written, of which nothing counts before a commit. A changed chunk goes where it was, if it
- * is not longer than before (HOLDALL_OPT_SPARE_BYTES makes room for that); else the commit writes the file anew. In a frame it
- * goes behind the others. */
+ * is not longer than before (HOLDALL_OPT_SPARE_BYTES makes room for that); else the commit writes the file
+ * anew. In a frame it goes behind the others. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_schunk_write(holdall_schunk *schunk,
@@ -880,9 +904,10 @@ holdall_status holdall_schunk_meta_get(const holdall_schunk *schunk,
 
 /* Sets a named value of n bytes, which are copied, from the next commit on; value NULL removes it. Bloscpack: "" alone
  * (HOLDALL_E_UNSUPPORTED), and JSON (HOLDALL_E_ARGUMENT); version 1 and 2 have none (HOLDALL_E_UNSUPPORTED). The commit
- * writes the file anew where it does not fit into the room that the one before had. Frames: any name of 1 to 31 bytes, any bytes, by custom
- * MessagePack. A new one is one of those whose length may change; those of the header cannot be removed (HOLDALL_E_UNSUPPORTED), and
- * with another length the commit writes the file anew. HOLDALL_E_ARGUMENT: `holdall.crc32`, which is kept by the library. */
+ * writes the file anew where it does not fit into the room that the one before had. Frames: any name of 1 to 31
+ * bytes, any bytes, by custom MessagePack. A new one is one of those whose length may change; those of the
+ * header cannot be removed (HOLDALL_E_UNSUPPORTED), and with another length the commit writes the file anew.
+ * HOLDALL_E_ARGUMENT: `holdall.crc32`, which is kept by the library. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_schunk_meta_set(holdall_schunk *schunk,
@@ -891,24 +916,28 @@ holdall_status holdall_schunk_meta_set(holdall_schunk *schunk,
                                        size_t n,
                                        holdall_error *err);
 
-/* Makes all changes so far durable and visible, together; where there are none, it does nothing. On failure the file is as the last commit left it, and the
- * commit may be tried again (after room was made on a full disk, say), until that gives HOLDALL_E_STATE: after a sync
- * that failed, nobody knows what the disk holds; whoever opens the file next finds it whole. */
+/* Makes all changes so far durable and visible, together; where there are none, it does nothing. On failure the
+ * file is as the last commit left it, and the commit may be tried again (after room was made on a full disk,
+ * say), until that gives HOLDALL_E_STATE: after a sync that failed, nobody knows what the disk holds; whoever
+ * opens the file next finds it whole. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_schunk_commit(holdall_schunk *schunk,
                                      holdall_error *err);
 
-/* Writes content and named values, as this handle sees them, into a new superchunk with another codec, chunk size, checksum
- * or layout: this is also how files are converted, those of version 0 too. It takes little memory, and the copy is there,
- * whole, when the call is done, or not at all. mode, format: as for holdall_schunk_create().
- * Options: those of holdall_schunk_create(). What is not given is as here: _CHUNK_BYTES, _CODEC and _FILTERS as the last chunk
- * has them, _CHECKSUM (CRC-32 where there is none; none in version 1, which has no place for it); the level is 5, the layout that of version 3.
- * From a frame to a frame all named values go along, and codec, level and filters are as here; from one format to the other content alone. Progress is told in bytes.
+/* Writes content and named values, as this handle sees them, into a new superchunk with another codec, chunk
+ * size, checksum or layout: this is also how files are converted, those of version 0 too. It takes little
+ * memory, and the copy is there, whole, when the call is done, or not at all. mode, format: as for
+ * holdall_schunk_create().
+ * Options: those of holdall_schunk_create(). What is not given is as here: _CHUNK_BYTES, _CODEC and _FILTERS as
+ * the last chunk has them, _CHECKSUM (CRC-32 where there is none; none in version 1, which has no place for
+ * it); the level is 5, the layout that of version 3.
+ * From a frame to a frame all named values go along, and codec, level and filters are as here; from one format
+ * to the other content alone. Progress is told in bytes.
  * HOLDALL_E_ARGUMENT: path is this superchunk's own file. HOLDALL_E_UNSUPPORTED: there are metadata, and the layout that
- * HOLDALL_OPT_FORMAT_VERSION asks for has none. HOLDALL_NOT_FOUND (> 0): HOLDALL_OPT_SKIP_DAMAGED was set for this handle, and
- * what is damaged is zeros in the copy, or missing at its end or as metadata. Else as holdall_schunk_read() and
- * holdall_schunk_commit(). */
+ * HOLDALL_OPT_FORMAT_VERSION asks for has none. HOLDALL_NOT_FOUND (> 0): HOLDALL_OPT_SKIP_DAMAGED was set for
+ * this handle, and what is damaged is zeros in the copy, or missing at its end or as metadata. Else as
+ * holdall_schunk_read() and holdall_schunk_commit(). */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_schunk_copy(const holdall_schunk *schunk,
@@ -934,21 +963,26 @@ typedef struct holdall_array holdall_array;
 
 /* Opens an array: its last commit, with HOLDALL_READ to be read, with HOLDALL_APPEND to be read and changed (one at a
  * time: HOLDALL_E_BUSY). Options: those of holdall_schunk_open().
- * Bloscpack files are arrays where their metadata say so, as those of NumPy arrays do. Blosc2 frames, files and folders, are arrays by
- * the metalayers `b2nd` and `caterva`; where they have both, that which fits the chunks, `b2nd` first, and each commit of a new shape
- * makes both say it. Caterva has no dtype: its items are "|V8" and the like, bytes without a meaning. Frames with neither are arrays of one dimension, of bytes, or of
- * such items where they have more than one byte; these come and go at the end. Other folders are arrays that bcolz or
- * BLZ wrote, or as their papers have them. They are made of rows, which come and go as a whole; those of Python's objects
- * can be read only. What is written goes on as it is there (codec, level, filter, checksum) where the options do
- * not say otherwise: those of holdall_array_create(). A handle that reads sees as many rows as were committed when it was
- * opened; where another writer changes some of them, it may see these as they are then. Of a folder just the files in `meta` and the
- * attributes are opened now, those of chunks when a call needs them: one that is missing then is HOLDALL_E_MISSING, and
- * the words name it. A column of a table is such a folder, too.
+ * Bloscpack files are arrays where their metadata say so, as those of NumPy arrays do. Blosc2 frames, files and
+ * folders, are arrays by the metalayers `b2nd` and `caterva`; where they have both, that which fits the chunks,
+ * `b2nd` first, and each commit of a new shape makes both say it. Caterva has no dtype: its items are "|V8" and
+ * the like, bytes without a meaning. Frames with neither are arrays of one dimension, of bytes, or of such
+ * items where they have more than one byte; these come and go at the end. Other folders are arrays that bcolz
+ * or BLZ wrote, or as their papers have them. They are made of rows, which come and go as a whole; those of
+ * Python's objects can be read only. What is written goes on as it is there (codec, level, filter, checksum)
+ * where the options do not say otherwise: those of holdall_array_create(). A handle that reads sees as many
+ * rows as were committed when it was opened; where another writer changes some of them, it may see these as
+ * they are then. Of a folder just the files in `meta` and the attributes are opened now, those of chunks when a
+ * call needs them: one that is missing then is HOLDALL_E_MISSING, and the words name it. A column of a table is
+ * such a folder, too.
  * HOLDALL_E_TYPE: it is a superchunk or a table and no array, or has a dtype that is not known. HOLDALL_E_FORMAT: as
  * holdall_schunk_open(), and where its content is not as long as shape and dtype say (with HOLDALL_OPT_SKIP_DAMAGED what
  * is missing at its end reads as zeros, HOLDALL_NOT_FOUND, as damaged chunks do, unless it is more than the file can have
- * held, which holds for folders, too, that say to have lost much more than is there); of a frame also where it has not as many chunks as the shape says, and what its metalayers say is not possible; in folders also names and links that lead out of them. HOLDALL_E_CHECKSUM, _FORMAT: the metadata are damaged
- * (HOLDALL_E_TYPE with that option). HOLDALL_E_UNSUPPORTED: more than HOLDALL_MAX_NDIM dimensions; a folder that can be read only, to be changed. */
+ * held, which holds for folders, too, that say to have lost much more than is there); of a frame also where it
+ * has not as many chunks as the shape says, and what its metalayers say is not possible; in folders also names
+ * and links that lead out of them. HOLDALL_E_CHECKSUM, _FORMAT: the metadata are damaged (HOLDALL_E_TYPE with
+ * that option). HOLDALL_E_UNSUPPORTED: more than HOLDALL_MAX_NDIM dimensions; a folder that can be read only,
+ * to be changed. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_array_open(const char *path,
@@ -967,35 +1001,39 @@ holdall_status holdall_array_open_io(holdall_io *io,
                                      holdall_array **out,
                                      holdall_error *err);
 
-/* Creates an array of zeros, in C order, which cost nothing before the commit, and in a frame nothing at all. With HOLDALL_NEW nothing may be
- * there, with HOLDALL_REPLACE what is there is replaced by the first commit. Format: HOLDALL_FORMAT_BLOSCPACK; Bloscpack
- * 0.16 reads it. Or a folder:
+/* Creates an array of zeros, in C order, which cost nothing before the commit, and in a frame nothing at all.
+ * With HOLDALL_NEW nothing may be there, with HOLDALL_REPLACE what is there is replaced by the first commit.
+ * Format: HOLDALL_FORMAT_BLOSCPACK; Bloscpack 0.16 reads it. Or a folder:
  * - HOLDALL_FORMAT_BCOLZ: bcolz and BLZ read it and append to it, but for what they cannot: with zstd or bitshuffle it is
  * for bcolz alone, and complex or structured dtypes they do not open.
  * - HOLDALL_FORMAT_BLZ: as BLZ 0.6 writes it, for BLZ alone; zstd and bitshuffle are HOLDALL_E_UNSUPPORTED.
- * - HOLDALL_FORMAT_BLZ_PAPER: as the papers on both have it: chunks stand together in superchunks (HOLDALL_OPT_SUPERCHUNK_CHUNKS),
- * each a file that Bloscpack reads, with offsets and checksums; HOLDALL_OPT_SPARE_CHUNKS and _SPARE_BYTES keep room in
- * them. Structures are stored as they are, not field by field.
+ * - HOLDALL_FORMAT_BLZ_PAPER: as the papers on both have it: chunks stand together in superchunks
+ * (HOLDALL_OPT_SUPERCHUNK_CHUNKS), each a file that Bloscpack reads, with offsets and checksums;
+ * HOLDALL_OPT_SPARE_CHUNKS and _SPARE_BYTES keep room in them. Structures are stored as they are, not field by field.
  * 
- * - HOLDALL_FORMAT_B2ND: a Blosc2 frame as python-blosc2 has arrays, a file, or with HOLDALL_OPT_SPARSE a folder. Chunks are cut along
- * every dimension, and blocks in them, so that a box touches little besides, along whichever axis.
+ * - HOLDALL_FORMAT_B2ND: a Blosc2 frame as python-blosc2 has arrays, a file, or with HOLDALL_OPT_SPARSE a
+ * folder. Chunks are cut along every dimension, and blocks in them, so that a box touches little besides, along
+ * whichever axis.
  * - HOLDALL_FORMAT_CATERVA: the same as Caterva has it, which keeps no dtype. HOLDALL_OPT_BOTH_METALAYERS: for both.
  * 
  * Whose form a folder has, appending to it leaves.
  * 
  * dtype: as NumPy spells it: "<f8", "|S16", "<M8[ns]", "[('a','<i4'),('b','<f8')]". shape: its length along each of
  * the ndim dimensions, 0 or more; it can grow along any, cheaply along the slowest, the first, a dataset
- * along that alone, a frame cheaply along any at its end. chunks: the shape of a chunk, whose dimensions but the first are those of `shape`; NULL: about HOLDALL_OPT_CHUNK_BYTES (1 MiB) of whole rows, or of whole items where a row is
- * longer; in a folder, of whole rows, as bcolz chooses them for HOLDALL_OPT_EXPECTED_ROWS. blocks: NULL. In a frame chunks and blocks have any
- * shape, blocks no longer than chunks; NULL: about as long along every dimension, blocks shorter along the first, which is read
- * plane by plane most, and where that is possible ending where chunks do; never longer than the array, where a length of 0
- * counts as one that will grow; the same on every machine. Such an array grows cheaply along any axis.
- * Options: those of holdall_schunk_create(); for a folder HOLDALL_OPT_EXPECTED_ROWS, _FILL, and of those the ones of opening,
- * _DURABILITY, _LOCK, _CODEC, _LEVEL, _FILTERS, _CHUNK_BYTES, _BLOCK_BYTES and _CHECKSUM (CRC-32 by default, which
- * other readers do not look at). For a frame: those of holdall_schunk_create() for one, _FILL and _BOTH_METALAYERS. HOLDALL_E_ARGUMENT: chunks and HOLDALL_OPT_CHUNK_BYTES are both given, or
+ * along that alone, a frame cheaply along any at its end. chunks: the shape of a chunk, whose dimensions but
+ * the first are those of `shape`; NULL: about HOLDALL_OPT_CHUNK_BYTES (1 MiB) of whole rows, or of whole items
+ * where a row is longer; in a folder, of whole rows, as bcolz chooses them for HOLDALL_OPT_EXPECTED_ROWS.
+ * blocks: NULL. In a frame chunks and blocks have any shape, blocks no longer than chunks; NULL: about as long
+ * along every dimension, blocks shorter along the first, which is read plane by plane most, and where that is
+ * possible ending where chunks do; never longer than the array, where a length of 0 counts as one that will
+ * grow; the same on every machine. Such an array grows cheaply along any axis.
+ * Options: those of holdall_schunk_create(); for a folder HOLDALL_OPT_EXPECTED_ROWS, _FILL, and of those the
+ * ones of opening, _DURABILITY, _LOCK, _CODEC, _LEVEL, _FILTERS, _CHUNK_BYTES, _BLOCK_BYTES and _CHECKSUM
+ * (CRC-32 by default, which other readers do not look at). For a frame: those of holdall_schunk_create() for
+ * one, _FILL and _BOTH_METALAYERS. HOLDALL_E_ARGUMENT: chunks and HOLDALL_OPT_CHUNK_BYTES are both given, or
  * blocks and _BLOCK_BYTES; chunks of 2 GiB or more, blocks of 512 MiB or more.
- * HOLDALL_E_TYPE: a dtype that is not known. HOLDALL_E_UNSUPPORTED: objects of Python's, another format, other chunks; in a frame items of
- * no bytes. HOLDALL_E_LIMIT: more chunks than a frame can have. */
+ * HOLDALL_E_TYPE: a dtype that is not known. HOLDALL_E_UNSUPPORTED: objects of Python's, another format, other
+ * chunks; in a frame items of no bytes. HOLDALL_E_LIMIT: more chunks than a frame can have. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_array_create(const char *path,
@@ -1073,12 +1111,14 @@ uint64_t holdall_array_cbytes(const holdall_array *array);
  * begins at dst, whatever the signs: where strides[d] is negative, the items of dimension d begin at its far
  * end. Nothing outside of the box is written, between its items neither.
  * Each chunk that the box touches is decoded once, or as much of it as is needed, several in parallel where it pays.
- * Of a frame no more read calls go to the file than blocks are touched, and blocks beside each other are read with one. One more comes
- * the first time that a chunk is read, if it has more than 64 KiB and no checksum that is looked at, and its first block that is
- * wanted ends, as it seems, more than 128 KiB behind its beginning: only the chunk itself tells where its blocks are.
+ * Of a frame no more read calls go to the file than blocks are touched, and blocks beside each other are read
+ * with one. One more comes the first time that a chunk is read, if it has more than 64 KiB and no checksum that
+ * is looked at, and its first block that is wanted ends, as it seems, more than 128 KiB behind its beginning:
+ * only the chunk itself tells where its blocks are.
  * With a checksum that is looked at, all of a chunk is read the first time, with one call.
- * HOLDALL_E_BUFFER: dst_size is too small. HOLDALL_E_RANGE: the box reaches beyond the array. HOLDALL_E_ARGUMENT: a step of
- * 0. HOLDALL_NOT_FOUND (> 0) and all else: as holdall_schunk_read(); dst then holds anything. */
+ * HOLDALL_E_BUFFER: dst_size is too small. HOLDALL_E_RANGE: the box reaches beyond the array.
+ * HOLDALL_E_ARGUMENT: a step of 0. HOLDALL_NOT_FOUND (> 0) and all else: as holdall_schunk_read(); dst then
+ * holds anything. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_array_read(const holdall_array *array,
@@ -1139,8 +1179,8 @@ holdall_status holdall_array_read_points(const holdall_array *array,
                                          holdall_error *err);
 
 /* Lets the array grow by `count` along a dimension: holdall_array_insert() at its end. Along the slowest (see
- * holdall_array_order()) that is cheap. src: the new items, packed, in C order, src_size bytes of them. They count from the
- * next commit on; on failure nothing was appended.
+ * holdall_array_order()) that is cheap. src: the new items, packed, in C order, src_size bytes of them. They
+ * count from the next commit on; on failure nothing was appended.
  * HOLDALL_E_ARGUMENT: there is no such axis, or src_size is not that of the new items. */
 HOLDALL_API
 HOLDALL_USE
@@ -1154,8 +1194,9 @@ holdall_status holdall_array_append(holdall_array *array,
 /* Puts `count` new places into a dimension before place `at`. src: as for holdall_array_append(). Items behind them in the
  * file move: chunks are made anew from there on, in the slowest dimension (see holdall_array_order()) up to where their
  * limits fall together again (`count` a multiple of the rows in a chunk), in another one all of them. So put in many at
- * once. In a frame nothing but the numbers of chunks changes where `at` and `count` are multiples of the length of a chunk; an append makes the
- * chunks at the edge anew. They count from the next commit on; on failure nothing was put in.
+ * once. In a frame nothing but the numbers of chunks changes where `at` and `count` are multiples of the length
+ * of a chunk; an append makes the chunks at the edge anew. They count from the next commit on; on failure
+ * nothing was put in.
  * HOLDALL_E_RANGE: `at` is beyond the end. HOLDALL_E_ARGUMENT: there is no such axis, or src_size is not that of the new
  * items. A damaged chunk that has to be made anew: as holdall_schunk_read(), also with HOLDALL_OPT_SKIP_DAMAGED; no change
  * takes what is damaged for zeros. */
@@ -1182,22 +1223,29 @@ holdall_status holdall_array_remove(holdall_array *array,
                                     holdall_error *err);
 
 /* Writes the array, as this handle sees it, into a new container, with other chunks, codec or checksum, or another layout:
- * this is also how files are converted. Dtype with its spelling, shape and order stay (a frame is in C order and spells it as NumPy does), and named values: in the metadata of
- * a file those of a folder are the members of a member "attrs", from which they become those of a folder again, as does
- * all else there that does not make it an array. In a frame they are MessagePack, elsewhere JSON: bytes become {"hex": "00ff"}, what
- * is no MessagePack is taken for bytes, and what is no JSON becomes text; from frame to frame they stay as they are. It takes little memory, and is there, whole, when the call is done, or not at all. mode, format, blocks: as for holdall_array_create(). chunks: as
- * there, but with any number of places of the slowest dimension (see holdall_array_order()); NULL: HOLDALL_OPT_CHUNK_BYTES,
- * or as here.
- * A frame: options, and what is not given, as for holdall_array_create(), but chunks, blocks, codec, level and filters of a frame are as here.
- * From frame to frame, with chunks of the same shape: those that take no room take none there, and where blocks have the same shape, too,
- * and no codec, level or filter is given, chunks go over as they are stored, held against their checksums before.
- * A folder: options, and what is not given, as for holdall_array_create(), but the fill value is that of here; the array must be in C order.
- * Else options: those of holdall_schunk_create(). Codec, filter and checksum that are not given are as here (_FILTERS and _CODEC as
- * the last chunk has them; CRC-32 for a file without checksums); the level is 5, the layout that of version 3. Progress is
- * told in bytes.
- * HOLDALL_E_ARGUMENT: path is this array's own file; its own folder, with HOLDALL_REPLACE, is replaced by the copy. HOLDALL_E_UNSUPPORTED: HOLDALL_OPT_FORMAT_VERSION 1 or 2, which have no
- * place for what makes an array. HOLDALL_E_ARGUMENT: the name of a value has more than the 31 bytes that it can have in a frame. HOLDALL_NOT_FOUND (> 0): HOLDALL_OPT_SKIP_DAMAGED was set for this handle, and what is
- * damaged is zeros in the copy, or attributes are missing there. Else as holdall_array_read() and holdall_array_commit(). */
+ * this is also how files are converted. Dtype with its spelling, shape and order stay (a frame is in C order
+ * and spells it as NumPy does), and named values: in the metadata of a file those of a folder are the members
+ * of a member "attrs", from which they become those of a folder again, as does all else there that does not
+ * make it an array. In a frame they are MessagePack, elsewhere JSON: bytes become {"hex": "00ff"}, what is no
+ * MessagePack is taken for bytes, and what is no JSON becomes text; from frame to frame they stay as they are.
+ * It takes little memory, and is there, whole, when the call is done, or not at all. mode, format, blocks: as
+ * for holdall_array_create(). chunks: as there, but with any number of places of the slowest dimension (see
+ * holdall_array_order()); NULL: HOLDALL_OPT_CHUNK_BYTES, or as here.
+ * A frame: options, and what is not given, as for holdall_array_create(), but chunks, blocks, codec, level and
+ * filters of a frame are as here.
+ * From frame to frame, with chunks of the same shape: those that take no room take none there, and where blocks
+ * have the same shape, too, and no codec, level or filter is given, chunks go over as they are stored, held
+ * against their checksums before.
+ * A folder: options, and what is not given, as for holdall_array_create(), but the fill value is that of here;
+ * the array must be in C order.
+ * Else options: those of holdall_schunk_create(). Codec, filter and checksum that are not given are as here
+ * (_FILTERS and _CODEC as the last chunk has them; CRC-32 for a file without checksums); the level is 5, the
+ * layout that of version 3. Progress is told in bytes.
+ * HOLDALL_E_ARGUMENT: path is this array's own file; its own folder, with HOLDALL_REPLACE, is replaced by the
+ * copy. HOLDALL_E_UNSUPPORTED: HOLDALL_OPT_FORMAT_VERSION 1 or 2, which have no place for what makes an array.
+ * HOLDALL_E_ARGUMENT: the name of a value has more than the 31 bytes that it can have in a frame.
+ * HOLDALL_NOT_FOUND (> 0): HOLDALL_OPT_SKIP_DAMAGED was set for this handle, and what is damaged is zeros in
+ * the copy, or attributes are missing there. Else as holdall_array_read() and holdall_array_commit(). */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_array_copy(const holdall_array *array,
@@ -1209,10 +1257,11 @@ holdall_status holdall_array_copy(const holdall_array *array,
                                   const holdall_options *options,
                                   holdall_error *err);
 
-/* Gives the array another shape, of ndim values, from the next commit on: what is beyond goes, what is new is zeros, or what
- * holdall_array_fill() gives. What
+/* Gives the array another shape, of ndim values, from the next commit on: what is beyond goes, what is new is
+ * zeros, or what holdall_array_fill() gives. What
  * holdall_array_insert() says of its costs holds for each dimension that differs; zeros for any but the slowest take as
- * much memory as they are. In a frame, where each dimension grows and shrinks at its end, chunks at the old and the new edges are made anew, and no more. On failure it may have a shape on the way, with no commit of it. */
+ * much memory as they are. In a frame, where each dimension grows and shrinks at its end, chunks at the old and
+ * the new edges are made anew, and no more. On failure it may have a shape on the way, with no commit of it. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_array_resize(holdall_array *array,
@@ -1225,8 +1274,9 @@ HOLDALL_USE
 holdall_status holdall_array_commit(holdall_array *array,
                                     holdall_error *err);
 
-/* The item that is where nothing was written, and where damage was skipped (bcolz and BLZ: `dflt`): holdall_array_itemsize()
- * bytes, or those of a row where each item of a row has its own. *value is borrowed until the array is closed.
+/* The item that is where nothing was written, and where damage was skipped (bcolz and BLZ: `dflt`):
+ * holdall_array_itemsize() bytes, or those of a row where each item of a row has its own. *value is borrowed
+ * until the array is closed.
  * HOLDALL_NOT_FOUND: zeros. HOLDALL_E_FORMAT: what is stored does not fit the dtype. */
 HOLDALL_API
 HOLDALL_USE
@@ -1237,8 +1287,8 @@ holdall_status holdall_array_fill(const holdall_array *array,
 
 /* Sets that value, from the next commit on: what is there stays, and what the array grows by is this. src: `size` bytes,
  * those of an item, or of a row; 0: zeros. What a structure has between its fields, and the bits of what is no number, do
- * not come back. HOLDALL_E_UNSUPPORTED: arrays in Bloscpack files and frames have none; long doubles and imaginary parts, which those
- * files cannot tell of. HOLDALL_E_ARGUMENT: another size, or characters that are none. */
+ * not come back. HOLDALL_E_UNSUPPORTED: arrays in Bloscpack files and frames have none; long doubles and
+ * imaginary parts, which those files cannot tell of. HOLDALL_E_ARGUMENT: another size, or characters that are none. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_array_fill_set(holdall_array *array,
@@ -1247,9 +1297,9 @@ holdall_status holdall_array_fill_set(holdall_array *array,
                                       holdall_error *err);
 
 /* An item of an array of Python's objects (dtype "object" or "O", one dimension, itemsize 0): its bytes as Python
- * has pickled them, which nothing here looks into. Whoever unpickles them runs what their writer wanted to be run. dst NULL
- * asks for the size in *n; a short dst is HOLDALL_E_BUFFER. HOLDALL_E_TYPE: other arrays; those of objects are
- * HOLDALL_E_TYPE for the calls that read items by number. */
+ * has pickled them, which nothing here looks into. Whoever unpickles them runs what their writer wanted to be
+ * run. dst NULL asks for the size in *n; a short dst is HOLDALL_E_BUFFER. HOLDALL_E_TYPE: other arrays; those
+ * of objects are HOLDALL_E_TYPE for the calls that read items by number. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_array_read_object(const holdall_array *array,
@@ -1260,9 +1310,10 @@ holdall_status holdall_array_read_object(const holdall_array *array,
                                          holdall_error *err);
 
 /* How many named values it has. Bloscpack: its metadata, JSON, is the one named "". Folders: their attributes, each of
- * which is JSON (as Python writes it: NaN and Infinity are numbers there). Frames: their metalayers but `b2nd` and `caterva`, any bytes, by custom MessagePack. Where the file of those of a folder is damaged, its name is
- * the only one, and asking for any of them tells what is wrong; with HOLDALL_OPT_SKIP_DAMAGED there are none, and asking
- * fails in the same way. */
+ * which is JSON (as Python writes it: NaN and Infinity are numbers there). Frames: their metalayers but `b2nd`
+ * and `caterva`, any bytes, by custom MessagePack. Where the file of those of a folder is damaged, its name is
+ * the only one, and asking for any of them tells what is wrong; with HOLDALL_OPT_SKIP_DAMAGED there are none,
+ * and asking fails in the same way. */
 HOLDALL_API
 uint32_t holdall_array_attrs(const holdall_array *array);
 
@@ -1282,7 +1333,8 @@ holdall_status holdall_array_attr_get(const holdall_array *array,
 
 /* Sets a named value, from the next commit on. Bloscpack: "" alone, which cannot be removed: JSON of an object in which
  * dtype, shape, order and container stay what they are; anything may stand beside them. Folders: any name, any JSON;
- * value NULL removes it, if it is there. Frames: as holdall_schunk_meta_set(); `b2nd` and `caterva` are HOLDALL_E_ARGUMENT. */
+ * value NULL removes it, if it is there. Frames: as holdall_schunk_meta_set(); `b2nd` and `caterva` are
+ * HOLDALL_E_ARGUMENT. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_array_attr_set(holdall_array *array,
@@ -1301,11 +1353,11 @@ typedef struct holdall_table holdall_table;
 /* Opens a table, a folder that bcolz or BLZ wrote, or of their papers' layout with fields that stand apart: its last
  * commit, with HOLDALL_READ to be read, with HOLDALL_APPEND to be read and changed (one at a time, and none of its columns
  * by itself meanwhile: HOLDALL_E_BUSY). Options, and which files are opened when: those of holdall_array_open().
- * A table is as long as its shortest column; see holdall_table_column_rows(). What a longer one has beyond that goes with the
- * next commit.
- * HOLDALL_E_TYPE: it is an array, or a file. HOLDALL_E_MISSING, HOLDALL_E_FORMAT: a column is not there, or broken, and the
- * words name it; names of columns that lead out of the folder. HOLDALL_E_UNSUPPORTED: it is to be changed, and can be read
- * only: a column holds objects of Python's. */
+ * A table is as long as its shortest column; see holdall_table_column_rows(). What a longer one has beyond that
+ * goes with the next commit.
+ * HOLDALL_E_TYPE: it is an array, or a file. HOLDALL_E_MISSING, HOLDALL_E_FORMAT: a column is not there, or
+ * broken, and the words name it; names of columns that lead out of the folder. HOLDALL_E_UNSUPPORTED: it is to
+ * be changed, and can be read only: a column holds objects of Python's. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_table_open(const char *path,
@@ -1314,8 +1366,9 @@ holdall_status holdall_table_open(const char *path,
                                   holdall_table **out,
                                   holdall_error *err);
 
-/* As holdall_table_open(), in storage of the caller's: the files "__rootdirs__", "NAME/meta/sizes", "NAME/data/__0.blp" and
- * so on, in the papers' form "meta/sizes", "data/NAME/__1__.bin" and so on. It may be closed at once. */
+/* As holdall_table_open(), in storage of the caller's: the files "__rootdirs__", "NAME/meta/sizes",
+ * "NAME/data/__0.blp" and so on, in the papers' form "meta/sizes", "data/NAME/__1__.bin" and so on. It may be
+ * closed at once. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_table_open_io(holdall_io *io,
@@ -1324,13 +1377,14 @@ holdall_status holdall_table_open_io(holdall_io *io,
                                      holdall_table **out,
                                      holdall_error *err);
 
-/* Creates a table without rows, of `columns` columns, 1 or more, with these names and dtypes, in this order. With HOLDALL_NEW
- * nothing may be there, with HOLDALL_REPLACE the table that is there is replaced by the first commit, until which nobody
- * else sees anything of the new one. Format: HOLDALL_FORMAT_BCOLZ, a folder that bcolz and BLZ read and append to, or
- * HOLDALL_FORMAT_BLZ, as BLZ has it, with the limits that holdall_array_create() tells of, or HOLDALL_FORMAT_BLZ_PAPER, one
- * dataset whose fields have folders of their own ("data/NAME", and "data/NAME/FIELD" for a dtype with fields), with
- * superchunks of which each column's holds as many rows: chunks are as long as given, or usual, for a column of average
- * width; the columns have no attributes of their own. With HOLDALL_REPLACE it takes the place of a table of its form.
+/* Creates a table without rows, of `columns` columns, 1 or more, with these names and dtypes, in this order.
+ * With HOLDALL_NEW nothing may be there, with HOLDALL_REPLACE the table that is there is replaced by the first
+ * commit, until which nobody else sees anything of the new one. Format: HOLDALL_FORMAT_BCOLZ, a folder that
+ * bcolz and BLZ read and append to, or HOLDALL_FORMAT_BLZ, as BLZ has it, with the limits that
+ * holdall_array_create() tells of, or HOLDALL_FORMAT_BLZ_PAPER, one dataset whose fields have folders of their
+ * own ("data/NAME", and "data/NAME/FIELD" for a dtype with fields), with superchunks of which each column's
+ * holds as many rows: chunks are as long as given, or usual, for a column of average width; the columns have no
+ * attributes of their own. With HOLDALL_REPLACE it takes the place of a table of its form.
  * names: UTF-8, each also that of the column's folder, so that it holds no slash, is not "", ".", ".." or a name of the
  * table's own files, and no other one's. dtypes: as NumPy spells them, see holdall_array_create(); one that is an array of
  * items, "('<f4', (3,))", makes a column whose rows have that shape.
@@ -1396,8 +1450,8 @@ HOLDALL_API uint32_t holdall_table_attrs(const holdall_table *table);
 /* The name of one of them; NULL beyond the last. Borrowed until the table is closed or changed. */
 HOLDALL_API const char *holdall_table_attr_name(const holdall_table *table, uint32_t i);
 
-/* A named value, JSON: *value is borrowed until the table is closed, or one is set. HOLDALL_NOT_FOUND: there is none of this
- * name. Where they are damaged: as holdall_array_attr_get(). */
+/* A named value, JSON: *value is borrowed until the table is closed, or one is set. HOLDALL_NOT_FOUND: there is
+ * none of this name. Where they are damaged: as holdall_array_attr_get(). */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_table_attr_get(const holdall_table *table,
@@ -1416,7 +1470,8 @@ holdall_status holdall_table_attr_set(holdall_table *table,
                                       size_t n,
                                       holdall_error *err);
 
-/* Sets a named value of column i in the same way, or removes it; it is read as holdall_array_attr_get() of the column has it.
+/* Sets a named value of column i in the same way, or removes it; it is read as holdall_array_attr_get() of the
+ * column has it.
  * HOLDALL_E_RANGE: there is no such column. HOLDALL_E_ARGUMENT: it is no JSON. */
 HOLDALL_API
 HOLDALL_USE
@@ -1427,9 +1482,10 @@ holdall_status holdall_table_column_attr_set(holdall_table *table,
                                              size_t n,
                                              holdall_error *err);
 
-/* Puts rows behind the last, from the next commit on. columns[i]: the new items of column i, `rows` rows of them, packed, in C
- * order, sizes[i] bytes; both have a value for each column of the table. Nothing is borrowed beyond the call. Any number of
- * rows will do: what does not fill a chunk waits in memory, so that few commits of many rows cost the least.
+/* Puts rows behind the last, from the next commit on. columns[i]: the new items of column i, `rows` rows of
+ * them, packed, in C order, sizes[i] bytes; both have a value for each column of the table. Nothing is borrowed
+ * beyond the call. Any number of rows will do: what does not fill a chunk waits in memory, so that few commits
+ * of many rows cost the least.
  * On failure nothing was appended to any column. HOLDALL_E_ARGUMENT: sizes[i] is not that of the new items. */
 HOLDALL_API
 HOLDALL_USE
@@ -1452,8 +1508,9 @@ holdall_status holdall_table_write(holdall_table *table,
                                    size_t src_size,
                                    holdall_error *err);
 
-/* Puts a new column before column `at`, behind the last where `at` is their number, from the next commit on. name, dtype: as
- * for holdall_table_create(). src: an item, or a row of items, for each row of the table, packed, in C order, src_size bytes.
+/* Puts a new column before column `at`, behind the last where `at` is their number, from the next commit on.
+ * name, dtype: as for holdall_table_create(). src: an item, or a row of items, for each row of the table,
+ * packed, in C order, src_size bytes.
  * Options are those with which the table was opened; what they do not say (codec, level, checksum) is as with the first
  * column. On failure all is as it was.
  * HOLDALL_E_EXISTS: a column of this name is there. HOLDALL_E_RANGE: at. HOLDALL_E_ARGUMENT: src_size is not that of the
@@ -1505,20 +1562,21 @@ typedef struct holdall_records holdall_records;
 
 /* Opens a bag for reading: its last commit. `spec` is a path, or several with commas between (empty ones are skipped);
  * in each, the first `@N` behind the last slash, N from 1 to 99999, stands for the files `-00000-of-0000N` and so on, `@*`
- * for as many as there are: "a@3.bagz,b.bag". A backslash before `,`, `@` or a backslash takes it as it is, and a name that
- * exists as it stands is taken as it stands. Each file is compressed or not by its own name.
+ * for as many as there are: "a@3.bagz,b.bag". A backslash before `,`, `@` or a backslash takes it as it is, and
+ * a name that exists as it stands is taken as it stands. Each file is compressed or not by its own name.
  * The files are all as they were at one moment, also while a set of them is written. Their records are one sequence, file
  * by file, or with HOLDALL_OPT_BAG_SHARDS in turns: nothing in the files tells that a set was written in turns.
- * Takes no more memory or time for 10^8 records than for 10, unless limits are to be kept in memory. Of more than 64 shards,
- * or as many as the process cannot well have open, those stay open that were of use lately: a quarter of the files that the
- * process may have open (`ulimit -n`) at the most, and at most 4096, of all bags together. None of these is mapped, and one
- * that was replaced meanwhile cannot be read any more (HOLDALL_E_STATE).
+ * Takes no more memory or time for 10^8 records than for 10, unless limits are to be kept in memory. Of more
+ * than 64 shards, or as many as the process cannot well have open, those stay open that were of use lately: a
+ * quarter of the files that the process may have open (`ulimit -n`) at the most, and at most 4096, of all bags
+ * together. None of these is mapped, and one that was replaced meanwhile cannot be read any more (HOLDALL_E_STATE).
  * Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO, _VERIFY, _SKIP_DAMAGED, _CODEC, _DICTIONARY, _BAG_LIMITS,
  * _BAG_LIMITS_CACHE, _BAG_SHARDS; progress is told by holdall_bag_checksum() and _VERIFY 2.
  * HOLDALL_E_MISSING: a file is not there (the message names it). HOLDALL_E_ARGUMENT: there are sets of different N where
  * `@*` asks for one. HOLDALL_E_FORMAT: a file is no bag, or a torn one: see holdall_repair(); or the files are to be
  * read in turns, and their numbers of records do not rise or fall as turns leave them. HOLDALL_E_CHECKSUM:
- * `checksums.NAME` is that of another state of the bag. HOLDALL_E_BUSY: it was changed each time it was looked at, for 5 seconds. */
+ * `checksums.NAME` is that of another state of the bag. HOLDALL_E_BUSY: it was changed each time it was looked
+ * at, for 5 seconds. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_bag_open(const char *spec,
@@ -1605,8 +1663,8 @@ holdall_status holdall_bag_read_range(const holdall_bag *bag,
                                       holdall_records **out,
                                       holdall_error *err);
 
-/* Reads the records of these n numbers, in any order, repeated or not, into one batch in that order. A record that is there
- * several times is decoded once, and neighbours are read together.
+/* Reads the records of these n numbers, in any order, repeated or not, into one batch in that order. A record
+ * that is there several times is decoded once, and neighbours are read together.
  * Fails as holdall_bag_read_range() does. */
 HOLDALL_API
 HOLDALL_USE
@@ -1648,21 +1706,22 @@ size_t holdall_records_damaged(const holdall_records *records);
 /* Which they are: their places in the batch, rising. Borrowed until the batch is closed. */
 HOLDALL_API const uint64_t *holdall_records_damaged_at(const holdall_records *records);
 
-/* The numbers in the bag of the records of a batch that holdall_bag_stream_take() gave; NULL for other batches. Borrowed until the
- * batch is closed. */
+/* The numbers in the bag of the records of a batch that holdall_bag_stream_take() gave; NULL for other batches.
+ * Borrowed until the batch is closed. */
 HOLDALL_API
 const uint64_t *holdall_records_numbers(const holdall_records *records);
 
-/* Closes a batch; NULL is fine. For the next batches its bag (or stream) keeps the memory of two (of those it reads ahead), until it
- * is closed: 128 MiB at most in the whole process, and a quarter of the memory limit. */
+/* Closes a batch; NULL is fine. For the next batches its bag (or stream) keeps the memory of two (of those it
+ * reads ahead), until it is closed: 128 MiB at most in the whole process, and a quarter of the memory limit. */
 HOLDALL_API
 void holdall_records_close(holdall_records *records);
 
 /* Opens a bag for writing: of one file, or of a set of them: of the path "name@8.bagz" the files
- * `name-00000-of-00008.bagz` and so on, record i in file i modulo 8, to be read in turns (HOLDALL_OPT_BAG_SHARDS). "name@*.bagz"
- * is as many as there are. A backslash before `@` or a backslash takes it as it is, and so is a comma; a file that has
- * the path for its name is that file. All of a set is committed as one: at any crash every file, also one that is opened
- * alone, is as the last commit left it. The files of a set are in one folder.
+ * `name-00000-of-00008.bagz` and so on, record i in file i modulo 8, to be read in turns
+ * (HOLDALL_OPT_BAG_SHARDS). "name@*.bagz" is as many as there are. A backslash before `@` or a backslash takes
+ * it as it is, and so is a comma; a file that has the path for its name is that file. All of a set is committed
+ * as one: at any crash every file, also one that is opened alone, is as the last commit left it. The files of a
+ * set are in one folder.
  * One file of a set may be written by its own name, "name-00003-of-00008.bagz", each by another process at the same time;
  * then each commits for itself. Read in turns, record k of that one is record 8 * k + 3 of the set.
  * mode: HOLDALL_NEW, _REPLACE or _APPEND (of a set: none of its files, or all of them are there); whatever it is,
@@ -1750,9 +1809,9 @@ typedef void *(*holdall_allocate_fn)(void *ctx, size_t n);
  * times, without an end maybe; NULL: all records in their order. The bag may be closed; `ctx` is the caller's.
  * 
  * `next` is called only while holdall_bag_stream_next() or _take() runs, on the thread that called it, by one thread at a
- * time: for as many records as are read ahead. A number that it gave stays asked for: to go on later where the records stopped
- * that were used, count those. Other threads read and decode, if HOLDALL_OPT_THREADS allows it (storage of the
- * caller's: if it was set); in a child after fork(), the one that takes.
+ * time: for as many records as are read ahead. A number that it gave stays asked for: to go on later where the
+ * records stopped that were used, count those. Other threads read and decode, if HOLDALL_OPT_THREADS allows it
+ * (storage of the caller's: if it was set); in a child after fork(), the one that takes.
  * Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _SKIP_DAMAGED (as the bag has them where they are not given),
  * _BAG_READ_AHEAD, _BAG_READ_AHEAD_BYTES. What was read and not taken is a quarter of the memory limit at most. */
 HOLDALL_API
@@ -1764,15 +1823,15 @@ holdall_status holdall_bag_stream_open(const holdall_bag *bag,
                                        holdall_bag_stream **out,
                                        holdall_error *err);
 
-/* Gives the next record: its bytes (never NULL) and how many. It is borrowed until the next call that takes from the stream, or
- * closes it. For one thread at a time; several take with holdall_bag_stream_take().
+/* Gives the next record: its bytes (never NULL) and how many. It is borrowed until the next call that takes
+ * from the stream, or closes it. For one thread at a time; several take with holdall_bag_stream_take().
  * HOLDALL_NOT_FOUND (> 0): the end, from now on.
  * Failures are told at the record that they belong to, after all before it, and the next call gives the one behind it.
  * Damaged records and others that holdall_bag_read() cannot read fail as they do there, with the number of the record in
- * err->position; with HOLDALL_OPT_SKIP_DAMAGED, damaged ones are empty: see holdall_bag_stream_damaged(). HOLDALL_E_RANGE: `next`
- * gave a number that the bag has not. HOLDALL_E_CALLBACK: `next` failed; it is called again. HOLDALL_E_LIMIT: a record takes
- * more than three quarters of the memory limit. HOLDALL_E_STATE: `next` itself has made this call, or another
- * thread was taking when this process was forked. */
+ * err->position; with HOLDALL_OPT_SKIP_DAMAGED, damaged ones are empty: see holdall_bag_stream_damaged().
+ * HOLDALL_E_RANGE: `next` gave a number that the bag has not. HOLDALL_E_CALLBACK: `next` failed; it is called
+ * again. HOLDALL_E_LIMIT: a record takes more than three quarters of the memory limit. HOLDALL_E_STATE: `next`
+ * itself has made this call, or another thread was taking when this process was forked. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_bag_stream_next(holdall_bag_stream *stream,
@@ -1780,11 +1839,12 @@ holdall_status holdall_bag_stream_next(holdall_bag_stream *stream,
                                        size_t *n,
                                        holdall_error *err);
 
-/* Takes the next n records as a batch of the caller's own, in order, in which holdall_records_numbers() tells which they are; fewer at the
- * end, or before one that fails, which the next call that takes is told. 0: as many as were read together, which costs no copy.
+/* Takes the next n records as a batch of the caller's own, in order, in which holdall_records_numbers() tells
+ * which they are; fewer at the end, or before one that fails, which the next call that takes is told. 0: as
+ * many as were read together, which costs no copy.
  * Many threads may take from one stream: each record goes to one of them.
- * HOLDALL_NOT_FOUND (> 0): the end, and *out is NULL; one thread may be told so before another has its last records. Fails as
- * holdall_bag_stream_next() does. */
+ * HOLDALL_NOT_FOUND (> 0): the end, and *out is NULL; one thread may be told so before another has its last
+ * records. Fails as holdall_bag_stream_next() does. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_bag_stream_take(const holdall_bag_stream *stream,
@@ -1800,16 +1860,17 @@ uint64_t holdall_bag_stream_number(const holdall_bag_stream *stream);
 HOLDALL_API
 uint64_t holdall_bag_stream_damaged(const holdall_bag_stream *stream);
 
-/* Closes a stream at any moment; NULL is fine. What is being read ahead stops at its next record and is waited for; nothing
- * uses the bag, its storage or `next` any more. Does nothing where `next` itself calls it. */
+/* Closes a stream at any moment; NULL is fine. What is being read ahead stops at its next record and is waited
+ * for; nothing uses the bag, its storage or `next` any more. Does nothing where `next` itself calls it. */
 HOLDALL_API
 void holdall_bag_stream_close(holdall_bag_stream *stream);
 
-/* A shuffled epoch: every number below n once, in an order that `seed` and `epoch` decide, and nothing else, in every version of the library;
- * no table is made. Of that order rank `rank` of `world` (0 and 1 where there is one) has the places rank, rank + world,
- * rank + 2 * world, ...: all ranks together have every number once, and the first n % world of them one more than
- * the others. When all ranks have had k numbers, k * world places of the order are done, so that other ranks may go on
- * from there, too. Give holdall_epoch_next and the handle to holdall_bag_stream_open().
+/* A shuffled epoch: every number below n once, in an order that `seed` and `epoch` decide, and nothing else, in
+ * every version of the library; no table is made. Of that order rank `rank` of `world` (0 and 1 where there is
+ * one) has the places rank, rank + world, rank + 2 * world, ...: all ranks together have every number once, and
+ * the first n % world of them one more than the others. When all ranks have had k numbers, k * world places of
+ * the order are done, so that other ranks may go on from there, too. Give holdall_epoch_next and the handle to
+ * holdall_bag_stream_open().
  * HOLDALL_E_ARGUMENT: rank is not below world. */
 HOLDALL_API
 HOLDALL_USE
@@ -1831,8 +1892,8 @@ HOLDALL_USE
 int holdall_epoch_next(void *epoch,
                        uint64_t *index);
 
-/* Goes to a position of this rank in an epoch, from 0 to holdall_epoch_size(), the end: the one that comes next, or where training
- * stopped. Not while a stream that is open takes numbers from it: that has some ahead.
+/* Goes to a position of this rank in an epoch, from 0 to holdall_epoch_size(), the end: the one that comes
+ * next, or where training stopped. Not while a stream that is open takes numbers from it: that has some ahead.
  * HOLDALL_E_RANGE: the position is beyond the end. */
 HOLDALL_API
 HOLDALL_USE
@@ -1844,12 +1905,12 @@ holdall_status holdall_epoch_seek(holdall_epoch *epoch,
 /* Closes an epoch; NULL is fine. No record may be taken any more from a stream that was given it. */
 HOLDALL_API void holdall_epoch_close(holdall_epoch *epoch);
 
-/* As holdall_bag_read_range(), into memory of the caller's: `allocate` is called once, on the calling thread, with the size of all records
- * together, as soon as that is known; they are decoded straight to there, end to end. offsets: room for n + 1 numbers; record i goes to
- * offsets[i] to offsets[i + 1], the last one not included: an array of large_binary as Arrow has it. Whatever the call
- * returns, that memory stays the caller's.
- * HOLDALL_NOT_FOUND (> 0): some were damaged, and are empty as HOLDALL_OPT_SKIP_DAMAGED wished (holdall_bag_read() tells which), so that less
- * than was asked for is used. HOLDALL_E_CALLBACK: `allocate` gave NULL. */
+/* As holdall_bag_read_range(), into memory of the caller's: `allocate` is called once, on the calling thread,
+ * with the size of all records together, as soon as that is known; they are decoded straight to there, end to
+ * end. offsets: room for n + 1 numbers; record i goes to offsets[i] to offsets[i + 1], the last one not
+ * included: an array of large_binary as Arrow has it. Whatever the call returns, that memory stays the caller's.
+ * HOLDALL_NOT_FOUND (> 0): some were damaged, and are empty as HOLDALL_OPT_SKIP_DAMAGED wished
+ * (holdall_bag_read() tells which), so that less than was asked for is used. HOLDALL_E_CALLBACK: `allocate` gave NULL. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_bag_read_range_to(const holdall_bag *bag,
@@ -1877,13 +1938,15 @@ holdall_status holdall_bag_read_indices_to(const holdall_bag *bag,
 #define HOLDALL_NO_RECORD UINT64_MAX
 /* Tells in which records of a bag some content is. May be used by many threads at once.
  * 
- * It has fingerprints of the records and their numbers, 7 to 9 bytes each, never the records: those that a fingerprint leads
- * to are read and compared. So an index keeps its bag open, needs no more memory for long keys, and what it finds is right
- * whatever has become of it or the bag. It may be in memory or in a file, in no form of Bagz' own (it has none): "holdall
- * bagindex", a version, checksums of each of its parts, as src/bag/index/mod.rs has it byte by byte.
+ * It has fingerprints of the records and their numbers, 7 to 9 bytes each, never the records: those that a
+ * fingerprint leads to are read and compared. So an index keeps its bag open, needs no more memory for long
+ * keys, and what it finds is right whatever has become of it or the bag. It may be in memory or in a file, in
+ * no form of Bagz' own (it has none): "holdall bagindex", a version, checksums of each of its parts, as
+ * src/bag/index/mod.rs has it byte by byte.
  * 
- * An index in a file belongs to one bag as it was (a set that is read in turns is not the one that is read file by file), or
- * to one slice of it. Opening it notices another number of files, records or bytes, and looks at a few records besides.
+ * An index in a file belongs to one bag as it was (a set that is read in turns is not the one that is read file
+ * by file), or to one slice of it. Opening it notices another number of files, records or bytes, and looks at a
+ * few records besides.
  * A record that was changed to another of the same length may not be noticed: it is then not found until the index is made
  * anew, nor is any other record taken for it.
  * HOLDALL_OPT_VERIFY 2 at opening notices everything. */
@@ -1892,8 +1955,9 @@ typedef struct holdall_bag_index holdall_bag_index;
 /* Makes the index of a bag, or of a slice of one, in memory: about 22 bytes a record while it is made, 9 then.
  * Numbers of records are those of the slice.
  * Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _SKIP_DAMAGED; progress is told.
- * HOLDALL_E_FORMAT, _CHECKSUM: a record is damaged (err->position); with HOLDALL_OPT_SKIP_DAMAGED, given here or to the bag, such
- * records are left out: see holdall_bag_index_damaged(). HOLDALL_E_LIMIT: it takes more than HOLDALL_OPT_MEMORY_LIMIT. */
+ * HOLDALL_E_FORMAT, _CHECKSUM: a record is damaged (err->position); with HOLDALL_OPT_SKIP_DAMAGED, given here
+ * or to the bag, such records are left out: see holdall_bag_index_damaged(). HOLDALL_E_LIMIT: it takes more
+ * than HOLDALL_OPT_MEMORY_LIMIT. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_bag_index_build(const holdall_bag *keys,
@@ -1901,13 +1965,14 @@ holdall_status holdall_bag_index_build(const holdall_bag *keys,
                                        holdall_bag_index **out,
                                        holdall_error *err);
 
-/* As holdall_bag_index_build(), in a file, "NAME.index" beside the bag NAME say, and opens it. It is there as a whole or not at
- * all; while it is made, readers see the one from before. Takes 64 MiB of memory, or a quarter of HOLDALL_OPT_MEMORY_LIMIT
- * where that is less, and what reading and sorting take; what has no room there is in `NAME.holdall-part`.
+/* As holdall_bag_index_build(), in a file, "NAME.index" beside the bag NAME say, and opens it. It is there as a
+ * whole or not at all; while it is made, readers see the one from before. Takes 64 MiB of memory, or a quarter
+ * of HOLDALL_OPT_MEMORY_LIMIT where that is less, and what reading and sorting take; what has no room there is
+ * in `NAME.holdall-part`.
  * mode: HOLDALL_NEW, or HOLDALL_REPLACE, which replaces an index and no other file.
  * Further options: HOLDALL_OPT_DURABILITY, _LOCK, and _IO as holdall_bag_index_open() has it.
- * HOLDALL_E_EXISTS: as the mode says. HOLDALL_E_BUSY: another one is being made there. HOLDALL_E_UNSUPPORTED: it is to be in an
- * object store: make it in a local file and copy that. */
+ * HOLDALL_E_EXISTS: as the mode says. HOLDALL_E_BUSY: another one is being made there. HOLDALL_E_UNSUPPORTED:
+ * it is to be in an object store: make it in a local file and copy that. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_bag_index_create(const char *path,
@@ -1927,11 +1992,12 @@ holdall_status holdall_bag_index_create_io(holdall_io *io,
                                            holdall_bag_index **out,
                                            holdall_error *err);
 
-/* Opens the index of a bag, or of the same slice of one. It takes no more memory or time for 10^8 keys than for 10: parts of it are
- * read, and their checksums looked at, when they are wanted.
+/* Opens the index of a bag, or of the same slice of one. It takes no more memory or time for 10^8 keys than for
+ * 10: parts of it are read, and their checksums looked at, when they are wanted.
  * Options: HOLDALL_OPT_IO, _VERIFY, _SKIP_DAMAGED, and for _VERIFY 2 _THREADS and _MEMORY_LIMIT.
  * HOLDALL_E_STATE: it was made for another bag, another state of it, or another slice. HOLDALL_E_MISSING: there is none.
- * HOLDALL_E_FORMAT, _CHECKSUM: it is no index, or damaged. HOLDALL_E_VERSION: it was made by a later version of this library. */
+ * HOLDALL_E_FORMAT, _CHECKSUM: it is no index, or damaged. HOLDALL_E_VERSION: it was made by a later version of
+ * this library. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_bag_index_open(const char *path,
@@ -1958,8 +2024,8 @@ HOLDALL_API uint64_t holdall_bag_index_keys(const holdall_bag_index *index);
 /* How many records were damaged when it was made, and are not in it. */
 HOLDALL_API uint64_t holdall_bag_index_damaged(const holdall_bag_index *index);
 
-/* Finds the first record that is this key, all of it (key may be NULL where key_size is 0): its number into *record. This is
- * the Index of the Bagz package.
+/* Finds the first record that is this key, all of it (key may be NULL where key_size is 0): its number into
+ * *record. This is the Index of the Bagz package.
  * HOLDALL_NOT_FOUND (> 0) and *record HOLDALL_NO_RECORD: there is none.
  * HOLDALL_E_FORMAT, _CHECKSUM: a part of the index is damaged, or a record that may be the key (err->position), unless
  * HOLDALL_OPT_SKIP_DAMAGED is set. Otherwise fails as holdall_bag_read() does. */
@@ -1971,8 +2037,8 @@ holdall_status holdall_bag_index_find_first(const holdall_bag_index *index,
                                             uint64_t *record,
                                             holdall_error *err);
 
-/* Finds all records that are this key: their numbers, rising, into `records`, which has room for `most`; how many they are into
- * *n. records NULL asks for *n alone. This is the MultiIndex of the Bagz package.
+/* Finds all records that are this key: their numbers, rising, into `records`, which has room for `most`; how
+ * many they are into *n. records NULL asks for *n alone. This is the MultiIndex of the Bagz package.
  * HOLDALL_NOT_FOUND (> 0) and *n 0: there is none. HOLDALL_E_BUFFER: there are more, *n, than `most`.
  * Otherwise fails as holdall_bag_index_find_first() does. */
 HOLDALL_API
@@ -1985,9 +2051,10 @@ holdall_status holdall_bag_index_find(const holdall_bag_index *index,
                                       size_t *n,
                                       holdall_error *err);
 
-/* As holdall_bag_index_find_first(), for many keys at once, in parallel and with records read together: key i is data[offsets[i]]
- * to data[offsets[i + 1]], offsets has count + 1 rising values; its record goes to records[i], which is HOLDALL_NO_RECORD
- * where there is none. HOLDALL_NOT_FOUND (> 0): there was none for one key at least. */
+/* As holdall_bag_index_find_first(), for many keys at once, in parallel and with records read together: key i
+ * is data[offsets[i]] to data[offsets[i + 1]], offsets has count + 1 rising values; its record goes to
+ * records[i], which is HOLDALL_NO_RECORD where there is none. HOLDALL_NOT_FOUND (> 0): there was none for one
+ * key at least. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_bag_index_find_many(const holdall_bag_index *index,
@@ -2001,26 +2068,27 @@ holdall_status holdall_bag_index_find_many(const holdall_bag_index *index,
 
 /* Rows of a table as an Arrow stream (https://arrow.apache.org/docs/format/CStreamInterface.html): record batches with a
  * field for each column, for DuckDB, Polars, pyarrow and what else reads such streams. `first` and `rows` say which rows,
- * `batch_rows` how many a batch has (fewer where text would pass 2 GiB); 0: as many as suit, about 16 MB, in whole chunks of
- * the first column. No more than one batch is in memory. The stream is a handle of its own: it may be read on any thread, one
- * at a time, lives on when the table is closed, and its memory belongs to who takes the batches. It sees the rows that
- * the table has now. As long as a stream is not released its table cannot be changed, HOLDALL_E_STATE, and one that was
- * opened for writing stays locked. With HOLDALL_OPT_SKIP_DAMAGED what is damaged comes as other calls read it, without a word.
+ * `batch_rows` how many a batch has (fewer where text would pass 2 GiB); 0: as many as suit, about 16 MB, in
+ * whole chunks of the first column. No more than one batch is in memory. The stream is a handle of its own: it
+ * may be read on any thread, one at a time, lives on when the table is closed, and its memory belongs to who
+ * takes the batches. It sees the rows that the table has now. As long as a stream is not released its table
+ * cannot be changed, HOLDALL_E_STATE, and one that was opened for writing stays locked. With
+ * HOLDALL_OPT_SKIP_DAMAGED what is damaged comes as other calls read it, without a word.
  * 
  * Types: bool, int, uint, and float of 2, 4 and 8 bytes are Arrow's, complex numbers lists of two floats. S becomes utf8
  * without the zeros at its end; a value that is no UTF-8 is an error (EINVAL) that names column and row; with
  * HOLDALL_OPT_ARROW_BINARY, when the table was opened, all S are binary instead. U becomes utf8; V, and floats of other
- * lengths, fixed_size_binary; objects binary, as Python has pickled them. datetime64 is timestamp without a zone in s, ms, us
- * or ns, that of h and m in s, and date32 where its unit is D, W, M or Y (its first day); timedelta64 is duration, of D, W,
- * h and m in s, and month intervals where its unit is Y or M. Multiples of units, and ps, fs and as in ns, are the same time
- * or an error that names the row; without a unit they are int64. NaT is null, and with HOLDALL_OPT_ARROW_NULLS NaN is, too;
- * nothing else is. Structures
+ * lengths, fixed_size_binary; objects binary, as Python has pickled them. datetime64 is timestamp without a
+ * zone in s, ms, us or ns, that of h and m in s, and date32 where its unit is D, W, M or Y (its first day);
+ * timedelta64 is duration, of D, W, h and m in s, and month intervals where its unit is Y or M. Multiples of
+ * units, and ps, fs and as in ns, are the same time or an error that names the row; without a unit they are
+ * int64. NaT is null, and with HOLDALL_OPT_ARROW_NULLS NaN is, too; nothing else is. Structures
  * are struct; rows of several items fixed_size_list, one in the other. Numbers have the byte order of the machine. The
  * field's metadata has "holdall.dtype", the dtype of the column.
  * Numbers of the machine's byte order are read straight to the batch's memory.
  * 
- * HOLDALL_E_RANGE: there are fewer rows. HOLDALL_E_UNSUPPORTED: a column that Arrow cannot have. Its own functions return a
- * number of errno's, and get_last_error() what holdall_error has: column, row, and why. */
+ * HOLDALL_E_RANGE: there are fewer rows. HOLDALL_E_UNSUPPORTED: a column that Arrow cannot have. Its own
+ * functions return a number of errno's, and get_last_error() what holdall_error has: column, row, and why. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_table_to_arrow(const holdall_table *table,
@@ -2035,16 +2103,18 @@ holdall_status holdall_table_to_arrow(const holdall_table *table,
  * The fields of the stream are the columns of the table, by their names, in any order, all of them and no other.
  * 
  * Every value arrives as it is, or the call fails; nothing is rounded or cut. Whole numbers of any length become whole
- * numbers, or floats, that have them; floats of the same length or a longer one; bool bool. Utf8 and binary (with offsets of
- * 32 or 64 bits, or views) become S where it is long enough and there is no zero at their end, and utf8 U; fixed_size_binary S
- * (zeros at its end are its filling) and V; binary of just the right length V. Dates and timestamps without a zone, or of
- * UTC, become datetime64, and durations and month intervals timedelta64, in any unit in which they are whole numbers.
+ * numbers, or floats, that have them; floats of the same length or a longer one; bool bool. Utf8 and binary
+ * (with offsets of 32 or 64 bits, or views) become S where it is long enough and there is no zero at their end,
+ * and utf8 U; fixed_size_binary S (zeros at its end are its filling) and V; binary of just the right length V.
+ * Dates and timestamps without a zone, or of UTC, become datetime64, and durations and month intervals
+ * timedelta64, in any unit in which they are whole numbers.
  * fixed_size_list of floats become complex numbers, and fixed_size_list rows of several items; struct structures.
  * Dictionaries are decoded. Nulls become NaN or NaT; for other types they are errors.
  * 
- * On failure nothing was appended: all batches or none. HOLDALL_E_TYPE: columns that do not fit, or a value that its column
- * does not have; the words name column and row (err->position), as the stream counts them. HOLDALL_E_ARGUMENT: an array that
- * contradicts itself (offsets, lengths, counts, missing buffers). HOLDALL_E_CALLBACK: the stream failed, the words are its own. */
+ * On failure nothing was appended: all batches or none. HOLDALL_E_TYPE: columns that do not fit, or a value
+ * that its column does not have; the words name column and row (err->position), as the stream counts them.
+ * HOLDALL_E_ARGUMENT: an array that contradicts itself (offsets, lengths, counts, missing buffers).
+ * HOLDALL_E_CALLBACK: the stream failed, the words are its own. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_table_append_arrow(holdall_table *table,

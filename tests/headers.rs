@@ -40,6 +40,31 @@ fn part(root: &Path, module: &str) -> String {
     tidy(&String::from_utf8(out).unwrap())
 }
 
+/// The longest line of a comment, about.
+const COLUMNS: usize = 110;
+
+/// Words that do not fit on a line go to the next one, or, behind the end of a sentence, to one of their own.
+fn folded(text: &[&str]) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    let mut rest = String::new();
+    for line in text {
+        let mut line = if rest.is_empty() { line.to_string() } else { format!("{rest} {}", line.trim_start()) };
+        rest.clear();
+        let (before, ends) = (out.len(), line.ends_with(['.', ':']));
+        while let Some(at) = line.get(..COLUMNS).and_then(|l| l.rfind(' ')).filter(|_| line.len() > COLUMNS + 10) {
+            let behind = line.split_off(at);
+            out.push(std::mem::replace(&mut line, behind.trim_start().to_string()));
+        }
+        if out.len() > before && !ends {
+            rest = line;
+        } else {
+            out.push(line);
+        }
+    }
+    out.extend(Some(rest).filter(|r| !r.is_empty()));
+    out
+}
+
 /// Comments as C programmers write them: on one line where they fit, with a star on each other line;
 /// constants without blank lines between; negative ones in parentheses.
 fn tidy(generated: &str) -> String {
@@ -50,7 +75,7 @@ fn tidy(generated: &str) -> String {
             let indent = &line[..line.len() - 2];
             let text: Vec<&str> = std::iter::from_fn(|| lines.next_if(|l| l.trim() != "*/")).map(str::trim).collect();
             lines.next();
-            out += &format!("{indent}/* {} */\n", text.join(&format!("\n{indent} * ")));
+            out += &format!("{indent}/* {} */\n", folded(&text).join(&format!("\n{indent} * ")));
         } else if let Some((name, value)) = line.strip_prefix("#define ").and_then(|d| d.split_once(" -")) {
             out += &format!("#define {name} (-{value})\n");
         } else if line.is_empty() && out.lines().last().is_some_and(|l| l.starts_with("#define ")) {

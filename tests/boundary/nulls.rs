@@ -143,7 +143,10 @@ fn functions_that_cannot_fail() {
         holdall_options_on_progress(no(), no(), no());
         holdall_io_close(no());
         holdall_version_number();
-        holdall_version_text();
+        // it asks the codecs, which Miri does not run
+        if !cfg!(miri) {
+            holdall_version_text();
+        }
         holdall_status_name(no());
         holdall_digest_free(no());
         holdall_schunk_close(no());
