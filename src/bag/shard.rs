@@ -290,10 +290,7 @@ impl Shard {
         match self.decoder.codec() {
             Codec::None => {
                 let Some(dst) = fitting(dst, stored_size)? else { return Ok(stored_size) };
-                match self.mapped(extent) {
-                    Some(b) => dst.copy_from_slice(b),
-                    None => self.records.read_exact_at(extent.0, dst)?,
-                }
+                self.records.read_exact_at(extent.0, dst)?;
                 if let Some(sums) = &self.sums {
                     check_sum(sums.get(i)?, dst)?;
                 }

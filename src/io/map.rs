@@ -3,7 +3,7 @@
 //!
 //! Unsafe code: the two calls that map and unmap, the slice over the mapping, and a hint to the processor.
 
-use super::{File, file::LocalFile};
+use super::{File, file::LocalFile, touched::Touched};
 use crate::error::{Error, Result, fail};
 use std::os::fd::AsRawFd;
 
@@ -12,6 +12,7 @@ pub struct MappedFile {
     file: LocalFile,
     start: *const u8,
     len: usize,
+    touched: Touched,
 }
 
 // SAFETY: the mapping is read-only and lives as long as the value; no thread owns it.
@@ -25,14 +26,14 @@ impl MappedFile {
         let size = file.size()?;
         let len = usize::try_from(size).map_err(|_| fail!(Limit, "{}: {size} bytes cannot be mapped here", file.name()))?;
         if len == 0 {
-            return Ok(MappedFile { file, start: std::ptr::NonNull::dangling().as_ptr(), len });
+            return Ok(MappedFile { file, start: std::ptr::NonNull::dangling().as_ptr(), len, touched: Touched::default() });
         }
         // SAFETY: a new read-only mapping of a file that is open, at an address of the system's choice.
         let p = unsafe { libc::mmap(std::ptr::null_mut(), len, libc::PROT_READ, libc::MAP_SHARED, file.file.as_raw_fd(), 0) };
         if p == libc::MAP_FAILED {
             return Err(Error::os(file.name(), &std::io::Error::last_os_error()));
         }
-        Ok(MappedFile { file, start: p.cast(), len })
+        Ok(MappedFile { file, start: p.cast(), len, touched: Touched::default() })
     }
 }
 
@@ -52,7 +53,7 @@ impl File for MappedFile {
 
     fn read_at(&self, at: u64, dst: &mut [u8]) -> Result<usize> {
         let mapped = self.bytes().and_then(|b| b.get(usize::try_from(at).ok()?..)?.get(..dst.len()));
-        match mapped {
+        match mapped.filter(|b| !self.touched.read_rather(at, b.len(), self.len)) {
             Some(b) => {
                 dst.copy_from_slice(b);
                 Ok(b.len())

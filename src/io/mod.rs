@@ -22,6 +22,7 @@ pub mod memory;
 pub mod object;
 #[cfg(test)]
 pub mod sim;
+mod touched;
 
 use crate::error::{Error, Result, fail};
 use std::ffi::{OsStr, OsString};

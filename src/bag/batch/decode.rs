@@ -40,9 +40,9 @@ impl Task<'_> {
 
     fn finish_one(&self, k: usize, slot: &mut [u8]) -> Result<()> {
         if self.raw() {
-            match self.stored(k) {
-                bytes if bytes.len() == slot.len() => slot.copy_from_slice(bytes),
-                _ => self.copy(self.extent(k), slot)?,
+            match self.fetched(k) {
+                Some(bytes) => slot.copy_from_slice(bytes),
+                None => self.copy(self.extent(k).0, slot)?,
             }
             return self.check_sum(k, slot);
         }
@@ -63,19 +63,14 @@ impl Task<'_> {
         Ok(())
     }
 
-    /// Copies stored bytes.
-    fn copy(&self, (from, to): (u64, u64), slot: &mut [u8]) -> Result<()> {
-        match self.shard.mapped((from, to)) {
-            Some(bytes) => slot.copy_from_slice(bytes),
-            None if self.arrived => {}
-            None => self.shard.file().read_exact_at(from, slot)?,
-        }
-        Ok(())
+    /// Copies stored bytes from this place on.
+    fn copy(&self, from: u64, slot: &mut [u8]) -> Result<()> {
+        if self.arrived { Ok(()) } else { self.shard.file().read_exact_at(from, slot) }
     }
 
     /// Uncompressed neighbours: one copy for all.
     fn copy_all(&self, slot: &mut [u8]) -> Result<()> {
-        self.copy((self.extent(0).0, self.extent(self.len().saturating_sub(1)).1), slot)
+        self.copy(self.extent(0).0, slot)
     }
 
     fn check_all(&mut self, slot: &[u8], budget: &Budget<'_>) -> Result<()> {

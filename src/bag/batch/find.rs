@@ -209,13 +209,15 @@ impl Task<'_> {
         Some(Group { first: k, next, from, to })
     }
 
+    /// The stored bytes of a record.
     pub fn stored(&self, k: usize) -> &[u8] {
-        let (a, b) = self.extent(k);
-        if let Some(mapped) = self.shard.mapped((a, b)) {
-            return mapped;
-        }
-        let Some(f) = self.found.get(k) else { return &[] };
-        f.at.and_then(|at| self.fetched.get(at..at + (b - a) as usize)).unwrap_or_default()
+        self.shard.mapped(self.extent(k)).or_else(|| self.fetched(k)).unwrap_or_default()
+    }
+
+    /// The same, where they were fetched.
+    pub fn fetched(&self, k: usize) -> Option<&[u8]> {
+        let ((a, b), at) = (self.extent(k), self.found.get(k)?.at?);
+        self.fetched.get(at..at + (b - a) as usize)
     }
 
     /// Looks at the frames of one record.
