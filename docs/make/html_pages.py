@@ -16,7 +16,7 @@ from markdown import Renderer
 HERE = pathlib.Path(__file__).parent
 # In the order in which one reads them; other files of docs/ come behind.
 GUIDES = ["first-program", "languages", "tool", "old-data", "choosing", "options", "commits", "damage", "threads", "clouds", "mpi", "storage", "compared", "promises", "architecture"]
-ABOUT = ["CHANGELOG", "CONTRIBUTING", "SECURITY"]
+ABOUT = ["BENCHMARKS", "CHANGELOG", "CONTRIBUTING", "SECURITY"]
 REFERENCE = {"include/holdall.h": "holdall.html", "include/holdall.hpp": "holdall.hpp.html", "include/holdall_mpi.h": "holdall_mpi.html"}
 SECTIONS = (("Guides", "guide"), ("Reference", "reference"), ("About", "about"))
 TOKEN = re.compile(r"(?P<comment>/\*.*?\*/|//[^\n]*)|(?P<string>\"(?:\\.|[^\"\n])*\")|(?P<word>\b(?:holdall_\w+|HOLDALL_\w+)\b)", re.S)

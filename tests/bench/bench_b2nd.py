@@ -225,6 +225,14 @@ def encode_all(path, threads):
     return run
 
 
+def read_same(path):
+    """The bytes of a file, to memory in use."""
+    to = bytearray(PIECE)
+    with open(path, "rb", buffering=0) as f:
+        while f.readinto(to):
+            pass
+
+
 def write_same(path, to):
     """The bytes of a file, to another one."""
     content = memoryview(path.read_bytes())
@@ -317,6 +325,7 @@ def rows_of(ours, folder, kind, data, codec):
                 {
                     "blosc2": lambda threads=threads: timed(lambda: open_blosc2(t, threads)[...]),
                     ALONE: lambda run=decode_fresh(t, threads): timed(run),
+                    "read() alone": lambda: timed(read_same, t),
                     **({n: lambda a=a: timed(lambda: a[...]) for n, a in others.items()} if threads == 2 else {}),
                 },
                 {

@@ -17,12 +17,12 @@ import statistics
 
 import common
 from report import slope
-from rows import Part, curve, goal, publish
+from rows import ROUNDS, Part, curve, goal, publish
 
 MOST = int(os.environ.get("HOLDALL_BENCH_MOST", 10_000_000))
 LIMITS = {"bag": MOST, "schunk": MOST, "frame": MOST, "array": MOST, "dataset": min(MOST, 100_000)}
 NAMES = {"bag": "bag", "schunk": "Bloscpack", "frame": "frame", "array": "b2nd", "dataset": "bcolz"}
-ROUNDS, READS, FEW = 5, 200, 5
+READS, FEW = 200, 5
 MIB, THREADS, MEASURED = 128, (1, 2, 4, 8, 16, 32, 64), (1, 2)
 CODECS = dict(LZ4=2, zstd=6)
 OPEN, SLOPE = 100e-6, 0.1
@@ -88,7 +88,7 @@ def compare(folder):
         "As containers grow",
         ours.version,
         {},
-        [others.said(), f"medians of {ROUNDS} rounds; pieces of 16 bytes; one thread; {MIB} chunks of 1 MiB for the threads"],
+        [others.said(), f"pieces of 16 bytes; one thread; {MIB} chunks of 1 MiB for the threads"],
         [
             curve("open and close", "µs", "pieces", by["open"]),
             curve("read a piece here and there", "µs", "pieces", by["read"]),

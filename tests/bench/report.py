@@ -24,7 +24,7 @@ ORDER = ["b2nd", "blpk", "bcolz", "records", "bag", "index", "start", "scaling"]
 HEAD = """# Benchmarks
 
 What `make bench` measured; `tests/bench` has the programs, and `tests/bench/report.py` wrote this of what they found. Run it on yours:
-it makes the data, installs the others from PyPI, and takes about an hour. Parts are measured by themselves (`make bench PARTS=b2nd`),
+it makes the data and installs the others from PyPI. Parts are measured by themselves (`make bench PARTS=b2nd`),
 and each says when that was, and of which version.
 
 Others are called from Python, as their users do, holdall from C; all run in turns, in one process each, with their files in the system's
