@@ -25,13 +25,17 @@
 !    sections with gaps). They are values of the array's own type: reals from integers are HOLDALL_E_TYPE, and so are
 !    another byte order, and unsigned numbers, which Fortran has not; bits=.true. takes any items of as many bytes.
 !    Text, of dtype S, is character(n).
+!  - call holdall_on_progress(o, p), of options o, has p told how far calls are; holdall_verify() has an argument for each fault.
+!  - type(holdall_arrow_stream) is Arrow's struct ArrowArrayStream: t%to_arrow(s), t%append_arrow(s); s%place() is its address.
 !  - Names and paths end before the blanks at their end; records and attributes have all their characters.
 !
 ! Compile it with your own compiler, as CMake's target holdall::fortran does; for others it is the file
 ! $(pkg-config --variable=fortran holdall)/holdall.f90, which includes the rest.
 include 'holdall_c.inc'
 include 'holdall_core.inc'
+include 'holdall_callbacks.inc'
 include 'holdall_checks.inc'
+include 'holdall_arrow.inc'
 include 'holdall_schunk.inc'
 include 'holdall_box.inc'
 include 'holdall_array.inc'
@@ -41,6 +45,8 @@ include 'holdall_bag.inc'
 module holdall
   use holdall_constants
   use holdall_core, only: holdall_error, holdall_options, holdall_dtype, holdall_version, holdall_status_name
+  use holdall_callbacks, only: holdall_progress, holdall_fault, holdall_on_progress
+  use holdall_arrow, only: holdall_arrow_stream
   use holdall_checks, only: holdall_identify, holdall_verify, holdall_repair
   use holdall_schunks, only: holdall_schunk
   use holdall_boxes, only: holdall_box

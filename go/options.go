@@ -52,6 +52,7 @@ type Filter byte
 
 // The filters.
 const (
+	FilterNone       Filter = C.HOLDALL_FILTER_NONE
 	FilterShuffle    Filter = C.HOLDALL_FILTER_SHUFFLE
 	FilterBitshuffle Filter = C.HOLDALL_FILTER_BITSHUFFLE
 	FilterDelta      Filter = C.HOLDALL_FILTER_DELTA

@@ -1,8 +1,46 @@
 ! The module holdall: what goes in comes out, whatever its type, rank and strides; failures are told.
+
+! What callbacks are told.
+module listeners
+  use, intrinsic :: iso_fortran_env, only: int64
+  use holdall
+  implicit none
+  integer(int64) :: calls = 0, most = 0, faults = 0
+  character(40) :: parts(9) = ''
+  integer :: status = 0
+
+contains
+
+  function to_the_end(done, total) result(go_on)
+    integer(int64), intent(in) :: done, total
+    logical :: go_on
+    calls = calls + 1
+    most = max(most, done)
+    go_on = done <= total
+  end function
+
+  function never(done, total) result(go_on)
+    integer(int64), intent(in) :: done, total
+    logical :: go_on
+    go_on = done > total
+  end function
+
+  function note(part, fault) result(go_on)
+    character(*), intent(in) :: part
+    type(holdall_error), intent(in) :: fault
+    logical :: go_on
+    faults = faults + 1
+    parts(faults) = part
+    status = fault%status
+    go_on = .true.
+  end function
+end module
+
 program content
   use, intrinsic :: iso_c_binding, only: c_bool
   use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64, error_unit
   use holdall
+  use listeners
   implicit none
   character(:), allocatable :: folder
 
@@ -16,6 +54,7 @@ program content
   call bags()
   call damage()
   call tables()
+  call arrow()
   deallocate (folder)
 
 contains
@@ -351,7 +390,7 @@ contains
   ! A byte that is not what it was: found, told, repaired.
   subroutine damage()
     type(holdall_array) :: a
-    type(holdall_options) :: o
+    type(holdall_options) :: o, told
     type(holdall_error) :: err
     integer(int32) :: x(8192)
     integer(int64) :: sound, bad, n
@@ -372,6 +411,14 @@ contains
     call holdall_verify(folder // 'damage.blp', sound, bad, err=err)
     call failed(err, HOLDALL_E_CHECKSUM, 'damage')
     call expect(sound == 7 .and. bad == 1, 'damaged')
+    call holdall_verify(folder // 'damage.blp', fault=note, err=err)
+    call expect(faults == 1 .and. parts(1) == 'chunk 7' .and. status == HOLDALL_E_CHECKSUM, 'a fault is told')
+    call holdall_on_progress(told, to_the_end)
+    call holdall_verify(folder // 'damage.blp', options=told, err=err)
+    call expect(calls > 0 .and. most > 0, 'progress is told')
+    call holdall_on_progress(told, never)
+    call holdall_verify(folder // 'damage.blp', options=told, err=err)
+    call failed(err, HOLDALL_E_CANCELLED, 'stopped by progress')
     call a%open(folder // 'damage.blp')
     call a%read(x, err=err)
     call failed(err, HOLDALL_E_CHECKSUM, 'damaged')
@@ -442,5 +489,39 @@ contains
     call t%truncate(1_int64)
     call t%commit()
     call expect(t%rows() == 1 .and. t%columns() == 2, 'cut')
+  end subroutine
+
+  subroutine arrow()
+    type(holdall_table) :: from, to
+    type(holdall_bag_writer) :: w
+    type(holdall_bag) :: b
+    type(holdall_arrow_stream) :: stream
+    type(holdall_error) :: err
+    integer(int64) :: id(4)
+    call from%create(folder // 'from.bcolz', HOLDALL_NEW, HOLDALL_FORMAT_BCOLZ, ['id'], ['<i8'])
+    call from%put('id', [1_int64, 2_int64, 3_int64])
+    call from%append()
+    call from%commit()
+    call to%create(folder // 'to.bcolz', HOLDALL_NEW, HOLDALL_FORMAT_BCOLZ, ['id'], ['<i8'])
+    call from%to_arrow(stream)
+    call from%close() ! the stream outlives it
+    call to%append_arrow(stream)
+    call expect(stream%is_empty(), 'a stream that was read')
+    call from%open(folder // 'from.bcolz')
+    call from%to_arrow(stream, first=2_int64, rows=1_int64)
+    call expect(.not. stream%is_empty(), 'a stream that nobody has read')
+    call to%append_arrow(stream)
+    call to%commit()
+    call to%read('id', id)
+    call expect(to%rows() == 4 .and. all(id == [1, 2, 3, 2]), 'what came by Arrow')
+    call from%to_arrow(stream, first=3_int64, rows=2_int64, err=err)
+    call failed(err, HOLDALL_E_RANGE, 'rows beyond the last')
+    call w%open(folder // 'arrow.bagz', HOLDALL_NEW)
+    call w%append('one')
+    call w%commit()
+    call b%open(folder // 'arrow.bagz')
+    call b%to_arrow(stream)
+    call to%append_arrow(stream, err)
+    call failed(err, HOLDALL_E_TYPE, 'records in the place of numbers')
   end subroutine
 end program

@@ -142,7 +142,7 @@ public:
         std::exception_ptr thrown;
         {
             std::lock_guard<std::mutex> lock(mutex_);
-            thrown.swap(thrown_);
+            std::swap(thrown, thrown_);
         }
         if (thrown)
             std::rethrow_exception(thrown);

@@ -9,7 +9,7 @@ header in small letters: `threads = 2`, `codec = :zstd`, `skip_damaged = true`. 
 """
 module Holdall
 
-export Bag, BagWriter, BagIndex, BagStream, ChunkedArray, HoldallError, Schunk, Table
+export Bag, BagWriter, BagIndex, BagStream, ChunkedArray, HoldallError, Schunk, Storage, Table
 export commit, create_array, create_schunk, create_table, eachchunk, identify, repair, verify
 
 # By the name that the system's loader finds; ENV["HOLDALL_LIB"], when the package is compiled, is a path instead.
@@ -22,6 +22,7 @@ include("schunks.jl")
 include("items.jl")
 include("arrays.jl")
 include("tables.jl")
+include("storage.jl")
 include("whole.jl")
 
 end

@@ -48,4 +48,16 @@ mktempdir() do folder
         @test Tables.istable(t)
         @test Tables.columntable(t) == (key = Int32[1, 2], value = [0.5, 1.5])
     end
+    @testset "storage" begin
+        path = joinpath(folder, "in.bagz")
+        writer = BagWriter(path)
+        append!(writer, ["a", "b"])
+        commit(writer)
+        close(writer)
+        bytes = read(path)
+        @test String(Bag(Storage(bytes); codec = :zstd)[2]) == "b"
+        @test length(Bag([Storage(bytes), Storage(bytes)]; codec = :zstd)) == 4
+        asked = Storage(name -> name == "" ? length(bytes) : nothing, (name, at, n) -> error("no cable"))
+        @test_throws HoldallError Bag(asked)
+    end
 end

@@ -2,7 +2,8 @@
 
 What is opened is closed by `with`, by close(), or when nothing refers to it any more; a call behind close() raises
 StateError. Options are arguments by name, those of the header in small letters (threads=2, codec="zstd", skip_damaged=True).
-All may be used by several threads; nothing counts before commit().
+All may be used by several threads; nothing counts before commit(). In the place of a path may be storage: Memory(bytes), or an
+object with the functions that holdall._storage tells of.
 """
 from ._arrays import Array
 from ._bags import Bag, BagWriter, Index, Records, Stream
@@ -12,11 +13,12 @@ from ._errors import (
     IOError, LimitError, MemoryError, MissingError, PanicError, RangeError, StateError, TypeError, UnsupportedError, VersionError,
 )  # fmt: skip
 from ._schunks import Schunk
+from ._storage import Memory
 from ._tables import Table
 from ._whole import Counts, Fault, identify, repair, verify
 
 __all__ = [
-    "Array", "Bag", "BagWriter", "Counts", "DamageWarning", "Error", "Fault", "Index", "Records", "Schunk", "Stream", "Table",
+    "Array", "Bag", "BagWriter", "Counts", "DamageWarning", "Error", "Fault", "Index", "Memory", "Records", "Schunk", "Stream", "Table",
     "identify", "repair", "verify", "version",
     "ArgumentError", "BufferError", "BusyError", "CallbackError", "CancelledError", "ChecksumError", "CodecError", "ExistsError",
     "FormatError", "IOError", "LimitError", "MemoryError", "MissingError", "PanicError", "RangeError", "StateError", "TypeError",

@@ -6,6 +6,7 @@ import numpy as np
 
 from . import _errors, _selection, _table
 from ._call import Handle, Options, mode_of, number, numbers, path, sound
+from ._storage import place
 
 I64 = c.c_int64
 
@@ -35,7 +36,7 @@ class Array(Handle):
     _closes = "holdall_array_close"
 
     def __init__(self, name, mode="r", **options):
-        self._open(options, "array_open", path(name), mode_of(mode), changes=mode != "r")
+        self._open(options, "array_open", place(name), mode_of(mode), changes=mode != "r")
 
     @classmethod
     def create(cls, name, shape, dtype, format="b2nd", chunks=None, blocks=None, mode="x", **options):
@@ -48,7 +49,7 @@ class Array(Handle):
             options["fill"] = np.asarray(options["fill"], dtype).tobytes()
         made = cls.__new__(cls)
         grids = numbers(shape), numbers(chunks), numbers(blocks)
-        made._open(options, "array_create", path(name), mode_of(mode), number("FORMAT_", format), spelled(dtype).encode(), len(shape), *grids, changes=True)
+        made._open(options, "array_create", place(name), mode_of(mode), number("FORMAT_", format), spelled(dtype).encode(), len(shape), *grids, changes=True)
         return made
 
     @classmethod

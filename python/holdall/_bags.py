@@ -6,7 +6,8 @@ import numpy as np
 
 from . import _errors, _table
 from ._arrow import capsule
-from ._call import CALLBACKS, Function, Handle, Owned, call, lib, mode_of, number, numbers, path, sound
+from ._call import CALLBACKS, Function, Handle, Owned, call, lib, mode_of, number, numbers, sound
+from ._storage import place
 
 U64 = c.c_uint64
 
@@ -52,7 +53,7 @@ class Bag(Handle, collections.abc.Sequence):
     _closes = "holdall_bag_close"
 
     def __init__(self, spec, **options):
-        self._open(options, "bag_open", path(spec))
+        self._open(options, "bag_open", place(spec))
 
     def __len__(self):
         return self._get("bag_size")
@@ -183,7 +184,7 @@ class BagWriter(Handle):
     _closes = "holdall_bag_writer_close"
 
     def __init__(self, name, mode="x", **options):
-        self._open(options, "bag_writer_open", path(name), mode_of(mode), changes=True)
+        self._open(options, "bag_writer_open", place(name), mode_of(mode), changes=True)
 
     def append(self, record):
         """One record: bytes, or what has a buffer."""
@@ -215,9 +216,9 @@ class Index(Handle):
         if name is None:
             self._open(options, "bag_index_build", owned)
         elif mode is None:
-            self._open(options, "bag_index_open", path(name), owned)
+            self._open(options, "bag_index_open", place(name), owned)
         else:
-            self._open(options, "bag_index_create", path(name), mode_of(mode), owned)
+            self._open(options, "bag_index_create", place(name), mode_of(mode), owned)
 
     def __len__(self):
         return self._get("bag_index_keys")

@@ -186,6 +186,13 @@ class Owned:
         self.close(self._as_parameter_)
 
 
+def check(kept):
+    """Raises what functions of the caller's have raised, if one of these did."""
+    for one in kept:
+        if hasattr(one, "check"):
+            one.check()
+
+
 class Handle:
     """What has close(), and is closed at the end of a `with`. `lock` is for handles that are changed."""
 
@@ -197,15 +204,18 @@ class Handle:
         self._lock = threading.RLock() if changes else NoLock
 
     def _open(self, options, name, *arguments, keep=(), changes=False):
-        """Calls what opens something: its handle is the result behind the options."""
-        out = c.c_void_p()
+        """Calls what opens something: its handle is the result behind the options. The first argument may be a Place."""
+        out, owners = c.c_void_p(), [*keep]
+        if arguments and hasattr(arguments[0], "given"):
+            owners.append(arguments[0])
+            name, arguments = name + "_io", (*arguments[0].given(name), *arguments[1:])
         with Options(options) as o:
             try:
                 call(name, *arguments, o.handle, c.byref(out))
             except _errors.Error:
-                o.check()
+                check([*o.keep, *owners])
                 raise
-            self._take(out.value, [*o.keep, *keep], changes)
+            self._take(out.value, [*o.keep, *owners], changes)
 
     @property
     def _p(self):
@@ -222,14 +232,8 @@ class Handle:
             try:
                 return call(name, owned, *arguments)
             except _errors.Error:
-                self._check(owned)
+                check(owned.keep)
                 raise
-
-    @staticmethod
-    def _check(owned):
-        for function in owned.keep:
-            if isinstance(function, Function):
-                function.check()
 
     def _get(self, name, *arguments):
         """Calls one that cannot."""

@@ -2,6 +2,7 @@
 import ctypes as c
 
 from ._call import Handle, Options, mode_of, number, path, sound
+from ._storage import place
 
 SIZE = c.c_size_t
 
@@ -12,13 +13,13 @@ class Schunk(Handle):
     _closes = "holdall_schunk_close"
 
     def __init__(self, name, mode="r", **options):
-        self._open(options, "schunk_open", path(name), mode_of(mode), changes=mode != "r")
+        self._open(options, "schunk_open", place(name), mode_of(mode), changes=mode != "r")
 
     @classmethod
     def create(cls, name, typesize=1, format="bloscpack", mode="x", **options):
         """format: "bloscpack" or "b2frame"; mode: "x" or "w"."""
         made = cls.__new__(cls)
-        made._open(options, "schunk_create", path(name), mode_of(mode), number("FORMAT_", format), typesize, changes=True)
+        made._open(options, "schunk_create", place(name), mode_of(mode), number("FORMAT_", format), typesize, changes=True)
         return made
 
     def __len__(self):

@@ -6,7 +6,8 @@ import numpy as np
 from . import _errors
 from ._arrays import Array, address, spelled
 from ._arrow import capsule, given
-from ._call import Handle, lib, mode_of, number, numbers, path
+from ._call import Handle, lib, mode_of, number, numbers
+from ._storage import place
 
 
 class Table(Handle):
@@ -17,7 +18,7 @@ class Table(Handle):
 
     def __init__(self, name, mode="r", **options):
         self._turns = 0
-        self._open(options, "table_open", path(name), mode_of(mode), changes=mode != "r")
+        self._open(options, "table_open", place(name), mode_of(mode), changes=mode != "r")
 
     @classmethod
     def create(cls, name, columns, format="bcolz", mode="x", **options):
@@ -26,7 +27,7 @@ class Table(Handle):
         dtypes = strings(spelled(d) for d in columns.values())
         made = cls.__new__(cls)
         made._turns = 0
-        made._open(options, "table_create", path(name), mode_of(mode), number("FORMAT_", format), len(columns), names, dtypes, changes=True)
+        made._open(options, "table_create", place(name), mode_of(mode), number("FORMAT_", format), len(columns), names, dtypes, changes=True)
         return made
 
     def __len__(self):

@@ -134,3 +134,51 @@ fn mutations_of_a_commit_are_noticed() {
         sim::mutations(format, arises, &checks);
     }
 }
+
+fn open(disk: &SimDisk, threads: i64) -> Array {
+    open_in(&disk.folder(), Mode::Append, &Options::new().with(Opt::Threads, threads).unwrap()).unwrap()
+}
+
+#[test]
+fn all_threads_make_the_same_file() {
+    for form in FORMS {
+        let base = base(*form);
+        let written = |threads| {
+            let disk = base.copy();
+            let mut a = open(&disk, threads);
+            write(&mut a, 4, [0, 0], SHAPE).unwrap();
+            append(&mut a, 0, 30).unwrap();
+            a.commit().unwrap();
+            disk.contents()
+        };
+        assert!(written(1) == written(2), "{form:?}");
+    }
+}
+
+#[test]
+fn who_finds_the_disk_full_can_write_again() {
+    for (form, threads) in FORMS.iter().flat_map(|form| [(form, 1), (form, 2)]) {
+        let base = base(*form);
+        let old = seen(&base.folder()).unwrap();
+        let new = {
+            let disk = base.copy();
+            act(&disk.folder(), |a| write(a, 4, [0, 0], SHAPE)).unwrap();
+            seen(&disk.folder()).unwrap()
+        };
+        let fails_at = |k: usize| {
+            let disk = base.copy();
+            let mut a = open(&disk, threads);
+            disk.full_after(k);
+            if write(&mut a, 4, [0, 0], SHAPE).is_ok() {
+                return false;
+            }
+            assert_eq!(seen(&disk.folder()).unwrap(), old, "{form:?} at {k}");
+            write(&mut a, 4, [0, 0], SHAPE).unwrap();
+            a.commit().unwrap();
+            assert_eq!(seen(&disk.folder()).unwrap(), new, "{form:?} at {k}");
+            true
+        };
+        // nine chunks
+        assert!((0..).take_while(|k| fails_at(*k)).count() >= 9, "{form:?}");
+    }
+}

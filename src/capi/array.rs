@@ -95,7 +95,7 @@ fn change(array: *mut holdall_array, err: *mut holdall_error, f: impl FnOnce(&mu
 }
 
 fn value<T: Copy>(a: *const holdall_array, otherwise: T, f: impl FnOnce(&holdall_array) -> T) -> T {
-    guard_value(otherwise, || borrow(a).map_or(otherwise, f))
+    guard_field(otherwise, || borrow(a).map_or(otherwise, f))
 }
 
 /// One number for each dimension, if any are given.
@@ -328,7 +328,7 @@ pub unsafe extern "C" fn holdall_array_nbytes(array: *const holdall_array) -> u6
 /// down, which is an estimate with bcolz and BLZ.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_array_cbytes(array: *const holdall_array) -> u64 {
-    value(array, 0, |a| a.inner.cbytes().unwrap_or(0))
+    guard_value(0, || borrow(array).map_or(0, |a| a.inner.cbytes().unwrap_or(0)))
 }
 
 /// Reads a box: of each dimension d the items start[d], start[d] + step[d], ..., count[d] of them. Each has ndim values;

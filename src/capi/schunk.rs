@@ -33,7 +33,7 @@ fn schunk_handle(inner: Superchunk) -> holdall_schunk {
 }
 
 fn value<T: Copy>(s: *const holdall_schunk, otherwise: T, f: impl FnOnce(&Superchunk) -> T) -> T {
-    guard_value(otherwise, || borrow(s).map_or(otherwise, |s| f(&s.inner)))
+    guard_field(otherwise, || borrow(s).map_or(otherwise, |s| f(&s.inner)))
 }
 
 pub(super) fn mode_of(mode: holdall_mode) -> Result<Mode> {
@@ -166,7 +166,7 @@ pub unsafe extern "C" fn holdall_schunk_nbytes(schunk: *const holdall_schunk) ->
 /// Bytes on disk at the last commit; before the first one, of the chunks so far.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_schunk_cbytes(schunk: *const holdall_schunk) -> u64 {
-    value(schunk, 0, |s| s.cbytes().unwrap_or(0))
+    guard_value(0, || borrow(schunk).map_or(0, |s| s.inner.cbytes().unwrap_or(0)))
 }
 
 /// Bytes of an item, as the header says (version 1: as the first chunk says); 1 for those of more than 255.

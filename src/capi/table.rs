@@ -61,7 +61,7 @@ impl holdall_table {
 }
 
 fn value<T: Copy>(t: *const holdall_table, otherwise: T, f: impl FnOnce(&holdall_table) -> T) -> T {
-    guard_value(otherwise, || borrow(t).map_or(otherwise, f))
+    guard_field(otherwise, || borrow(t).map_or(otherwise, f))
 }
 
 /// Opens a table, a folder that bcolz or BLZ wrote, or of their papers' layout with fields that stand apart: its last

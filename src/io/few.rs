@@ -40,6 +40,10 @@ struct Slot {
 
 /// Are these more containers of one handle than may have all their files open?
 pub fn needed(containers: usize) -> bool {
+    if containers.saturating_mul(EACH) <= LEAST {
+        // whatever the process may have: the system need not be asked
+        return false;
+    }
     let may = allowed().map_or(SOME, |n| (n / 4).clamp(LEAST, MOST));
     MAY.store(may, Ordering::Relaxed);
     containers.saturating_mul(EACH) > may.min(PLAIN)

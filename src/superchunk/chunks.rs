@@ -6,6 +6,7 @@
 
 use crate::blosc::Decoded;
 use crate::error::Result;
+use crate::parallel;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -38,6 +39,8 @@ pub trait Chunks: Send + Sync {
     fn encode(&self, chunk: u64, source: &dyn Source, threads: usize) -> Result<Encoded>;
     /// Puts it in its place, or behind the last.
     fn put(&mut self, chunk: u64, new: Encoded) -> Result<()>;
+    /// Makes several, on so many threads, and puts each in its place in this order: [`put_in_turn`], or something faster.
+    fn put_all(&mut self, threads: usize, coming: Vec<Coming>) -> Result<()>;
     /// Makes it `len` chunks: which one stands where now, or one of zeros.
     fn rearrange(&mut self, len: u64, from: &dyn Fn(u64) -> Option<u64>) -> Result<()>;
 }
@@ -80,6 +83,57 @@ pub trait Source: Sync {
     fn touch(&self, block: usize) -> Touch;
     /// Puts in what is new, into what was there; where all is new, that may be anything, and each byte is put in.
     fn fill(&self, block: usize, content: &mut [u8]) -> Result<()>;
+}
+
+/// What makes a chunk anew, on so many threads, or leaves it as it is.
+pub type Job<'a> = Box<dyn Fn(&dyn Chunks, usize) -> Result<Option<Encoded>> + Send + 'a>;
+
+/// A chunk that is going to be put.
+pub struct Coming<'a> {
+    /// In whose place; none: behind the last.
+    pub chunk: Option<u64>,
+    /// What makes it.
+    pub work: Work<'a>,
+}
+
+/// What has to be done for a chunk.
+pub enum Work<'a> {
+    /// Nothing: it is all the same.
+    Fill(Fill),
+    /// This.
+    Job(Job<'a>),
+}
+
+impl Work<'_> {
+    /// Does it, on so many threads.
+    pub fn done(&self, chunks: &dyn Chunks, threads: usize) -> Result<Option<Encoded>> {
+        match self {
+            Work::Fill(fill) => Ok(Some(Encoded::Fill(fill.clone()))),
+            Work::Job(job) => job(chunks, threads),
+        }
+    }
+}
+
+/// How many of these take work.
+pub fn jobs(coming: &[Coming]) -> usize {
+    coming.iter().filter(|c| matches!(c.work, Work::Job(_))).count()
+}
+
+/// Makes some of them at a time, and then puts these. On failure those before it are put.
+pub fn put_in_turn(chunks: &mut dyn Chunks, threads: usize, mut coming: Vec<Coming>) -> Result<()> {
+    let inside = if jobs(&coming) == 1 { threads } else { 1 };
+    while !coming.is_empty() {
+        let some = coming.drain(..coming.len().min(2 * threads.max(1)));
+        let mut made: Vec<(Coming, Result<Option<Encoded>>)> = some.map(|c| (c, Ok(None))).collect();
+        let shared = &*chunks;
+        parallel::for_each_alone(threads, made.iter_mut().collect(), |(coming, made): &mut (Coming, _)| *made = coming.work.done(shared, inside));
+        for (coming, made) in made {
+            if let Some(new) = made? {
+                chunks.put(coming.chunk.unwrap_or(chunks.len()), new)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A chunk as it is to be stored.

@@ -57,7 +57,7 @@ ALONE = "codec alone"
 HEAD, PIECE = 32, 4 << 20
 LEVEL, NONE, CRC32 = 5, 0, 2
 PLANES, EDGE, CUBES, POINTS, FAR = 6, 32, 100, 1000, 1_000_000
-GOALS = {1: 1.2, 2: 1.6, "others": 10, "near": 20, "codec": 0.7, "last": 0.8, "blocks": 2}
+GOALS = {1: 1.3, 2: 2, "others": 10, "near": 50, "codec": 0.8, "last": 0.8, "blocks": 2}
 
 
 def make_data(kind, path):

@@ -28,7 +28,7 @@ NONE, CRC32 = 0, 2
 THREADS, COLUMNS, FEW = 2, 8, 100
 COMMITS, FEW_ROWS = 50, 1000
 NAMES = [f"f{i}" for i in range(COLUMNS)]
-GOALS = dict(append=1.3, read=1.3, slice={10: 10, 1000: 10, 100_000: 2}, column=1.3, commit=2, memcpy=0.5)
+GOALS = dict(append=1.3, read=2, slice={10: 20, 1000: 20, 100_000: 4}, column=2, commit=2, memcpy=0.5)
 
 
 def make_data(folder):

@@ -278,12 +278,12 @@ def rows(data, ours, codec, write=True):
 
     at_once = 10 * data.batch
     theirs = {"bagz": their.write, "array_record": array.write, "lmdb": db.write}
-    limits = {f"zstd alone, {t} thread{'s' * (t > 1)}": (lambda t=t: alone.encode(t)) for t in (1, 2)} if codec else {}
-    limits = limits or {"its bytes alone": lambda: write_alone(data, mine)}
-    yield Row(f"{name}: write", theirs | limits,
-        {"1 thread": written(1, at_once), "2 threads": written(2, at_once), "one by one, 2 threads": written(2, 1)},
-        goals=[("2 threads", ["bagz"], GOALS["write"])]
-            + [(f"{t} thread{'s' * (t > 1)}", [f"zstd alone, {t} thread{'s' * (t > 1)}"], GOALS["zstd"]) for t in (1, 2) if codec], each=data.count)  # fmt: skip
+    for threads in (1, 2):
+        alone_of = {"zstd alone": lambda t=threads: alone.encode(t)} if codec else {"its bytes alone": lambda: write_alone(data, mine)}
+        yield Row(f"{name}: write, {threads} thread{'s' * (threads > 1)}", (theirs if threads == 2 else {}) | alone_of,
+            {"many at once": written(threads, at_once), "one by one": written(threads, 1)},
+            goals=[("many at once", ["bagz"], GOALS["write"])] * (threads == 2) + [("many at once", ["zstd alone"], GOALS["zstd"])] * bool(codec),
+            each=data.count)  # fmt: skip
     opens = 1000
     yield Row(f"{name}: open and close", {"bagz": lambda: their.open(opens)}, {"mapped": bind("open", path, MAP, opens)}, each=opens)
     yield Row(f"{name}: one at random", {"bagz": their.single, "array_record": array.single, "lmdb": db.single}

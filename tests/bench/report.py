@@ -54,6 +54,8 @@ def spread(seconds, nbytes):
     if len(seconds) < 2:
         return ""
     low, _, high = statistics.quantiles(seconds, n=4, method="inclusive")
+    if nbytes:
+        low, high = high, low
     return f"{shown(low, nbytes)} to {shown(high, nbytes)}"
 
 
@@ -61,8 +63,8 @@ def ratio(a, b):
     return statistics.median(x / y for x, y in zip(a["seconds"], b["seconds"]))
 
 
-def fastest(ways, side):
-    return min((w for w in ways if w["side"] == side), key=lambda w: statistics.median(w["seconds"]), default=None)
+def fastest(ways, side, choose=min):
+    return choose((w for w in ways if w["side"] == side), key=lambda w: statistics.median(w["seconds"]), default=None)
 
 
 # ---- text
@@ -75,7 +77,8 @@ def words(goal):
 
 def row_lines(row):
     """A line for each way."""
-    peer, limit = fastest(row["ways"], "theirs"), fastest(row["ways"], "limit")
+    # of several limits none can be done without
+    peer, limit = fastest(row["ways"], "theirs"), fastest(row["ways"], "limit", max)
     for k, way in enumerate(row["ways"]):
         star = " *" if way["way"] in row["shown"] else ""
         name = {"ours": f"**{way['way']}**{star}", "limit": f"*{way['way']}*"}.get(way["side"], way["way"])
@@ -150,6 +153,7 @@ def part(lines):
     all = list(verdicts(records))
     if all:
         yield ""
+        yield from (f"- {'met' if r['met'] else '**missed**'}: {r['words']}" for r in records if r["kind"] == "goal")
         yield f"- {sum(met for met, _ in all)} of {len(all)} goals are met"
 
 
@@ -198,9 +202,13 @@ def curves(title, some):
         for n in sorted(set(x)):
             picture.text(place((n, low))[0], y0 + height + 15, f"{n:g}".replace("e+0", "e"), "dim middle")
         picture.text(x0 + width, y0 + height + 29, curve["across"], "dim end")
-        for k, (name, points) in enumerate(curve["lines"].items()):
+        ends, last = sorted((-place(points[-1])[1], k) for k, points in enumerate(curve["lines"].values())), math.inf
+        for k, points in enumerate(curve["lines"].values()):
             picture.path([place(p) for p in points], f"c{k % 5}")
-            picture.text(x0 + width + 6, place(points[-1])[1] + 4, name, f"dim c{k % 5}")
+        for end, k in ends:
+            # one above the other
+            last = min(-end + 4, last - 12)
+            picture.text(x0 + width + 6, last, list(curve["lines"])[k], f"dim c{k % 5}")
     return picture.done()
 
 

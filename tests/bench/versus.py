@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """usage: versus.py OLD NEW FOLDER    two versions of the library by turns, on the hot paths (paths.c); ends with 1 where one became slower
 
-OLD and NEW are each a shared library, or a revision of git, which is built in FOLDER. Both read files that the old one made.
+OLD and NEW are each a shared library, or a revision of git, which is built in FOLDER. Both read the files that the old one made.
 A path became slower where the quartiles of its rounds lie apart, and the median of the rounds' ratios is beyond 3 %.
 HOLDALL_BENCH_ROUNDS is how many rounds (default 11), HOLDALL_BENCH_ONLY words of which one is in the name of each path that is
 measured ("open,cube"; default: all), HOLDALL_THREADS how many threads (1).
@@ -49,14 +49,13 @@ def library(which, folder):
 
 
 class Version:
-    """A library, where the program finds it, and a folder of its files."""
+    """A library, where the program finds it. All work in one folder of files, by turns: of two the system keeps one otherwise than the other."""
 
     def __init__(self, name, lib, program, folder):
-        self.name, self.program, self.files = name, program, folder / f"{name}.files"
-        place = folder / f"{name}.lib"
-        for f in (place, self.files):
-            shutil.rmtree(f, ignore_errors=True)
-            f.mkdir(parents=True)
+        self.program, self.files = program, folder / "files"
+        place = folder / name
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir()
         soname = subprocess.run(["objdump", "-p", lib], capture_output=True, text=True, check=True).stdout.split("SONAME")[1].split()[0]
         (place / soname).symlink_to(lib)
         self.env = os.environ | {"LD_LIBRARY_PATH": str(place)}
@@ -97,8 +96,9 @@ def main(old, new, folder):
     libraries = [library(which, folder) for which in (old, new)]
     program = counts.build(ROOT / "target" / "prefix", folder)
     versions = [Version(name, lib, program, folder) for name, lib in zip(("old", "new"), libraries)]
+    shutil.rmtree(folder / "files", ignore_errors=True)
+    (folder / "files").mkdir()
     versions[0].run("make")
-    shutil.copytree(versions[0].files, versions[1].files, dirs_exist_ok=True)
     paths = [p for p in versions[0].run("list").splitlines() if any(word in p for word in ONLY)]
     print(f"{'':50} {old[-14:]:>14} {new[-14:]:>14}   ratio")
     slower = 0

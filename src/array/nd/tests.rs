@@ -4,7 +4,7 @@ use super::Tiles;
 use crate::blosc::Decoded;
 use crate::error::{Result, Status, fail};
 use crate::io::sim::Rng;
-use crate::superchunk::chunks::{Chunks, Encoded, Fill, Sink, Source, Touch};
+use crate::superchunk::chunks::{Chunks, Coming, Encoded, Fill, Sink, Source, Touch, put_in_turn};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -127,6 +127,10 @@ impl Chunks for Mem {
             source.fill(i, block)?;
         }
         if content.iter().all(|b| *b == 0) { Ok(Encoded::Fill(Fill::Zeros)) } else { Ok(Encoded::Stored(content)) }
+    }
+
+    fn put_all(&mut self, threads: usize, coming: Vec<Coming>) -> Result<()> {
+        put_in_turn(self, threads, coming)
     }
 
     fn put(&mut self, chunk: u64, new: Encoded) -> Result<()> {

@@ -6,8 +6,7 @@ use super::cells::{Lattice, Spans};
 use super::tiles::{Dim, Tiles};
 use super::units::outside;
 use crate::error::Result;
-use crate::parallel;
-use crate::superchunk::chunks::{Chunks, Encoded, Fill, Source, Touch};
+use crate::superchunk::chunks::{Chunks, Coming, Fill, Job, Source, Touch, Work};
 
 impl Tiles {
     /// Writes a box from a buffer that is laid out as [`Tiles::read`] says. On failure some of it may be written.
@@ -43,9 +42,6 @@ impl Tiles {
     }
 }
 
-/// What makes a chunk anew, on so many threads, or leaves it as it is.
-pub type Job<'a> = Box<dyn Fn(&dyn Chunks, usize) -> Result<Option<Encoded>> + Send + 'a>;
-
 /// Tells what a chunk is filled with, if it is all the same and takes no work.
 pub type Filled<'a> = Box<dyn Fn(&dyn Chunks) -> Result<Option<Fill>> + 'a>;
 
@@ -61,34 +57,23 @@ pub struct Task<'a> {
 
 /// Chunks that take no work, of which so many are gathered.
 const GATHERED: usize = 4096;
+/// Others, for each thread: where the threads wait for each other, one of them works on its last.
+const JOBS: usize = 4;
 
 /// Makes chunks, some at a time on several threads, and puts each in its place, or behind the last.
 pub fn make<'a>(chunks: &mut dyn Chunks, threads: usize, tasks: &mut dyn Iterator<Item = Task<'a>>) -> Result<()> {
     loop {
-        let (mut batch, mut jobs) = (Vec::new(), Vec::new());
-        while jobs.len() < 2 * threads.max(1) && batch.len() < GATHERED {
+        let (mut coming, mut jobs) = (Vec::new(), 0);
+        while jobs < JOBS * threads.max(1) && coming.len() < GATHERED {
             let Some(Task { chunk, fill, job }) = tasks.next() else { break };
             let fill = fill.map_or(Ok(None), |fill| fill(&*chunks))?;
-            if fill.is_none() {
-                jobs.push((batch.len(), job, Ok(None)));
-            }
-            batch.push((chunk, Ok(fill.map(Encoded::Fill))));
+            jobs += usize::from(fill.is_none());
+            coming.push(Coming { chunk, work: fill.map_or(Work::Job(job), Work::Fill) });
         }
-        if batch.is_empty() {
+        if coming.is_empty() {
             return Ok(());
         }
-        let (inside, shared) = (if jobs.len() == 1 { threads } else { 1 }, &*chunks);
-        parallel::for_each_alone(threads, jobs.iter_mut().collect(), |(_, job, done): &mut (_, Job, _)| *done = job(shared, inside));
-        for (at, _, done) in jobs {
-            if let Some((_, made)) = batch.get_mut(at) {
-                *made = done;
-            }
-        }
-        for (chunk, made) in batch {
-            if let Some(new) = made? {
-                chunks.put(chunk.unwrap_or(chunks.len()), new)?;
-            }
-        }
+        chunks.put_all(threads, coming)?;
     }
 }
 

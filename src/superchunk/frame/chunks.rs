@@ -7,7 +7,7 @@ use super::read::Reach;
 use crate::blosc::{Decoded, Header};
 use crate::error::{Result, fail};
 use crate::memory;
-use crate::superchunk::chunks::{Chunks, Encoded, Fill, Sink, Source};
+use crate::superchunk::chunks::{Chunks, Coming, Encoded, Fill, Sink, Source, put_in_turn};
 
 impl Chunks for Frame {
     fn name(&self) -> &str {
@@ -93,6 +93,11 @@ impl Chunks for Frame {
     fn put(&mut self, chunk: u64, new: Encoded) -> Result<()> {
         self.flush()?;
         self.put_chunk(chunk, self.chunk_bytes(), new)
+    }
+
+    fn put_all(&mut self, threads: usize, coming: Vec<Coming>) -> Result<()> {
+        self.flush()?;
+        if self.writes_meanwhile(&coming) { self.put_meanwhile(threads, coming) } else { put_in_turn(self, threads, coming) }
     }
 
     fn rearrange(&mut self, len: u64, from: &dyn Fn(u64) -> Option<u64>) -> Result<()> {

@@ -5,7 +5,7 @@
 //! - [`seal`]: what tells whether these parts are damaged.
 //! - `rescue`, with `walk`, `correct`, `overlay`: what can be found again of a frame that is damaged.
 //! - [`site`], [`entry`], [`chunk`]: where a frame is, what is known of a chunk before it is looked at, and one that is open.
-//! - `open`, `read`, `verify`, `encode`, `put`, `edit`, `meta`, `create`, `commit`, `copy`, `repair`: the things that are done with a [`Frame`].
+//! - `open`, `read`, `verify`, `encode`, `put`, `meanwhile`, `edit`, `meta`, `create`, `commit`, `copy`, `repair`: the things that are done with a [`Frame`].
 //! - `which`: frames told from other things.
 //! - `chunks`: it as arrays want it.
 //!
@@ -26,6 +26,7 @@ pub mod header;
 pub mod index;
 #[cfg(test)]
 mod layout_tests;
+mod meanwhile;
 mod meta;
 pub mod metalayers;
 mod msgpack;

@@ -11,9 +11,22 @@ use crate::io::Access;
 use crate::memory;
 use crate::superchunk::chunks::{Encoded, Fill};
 
+/// How a chunk is stored.
+pub(super) enum Form {
+    /// In the index alone.
+    Slot(Slot),
+    /// As these bytes, so many of them, with this CRC-32.
+    Bytes { bytes: Vec<u8>, cbytes: u32, crc: Option<u32> },
+}
+
 impl Frame {
     /// Puts a chunk of `n` bytes in its place, or behind the last.
     pub(super) fn put_chunk(&mut self, i: u64, n: usize, new: Encoded) -> Result<()> {
+        self.put_entry(i, n, |frame| frame.store(n, new))
+    }
+
+    /// The same with what stores it.
+    pub(super) fn put_entry(&mut self, i: u64, n: usize, store: impl FnOnce(&mut Frame) -> Result<Entry>) -> Result<()> {
         self.check_writer()?;
         let count = self.entries.len() as u64;
         if i > count || (i == count && !self.is_full()) {
@@ -27,7 +40,7 @@ impl Frame {
             self.room_for(n as u64)?;
         }
         let taken = i < count && self.take_back(i)?;
-        let entry = self.store(n, new).inspect_err(|_| self.writing.broken |= taken)?;
+        let entry = store(self).inspect_err(|_| self.writing.broken |= taken)?;
         if i == count {
             return self.push(entry, n);
         }
@@ -64,24 +77,36 @@ impl Frame {
         self.starts.is_some() || self.header.nbytes.is_multiple_of(u64::from(self.header.chunksize.max(1)))
     }
 
-    /// Stores a chunk of `n` bytes.
-    pub(super) fn store(&mut self, n: usize, new: Encoded) -> Result<Entry> {
-        self.writing.changed = true;
+    /// How a chunk of `n` bytes is stored.
+    pub(super) fn form(&self, n: usize, new: Encoded) -> Result<Form> {
         let bytes = match new {
             Encoded::Stored(bytes) => bytes,
             // nothing but the chunk itself says how long it is
             Encoded::Fill(fill) if self.starts.is_some() => self.filled(&fill, n)?,
-            Encoded::Fill(Fill::Zeros) => return Ok(Entry::bare(Slot::Zeros)),
-            Encoded::Fill(Fill::Item(item)) if self.is_nan(&item) => return Ok(Entry::bare(Slot::Nan)),
+            Encoded::Fill(Fill::Zeros) => return Ok(Form::Slot(Slot::Zeros)),
+            Encoded::Fill(Fill::Item(item)) if self.is_nan(&item) => return Ok(Form::Slot(Slot::Nan)),
             Encoded::Fill(fill) => self.filled(&fill, n)?,
         };
         let cbytes = u32::try_from(bytes.len()).map_err(|_| fail!(Limit, "a chunk of {} bytes", bytes.len()))?;
         let crc = self.sums.then(|| crc32(&bytes));
+        Ok(Form::Bytes { bytes, cbytes, crc })
+    }
+
+    /// Before the first chunk is written behind what counts: where nothing is that we know of, there may be what others have
+    /// committed.
+    pub(super) fn before_first(&self) -> Result<()> {
         let is_first = if self.site.sparse { self.writing.fresh.is_empty() } else { self.next == self.writing.committed };
-        if is_first && !self.is_new() {
-            // where nothing is that we know of, there may be what they have committed
-            self.still_ours()?;
-        }
+        if is_first && !self.is_new() { self.still_ours() } else { Ok(()) }
+    }
+
+    /// Stores a chunk of `n` bytes.
+    pub(super) fn store(&mut self, n: usize, new: Encoded) -> Result<Entry> {
+        self.writing.changed = true;
+        let (bytes, cbytes, crc) = match self.form(n, new)? {
+            Form::Slot(slot) => return Ok(Entry::bare(slot)),
+            Form::Bytes { bytes, cbytes, crc } => (bytes, cbytes, crc),
+        };
+        self.before_first()?;
         let place = if self.site.sparse {
             let number = self.writing.number;
             self.writing.number += 1;
@@ -92,15 +117,25 @@ impl Frame {
             self.header.cbytes = self.header.cbytes.saturating_add(cbytes.into());
             number
         } else {
-            let file = self.file.as_ref().ok_or_else(|| fail!(State, "{}: there is no file", self.name))?;
-            let place = self.next;
-            file.write_at(self.base.saturating_add(place), &bytes)?;
-            self.next = place.saturating_add(cbytes.into());
-            self.header.cbytes = self.next;
-            place
+            self.write_chunk(self.next, &bytes)?;
+            self.written(cbytes)
         };
         self.writing.keep(bytes, self.threads);
         Ok(Entry::sound(Slot::At(place), cbytes, crc))
+    }
+
+    /// Writes a chunk to its place in the file.
+    pub(super) fn write_chunk(&self, place: u64, bytes: &[u8]) -> Result<()> {
+        let file = self.file.as_ref().ok_or_else(|| fail!(State, "{}: there is no file", self.name))?;
+        file.write_at(self.base.saturating_add(place), bytes)
+    }
+
+    /// So many bytes were written behind all others: where.
+    pub(super) fn written(&mut self, cbytes: u32) -> u64 {
+        let place = self.next;
+        self.next = place.saturating_add(cbytes.into());
+        self.header.cbytes = self.next;
+        place
     }
 
     fn is_nan(&self, item: &[u8]) -> bool {

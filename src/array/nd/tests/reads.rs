@@ -133,6 +133,9 @@ impl Chunks for Endless {
     fn put(&mut self, _: u64, _: Encoded) -> Result<()> {
         unreachable!()
     }
+    fn put_all(&mut self, _: usize, _: Vec<Coming>) -> Result<()> {
+        unreachable!()
+    }
     fn rearrange(&mut self, _: u64, _: &dyn Fn(u64) -> Option<u64>) -> Result<()> {
         unreachable!()
     }

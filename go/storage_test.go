@@ -1,0 +1,139 @@
+package holdall
+
+// Containers in storage of one's own, and what that fails with.
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync/atomic"
+	"syscall"
+	"testing"
+)
+
+// folder is Storage over files, which counts who reads.
+type folder struct {
+	path  string
+	reads *atomic.Int64
+	fails error
+}
+
+func (f folder) at(name string) string { return filepath.Join(f.path, name) }
+
+// missing is what storage says of files beside one that is no folder.
+func missing(err error) error {
+	if errors.Is(err, syscall.ENOTDIR) {
+		return fs.ErrNotExist
+	}
+	return err
+}
+
+func (f folder) Size(name string) (int64, error) {
+	info, err := os.Stat(f.at(name))
+	if err != nil {
+		return 0, missing(err)
+	}
+	return info.Size(), nil
+}
+
+func (f folder) ReadAt(name string, p []byte, at int64) (int, error) {
+	f.reads.Add(1)
+	if f.fails != nil {
+		return 0, f.fails
+	}
+	file, err := os.Open(f.at(name))
+	if err != nil {
+		return 0, missing(err)
+	}
+	defer file.Close()
+	return file.ReadAt(p, at)
+}
+
+func (f folder) List(name string) (names []string, err error) {
+	entries, err := os.ReadDir(f.at(name))
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	return names, err
+}
+
+func TestStorageOfAFolder(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t")
+	tab := must(CreateTable(path, New, Bcolz, []Column{{"a", Dtype[int32]()}}))
+	done(t, tab.Append(3, Bytes([]int32{1, 2, 3})))
+	done(t, tab.Commit())
+	done(t, tab.Close())
+	storage := folder{path, new(atomic.Int64), nil}
+	tab = must(OpenTableIn(storage))
+	same(t, must(Read[int32](must(tab.Column("a")), Box{})), []int32{1, 2, 3})
+	done(t, tab.Close())
+	if storage.reads.Load() == 0 {
+		t.Fatal("the storage was not asked")
+	}
+	_, err := OpenTableIn(folder{path + "-no", storage.reads, nil})
+	is(t, err, ErrMissing)
+}
+
+func TestStorageInMemory(t *testing.T) {
+	a, b := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
+	made := must(CreateArray(a, New, B2ND, Dtype[float64](), Grid{Shape: []uint64{4}}))
+	done(t, Write(made, Box{}, []float64{1, 2, 3, 4}))
+	done(t, made.Commit())
+	done(t, made.Close())
+	array := must(OpenArrayIn(Memory(must(os.ReadFile(a)))))
+	runtime.GC()
+	same(t, must(Read[float64](array, Box{Start: []uint64{2}})), []float64{3, 4})
+	done(t, array.Close())
+
+	s := must(CreateSchunk(b, New, Bloscpack, 1))
+	must(s.Write([]byte("abcdef")))
+	done(t, s.Commit())
+	done(t, s.Close())
+	s = must(OpenSchunkIn(Memory(must(os.ReadFile(b)))))
+	if s.Len() != 6 {
+		t.Fatal(s.Len())
+	}
+	done(t, s.Close())
+	_, err := OpenSchunkIn(Memory("no container"))
+	is(t, err, ErrFormat)
+}
+
+func TestStorageOfShards(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.bagz")
+	w := must(WriteBag(path, New))
+	for i := 0; i < 5000; i++ {
+		done(t, w.Append([]byte{byte(i), byte(i >> 8)}))
+	}
+	done(t, w.Commit())
+	done(t, w.Close())
+	content := Memory(must(os.ReadFile(path)))
+	bag := must(OpenBagIn([]Storage{content, folder{path, new(atomic.Int64), nil}}, Threads(4), Compress(CodecZstd)))
+	if bag.Len() != 10000 {
+		t.Fatal(bag.Len())
+	}
+	some := must(bag.Slice(9999, -2500, 4))
+	done(t, bag.Close()) // the slice has the storage
+	for i, want := range []int{4999, 2499, 4999, 2499} {
+		record := must(some.Read(uint64(i), nil))
+		if int(record[0])|int(record[1])<<8 != want {
+			t.Fatal(i, record)
+		}
+	}
+	done(t, some.Close())
+}
+
+func TestStorageThatFails(t *testing.T) {
+	broken := folder{t.TempDir(), new(atomic.Int64), errors.New("the cable is out")}
+	done(t, os.WriteFile(broken.at("f"), make([]byte, 100), 0o666))
+	broken.path = broken.at("f")
+	_, err := OpenArrayIn(broken)
+	is(t, err, ErrCallback)
+	is(t, err, broken.fails)
+	broken.fails = fs.ErrPermission
+	_, err = OpenBagIn([]Storage{broken})
+	is(t, err, fs.ErrPermission)
+	_, err = OpenBagIn([]Storage{nil})
+	is(t, err, ErrArgument)
+}

@@ -1,0 +1,108 @@
+"""What it costs to open containers, to read a piece of them and to add one and commit, as they grow from 10 pieces to 10 million; and
+how reading goes with threads. HOLDALL_LIB is the library, HOLDALL_BENCH_MOST how many pieces at the most (default 10,000,000).
+
+A piece is a record or a chunk, of 16 bytes: nothing but what a container costs for having it. A dataset has a file for each
+chunk, and ends at 100,000. The slope is that of both logarithms: 0 where it costs the same however large, 1 where it
+grows as fast as the container.
+
+For more threads than this machine has the schedule of the library's pool is simulated: as many threads take chunks in their order, one at a
+time, each for as long as that chunk took by itself on one thread. What is not simulated is that memory is shared and that threads are
+woken; beside the simulated figures for 1 and 2 threads are the measured ones.
+"""
+
+import heapq
+import os
+import shutil
+import statistics
+
+import common
+from report import slope
+from rows import Part, curve, goal, publish
+
+MOST = int(os.environ.get("HOLDALL_BENCH_MOST", 10_000_000))
+LIMITS = {"bag": MOST, "schunk": MOST, "frame": MOST, "array": MOST, "dataset": min(MOST, 100_000)}
+NAMES = {"bag": "bag", "schunk": "Bloscpack", "frame": "frame", "array": "b2nd", "dataset": "bcolz"}
+ROUNDS, READS, FEW = 5, 200, 5
+MIB, THREADS, MEASURED = 128, (1, 2, 4, 8, 16, 32, 64), (1, 2)
+CODECS = dict(LZ4=2, zstd=6)
+OPEN, SLOPE = 100e-6, 0.1
+
+
+def sizes(most):
+    n = 10
+    while n <= most:
+        yield n
+        n *= 10
+
+
+def median(ours, times, *command):
+    """The seconds of one of so many."""
+    return statistics.median(ours.time(*command[:3], times, *command[3:]) for _ in range(ROUNDS)) / times
+
+
+def of_kind(ours, folder, kind):
+    """By what is done, pairs of the number of pieces and microseconds."""
+    found = {"open": [], "read": [], "grow": [], "durable": []}
+    for n in sizes(LIMITS[kind]):
+        path = folder / (f"{kind}.bag" if kind == "bag" else kind)
+        ours.time("make", kind, path, n)
+        took = {
+            "open": median(ours, FEW, "open", kind, path),
+            "read": median(ours, READS, "read", kind, path),
+            # each round leaves a few pieces more
+            "grow": median(ours, FEW, "grow", kind, path, 0),
+            "durable": median(ours, FEW, "grow", kind, path, 1),
+        }
+        for what, seconds in took.items():
+            found[what].append((n, seconds * 1e6))
+        shutil.rmtree(path) if path.is_dir() else common.remove(path)
+    return found
+
+
+def simulated(seconds, threads):
+    """When the last of the chunks is done."""
+    free = [0.0] * threads
+    for took in seconds:
+        heapq.heapreplace(free, free[0] + took)
+    return max(free)
+
+
+def scaled(ours, folder, codec):
+    """How many times as fast, by threads: simulated, and measured."""
+    path = folder / f"walk.{codec}"
+    ours.time("walk", path, CODECS[codec], MIB)
+    rounds = {t: [list(map(float, ours.ask("pieces", path, t))) for _ in range(ROUNDS)] for t in MEASURED}
+    whole = {t: statistics.median(r[0] for r in rounds[t]) for t in MEASURED}
+    each = [statistics.median(chunk) for chunk in list(zip(*rounds[1]))[1:]]
+    yield f"{codec}, simulated", [(t, simulated(each, 1) / simulated(each, t)) for t in THREADS]
+    yield f"{codec}, measured", [(t, whole[1] / whole[t]) for t in MEASURED]
+
+
+def compare(folder):
+    ours = common.Ours("scaling.c", folder)
+    others = common.Others(ours)
+    found = {kind: of_kind(ours, folder, kind) for kind in LIMITS}
+    threads = dict(line for codec in CODECS for line in scaled(ours, folder, codec))
+    by = {what: {NAMES[kind]: found[kind][what] for kind in found} for what in found["bag"]}
+    return Part(
+        "As containers grow",
+        ours.version,
+        {},
+        [others.said(), f"medians of {ROUNDS} rounds; pieces of 16 bytes; one thread; {MIB} chunks of 1 MiB for the threads"],
+        [
+            curve("open and close", "µs", "pieces", by["open"]),
+            curve("read a piece here and there", "µs", "pieces", by["read"]),
+            curve("add a piece and commit, not synced", "µs", "pieces", by["grow"]),
+            curve("add a piece and commit, durable", "µs", "pieces", by["durable"]),
+            curve("read a frame", "times as fast", "threads", threads),
+            *(
+                goal(points[-1][1] < OPEN * 1e6 and slope(points) < SLOPE, f"open {name} of {points[-1][0]:,} pieces: {points[-1][1]:,.0f} µs, slope {slope(points):.2f}"
+                f" (goal {OPEN * 1e6:g} µs and {SLOPE:g})")
+                for name, points in by["open"].items()
+            ),
+        ],
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    publish(compare, "scaling")

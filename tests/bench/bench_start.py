@@ -1,0 +1,109 @@
+"""What the library costs before it does anything, and what a call costs: its size, loading it, its first calls, a call that does
+nothing beside an empty C function, opening each kind of file. HOLDALL_LIB is the library.
+
+Loading and first calls are measured in processes of their own. What takes the room is counted in the library before it is stripped.
+"""
+
+import collections
+import os
+import pathlib
+import re
+import shutil
+import statistics
+import subprocess
+
+import common
+import counts
+import holdall_c
+from rows import ROOT, Part, goal, publish, table
+
+SIZE, FIRST, CALL, OPEN, LOAD = 2_000_000, 50e-6, 5e-9, 100e-6, 2
+TIMES = 31
+CODECS = dict(zstd=r"ZSTD|HUF_|FSE_|HIST_|XXH|POOL_|divsuf|COVER", lz4=r"LZ4", libdeflate=r"deflate")
+RUST = r"(?:<[^:]*?)?\b(holdall::(?!_)\w+)"
+
+
+def stripped(lib, folder):
+    out = folder / "stripped.so"
+    subprocess.run(["strip", "-s", "-o", out, lib], check=True)
+    return out
+
+
+def parts(lib):
+    """Bytes of code by what they belong to; the largest."""
+    text = subprocess.run(["nm", "-S", "-C", lib], capture_output=True, text=True, check=True).stdout
+    found = collections.Counter()
+    for line in text.splitlines():
+        words = line.split(None, 3)
+        if len(words) == 4 and words[2] in "tTwW":
+            found[owner(words[3])] += int(words[1], 16)
+    return found
+
+
+def owner(name):
+    for codec, names in CODECS.items():
+        if re.search(names, name):
+            return codec
+    if re.search(r"gimli|addr2line|rustc_demangle|backtrace|symbolize", name):
+        return "Rust's backtraces"
+    if m := re.match(RUST, name):
+        return m[1]
+    if re.match(r"<?&?(?:mut )?\W*(?:std|core|alloc|hashbrown)\b", name):
+        return "Rust's standard library, and what is made of it for a type"
+    return "others"
+
+
+def started(lib, bag, program):
+    """Medians of loading, the first call, the first opening and the second."""
+    runs = [subprocess.run([program, lib, bag, "load"], capture_output=True, text=True, check=True).stdout.split() for _ in range(TIMES)]
+    return [statistics.median(map(float, times)) for times in zip(*runs)]
+
+
+def constructors(lib):
+    """Functions that run when the library is loaded."""
+    size = re.search(r"\.init_array\s+(\d+)", subprocess.run(["size", "-A", lib], capture_output=True, text=True, check=True).stdout)
+    return int(size[1]) // 8 if size else 0
+
+
+def opens(program, files):
+    """Seconds of opening and closing each kind of file, warm."""
+    names = subprocess.run([program, files, "0", "list"], capture_output=True, text=True, check=True).stdout.splitlines()
+    for name in names:
+        if name.startswith("open "):
+            took = subprocess.run([program, files, "0", "time", name], input="\n" * TIMES, capture_output=True, text=True, check=True).stdout.split()
+            yield name, statistics.median(map(float, took))
+
+
+def compare(folder):
+    lib = holdall_c.library()
+    core = stripped(lib, folder)
+    program = folder / "start"
+    command = [os.environ.get("CC", "cc"), "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", f"-I{ROOT}/include", common.HERE / "start.c", "-o", program, "-ldl"]
+    subprocess.run(command, check=True)
+    paths, files = holdall_c.compile_c(common.HERE / "paths.c", folder, "-lm"), folder / "files"
+    files.mkdir()
+    subprocess.run([paths, files, "1", "make"], check=True)
+    loaded, first, opened, again = started(core, files / "raw.bag", program)
+    calls = subprocess.run([program, core, files / "raw.bag", "calls", "20000000"], capture_output=True, text=True, check=True).stdout
+    call, empty, system = map(float, calls.split())
+    size, all, made = core.stat().st_size, parts(lib), constructors(core)
+    opening = list(opens(paths, files))
+    return Part(
+        "Size, start and the cost of a call",
+        holdall_c.version(),
+        {},
+        [f"medians of {TIMES} processes; files in the system's cache; a system call that does nothing takes {system * 1e9:.0f} ns"],
+        [
+            goal(size < SIZE, f"the library without its symbols: {size / 1e6:.2f} MB (goal {SIZE / 1e6:g} MB)"),
+            goal(made <= LOAD, f"functions that run when it is loaded: {made} (goal {LOAD}: that of every C library, and Rust keeps the arguments of the program); loading takes {loaded * 1e6:.0f} µs"),
+            goal(first < FIRST, f"the first call: {first * 1e6:.1f} µs (goal {FIRST * 1e6:g})"),
+            goal(opened < FIRST, f"where the first call opens a bag: {opened * 1e6:.0f} µs, the second time {again * 1e6:.0f} (goal {FIRST * 1e6:g})"),
+            goal(call - empty < CALL, f"holdall_bag_size: {call * 1e9:.1f} ns, an empty C function {empty * 1e9:.1f} (goal {CALL * 1e9:g} more)"),
+            *(goal(took < OPEN, f"{name}, and close it: {took * 1e6:.0f} µs (goal {OPEN * 1e6:g})") for name, took in opening),
+            table(["what takes the room", "kB of code"], [[name, f"{n / 1000:,.0f}"] for name, n in all.most_common(16)]),
+        ],
+    )
+
+
+if __name__ == "__main__":
+    publish(compare, "start")

@@ -1,0 +1,120 @@
+"""Storage of one's own in the place of a path: objects with files in memory, and what they raise."""
+import gc
+import unittest
+
+import numpy as np
+
+from case import Case, holdall
+from holdall import _storage
+
+
+class Files:
+    """Files by their names; of a folder those that begin with its name."""
+
+    def __init__(self):
+        self.files = {}
+
+    def _file(self, name):
+        if name not in self.files:
+            raise FileNotFoundError(name)
+        return self.files[name]
+
+    def size(self, name):
+        return len(self._file(name))
+
+    def read_at(self, name, at, n):
+        return self._file(name)[at : at + n]
+
+    def write_at(self, name, at, data):
+        file = self.files.setdefault(name, bytearray())
+        file.extend(bytes(max(0, at + len(data) - len(file))))
+        file[at : at + len(data)] = data
+
+    def truncate(self, name, size):
+        file = self.files.setdefault(name, bytearray())
+        file[:] = file[:size].ljust(size, b"\0")
+
+    def sync(self, name):
+        self._file(name)
+
+    def rename(self, name, to):
+        self.files[to] = self.files.pop(name)
+
+    def remove(self, name):
+        del self.files[self._file(name) and name]
+
+    def list(self, folder):
+        inside = folder and folder + "/"
+        return {name[len(inside) :].split("/")[0] for name in self.files if name.startswith(inside)}
+
+
+class Broken(holdall.Memory):
+    def read_at(self, name, at, n):
+        raise ZeroDivisionError("a fault of the caller's")
+
+
+class Storage(Case):
+    def tearDown(self):
+        gc.collect()
+        self.assertEqual({}, _storage._used, "storage that nothing uses is kept")
+
+    def test_what_is_made_in_storage_is_read_from_it(self):
+        memory, field = Files(), np.arange(600.0).reshape(20, 30)
+        holdall.Array.save(memory, field, chunks=(5, 30))
+        with holdall.Array(memory) as a:
+            np.testing.assert_array_equal(a[3:9, ::-2], field[3:9, ::-2])
+        with holdall.Array(memory, "a") as a:
+            a.append(field)
+            a.commit()
+        with holdall.Array(holdall.Memory(memory.files[""])) as a:
+            np.testing.assert_array_equal(a[...], np.concatenate([field, field]))
+        path = self.path(".b2nd")
+        holdall.Array.save(path, np.concatenate([field, field]), chunks=(5, 30))
+        self.assertEqual(holdall.Array(path).shape, (40, 30))
+
+    def test_bags_of_several_places(self):
+        places, records = [Files(), Files()], [b"%d" % i for i in range(1000)]
+        for place, some in zip(places, (records[:300], records[300:])):
+            with holdall.BagWriter(place) as writer:
+                writer.extend(some)
+                writer.commit()
+        with holdall.Bag([places[0], holdall.Memory(bytes(places[1].files[""]))]) as bag:
+            self.assertEqual(list(bag), records)
+            index = holdall.Index(bag, Files(), "x")
+            self.assertEqual(index.first(b"777"), 777)
+            some = bag[::-100]
+        self.assertEqual(some[0], b"999")  # the slice has the storage when the bag is closed
+        with self.assertRaises(ValueError):
+            holdall.Array([Files(), Files()])
+
+    def test_superchunks_and_tables(self):
+        memory = Files()
+        with holdall.Schunk.create(memory) as s:
+            s.append(b"abc" * 1000)
+            s.commit()
+        self.assertEqual(holdall.Schunk(memory).read(), b"abc" * 1000)
+        memory = Files()
+        with holdall.Table.create(memory, {"a": "<i4"}) as t:
+            t.append({"a": np.arange(5)})
+            t.commit()
+        self.assertEqual(list(holdall.Table(memory)["a"][...]), [0, 1, 2, 3, 4])
+
+    def test_what_storage_raises(self):
+        memory = Files()
+        holdall.Array.save(memory, np.arange(10))
+        content = bytes(memory.files[""])
+        with self.assertRaises(ZeroDivisionError):
+            holdall.Array(Broken(content))
+        with self.assertRaises(holdall.Error):
+            holdall.Array(Files())
+        with self.assertRaises(holdall.Error):  # it has no functions that write
+            holdall.Array.save(holdall.Memory(b""), np.arange(3), mode="w")
+        good = holdall.Memory(content)
+        with holdall.Array(good) as a:
+            good.read_at = lambda name, at, n: b"x" * (n + 1)
+            with self.assertRaises(ValueError):
+                a[...]
+
+
+if __name__ == "__main__":
+    unittest.main()
