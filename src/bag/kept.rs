@@ -33,6 +33,12 @@ impl Kept {
         self.pieces.get()?.get(i / PIECE)?.get()?.get(i % PIECE).copied()
     }
 
+    /// This one and the three after it, where they are here, in one piece.
+    pub fn four(&self, i: u64) -> Option<&[u64; 4]> {
+        let i = usize::try_from(i).ok()?;
+        self.pieces.get()?.get(i / PIECE)?.get()?.get(i % PIECE..)?.first_chunk()
+    }
+
     /// Keeps the piece that begins with limit `first`, of a file of `count`, where there is room for it.
     pub fn put(&self, first: u64, count: u64, piece: Box<[u64; PIECE]>) {
         let pieces = made(&self.pieces, || Kept::table(count));
@@ -83,5 +89,8 @@ mod tests {
             assert_eq!(kept.get(i), Some(i));
         }
         assert_eq!((kept.get(PIECE as u64), kept.get(u64::MAX)), (None, None));
+        let last = PIECE as u64 - 4;
+        assert_eq!(kept.four(last), Some(&[last, last + 1, last + 2, last + 3]));
+        assert_eq!([last + 1, PIECE as u64, u64::MAX].map(|i| kept.four(i)), [None; 3]);
     }
 }

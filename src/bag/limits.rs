@@ -79,6 +79,21 @@ impl Limits {
 
     /// The bounds of one record and of its neighbours, and whether that is sure already: otherwise see [`Limits::still`].
     pub fn around(&self, i: u64) -> Result<(Around, bool)> {
+        match self.kept_four(i) {
+            Some(&[before, from, to, after]) => Ok((Around { before, from, to, after }, true)),
+            None => self.around_any(i),
+        }
+    }
+
+    /// What is around record `i`, where it is at no end, of limits that are kept.
+    #[inline]
+    fn kept_four(&self, i: u64) -> Option<&[u64; 4]> {
+        let Place::Disk { kept: Some(kept), .. } = &self.place else { return None };
+        if i.checked_add(2)? <= self.count { kept.four(i.checked_sub(2)?) } else { None }
+    }
+
+    /// As [`Limits::around`], wherever record and limits are.
+    fn around_any(&self, i: u64) -> Result<(Around, bool)> {
         let (first, last) = (i.saturating_sub(2), i.saturating_add(2).min(self.count));
         let mut words = [0; 4];
         let (skip, n) = ((first + 2).saturating_sub(i) as usize, last.saturating_sub(first) as usize);
