@@ -121,7 +121,8 @@ fn superchunks_are_edited() {
 
 #[test]
 fn digests_come_in_pieces() {
-    for sum in 0..=8 {
+    // Adler-32 is C code, which Miri does not run
+    for sum in (0..=8).filter(|sum| !(cfg!(miri) && *sum == HOLDALL_SUM_ADLER32)) {
         let (mut one, mut two, mut n, mut m) = ([0u8; 64], [0u8; 64], 0, 0);
         // SAFETY: lengths as they are; a digest is freed once.
         unsafe {
