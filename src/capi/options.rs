@@ -85,7 +85,7 @@ pub const HOLDALL_OPT_OFFSETS: i32 = 19;
 /// Bloscpack: entries of that table (8 bytes each) kept free for appends in place. Default: 10 for each chunk, 50 at
 /// least; a new file has room for 1,022 chunks where that is little beside its content. Where there is none left, the
 /// next commit that needs one writes the file anew, with as many free ones again; nothing else is different. A file of the
-/// papers' form has no more than it has chunks to come.
+/// papers' form has no more than it has chunks to come. HOLDALL_E_LIMIT: 16 bytes for each are beyond HOLDALL_OPT_MEMORY_LIMIT.
 pub const HOLDALL_OPT_SPARE_CHUNKS: i32 = 20;
 /// Bloscpack: bytes kept free in each new chunk, so that a changed one fits into its place (default 0); chunks that
 /// cannot be made smaller have none.

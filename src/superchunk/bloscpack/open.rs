@@ -1,7 +1,7 @@
 //! Opening and creating: from a file, or from options, to chunks that can be read and changed.
 #![forbid(unsafe_code)]
 
-use super::header::{Dialect, Header};
+use super::header::{Dialect, ENTRY, Header};
 use super::layout::Layout;
 use super::metadata::Form;
 use super::read::is_damage;
@@ -174,6 +174,9 @@ impl Bloscpack {
     }
 
     pub(super) fn for_writing(folder: &Arc<dyn Folder>, name: &OsStr, options: &Options) -> Result<Bloscpack> {
+        // the table of offsets is in memory twice while a new file's header is put together
+        let spare = (options.get(Opt::SpareChunks, 0) as u64).saturating_mul(2 * ENTRY);
+        memory::allow(spare, options.memory_limit(), Opt::SpareChunks.name())?;
         let container = container(folder, name);
         let lock = container.lock(options.get(Opt::Lock, 1) == 1)?;
         let durable = options.get(Opt::Durability, 1) == 1;

@@ -96,3 +96,20 @@ fn appends_go_on_where_there_is_no_more_room_for_offsets() {
         assert!(spare == Some(0) || anew <= 800 / (spare.unwrap_or(200) as usize));
     }
 }
+
+#[test]
+fn room_for_offsets_beyond_the_memory_limit_is_refused() {
+    let disk = SimDisk::default();
+    let create = |spare, limit| {
+        let options = Options::new().with(Opt::SpareChunks, spare).unwrap().with(Opt::MemoryLimit, limit).unwrap();
+        Bloscpack::create_in(&disk.folder(), OsStr::new(NAME), Mode::New, 4, &options)
+    };
+    let e = create(1000, 15_999).err().unwrap();
+    assert_eq!(e.status, Status::Limit);
+    assert!(e.to_string().starts_with("HOLDALL_OPT_SPARE_CHUNKS: 16000 bytes"), "{e}");
+    assert!(!disk.folder().exists(OsStr::new(NAME)).unwrap());
+    let mut b = create(1000, 16_000).unwrap();
+    b.append(&[1; 40]).unwrap();
+    b.commit().unwrap();
+    drop(b);
+}
