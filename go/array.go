@@ -14,11 +14,12 @@ type Array struct {
 	column *column // nil: it is none
 }
 
+func freeArray(p unsafe.Pointer) { C.holdall_array_close((*C.holdall_array)(p)) }
+
 func array(op, path string, mode Mode, options []Option, f func(path *C.char, o *C.holdall_options, out **C.holdall_array, c *call) C.holdall_status) (*Array, error) {
-	free := func(p unsafe.Pointer) { C.holdall_array_close((*C.holdall_array)(p)) }
 	var h *handle
 	err := withString(op, path, func(path *C.char) (err error) {
-		h, err = open(op, options, free, mode != ReadOnly, func(o *C.holdall_options, c *call) C.holdall_status {
+		h, err = open(op, options, freeArray, mode != ReadOnly, func(o *C.holdall_options, c *call) C.holdall_status {
 			return f(path, o, (**C.holdall_array)(unsafe.Pointer(&c.out)), c)
 		})
 		return err

@@ -28,11 +28,12 @@ const (
 // Schunk is an open superchunk. It is an io.ReaderAt, an io.WriterAt of what is there, and an io.Writer behind that.
 type Schunk struct{ *handle }
 
+func freeSchunk(p unsafe.Pointer) { C.holdall_schunk_close((*C.holdall_schunk)(p)) }
+
 func schunk(op, path string, mode Mode, options []Option, f func(path *C.char, o *C.holdall_options, out **C.holdall_schunk, c *call) C.holdall_status) (*Schunk, error) {
-	free := func(p unsafe.Pointer) { C.holdall_schunk_close((*C.holdall_schunk)(p)) }
 	var h *handle
 	err := withString(op, path, func(path *C.char) (err error) {
-		h, err = open(op, options, free, mode != ReadOnly, func(o *C.holdall_options, c *call) C.holdall_status {
+		h, err = open(op, options, freeSchunk, mode != ReadOnly, func(o *C.holdall_options, c *call) C.holdall_status {
 			return f(path, o, (**C.holdall_schunk)(unsafe.Pointer(&c.out)), c)
 		})
 		return err

@@ -97,8 +97,7 @@ func OpenBagIn(shards []Storage, options ...Option) (*Bag, error) {
 
 // OpenSchunkIn opens a superchunk for reading.
 func OpenSchunkIn(storage Storage, options ...Option) (*Schunk, error) {
-	free := func(p unsafe.Pointer) { C.holdall_schunk_close((*C.holdall_schunk)(p)) }
-	h, err := openIn("open a superchunk", []Storage{storage}, options, free, func(io **C.holdall_io, o *C.holdall_options, c *call) C.holdall_status {
+	h, err := openIn("open a superchunk", []Storage{storage}, options, freeSchunk, func(io **C.holdall_io, o *C.holdall_options, c *call) C.holdall_status {
 		return C.holdall_schunk_open_io(*io, C.HOLDALL_READ, o, (**C.holdall_schunk)(unsafe.Pointer(&c.out)), &c.err)
 	})
 	if err != nil {
@@ -109,8 +108,7 @@ func OpenSchunkIn(storage Storage, options ...Option) (*Schunk, error) {
 
 // OpenArrayIn opens an array for reading.
 func OpenArrayIn(storage Storage, options ...Option) (*Array, error) {
-	free := func(p unsafe.Pointer) { C.holdall_array_close((*C.holdall_array)(p)) }
-	h, err := openIn("open an array", []Storage{storage}, options, free, func(io **C.holdall_io, o *C.holdall_options, c *call) C.holdall_status {
+	h, err := openIn("open an array", []Storage{storage}, options, freeArray, func(io **C.holdall_io, o *C.holdall_options, c *call) C.holdall_status {
 		return C.holdall_array_open_io(*io, C.HOLDALL_READ, o, (**C.holdall_array)(unsafe.Pointer(&c.out)), &c.err)
 	})
 	if err != nil {
@@ -121,8 +119,7 @@ func OpenArrayIn(storage Storage, options ...Option) (*Array, error) {
 
 // OpenTableIn opens a table for reading.
 func OpenTableIn(storage Storage, options ...Option) (*Table, error) {
-	free := func(p unsafe.Pointer) { C.holdall_table_close((*C.holdall_table)(p)) }
-	h, err := openIn("open a table", []Storage{storage}, options, free, func(io **C.holdall_io, o *C.holdall_options, c *call) C.holdall_status {
+	h, err := openIn("open a table", []Storage{storage}, options, freeTable, func(io **C.holdall_io, o *C.holdall_options, c *call) C.holdall_status {
 		return C.holdall_table_open_io(*io, C.HOLDALL_READ, o, (**C.holdall_table)(unsafe.Pointer(&c.out)), &c.err)
 	})
 	if err != nil {

@@ -45,11 +45,12 @@ func (c *call) say(status C.holdall_status, words string) C.holdall_status {
 	return status
 }
 
+func freeTable(p unsafe.Pointer) { C.holdall_table_close((*C.holdall_table)(p)) }
+
 func table(op, path string, mode Mode, options []Option, f func(path *C.char, o *C.holdall_options, out **C.holdall_table, c *call) C.holdall_status) (*Table, error) {
-	free := func(p unsafe.Pointer) { C.holdall_table_close((*C.holdall_table)(p)) }
 	var h *handle
 	err := withString(op, path, func(path *C.char) (err error) {
-		h, err = open(op, options, free, mode != ReadOnly, func(o *C.holdall_options, c *call) C.holdall_status {
+		h, err = open(op, options, freeTable, mode != ReadOnly, func(o *C.holdall_options, c *call) C.holdall_status {
 			return f(path, o, (**C.holdall_table)(unsafe.Pointer(&c.out)), c)
 		})
 		return err

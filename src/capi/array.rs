@@ -94,10 +94,6 @@ fn change(array: *mut holdall_array, err: *mut holdall_error, f: impl FnOnce(&mu
     guard_change(borrow_mut(array), err, f)
 }
 
-fn value<T: Copy>(a: *const holdall_array, otherwise: T, f: impl FnOnce(&holdall_array) -> T) -> T {
-    guard_field(otherwise, || borrow(a).map_or(otherwise, f))
-}
-
 /// One number for each dimension, if any are given.
 fn numbers<'a, T>(p: *const T, a: &Array, what: &str) -> Result<Option<&'a [T]>> {
     if p.is_null() { Ok(None) } else { slice(p, a.shape().len(), what).map(Some) }
@@ -266,7 +262,7 @@ pub unsafe extern "C" fn holdall_array_create_io(
 /// Closes an array; NULL is fine, and a column of a table stays open. What was not committed is gone.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_array_close(array: *mut holdall_array) {
-    if value(array, true, |a| !a.is_column) {
+    if field(array, true, |a| !a.is_column) {
         take_back(array);
     }
 }
@@ -274,13 +270,13 @@ pub unsafe extern "C" fn holdall_array_close(array: *mut holdall_array) {
 /// How many dimensions, 0 to HOLDALL_MAX_NDIM.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_array_ndim(array: *const holdall_array) -> u32 {
-    value(array, 0, |a| a.inner.shape().len() as u32)
+    field(array, 0, |a| a.inner.shape().len() as u32)
 }
 
 /// Items along each dimension: ndim values, borrowed until the array is closed or changed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_array_shape(array: *const holdall_array) -> *const u64 {
-    value(array, std::ptr::null(), |a| a.inner.shape().as_ptr())
+    field(array, std::ptr::null(), |a| a.inner.shape().as_ptr())
 }
 
 /// The shape of a chunk: ndim values, borrowed until the array is closed. Reads along it are the cheapest.
@@ -288,40 +284,40 @@ pub unsafe extern "C" fn holdall_array_shape(array: *const holdall_array) -> *co
 /// dimension: the first in C order, the last in Fortran order) in one, at least 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_array_chunkshape(array: *const holdall_array) -> *const u64 {
-    value(array, std::ptr::null(), |a| a.inner.chunkshape().as_ptr())
+    field(array, std::ptr::null(), |a| a.inner.chunkshape().as_ptr())
 }
 
 /// The same of a block, the least that is decoded for an item: those of the first chunk; as a chunk, while there is
 /// none. ndim values, borrowed until the array is closed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_array_blockshape(array: *const holdall_array) -> *const u64 {
-    value(array, std::ptr::null(), |a| a.inner.blockshape().as_ptr())
+    field(array, std::ptr::null(), |a| a.inner.blockshape().as_ptr())
 }
 
 /// The type of its items, as NumPy spells it and as it was spelled when the array was made; borrowed until the array is
 /// closed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_array_dtype(array: *const holdall_array) -> *const c_char {
-    value(array, std::ptr::null(), |a| a.dtype.as_ptr())
+    field(array, std::ptr::null(), |a| a.dtype.as_ptr())
 }
 
 /// Bytes of an item; may be 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_array_itemsize(array: *const holdall_array) -> usize {
-    value(array, 0, |a| a.inner.itemsize())
+    field(array, 0, |a| a.inner.itemsize())
 }
 
 /// HOLDALL_ORDER_C or _F: how the items are stored. The slowest dimension is the first in C order, the last in Fortran
 /// order: at its end an array grows and is cut without anything else having to move.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_array_order(array: *const holdall_array) -> i32 {
-    value(array, HOLDALL_ORDER_C, |a| if a.inner.order() == Order::Fortran { HOLDALL_ORDER_F } else { HOLDALL_ORDER_C })
+    field(array, HOLDALL_ORDER_C, |a| if a.inner.order() == Order::Fortran { HOLDALL_ORDER_F } else { HOLDALL_ORDER_C })
 }
 
 /// Bytes of all items.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_array_nbytes(array: *const holdall_array) -> u64 {
-    value(array, 0, |a| a.inner.nbytes())
+    field(array, 0, |a| a.inner.nbytes())
 }
 
 /// Bytes on disk at the last commit; before the first one, of the chunks so far. Of a folder, what its writer has put
@@ -605,13 +601,13 @@ pub unsafe extern "C" fn holdall_array_read_object(
 /// fails in the same way.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_array_attrs(array: *const holdall_array) -> u32 {
-    value(array, 0, |a| a.names.len() as u32)
+    field(array, 0, |a| a.names.len() as u32)
 }
 
 /// The name of one of them; NULL beyond the last.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_array_attr_name(array: *const holdall_array, i: u32) -> *const c_char {
-    value(array, std::ptr::null(), |a| a.names.get(i as usize).map_or(std::ptr::null(), |n| n.as_ptr()))
+    field(array, std::ptr::null(), |a| a.names.get(i as usize).map_or(std::ptr::null(), |n| n.as_ptr()))
 }
 
 /// A named value: *value is borrowed until the array is closed or changed. HOLDALL_NOT_FOUND: there is none of this name.

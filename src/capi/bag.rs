@@ -129,7 +129,7 @@ pub unsafe extern "C" fn holdall_bag_close(bag: *mut holdall_bag) {
 /// How many records. 0 for NULL, as all functions that cannot fail give for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_bag_size(bag: *const holdall_bag) -> u64 {
-    guard_field(0, || borrow(bag).map_or(0, |b| b.bag.size()))
+    field(bag, 0, |b| b.bag.size())
 }
 
 /// HOLDALL_CODEC_NONE or _ZSTD, or _BY_NAME where shards differ.
@@ -290,33 +290,33 @@ pub unsafe extern "C" fn holdall_bag_checksum(
 /// How many records a batch has.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_records_count(records: *const holdall_records) -> usize {
-    guard_field(0, || borrow(records).map_or(0, |r| r.records.len()))
+    field(records, 0, |r| r.records.len())
 }
 
 /// The bytes of all records of a batch, end to end; borrowed until the batch is closed; never NULL but for
 /// NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_records_data(records: *const holdall_records) -> *const u8 {
-    guard_field(std::ptr::null(), || borrow(records).map_or(std::ptr::null(), |r| r.records.data.as_ptr()))
+    field(records, std::ptr::null(), |r| r.records.data.as_ptr())
 }
 
 /// count + 1 values; record i is data[offsets[i]] to data[offsets[i + 1]], the last one not included.
 /// Borrowed until the batch is closed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_records_offsets(records: *const holdall_records) -> *const u64 {
-    guard_field(std::ptr::null(), || borrow(records).map_or(std::ptr::null(), |r| r.records.offsets.as_ptr()))
+    field(records, std::ptr::null(), |r| r.records.offsets.as_ptr())
 }
 
 /// How many records of a batch were damaged and are empty there; 0 without HOLDALL_OPT_SKIP_DAMAGED.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_records_damaged(records: *const holdall_records) -> usize {
-    guard_field(0, || borrow(records).map_or(0, |r| r.damaged.len()))
+    field(records, 0, |r| r.damaged.len())
 }
 
 /// Which they are: their places in the batch, rising. Borrowed until the batch is closed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_records_damaged_at(records: *const holdall_records) -> *const u64 {
-    guard_field(std::ptr::null(), || borrow(records).map_or(std::ptr::null(), |r| r.damaged.as_ptr()))
+    field(records, std::ptr::null(), |r| r.damaged.as_ptr())
 }
 
 /// The numbers in the bag of the records of a batch that holdall_bag_stream_take() gave; NULL for other batches. Borrowed until the
@@ -324,7 +324,7 @@ pub unsafe extern "C" fn holdall_records_damaged_at(records: *const holdall_reco
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_records_numbers(records: *const holdall_records) -> *const u64 {
     let numbers = |r: &holdall_records| if r.numbers.is_empty() { std::ptr::null() } else { r.numbers.as_ptr() };
-    guard_field(std::ptr::null(), || borrow(records).map_or(std::ptr::null(), numbers))
+    field(records, std::ptr::null(), numbers)
 }
 
 /// Closes a batch; NULL is fine. For the next batches its bag (or stream) keeps the memory of two (of those it reads ahead), until it
@@ -433,7 +433,7 @@ pub unsafe extern "C" fn holdall_bag_writer_append_many(
 /// Records of the last commit and those appended since.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_bag_writer_size(writer: *const holdall_bag_writer) -> u64 {
-    guard_field(0, || borrow(writer).map_or(0, |w| w.writer.size()))
+    field(writer, 0, |w| w.writer.size())
 }
 
 /// Makes everything appended so far visible and durable: all of it or, on failure, nothing. A commit that

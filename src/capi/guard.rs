@@ -213,11 +213,11 @@ pub(crate) fn guard_value<T>(otherwise: T, f: impl FnOnce() -> T) -> T {
     value
 }
 
-/// As [`guard_value`], for what only looks at a field: where the compiler sees that nothing in it panics, nothing but the look
-/// is left. A panic ends here all the same; its words are printed, as those of others are.
+/// What a handle says of itself, `otherwise` for NULL: as [`guard_value`], for what only looks at a field. Where the compiler sees
+/// that nothing in it panics, nothing but the look is left. A panic ends here all the same; its words are printed, as those of others are.
 #[inline(always)]
-pub(crate) fn guard_field<T: Copy>(otherwise: T, f: impl FnOnce() -> T) -> T {
-    catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|p| {
+pub(crate) fn field<H, T: Copy>(handle: *const H, otherwise: T, f: impl FnOnce(&H) -> T) -> T {
+    catch_unwind(AssertUnwindSafe(|| borrow(handle).map_or(otherwise, f))).unwrap_or_else(|p| {
         std::mem::forget(p);
         otherwise
     })
@@ -396,7 +396,7 @@ mod tests {
         assert_eq!(guard_handle(Some(&h), &mut e, |_| Ok(0)), HOLDALL_E_PANIC);
         assert!(words(&e).contains("close it"));
         assert_eq!(guard_value(5, || panic!("planned")), 5);
-        assert_eq!(guard_field(5, || panic!("planned")), 5);
+        assert_eq!(field(&0, 5, |_| panic!("planned")), 5);
     }
 
     #[test]

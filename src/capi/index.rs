@@ -140,13 +140,13 @@ pub unsafe extern "C" fn holdall_bag_index_close(index: *mut holdall_bag_index) 
 /// How many different keys it has.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_bag_index_keys(index: *const holdall_bag_index) -> u64 {
-    guard_field(0, || borrow(index).map_or(0, |i| i.index.keys()))
+    field(index, 0, |i| i.index.keys())
 }
 
 /// How many records were damaged when it was made, and are not in it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_bag_index_damaged(index: *const holdall_bag_index) -> u64 {
-    guard_field(0, || borrow(index).map_or(0, |i| i.index.damaged()))
+    field(index, 0, |i| i.index.damaged())
 }
 
 /// Finds the first record that is this key, all of it (key may be NULL where key_size is 0): its number into *record. This is

@@ -33,7 +33,7 @@ fn schunk_handle(inner: Superchunk) -> holdall_schunk {
 }
 
 fn value<T: Copy>(s: *const holdall_schunk, otherwise: T, f: impl FnOnce(&Superchunk) -> T) -> T {
-    guard_field(otherwise, || borrow(s).map_or(otherwise, |s| f(&s.inner)))
+    field(s, otherwise, |s| f(&s.inner))
 }
 
 pub(super) fn mode_of(mode: holdall_mode) -> Result<Mode> {

@@ -144,13 +144,13 @@ pub unsafe extern "C" fn holdall_bag_stream_take(
 /// The number in the bag of the record that holdall_bag_stream_next() gave last; UINT64_MAX before the first.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_bag_stream_number(stream: *const holdall_bag_stream) -> u64 {
-    guard_field(u64::MAX, || borrow(stream).map_or(u64::MAX, |s| s.stream.number()))
+    field(stream, u64::MAX, |s| s.stream.number())
 }
 
 /// How many records so far were damaged and given as empty ones; 0 without HOLDALL_OPT_SKIP_DAMAGED.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_bag_stream_damaged(stream: *const holdall_bag_stream) -> u64 {
-    guard_field(0, || borrow(stream).map_or(0, |s| s.stream.damaged()))
+    field(stream, 0, |s| s.stream.damaged())
 }
 
 /// Closes a stream at any moment; NULL is fine. What is being read ahead stops at its next record and is waited for; nothing
@@ -190,7 +190,7 @@ pub unsafe extern "C" fn holdall_epoch_open(
 /// How many numbers fall to this rank in every epoch.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_epoch_size(epoch: *const holdall_epoch) -> u64 {
-    guard_field(0, || borrow(epoch).map_or(0, |e| e.epoch.size()))
+    field(epoch, 0, |e| e.epoch.size())
 }
 
 /// The next number of an epoch, as a holdall_next_index_fn: `epoch` is the holdall_epoch *. 1 at its end;

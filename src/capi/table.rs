@@ -60,10 +60,6 @@ impl holdall_table {
     }
 }
 
-fn value<T: Copy>(t: *const holdall_table, otherwise: T, f: impl FnOnce(&holdall_table) -> T) -> T {
-    guard_field(otherwise, || borrow(t).map_or(otherwise, f))
-}
-
 /// Opens a table, a folder that bcolz or BLZ wrote, or of their papers' layout with fields that stand apart: its last
 /// commit, with HOLDALL_READ to be read, with HOLDALL_APPEND to be read and changed (one at a time, and none of its columns
 /// by itself meanwhile: HOLDALL_E_BUSY). Options, and which files are opened when: those of holdall_array_open().
@@ -195,45 +191,45 @@ pub unsafe extern "C" fn holdall_table_close(table: *mut holdall_table) {
 /// How many rows it has.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_table_rows(table: *const holdall_table) -> u64 {
-    value(table, 0, |t| t.inner.rows())
+    field(table, 0, |t| t.inner.rows())
 }
 
 /// How many columns it has.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_table_columns(table: *const holdall_table) -> u32 {
-    value(table, 0, |t| t.columns.len() as u32)
+    field(table, 0, |t| t.columns.len() as u32)
 }
 
 /// The name of a column; NULL beyond the last. Borrowed until the table is closed, or a column added or removed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_table_column_name(table: *const holdall_table, i: u32) -> *const c_char {
-    value(table, std::ptr::null(), |t| t.columns.get(i as usize).map_or(std::ptr::null(), |n| n.as_ptr()))
+    field(table, std::ptr::null(), |t| t.columns.get(i as usize).map_or(std::ptr::null(), |n| n.as_ptr()))
 }
 
 /// A column, as an array with the rows of the table; NULL beyond the last. Borrowed until the table is closed, or a column
 /// added or removed: closing it does nothing, and it is changed by way of the table alone (HOLDALL_E_STATE).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_table_column(table: *const holdall_table, i: u32) -> *const holdall_array {
-    value(table, std::ptr::null(), |t| t.inner.columns().get(i as usize).map_or(std::ptr::null(), |c| &raw const c.array))
+    field(table, std::ptr::null(), |t| t.inner.columns().get(i as usize).map_or(std::ptr::null(), |c| &raw const c.array))
 }
 
 /// How many rows a column has in its files: more than the table where a writer was cut off while it appended to one
 /// column after the other. Those of the last commit, 0 for a column that is new since then and beyond the last column.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_table_column_rows(table: *const holdall_table, i: u32) -> u64 {
-    value(table, 0, |t| t.inner.columns().get(i as usize).map_or(0, |c| c.stored_rows))
+    field(table, 0, |t| t.inner.columns().get(i as usize).map_or(0, |c| c.stored_rows))
 }
 
 /// How many named values it has, its attributes; those of a column are its own.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_table_attrs(table: *const holdall_table) -> u32 {
-    value(table, 0, |t| t.names.len() as u32)
+    field(table, 0, |t| t.names.len() as u32)
 }
 
 /// The name of one of them; NULL beyond the last. Borrowed until the table is closed or changed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_table_attr_name(table: *const holdall_table, i: u32) -> *const c_char {
-    value(table, std::ptr::null(), |t| t.names.get(i as usize).map_or(std::ptr::null(), |n| n.as_ptr()))
+    field(table, std::ptr::null(), |t| t.names.get(i as usize).map_or(std::ptr::null(), |n| n.as_ptr()))
 }
 
 /// A named value, JSON: *value is borrowed until the table is closed, or one is set. HOLDALL_NOT_FOUND: there is none of this

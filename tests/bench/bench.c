@@ -53,11 +53,10 @@ static void piece(struct input *in, uint64_t first, size_t n, const uint8_t **da
 static double write_all(struct input *in, const char *path, int codec, int checksum, int durability, int threads, size_t batch)
 {
     holdall_bag_writer *w;
-    holdall_options *o = holdall_options_new();
+    holdall_options *o = with_threads(threads);
     set(o, HOLDALL_OPT_CODEC, codec);
     set(o, HOLDALL_OPT_CHECKSUM, checksum);
     set(o, HOLDALL_OPT_DURABILITY, durability);
-    set(o, HOLDALL_OPT_THREADS, threads);
     double start = now();
     check(holdall_bag_writer_open(path, HOLDALL_NEW, o, &w, &err), "open");
     const size_t most = batch == 1 ? 10000 : batch;

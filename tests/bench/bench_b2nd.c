@@ -47,9 +47,8 @@ static uint8_t *room_for_all(size_t size)
 static holdall_array *open_array(const char *path, int io, int threads)
 {
     holdall_array *a;
-    holdall_options *o = holdall_options_new();
+    holdall_options *o = with_threads(threads);
     set(o, HOLDALL_OPT_IO, io);
-    set(o, HOLDALL_OPT_THREADS, threads);
     check(holdall_array_open(path, HOLDALL_READ, o, &a, &err), "open");
     holdall_options_free(o);
     return a;

@@ -23,19 +23,17 @@
 
 static holdall_options *reading(int io)
 {
-    holdall_options *o = holdall_options_new();
+    holdall_options *o = with_threads(THREADS);
     set(o, HOLDALL_OPT_IO, io);
-    set(o, HOLDALL_OPT_THREADS, THREADS);
     return o;
 }
 
 static holdall_options *writing(int codec, int durability)
 {
-    holdall_options *o = holdall_options_new();
+    holdall_options *o = with_threads(THREADS);
     set(o, HOLDALL_OPT_CODEC, codec);
     set(o, HOLDALL_OPT_LEVEL, 5);
     set(o, HOLDALL_OPT_DURABILITY, durability);
-    set(o, HOLDALL_OPT_THREADS, THREADS);
     return o;
 }
 

@@ -51,12 +51,11 @@ static double pack(const char *file, const char *path, int codec, int level, int
 {
     uint64_t size;
     struct flow f = {0};
-    holdall_options *o = holdall_options_new();
+    holdall_options *o = with_threads(threads);
     set(o, HOLDALL_OPT_CODEC, codec);
     set(o, HOLDALL_OPT_LEVEL, level);
     set(o, HOLDALL_OPT_CHECKSUM, checksum);
     set(o, HOLDALL_OPT_DURABILITY, durability);
-    set(o, HOLDALL_OPT_THREADS, threads);
     double start = now();
     f.fd = open_file(file, O_RDONLY, &size);
     check(holdall_schunk_create(path, HOLDALL_NEW, HOLDALL_FORMAT_BLOSCPACK, TYPESIZE, o, &f.s, &err), "create");
@@ -73,9 +72,8 @@ static double pack(const char *file, const char *path, int codec, int level, int
 static holdall_schunk *open_schunk(const char *path, int io, int threads, int verify)
 {
     holdall_schunk *s;
-    holdall_options *o = holdall_options_new();
+    holdall_options *o = with_threads(threads);
     set(o, HOLDALL_OPT_IO, io);
-    set(o, HOLDALL_OPT_THREADS, threads);
     set(o, HOLDALL_OPT_VERIFY, verify);
     check(holdall_schunk_open(path, HOLDALL_READ, o, &s, &err), "open");
     holdall_options_free(o);
@@ -236,11 +234,10 @@ static void encode(const char *file, int codec, int level, int filter)
     uint8_t filters[1] = { filter };
     holdall_io *io;
     holdall_schunk *s;
-    holdall_options *o = holdall_options_new();
+    holdall_options *o = with_threads(1);
     set(o, HOLDALL_OPT_CODEC, codec);
     set(o, HOLDALL_OPT_LEVEL, level);
     set(o, HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_NONE);
-    set(o, HOLDALL_OPT_THREADS, 1);
     check(holdall_options_set_bytes(o, HOLDALL_OPT_FILTERS, filters, 1, &err), "filters");
     check(holdall_io_from_functions(&f, &io, &err), "io");
     check(holdall_schunk_create_io(io, HOLDALL_NEW, HOLDALL_FORMAT_BLOSCPACK, TYPESIZE, o, &s, &err), "create");
@@ -260,8 +257,7 @@ static double decode(const char *path)
     uint8_t *bytes = load(path, &size);
     holdall_io *io;
     holdall_schunk *s;
-    holdall_options *o = holdall_options_new();
-    set(o, HOLDALL_OPT_THREADS, 1);
+    holdall_options *o = with_threads(1);
     set(o, HOLDALL_OPT_VERIFY, 0);
     check(holdall_io_from_memory(bytes, size, &io, &err), "io");
     check(holdall_schunk_open_io(io, HOLDALL_READ, o, &s, &err), "open");

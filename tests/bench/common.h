@@ -33,12 +33,18 @@ static inline void set(holdall_options *o, int option, int64_t value)
     check(holdall_options_set(o, option, value, &err), "options");
 }
 
+static inline holdall_options *with_threads(int threads)
+{
+    holdall_options *o = holdall_options_new();
+    set(o, HOLDALL_OPT_THREADS, threads);
+    return o;
+}
+
 static inline holdall_bag *open_bag(const char *path, int io, int threads, int cache)
 {
     holdall_bag *bag;
-    holdall_options *o = holdall_options_new();
+    holdall_options *o = with_threads(threads);
     set(o, HOLDALL_OPT_IO, io);
-    set(o, HOLDALL_OPT_THREADS, threads);
     set(o, HOLDALL_OPT_BAG_LIMITS_CACHE, cache);
     check(holdall_bag_open(path, o, &bag, &err), "open");
     holdall_options_free(o);

@@ -22,8 +22,7 @@ static uint64_t elsewhere(uint64_t places)
 
 static holdall_options *options(int codec, int checksum)
 {
-    holdall_options *o = holdall_options_new();
-    set(o, HOLDALL_OPT_THREADS, threads);
+    holdall_options *o = with_threads(threads);
     set(o, HOLDALL_OPT_CODEC, codec);
     if (codec != HOLDALL_CODEC_NONE)
         set(o, HOLDALL_OPT_LEVEL, 5);

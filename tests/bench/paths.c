@@ -153,8 +153,7 @@ static void find(const struct path *p)
 static holdall_array *open_array(const char *name)
 {
     holdall_array *a;
-    holdall_options *o = holdall_options_new();
-    set(o, HOLDALL_OPT_THREADS, threads);
+    holdall_options *o = with_threads(threads);
     check(holdall_array_open(in_folder(name), HOLDALL_READ, o, &a, &err), "open");
     holdall_options_free(o);
     return a;
@@ -184,10 +183,9 @@ static void boxes(const struct path *p)
 static void rows(const struct path *p)
 {
     holdall_table *t;
-    holdall_options *o = holdall_options_new();
+    holdall_options *o = with_threads(threads);
     uint64_t count = p->a, start;
     double *dst = room(count * sizeof *dst);
-    set(o, HOLDALL_OPT_THREADS, threads);
     check(holdall_table_open(in_folder(p->file), HOLDALL_READ, o, &t, &err), "open");
     for (long i = -1; i < p->times; i++) {
         if (i == 0)
@@ -237,8 +235,7 @@ static void encode(const struct path *p)
 static holdall_schunk *open_schunk(const char *name)
 {
     holdall_schunk *s;
-    holdall_options *o = holdall_options_new();
-    set(o, HOLDALL_OPT_THREADS, threads);
+    holdall_options *o = with_threads(threads);
     check(holdall_schunk_open(in_folder(name), HOLDALL_READ, o, &s, &err), "open");
     holdall_options_free(o);
     return s;
@@ -279,13 +276,12 @@ static void unpack(const struct path *p)
 
 static void open_once(const struct path *p)
 {
-    holdall_options *o = holdall_options_new();
+    holdall_options *o = with_threads(threads);
     const char *path = in_folder(p->file);
     holdall_bag *bag;
     holdall_array *a;
     holdall_schunk *s;
     holdall_table *t;
-    set(o, HOLDALL_OPT_THREADS, threads);
     switch (p->a) {
     case 'b':
         check(holdall_bag_open(path, o, &bag, &err), "open");

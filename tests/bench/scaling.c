@@ -34,8 +34,7 @@ static int is_array(const char *kind)
 
 static holdall_options *options(const char *kind, int durable)
 {
-    holdall_options *o = holdall_options_new();
-    set(o, HOLDALL_OPT_THREADS, 1);
+    holdall_options *o = with_threads(1);
     set(o, HOLDALL_OPT_DURABILITY, durable);
     if (!is(kind, "bag") && !is_array(kind))
         set(o, HOLDALL_OPT_CHUNK_BYTES, PIECE);
@@ -129,8 +128,7 @@ static double grow(const char *kind, const char *path, long times, int durable)
 static union any to_read(const char *kind, const char *path)
 {
     union any u;
-    holdall_options *o = holdall_options_new();
-    set(o, HOLDALL_OPT_THREADS, 1);
+    holdall_options *o = with_threads(1);
     if (is(kind, "bag"))
         check(holdall_bag_open(path, o, &u.bag, &err), "open");
     else if (is_array(kind))
@@ -222,8 +220,7 @@ static double walk(const char *path, int codec, size_t mib)
 static void pieces(const char *path, int threads)
 {
     holdall_schunk *s;
-    holdall_options *o = holdall_options_new();
-    set(o, HOLDALL_OPT_THREADS, threads);
+    holdall_options *o = with_threads(threads);
     set(o, HOLDALL_OPT_VERIFY, 0);
     check(holdall_schunk_open(path, HOLDALL_READ, o, &s, &err), "open");
     holdall_options_free(o);

@@ -40,7 +40,7 @@ impl Task<'_> {
 
     fn finish_one(&self, k: usize, slot: &mut [u8]) -> Result<()> {
         if self.raw() {
-            match self.fetched(k) {
+            match self.fetched(k).filter(|bytes| bytes.len() == slot.len()) {
                 Some(bytes) => slot.copy_from_slice(bytes),
                 None => self.copy(self.extent(k).0, slot)?,
             }
