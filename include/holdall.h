@@ -207,7 +207,8 @@ typedef struct holdall_error {
  * so many, along every dimension; default: 2 to 4 MiB where the array has that much. */
 #define HOLDALL_OPT_CHUNK_BYTES 11
 /* Bytes of content in a block of a chunk. Default: what the Blosc libraries choose for codec and level. Arrays in frames:
- * about so many, along every dimension; default: 32 KiB for each byte of an item, 100 KiB at most. */
+ * about so many, along every dimension; default: 32 KiB for each byte of an item, 100 KiB at most, 50 KiB for
+ * items of 8 bytes and more in three dimensions and more. */
 #define HOLDALL_OPT_BLOCK_BYTES 12
 /* One of HOLDALL_SUM_*, for what is written. Superchunks: any but HOLDALL_SUM_ZSTD, default _CRC32, behind each chunk;
  * holdall_schunk_create() alone takes it, later writers go on with it. Bags: HOLDALL_SUM_NONE, or HOLDALL_SUM_CRC32

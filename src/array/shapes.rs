@@ -5,6 +5,10 @@
 //! what most read (the slices of a volume, the steps of a time), and long rows along the last compress better. None is longer
 //! than the array, and blocks end where chunks do where that is possible. They depend on the array alone, not on the machine:
 //! the same calls make the same files.
+//!
+//! Of a box, more is decoded than is in it: all of the blocks at its sides. Where items are wide, blocks have half as many bytes: that
+//! makes reading cubes faster by a quarter and more, and files of most data hardly longer, as the last bytes of such items are noise;
+//! of numbers that vary smoothly down to the last byte they are longer by 5 to 10 %. With narrow items most files would be.
 #![forbid(unsafe_code)]
 
 use super::numpy_meta::nbytes;
@@ -14,6 +18,10 @@ use crate::error::{Result, fail};
 const STREAM: u64 = 32 << 10;
 /// The most bytes of a block: twice that, shuffled and not, is less than half of the cache that a core has alone.
 const BLOCK: u64 = 100 << 10;
+/// The same where items have at least so many bytes, and arrays three dimensions or more.
+const WIDE: (u64, u64) = (8, 50 << 10);
+/// A row of a block has at least so many items where the array has: the kernels that undo shuffle take as many at once.
+const ROW: u64 = 32;
 /// A block is so many times shorter along the first dimension than along the others.
 const FLAT: u64 = 4;
 /// Bytes of a chunk, about; whole blocks rarely make just so many.
@@ -49,14 +57,15 @@ pub fn choose(shape: &[u64], item: usize, wish: &Wish) -> Result<(Vec<u64>, Vec<
         check_given(given, shape.len(), what)?;
     }
     let item = item.max(1) as u64;
-    let block_items = wish.block_bytes.unwrap_or(BLOCK.min(STREAM * item)) / item;
+    let block_bytes = if item >= WIDE.0 && shape.len() > 2 { WIDE.1 } else { BLOCK.min(STREAM * item) };
+    let block_items = wish.block_bytes.unwrap_or(block_bytes) / item;
     let chunk_items = wish.chunk_bytes.unwrap_or_else(|| CHUNK.max(wish.block_bytes.unwrap_or(0))) / item;
     let open: Vec<u64> = shape.iter().map(|n| if *n == 0 { u64::MAX } else { *n }).collect();
     let (chunks, blocks) = match (wish.chunks, wish.blocks) {
         (Some(chunks), Some(blocks)) => (chunks.to_vec(), blocks.to_vec()),
-        (Some(chunks), None) => (chunks.to_vec(), parts(chunks, block_items, FLAT)),
+        (Some(chunks), None) => (chunks.to_vec(), parts(chunks, block_items, FLAT, ROW)),
         (None, blocks) => {
-            let blocks = blocks.map_or_else(|| parts(&open, block_items.min(chunk_items), FLAT), <[u64]>::to_vec);
+            let blocks = blocks.map_or_else(|| parts(&open, block_items.min(chunk_items), FLAT, ROW), <[u64]>::to_vec);
             let chunks = multiples(&open, &blocks, chunk_items);
             (if wish.chunk_bytes.is_none() { enough(chunks, &open, item) } else { chunks }, blocks)
         }
@@ -92,12 +101,13 @@ fn check(chunks: &[u64], blocks: &[u64], item: u64) -> Result<()> {
     Ok(())
 }
 
-/// Cuts these lengths into parts of about so many items, all about as long but for the first, which is shorter: dimensions
-/// that are short leave the others more.
-fn parts(lengths: &[u64], items: u64, flat: u64) -> Vec<u64> {
+/// Cuts these lengths into parts of about so many items, all about as long but for the first, which is shorter, and the last,
+/// which has a least length: dimensions that are short leave the others more.
+fn parts(lengths: &[u64], items: u64, flat: u64, row: u64) -> Vec<u64> {
     let mut left = items;
     let mut cut = |d: usize, n: &u64| {
         let most = even(lengths.get(..=d).unwrap_or_default(), left, flat);
+        let most = if d + 1 == lengths.len() { most.max(row.min(left)) } else { most };
         let part = if *n <= most { *n } else { part(*n, most, d > 0 && left / most > ROUND) };
         left = (left / part).max(1);
         part
@@ -156,7 +166,7 @@ fn multiples(lengths: &[u64], blocks: &[u64], items: u64) -> Vec<u64> {
     let in_block = blocks.iter().fold(1, |n: u64, b| n.saturating_mul(*b));
     let counts: Vec<u64> = lengths.iter().zip(blocks).map(|(n, b)| n.div_ceil(*b)).collect();
     let chunk = |((n, block), count): ((&u64, &u64), u64)| block.saturating_mul(count).min(*n.max(block));
-    lengths.iter().zip(blocks).zip(parts(&counts, items / in_block.max(1), 1)).map(chunk).collect()
+    lengths.iter().zip(blocks).zip(parts(&counts, items / in_block.max(1), 1, 1)).map(chunk).collect()
 }
 
 #[cfg(test)]
@@ -204,6 +214,10 @@ mod tests {
         assert_eq!(of(&[10_000, 10_000], 4), (vec![640, 1280], vec![80, 320]));
         assert_eq!(of(&[640, 400, 400], 4), (vec![40, 200, 100], vec![8, 50, 50]));
         assert_eq!(of(&[512, 320, 320], 4), (vec![64, 160, 80], vec![16, 40, 40]));
+        // wide items: smaller blocks, whose rows are still as long as kernels need them
+        assert_eq!(of(&[512, 320, 320], 8), (vec![32, 80, 160], vec![8, 20, 32]));
+        assert_eq!(of(&[512, 320, 320], 16), (vec![20, 80, 160], vec![5, 20, 32]));
+        assert_eq!(of(&[100, 100, 100, 100], 8), (vec![10, 50, 20, 50], vec![2, 10, 10, 25]));
         // what is going to grow counts as long
         assert_eq!(of(&[0], 8), (vec![512_000], vec![12_800]));
         assert_eq!(of(&[0, 3, 4], 4), (vec![85_120, 3, 4], vec![2128, 3, 4]));
@@ -216,6 +230,8 @@ mod tests {
         assert_eq!(of(&Wish { chunks: Some(&chunks), blocks: Some(&blocks), ..Wish::default() }).unwrap(), (chunks.to_vec(), blocks.to_vec()));
         let given = of(&Wish { chunks: Some(&chunks), ..Wish::default() }).unwrap();
         assert_eq!(given, (chunks.to_vec(), vec![10, 50, 50]));
+        let wide = choose(&[512, 320, 320], 8, &Wish { chunks: Some(&[64, 80, 80]), ..Wish::default() }).unwrap();
+        assert_eq!(wide, (vec![64, 80, 80], vec![8, 20, 40]));
         let given = of(&Wish { blocks: Some(&blocks), ..Wish::default() }).unwrap();
         assert_eq!(given, (vec![25, 200, 200], blocks.to_vec()));
         let small = of(&Wish { chunk_bytes: Some(64 << 10), block_bytes: Some(4 << 10), ..Wish::default() }).unwrap();

@@ -12,10 +12,11 @@ system's cache. blosc2 and holdall have as many threads as the row says, the oth
 goal.
 
 No reader can do with less than what the codec and the filter alone take, from memory, for the blocks that hold what is wanted. Such
-rows show that as well: the same blocks, as they are stored, decoded by blosc2 on the same threads, in the same round. Planes
-across an axis along which a block is as long as its chunk take whole chunks, which are decoded to one place; the blocks of a cube
-are put together to one chunk; all is decoded to memory that nobody has written yet, as it is read to: most of that time the system
-takes to clear it. Reads to memory in use are held to chunk after chunk decoded to one place.
+rows show that as well ("codec alone"): the same blocks, as they are stored, decoded and unshuffled by blosc2 on the same threads, in
+the same round. Planes across an axis along which a block is as long as its chunk take whole chunks, which are decoded to one place;
+the blocks of a cube, or of another plane, are put together to one chunk. All is decoded chunk after chunk to as much memory as is read
+to: memory that nobody has written yet (most of that time the system takes to clear it), or memory in use. What it takes to decode all
+of the chunks to one place, which stays in the caches, is shown beside that: no array that is larger than those can be read in that time.
 
 Beside writing stands, too, what it takes to write the same bytes to a file.
 
@@ -159,14 +160,15 @@ def decode_planes(path, every, _, threads):
     return decode_all(path, threads, PLANES, every)
 
 
-def decode_fresh(path, threads):
-    """The same to memory of its own for each chunk."""
+def decode_apart(path, threads, used=False):
+    """The same, each chunk to memory of its own: that nobody has written yet, or that is in use."""
     schunk = blosc2.schunk_from_cframe(path.read_bytes())
     chunks = [schunk.get_chunk(i) for i in range(schunk.nchunks)]
+    shape = (len(chunks), schunk.chunksize)
+    in_use = np.ones(shape, np.uint8) if used else None
 
     def run():
-        to = np.empty((len(chunks), schunk.chunksize), np.uint8)
-        for chunk, part in zip(chunks, to):
+        for chunk, part in zip(chunks, in_use if used else np.empty(shape, np.uint8)):
             blosc2.decompress2(chunk, dst=part, nthreads=threads)
 
     return run
@@ -310,9 +312,10 @@ def rows_of(ours, folder, kind, data, codec):
 
     if "planes" in ONLY:
         for axis in range(data.ndim):
-            # along these the blocks are as long as the chunks
-            whole = functools.partial(decode_planes, t, shape[axis] // chunks[axis]) if chunks[axis] == blocks[axis] else None
-            yield from both(f"planes across axis {axis}", plane(shape, axis), PLANES, ("planes", axis), GOALS["others"] if axis == 0 else 0, alone=whole)
+            # along some axes the blocks are as long as the chunks
+            whole = chunks[axis] == blocks[axis]
+            alone = functools.partial(decode_planes, t, shape[axis] // chunks[axis]) if whole else functools.partial(decode_boxes, t)
+            yield from both(f"planes across axis {axis}", plane(shape, axis), PLANES, ("planes", axis), GOALS["others"] if axis == 0 else 0, alone=alone)
     if "cubes" in ONLY:
         yield from both(f"cubes of {EDGE}", [EDGE] * data.ndim, CUBES, ("cubes", EDGE), GOALS["others"], alone=functools.partial(decode_boxes, t))
     if "points" in ONLY:
@@ -324,7 +327,7 @@ def rows_of(ours, folder, kind, data, codec):
                 f"read all, {name}, {threads} thread{'s'[: threads - 1]}",
                 {
                     "blosc2": lambda threads=threads: timed(lambda: open_blosc2(t, threads)[...]),
-                    ALONE: lambda run=decode_fresh(t, threads): timed(run),
+                    ALONE: lambda run=decode_apart(t, threads): timed(run),
                     "read() alone": lambda: timed(read_same, t),
                     **({n: lambda a=a: timed(lambda: a[...]) for n, a in others.items()} if threads == 2 else {}),
                 },
@@ -340,7 +343,10 @@ def rows_of(ours, folder, kind, data, codec):
             )
             yield Row(
                 f"read all to memory in use, {name}, {threads} thread{'s'[: threads - 1]}",
-                {ALONE: lambda run=decode_all(t, threads): timed(run)},
+                {
+                    ALONE: lambda run=decode_apart(t, threads, used=True): timed(run),
+                    f"{ALONE}, to one place": lambda run=decode_all(t, threads): timed(run),
+                },
                 {"holdall": bind(ours, "again", t, READ, threads), "mapped": bind(ours, "again", t, MAP, threads)},
                 GOALS["codec"],
                 data.nbytes,
