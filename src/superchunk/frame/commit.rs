@@ -12,6 +12,7 @@ use super::entry::Entry;
 use super::header::Header;
 use super::index::{self, Slot};
 use super::open::read_header;
+use super::paged::{PAGE, SUM};
 use super::trailer::{TAIL, Trailer};
 use super::{Committed, Frame, SUMS, seal};
 use crate::blosc::{self, Codec, Params, Target};
@@ -93,8 +94,8 @@ impl Frame {
             if entry.place().is_none() || (entry.has_sum() && (self.binding || !entry.is_to_be_checked())) {
                 continue;
             }
-            let (file, at, room) = self.place_of(entry)?;
-            let found = self.cbytes_of(i, entry).and_then(|n| match u64::from(n) <= room {
+            let (file, at, room) = self.place_of(&entry)?;
+            let found = self.cbytes_of(i, &entry).and_then(|n| match u64::from(n) <= room {
                 true => lend::with_range(&*file, at, n as usize, self.memory_limit, |bytes| Ok((n, crc32(bytes)))),
                 false => Err(fail!(Format, "it is longer than the {room} bytes that it can have")),
             });
@@ -153,7 +154,9 @@ impl Frame {
         let mut sums = memory::with_room(self.entries.len().saturating_mul(8))?;
         sums.extend(self.entries.iter().flat_map(|e| e.sum().map(u32::to_le_bytes)).flatten());
         let mut chunk = Vec::new();
-        blosc::encode(&Params::new(Target::Blosc2, Codec::Lz4, 5, 4), &sums, &mut chunk, 1)?;
+        // readers look up some of them at a time
+        let params = Params { blocksize: Some(PAGE as usize * 2 * SUM), ..Params::new(Target::Blosc2, Codec::Lz4, 5, SUM) };
+        blosc::encode(&params, &sums, &mut chunk, 1)?;
         Ok(chunk)
     }
 

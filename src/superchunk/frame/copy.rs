@@ -49,8 +49,8 @@ impl Frame {
     pub fn copy_chunk(&self, i: u64, to: &mut Frame, anew: bool) -> Result<bool> {
         let span = self.span(i)?;
         let n = (span.end - span.start) as usize;
-        let entry = usize::try_from(i).ok().and_then(|i| self.entries.get(i));
-        if let Some(entry) = entry.filter(|e| matches!(e.slot, Slot::At(_)) && !anew) {
+        let entry = self.entry_if_there(i)?;
+        if let Some(entry) = entry.as_ref().filter(|e| matches!(e.slot, Slot::At(_)) && !anew) {
             match self.checked(i, entry) {
                 Ok(bytes) => return to.put_chunk(i, n, Encoded::Stored(bytes)).map(|()| false),
                 // read below, as zeros

@@ -1,7 +1,7 @@
 //! What is known of each chunk before it is looked at: where it is, how long, and its checksum.
 #![forbid(unsafe_code)]
 
-use super::index::Slot;
+use super::index::{LOST, Slot};
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// What is known of the checksum.
@@ -39,6 +39,14 @@ impl Entry {
     pub fn stored(slot: Slot, [cbytes, crc]: [u32; 2]) -> Entry {
         let known = cbytes > 0 && matches!(slot, Slot::At(_));
         if known { Entry { slot, cbytes, crc, sum: AtomicU8::new(STORED) } } else { Entry::bare(slot) }
+    }
+
+    /// The same where both are as they were written: what needs no room has no checksum.
+    pub fn sealed(slot: Slot, sum: [u32; 2]) -> Entry {
+        match (slot, sum) {
+            (Slot::Zeros | Slot::Nan | Slot::Uninit, [n, _]) if n > 0 => Entry::bare(Slot::Unknown(LOST)),
+            _ => Entry::stored(slot, sum),
+        }
     }
 
     /// That was written just now.

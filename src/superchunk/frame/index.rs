@@ -16,7 +16,8 @@ use crate::memory;
 /// How many chunks an index can have.
 pub const MOST: u64 = (i32::MAX as u64 - blosc::LONG as u64) / ENTRY as u64;
 
-const ENTRY: usize = 8;
+/// Bytes of an entry.
+pub const ENTRY: usize = 8;
 const SPECIAL: u64 = 1 << 63;
 /// Of a chunk whose place is not known any more; no writer has it.
 pub const LOST: u64 = SPECIAL;
@@ -74,9 +75,14 @@ pub fn decode(chunk: &[u8], chunks: u64, limit: u64) -> Result<Vec<Slot>> {
     memory::allow((n * (ENTRY + size_of::<Slot>())) as u64, limit, "the index of the chunks")?;
     let mut bytes = memory::zeroed(header.nbytes)?;
     blosc::decode(chunk, &mut bytes, 1).map_err(within)?;
-    let mut slots = memory::with_room(n)?;
-    slots.extend(bytes.as_chunks::<ENTRY>().0.iter().map(|b| Slot::from_bits(u64::from_le_bytes(*b))));
-    Ok(slots)
+    let mut out = memory::with_room(n)?;
+    out.extend(slots(&bytes));
+    Ok(out)
+}
+
+/// What these bytes of an index say.
+pub fn slots(bytes: &[u8]) -> impl Iterator<Item = Slot> {
+    bytes.as_chunks::<ENTRY>().0.iter().map(|b| Slot::from_bits(u64::from_le_bytes(*b)))
 }
 
 /// The index as it is stored.

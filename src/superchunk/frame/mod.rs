@@ -5,6 +5,7 @@
 //! - [`seal`]: what tells whether these parts are damaged.
 //! - `rescue`, with `walk`, `correct`, `overlay`: what can be found again of a frame that is damaged.
 //! - [`site`], [`entry`], [`chunk`]: where a frame is, what is known of a chunk before it is looked at, and one that is open.
+//! - `paged`: the entries of a long frame, as they are asked for.
 //! - `open`, `read`, `verify`, `encode`, `put`, `meanwhile`, `edit`, `meta`, `create`, `commit`, `copy`, `repair`: the things that are done with a [`Frame`].
 //! - `which`: frames told from other things.
 //! - `chunks`: it as arrays want it.
@@ -32,6 +33,7 @@ pub mod metalayers;
 mod msgpack;
 mod open;
 mod overlay;
+mod paged;
 mod put;
 mod read;
 mod repair;
@@ -62,6 +64,7 @@ use chunk::{Blocks, OpenChunks};
 use entry::Entry;
 use header::Header;
 use meta::Variable;
+use paged::{Known, Paged};
 use site::Site;
 use std::ffi::OsString;
 use std::ops::Range;
@@ -77,6 +80,8 @@ pub struct Frame {
     /// As it is now, but for what is known only at the commit.
     header: Header,
     entries: Vec<Entry>,
+    /// In place of these, of one that is read and was not read at once.
+    paged: Option<Paged>,
     /// Where the content of each chunk begins, and where that of the last ends, if they may have any length.
     starts: Option<Vec<u64>>,
     /// Metalayers whose length may change, without our own.
@@ -174,7 +179,12 @@ impl Frame {
 
     /// How many chunks, those not encoded yet among them.
     pub fn chunks(&self) -> u64 {
-        (self.entries.len() + self.pending.len().div_ceil(self.chunk_bytes().max(1))) as u64
+        self.stored_chunks() + self.pending.len().div_ceil(self.chunk_bytes().max(1)) as u64
+    }
+
+    /// How many are encoded.
+    fn stored_chunks(&self) -> u64 {
+        self.paged.as_ref().map_or(self.entries.len() as u64, Paged::len)
     }
 
     /// Bytes of content.
@@ -276,9 +286,19 @@ impl Frame {
         }
     }
 
-    fn entry(&self, i: u64) -> Result<&Entry> {
-        let entry = usize::try_from(i).ok().and_then(|i| self.entries.get(i));
-        entry.ok_or_else(|| fail!(Range, "{}: chunk {i}: there are {}", self.name, self.entries.len()).at(i))
+    fn entry(&self, i: u64) -> Result<Known<'_>> {
+        let entry = self.entry_if_there(i)?;
+        entry.ok_or_else(|| fail!(Range, "{}: chunk {i}: there are {}", self.name, self.stored_chunks()).at(i))
+    }
+
+    /// None of a chunk that is not encoded yet, or not there.
+    fn entry_if_there(&self, i: u64) -> Result<Option<Known<'_>>> {
+        let Some(paged) = &self.paged else {
+            return Ok(usize::try_from(i).ok().and_then(|i| self.entries.get(i)).map(Known::Here));
+        };
+        // it may look damaged only because it was changed under us
+        let known = (i < paged.len()).then(|| paged.get(i)).transpose();
+        known.map_err(|e| self.still().err().unwrap_or_else(|| self.named(i, e)))
     }
 
     /// The same error, of this chunk.

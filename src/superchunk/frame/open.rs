@@ -5,6 +5,7 @@ use super::entry::Entry;
 use super::header::Header;
 use super::index::{self, Slot};
 use super::meta::{Variable, decode};
+use super::paged::Paged;
 use super::rescue::rescue;
 use super::seal::{self, Writer};
 use super::site::Site;
@@ -68,6 +69,9 @@ impl Frame {
                 let frame = Snapshot::read(&site.container(), |s| {
                     // a file grows before a commit, and what is behind its end says nothing
                     let main = if site.sparse { s.open(&site.main(), access)? } else { s.open_growing(&site.main(), access)? };
+                    if let Some(frame) = Frame::load_paged(site, &main, options) {
+                        return Ok(frame);
+                    }
                     match Frame::load(site, main.clone(), options, Lock::none()) {
                         Err(e) if is_damage(&e) && options.get(Opt::SkipDamaged, 0) == 1 && options.get(Opt::At, 0) == 0 => {
                             Frame::load_rescued(site, &main, options, Lock::none(), e)
@@ -132,6 +136,21 @@ impl Frame {
         Ok(frame)
     }
 
+    /// The same of a long one, for reading, where its entries can be found as they are asked for.
+    fn load_paged(site: &Site, main: &Arc<dyn File>, options: &Options) -> Option<Frame> {
+        if site.sparse || options.get(Opt::Verify, 1) != 1 || options.get(Opt::SkipDamaged, 0) == 1 {
+            return None;
+        }
+        let at = options.get(Opt::At, 0) as u64;
+        let stamp = (main.size().ok()?, main.modified().ok()?);
+        // whatever is wrong with it is found again when it is read at once
+        let (header, last, paged) = Paged::open(main, at, options.memory_limit()).ok()??;
+        let mut frame = Frame::of(site, header, options, Lock::none());
+        (frame.at, frame.base, frame.next) = (at, at + last.header.len() as u64, frame.header.frame_len - last.header.len() as u64);
+        (frame.file, frame.last, frame.sums, frame.paged) = (Some(main.clone()), Committed { stamp, grows: true, ..last }, true, Some(paged));
+        Some(frame)
+    }
+
     /// Takes in what is left of a frame that is damaged as `e` says.
     pub(super) fn load_rescued(site: &Site, main: &Arc<dyn File>, options: &Options, lock: Lock, e: Error) -> Result<Frame> {
         let found = rescue(site, main, options.memory_limit()).map_err(|why| Error { message: format!("{}; {}", e.message, why.message), ..why })?;
@@ -152,6 +171,7 @@ impl Frame {
             params: header.params(),
             header,
             entries: Vec::new(),
+            paged: None,
             starts: None,
             vlmeta: Vec::new(),
             sums: false,
@@ -200,9 +220,10 @@ impl Frame {
             self.doubts.push(fail!(Format, "{}: {} chunks have checksums in {} bytes", self.name, slots.len(), sums.len()));
         }
         let sums = read_sums(&sums).into_iter();
+        let known = if self.binding { Entry::sealed } else { Entry::stored };
         memory::allow((slots.len() * size_of::<Entry>()) as u64, self.memory_limit, "the index of the chunks")?;
         memory::reserve(&mut self.entries, slots.len())?;
-        self.entries.extend(slots.into_iter().zip(sums.chain(std::iter::repeat([0, 0]))).map(|(slot, sum)| Entry::stored(slot, sum)));
+        self.entries.extend(slots.into_iter().zip(sums.chain(std::iter::repeat([0, 0]))).map(|(slot, sum)| known(slot, sum)));
         if self.header.variable_chunks {
             self.find_starts()?;
         }

@@ -117,9 +117,9 @@ impl Frame {
     fn each_chunk(&self, i: u64, blocks: Option<Reach>, f: With) -> Result<()> {
         let entry = self.entry(i)?;
         if self.verify && entry.is_to_be_checked() {
-            return self.with_entry(i, entry, f);
+            return self.with_entry(i, &entry, f);
         }
-        self.with_opened(i, entry, blocks, f)
+        self.with_opened(i, &entry, blocks, f)
     }
 
     /// The same, checked now if there is a checksum.
@@ -200,7 +200,7 @@ impl Frame {
         };
         let head = blosc::LONG.saturating_add(blocks.saturating_mul(4));
         // it ends where the next one begins, if nothing tells more
-        let next = || match (self.entry(i.saturating_add(1)).ok().and_then(Entry::place), entry.place()) {
+        let next = || match (self.entry(i.saturating_add(1)).ok().and_then(|next| next.place()), entry.place()) {
             (Some(next), Some(own)) if !self.site.sparse && next > own => room.min(next - own),
             _ => room,
         };
@@ -244,7 +244,7 @@ impl Frame {
 
     /// What all items of a chunk are, where nothing needs to be decoded for them.
     pub(super) fn fill_of(&self, i: u64) -> Result<Option<Fill>> {
-        let Some(entry) = usize::try_from(i).ok().and_then(|i| self.entries.get(i)) else {
+        let Some(entry) = self.entry_if_there(i)? else {
             return self.span(i).map(|_| None);
         };
         match entry.slot {
@@ -262,9 +262,9 @@ impl Frame {
 
     /// The same, as far as it can be told without reading what is going to be read for its blocks as well.
     pub(super) fn fill_at_hand(&self, i: u64) -> Result<Option<Fill>> {
-        match usize::try_from(i).ok().and_then(|i| self.entries.get(i)) {
+        match self.entry_if_there(i)? {
             Some(entry) if entry.place().is_some() => {
-                let lately = self.opened_lately(entry).filter(|_| !(self.verify && entry.is_to_be_checked()));
+                let lately = self.opened_lately(&entry).filter(|_| !(self.verify && entry.is_to_be_checked()));
                 Ok(lately.and_then(|chunk| chunk.fill().cloned()))
             }
             _ => self.fill_of(i),
@@ -273,7 +273,7 @@ impl Frame {
 
     /// The content that waits to be encoded as this chunk.
     pub(super) fn waiting(&self, i: u64) -> Option<&[u8]> {
-        let behind = i.checked_sub(self.entries.len() as u64)?;
+        let behind = i.checked_sub(self.stored_chunks())?;
         self.pending.chunks(self.chunk_bytes().max(1)).nth(behind as usize)
     }
 
@@ -442,8 +442,8 @@ impl Frame {
     /// Calls `f` with chunk `i` as it is stored; one that takes no room, or waits, as it would be.
     pub fn with_raw<R>(&self, i: u64, f: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
         let span = self.span(i)?;
-        let entry = usize::try_from(i).ok().and_then(|i| self.entries.get(i));
-        if entry.is_some_and(|e| matches!(e.slot, Slot::At(_) | Slot::Unknown(_))) {
+        let entry = self.entry_if_there(i)?;
+        if entry.as_ref().is_some_and(|e| matches!(e.slot, Slot::At(_) | Slot::Unknown(_))) {
             return self.with_chunk(i, |chunk, have| chunk.with_bytes(have, 0..chunk.header().cbytes, f));
         }
         let n = (span.end - span.start) as usize;
@@ -459,9 +459,9 @@ impl Frame {
     pub fn chunk_info(&self, i: u64) -> Result<(usize, usize, u8)> {
         let span = self.span(i)?;
         let n = (span.end - span.start) as usize;
-        match usize::try_from(i).ok().and_then(|i| self.entries.get(i)).filter(|e| matches!(e.slot, Slot::At(_) | Slot::Unknown(_))) {
+        match self.entry_if_there(i)?.filter(|e| matches!(e.slot, Slot::At(_) | Slot::Unknown(_))) {
             Some(entry) => {
-                let chunk = self.open_chunk(i, entry).map_err(|e| self.named(i, e))?;
+                let chunk = self.open_chunk(i, &entry).map_err(|e| self.named(i, e))?;
                 Ok((n, chunk.header().cbytes, chunk.header().flags))
             }
             None => Ok((n, 0, 0)),

@@ -84,6 +84,13 @@ pub fn check(header: &[u8], index: &[u8], trailer: &[u8]) -> Result<Writer> {
     }
 }
 
+/// The CRC-32 of the index, if the last bytes of a trailer are a seal of ours that the header fits. Whether trailer and index
+/// fit is not looked at.
+pub fn index_sum(header: &[u8], tail: &[u8; TAIL]) -> Option<u32> {
+    let [head, index, _] = sums(tail).filter(|_| is_tail(tail))?;
+    (header.get(MARK_AT) == Some(&MARK) && crc32(header) == head).then_some(index)
+}
+
 /// Does it look like the end of a trailer of ours?
 pub fn is_tail(bytes: &[u8]) -> bool {
     matches!(bytes, [UINT_32, _, _, _, _, EXT_16, 0, b'h', b'l', b'd', b'1', ..])
@@ -123,6 +130,7 @@ pub fn righted(trailer: &[u8], others: impl Fn([u32; 3]) -> bool) -> Option<Vec<
     found.or_else(|| as_it_is.filter(|b| sums(b).is_some_and(others)))
 }
 
-fn damaged(part: &str) -> crate::Error {
+/// What is said of a part that does not fit.
+pub fn damaged(part: &str) -> crate::Error {
     fail!(Checksum, "the CRC-32 of the {part} does not match: the frame is damaged")
 }

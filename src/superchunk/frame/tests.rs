@@ -4,6 +4,7 @@ mod damage;
 mod disk;
 mod disk_repair;
 mod model;
+mod paged;
 mod rules;
 
 use super::*;

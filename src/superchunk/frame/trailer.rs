@@ -53,6 +53,13 @@ impl Trailer {
         Ok(Trailer { vlmeta, fingerprint_kind, fingerprint })
     }
 
+    /// What is before the value of the only metalayer, but for its length.
+    pub fn before_the_only(name: &str) -> Result<Vec<u8>> {
+        let mut out = Trailer { vlmeta: vec![(name.to_owned(), Vec::new())], ..Trailer::default() }.encode()?;
+        out.truncate(out.len() - TAIL - 4);
+        Ok(out)
+    }
+
     /// Bytes that it takes.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> u64 {

@@ -1,0 +1,204 @@
+//! The entries of a long frame, found page by page as they are asked for, so that opening it takes no longer than opening a
+//! short one.
+//!
+//! That is done where nothing is lost by it: for reading, of a frame that has our seal and our checksums. The header is held
+//! against the seal. The index and the checksums, each one Blosc chunk, are decoded a page at a time. An entry with a checksum
+//! needs no other proof: one that leads to the wrong place leads to a chunk that does not fit. What has none, as zeros that
+//! take no room, hangs on the index alone: the first of them lets the whole index be held against the seal, once.
+//!
+//! Whatever is not as it should be when a frame is opened lets all of it be read at once, which has the words for it.
+#![forbid(unsafe_code)]
+
+use super::chunk::Chunk;
+use super::entry::Entry;
+use super::header::Header;
+use super::index::{self, ENTRY, LOST, Slot};
+use super::open::{read_header, read_sums};
+use super::trailer::{TAIL, Trailer};
+use super::{Committed, SUMS, seal};
+use crate::blosc::LONG;
+use crate::checksum::{Hasher, Sum};
+use crate::error::{Error, Result};
+use crate::io::{File, lend};
+use crate::lately::{Budget, Lately};
+use crate::memory;
+use crate::parallel::made;
+use std::ops::{Deref, Range};
+use std::sync::{Arc, OnceLock};
+
+/// Bytes of an item of the checksums, of which an entry has two.
+pub(super) const SUM: usize = ENTRY / 2;
+/// A frame of no more chunks is read at once.
+const FEW: u64 = 4096;
+/// Entries of a page: those in a block of an index.
+pub(super) const PAGE: u64 = 2048;
+/// Pages that a frame keeps, and bytes of those of all frames.
+const KEPT: usize = 64;
+static BUDGET: Budget = Budget::new(32 << 20);
+/// What is read at a time of an index that is read as a whole.
+const PIECE: u64 = 256 << 10;
+
+/// See the top of the file.
+pub(super) struct Paged {
+    count: u64,
+    index: Chunk,
+    sums: Chunk,
+    pages: Lately<u64, Arc<Page>>,
+    file: Arc<dyn File>,
+    /// Where the index is stored, and the CRC-32 of that, which the seal has.
+    stored: Range<u64>,
+    crc: u32,
+    /// Does it fit? Found when that is asked.
+    whole: OnceLock<Result<()>>,
+    limit: u64,
+}
+
+pub(super) struct Page {
+    entries: Vec<Entry>,
+    /// Stands for what is not on it.
+    none: Entry,
+}
+
+/// An entry.
+pub(super) enum Known<'a> {
+    Here(&'a Entry),
+    OnPage(Arc<Page>, usize),
+}
+
+impl Deref for Known<'_> {
+    type Target = Entry;
+
+    fn deref(&self) -> &Entry {
+        match self {
+            Known::Here(entry) => entry,
+            Known::OnPage(page, i) => page.entries.get(*i).unwrap_or(&page.none),
+        }
+    }
+}
+
+impl Paged {
+    /// Header and entries of the frame that begins `at`; none where it is to be read at once.
+    pub(super) fn open(file: &Arc<dyn File>, at: u64, limit: u64) -> Result<Option<(Header, Committed, Paged)>> {
+        let head = read_header(&**file, at, limit)?;
+        let header = Header::parse(&head)?;
+        let room = file.size()?.saturating_sub(at);
+        if header.sparse || header.variable_chunks || header.frame_len > room || header.chunks()? <= FEW {
+            return Ok(None);
+        }
+        let end = at.saturating_add(header.frame_len);
+        let tail_at = end.saturating_sub(TAIL as u64);
+        let mut tail = [0; TAIL];
+        file.read_exact_at(tail_at, &mut tail)?;
+        let Some(crc) = seal::index_sum(&head, &tail) else { return Ok(None) };
+        let trailer_len = Trailer::length(&tail)?;
+        let (Some(place), Some(from)) = (header.index_place(trailer_len)?, end.checked_sub(trailer_len.into())) else { return Ok(None) };
+        let Some(sums) = only_sums(&**file, from..tail_at)? else { return Ok(None) };
+        let index = open_chunk(file, at.saturating_add(place.start)..from, header.chunks()?, ENTRY, limit)?;
+        let sums = open_chunk(file, sums, header.chunks()?, SUM, limit)?;
+        let (Some(index), Some(sums)) = (index, sums) else { return Ok(None) };
+        // who writes now has written the header last
+        if read_header(&**file, at, limit)? != head {
+            return Ok(None);
+        }
+        let begin = at.saturating_add(place.start);
+        let paged = Paged {
+            count: header.chunks()?,
+            stored: begin..begin.saturating_add(index.header().cbytes as u64),
+            index,
+            sums,
+            pages: Lately::new(KEPT, &BUDGET),
+            file: file.clone(),
+            crc,
+            whole: OnceLock::new(),
+            limit,
+        };
+        let last = Committed { header: head, tail: tail.to_vec(), tail_at, ..Committed::default() };
+        Ok(Some((header, last, paged)))
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> u64 {
+        self.count
+    }
+
+    /// The entry of a chunk.
+    pub(super) fn get(&self, i: u64) -> Result<Known<'static>> {
+        let number = i / PAGE;
+        let page = match self.pages.get(&number) {
+            Some(page) => page,
+            None => {
+                let page = Arc::new(self.page(number)?);
+                self.pages.put(number, page.clone(), page.entries.len() * size_of::<Entry>());
+                page
+            }
+        };
+        Ok(Known::OnPage(page, (i % PAGE) as usize))
+    }
+
+    fn page(&self, number: u64) -> Result<Page> {
+        let first = number.saturating_mul(PAGE);
+        let n = self.count.saturating_sub(first).min(PAGE) as usize;
+        memory::allow((n * (2 * ENTRY + size_of::<Entry>())) as u64, self.limit, "a page of the index of the chunks")?;
+        let (mut slots, mut sums) = (memory::zeroed(n * ENTRY)?, memory::zeroed(n * ENTRY)?);
+        part(&self.index, first, &mut slots).map_err(|e| e.within("the index of the chunks"))?;
+        part(&self.sums, first, &mut sums).map_err(|e| e.within(format_args!("metalayer {SUMS:?}")))?;
+        let mut entries = memory::with_room(n)?;
+        for (slot, sum) in index::slots(&slots).zip(read_sums(&sums)) {
+            if matches!(sum, [0, _]) {
+                self.index_is_sound()?;
+            }
+            entries.push(Entry::sealed(slot, sum));
+        }
+        Ok(Page { entries, none: Entry::bare(Slot::Unknown(LOST)) })
+    }
+
+    /// Is the index as it was written?
+    fn index_is_sound(&self) -> Result<()> {
+        let sound = made(&self.whole, || {
+            let mut sum = Hasher::new(Sum::Crc32);
+            let mut at = self.stored.start;
+            while at < self.stored.end {
+                let n = (self.stored.end - at).min(PIECE);
+                lend::with_range(&*self.file, at, n as usize, self.limit, |bytes| Ok(sum.update(bytes)))?;
+                at += n;
+            }
+            if sum.finish() == self.crc.to_le_bytes() { Ok(()) } else { Err(seal::damaged("index")) }
+        });
+        sound.as_ref().map_err(Error::clone).copied()
+    }
+}
+
+/// Where the checksums are in a trailer that has no other metalayer, but for its last bytes.
+fn only_sums(file: &dyn File, trailer: Range<u64>) -> Result<Option<Range<u64>>> {
+    let before = Trailer::before_the_only(SUMS)?;
+    let mut found = memory::zeroed(before.len() + 4)?;
+    let begin = trailer.start.saturating_add(found.len() as u64);
+    let Some(n) = trailer.end.checked_sub(begin) else { return Ok(None) };
+    file.read_exact_at(trailer.start, &mut found)?;
+    let wanted = [&before[..], &(n as u32).to_be_bytes()].concat();
+    Ok((found == wanted).then_some(begin..trailer.end))
+}
+
+/// The chunk at this place that has 8 bytes for each of so many chunks.
+fn open_chunk(file: &Arc<dyn File>, place: Range<u64>, count: u64, typesize: usize, limit: u64) -> Result<Option<Chunk>> {
+    let room = place.end.saturating_sub(place.start);
+    // where its blocks begin, if they have the usual length
+    let first = LONG + 4 * count.div_ceil(PAGE) as usize;
+    let chunk = Chunk::open(file, place.start, room, first.min(room as usize), limit, |chunk, _| Ok(chunk))?;
+    let h = chunk.header();
+    let fits = Some(h.nbytes as u64) == count.checked_mul(ENTRY as u64) && h.typesize == typesize && h.cbytes as u64 <= room;
+    Ok(fits.then_some(chunk))
+}
+
+/// Decodes the items from the `first` on.
+fn part(chunk: &Chunk, first: u64, dst: &mut [u8]) -> Result<()> {
+    let (size, mut at, mut rest) = (chunk.header().blocksize.max(1), first as usize * ENTRY, dst);
+    while !rest.is_empty() {
+        let (block, from) = (at / size, at % size);
+        let n = rest.len().min(size - from);
+        let (now, behind) = rest.split_at_mut_checked(n).unwrap_or_default();
+        chunk.read_part(None, block, from, now)?;
+        (at, rest) = (at + n, behind);
+    }
+    Ok(())
+}

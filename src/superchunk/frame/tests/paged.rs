@@ -1,0 +1,204 @@
+//! Long frames, whose entries are found as they are asked for, hold what they hold when they are read at once; damage of
+//! index and checksums is found by whoever asks for a chunk that hangs on it.
+
+use super::damage::{Files, folder};
+use super::*;
+use crate::superchunk::bloscpack::Destination;
+
+const CHUNKS: usize = 5000;
+/// So short that a frame of many is made soon.
+const LONG: Form = Form { chunk: 16, block: 16, meta: 0, filter: None, ..PLAIN };
+
+/// Noise, and every 500th chunk zeros, which take no room.
+fn content(seed: u64, chunks: usize) -> Vec<u8> {
+    let mut rng = Rng(seed);
+    (0..chunks * LONG.chunk).map(|i| if i / LONG.chunk % 500 == 17 { 0 } else { rng.draw() as u8 | 1 }).collect()
+}
+
+/// A frame of two commits; no zeros in its first page.
+fn made(zeros: bool) -> (Files, Vec<u8>) {
+    let disk = SimDisk::default();
+    let mut all = content(5, CHUNKS + 100);
+    if !zeros {
+        all.iter_mut().for_each(|b| *b |= 1);
+    }
+    let mut w = LONG.create(&disk.folder(), Mode::New).unwrap();
+    let (first, second) = all.split_at(CHUNKS * LONG.chunk);
+    for part in [first, second] {
+        w.append(part).unwrap();
+        w.commit().unwrap();
+    }
+    drop(w);
+    (disk.contents(), all)
+}
+
+fn opened(files: &Files, options: &Options) -> Result<Frame> {
+    Frame::open_in(&folder(files), OsStr::new(NAME), Mode::Read, options)
+}
+
+fn plain(files: &Files) -> Result<Frame> {
+    opened(files, &Options::new())
+}
+
+/// Index, trailer and the end of the file.
+fn places(files: &Files) -> [usize; 3] {
+    let bytes = &files[OsStr::new(NAME)];
+    let header = Header::parse(&bytes[..header::said_len(bytes).unwrap()]).unwrap();
+    let trailer = bytes.len() - trailer::Trailer::length(bytes).unwrap() as usize;
+    [(header.len() as u64 + header.cbytes) as usize, trailer, bytes.len()]
+}
+
+/// The same with another index and other checksums, sealed anew.
+fn with_index(files: &Files, change: impl Fn(&mut Vec<index::Slot>)) -> Files {
+    let (mut files, [begin, trailer, end]) = (files.clone(), places(files));
+    let bytes = files.get_mut(OsStr::new(NAME)).unwrap();
+    let len = header::said_len(bytes).unwrap();
+    let mut head = Header::parse(&bytes[..len]).unwrap();
+    let mut tail = trailer::Trailer::parse(&bytes[trailer..end]).unwrap();
+    let mut slots = index::decode(&bytes[begin..], head.chunks().unwrap(), 1 << 30).unwrap();
+    change(&mut slots);
+    let index = index::encode(&slots).unwrap();
+    head.frame_len = (begin + index.len() + end - trailer) as u64;
+    let (head, tail) = seal::seal(&mut head, &index, &mut tail).unwrap();
+    bytes[..len].copy_from_slice(&head);
+    bytes.truncate(begin);
+    bytes.extend([index, tail].concat());
+    files
+}
+
+#[test]
+fn a_long_frame_holds_what_it_holds_when_it_is_read_at_once() {
+    let (files, all) = made(true);
+    let at_once = opened(&files, &Options::new().with(Opt::SkipDamaged, 1).unwrap()).unwrap();
+    let paged = plain(&files).unwrap();
+    assert!(paged.paged.is_some() && at_once.paged.is_none());
+    assert_eq!((paged.chunks(), paged.nbytes(), paged.has_sums()), (at_once.chunks(), all.len() as u64, true));
+    assert!(State::of(&paged).unwrap() == State::of(&at_once).unwrap() && State::of(&paged).unwrap().content() == all);
+    let mut whole = vec![1; all.len()];
+    assert!(!paged.read(0, &mut whole).unwrap() && whole == all);
+    for i in [0, 17, 2047, 2048, 4999, 5099] {
+        assert_eq!(paged.chunk_info(i).unwrap(), at_once.chunk_info(i).unwrap());
+        assert_eq!(paged.with_raw(i, |b| Ok(b.to_vec())).unwrap(), at_once.with_raw(i, |b| Ok(b.to_vec())).unwrap());
+    }
+    let e = paged.read_chunk(5100, &mut [0; 16]).unwrap_err();
+    assert_eq!((e.status, e.position), (Status::Range, 5100));
+    let copy = SimDisk::default();
+    let to = Destination { folder: copy.folder(), name: NAME.into(), mode: Mode::New, options: Options::new() };
+    assert!(!paged.copy(to, false).unwrap());
+    assert!(State::of(&reader(&copy.folder()).unwrap()).unwrap().content() == all);
+}
+
+#[test]
+fn few_chunks_and_frames_with_other_metalayers_are_read_at_once() {
+    let disk = SimDisk::default();
+    let mut w = LONG.create(&disk.folder(), Mode::New).unwrap();
+    w.append(&content(9, 4096)).unwrap();
+    w.commit().unwrap();
+    assert!(reader(&disk.folder()).unwrap().paged.is_none());
+    w.append(&content(8, 1)).unwrap();
+    w.commit().unwrap();
+    assert!(reader(&disk.folder()).unwrap().paged.is_some());
+    w.vlmeta_set("vl", b"value").unwrap();
+    w.commit().unwrap();
+    let r = reader(&disk.folder()).unwrap();
+    assert!(r.paged.is_none() && r.meta("vl").unwrap() == Some(b"value"));
+}
+
+#[test]
+fn little_memory_is_enough_for_many_chunks() {
+    let (files, all) = made(true);
+    let little = Options::new().with(Opt::MemoryLimit, 110 << 10).unwrap();
+    let paged = opened(&files, &little).unwrap();
+    let mut chunk = [0; 16];
+    paged.read_chunk(4000, &mut chunk).unwrap();
+    assert_eq!(chunk, all[64000..64016]);
+    let at_once = opened(&files, &little.with(Opt::Verify, 2).unwrap()).err().unwrap();
+    assert_eq!(at_once.status, Status::Limit, "{at_once}");
+}
+
+#[test]
+fn wrong_places_are_told_by_their_chunks() {
+    let (files, all) = made(false);
+    let bad: [(&str, fn(&mut Vec<index::Slot>)); 5] = [
+        ("another's", |s| s[3000] = s[7]),
+        ("beyond the end", |s| s[3000] = index::Slot::At(1 << 40)),
+        ("amid a chunk", |s| s[3000] = index::Slot::At(1)),
+        ("nowhere", |s| s[3000] = index::Slot::Zeros),
+        ("without a meaning", |s| s[3000] = index::Slot::Unknown(0x9f << 56)),
+    ];
+    for (what, change) in bad {
+        let files = with_index(&files, change);
+        let f = plain(&files).unwrap();
+        assert!(f.paged.is_some(), "{what}");
+        let mut chunk = [0; 16];
+        let e = f.read_chunk(3000, &mut chunk).unwrap_err();
+        assert!(matches!(e.status, Status::Checksum | Status::Format) && e.position == 3000, "{what}: {e}");
+        assert!(e.message.contains("x.b2frame: chunk 3000"), "{what}: {e}");
+        for i in [0, 2999, 3001, 5099] {
+            f.read_chunk(i, &mut chunk).unwrap();
+            assert_eq!(chunk, all[i as usize * 16..][..16], "{what}");
+        }
+        let mut told = Vec::new();
+        verify_all(&files, &mut told);
+        assert!(told.contains(&3000), "{what}: {told:?}");
+    }
+}
+
+/// The chunks that a verification names.
+fn verify_all(files: &Files, told: &mut Vec<i64>) {
+    let f = opened(files, &Options::new().with(Opt::SkipDamaged, 1).unwrap()).unwrap();
+    f.verify(|e| {
+        told.push(e.position);
+        true
+    })
+    .unwrap();
+}
+
+#[test]
+fn no_flip_of_index_and_checksums_is_silently_wrong() {
+    for zeros in [false, true] {
+        let (files, all) = made(zeros);
+        let [index, trailer, end] = places(&files);
+        let mut rng = Rng(3);
+        let (mut at_open, mut at_chunk, mut same) = (0, 0, 0);
+        for round in 0..150 {
+            let at = match round % 3 {
+                0 => index + rng.below(trailer - index),
+                1 => trailer + rng.below(end - trailer),
+                // headers of both, and the seal
+                _ => [index + rng.below(48), trailer + rng.below(90), end - 1 - rng.below(23)][rng.below(3)],
+            };
+            let mut files = files.clone();
+            files.get_mut(OsStr::new(NAME)).unwrap()[at] ^= 1 << rng.below(8);
+            let Ok(f) = plain(&files) else {
+                at_open += 1;
+                continue;
+            };
+            let (mut chunk, mut failed) = ([0; 16], false);
+            for (i, content) in all.chunks(16).enumerate() {
+                match f.read_chunk(i as u64, &mut chunk) {
+                    Ok(bad) => assert!(!bad && chunk == content, "byte {at}, chunk {i}"),
+                    Err(e) => {
+                        assert_eq!(e.position, i as i64, "{e}");
+                        failed = true;
+                    }
+                }
+            }
+            if failed { at_chunk += 1 } else { same += 1 }
+        }
+        assert!(at_open > 10 && at_chunk > 10 && same < 100, "{at_open} {at_chunk} {same}");
+    }
+}
+
+#[test]
+fn a_writer_beside_it_does_no_harm() {
+    let disk = SimDisk::with_files(&made(true).0);
+    let (reader, all) = (reader(&disk.folder()).unwrap(), made(true).1);
+    let mut w = LONG.append(&disk.folder()).unwrap();
+    for i in 0..3 {
+        w.append(&content(60 + i, 3)).unwrap();
+        w.write(16 * 3000, &[9; 16]).unwrap();
+        w.commit().unwrap();
+    }
+    assert!(reader.paged.is_some() && State::of(&reader).unwrap().content() == all);
+}
