@@ -35,7 +35,7 @@ export HOLDALL_LIB := $(CURDIR)/$(BUILD)/lib/libholdall.$(if $(filter Darwin,$(s
 # The steps below are in their order: one fails, and those after it do not run.
 .NOTPARALLEL:
 MAKEFLAGS += --no-print-directory
-.PHONY: help build install demo bench bench-compare docs fuzz clean stage venv debs static-tool need-demo need-check need-mpi need-languages need-bench
+.PHONY: help build install demo bench bench-compare docs fuzz clean stage venv debs static-tool need-demo need-check need-mpi need-languages need-packages need-bench
 .PHONY: check check-rust check-c check-counts check-consumers check-tool check-docs check-peers check-languages
 .PHONY: cloud check-cloud check-mpi check-packages
 .PHONY: check-tsan check-miri check-abi check-supply
@@ -47,7 +47,7 @@ help:
 	@echo '                 check-languages (Go, Julia and Python)'
 	@echo 'make check-cloud   the same of what CMAKE_FLAGS=-DHOLDALL_CLOUD=ON builds, on emulators of object stores'
 	@echo 'make check-mpi  four ranks write and read, and are killed; needs an MPI'
-	@echo 'make check-packages  packages for Debian (make debs), the tool as one static file (make static-tool), cargo cinstall'
+	@echo 'make check-packages  packages for Debian (make debs), the tool as one static file (make static-tool), cargo cinstall; needs cargo-c'
 	@echo 'make check-tsan  the tests of threads under the thread sanitizer; needs nightly Rust with its source'
 	@echo 'make check-miri  the C functions under Miri; needs nightly Rust with it'
 	@echo 'make check-abi   what programs that are built rely on, against c-tests/package/abi.xml'
@@ -85,6 +85,9 @@ need-check:
 
 need-mpi:
 	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc c++ cmake mpi
+
+need-packages:
+	@PYTHON=$(PYTHON) CARGO=$(CARGO) sh cmake/need.sh cargo cargo-c cc cmake pkg-config musl dpkg-deb
 
 need-bench:
 	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc cmake venv
@@ -190,12 +193,12 @@ static-tool:
 	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc musl
 	@sh cmake/static.sh $(CARGO) target/static/holdall
 
-check-packages: debs static-tool
+# All that it needs is looked for before the first of its builds.
+check-packages: need-packages debs static-tool
 	@echo '== Packages'
-	@PYTHON=$(PYTHON) sh cmake/need.sh cmake pkg-config
 	@sh tests/packages/debs.sh target/deb target/deb/test
 	@sh tests/packages/static.sh target/static/holdall target/static/test
-	@sh tests/packages/cinstall.sh $(CARGO) target/cinstall
+	@sh tests/packages/cinstall.sh $(CARGO) target/deb/build target/cinstall
 
 # Not in `check`: it needs nightly Rust, and builds Rust's standard library.
 check-tsan:

@@ -218,6 +218,9 @@ static void what_cannot_be_had(void)
     memset(&s, 0xee, sizeof s);
     GIVES(HOLDALL_E_RANGE, holdall_table_to_arrow(t, 1, ROWS, 0, &s, &err));
     CHECK(s.release == NULL);
+    memset(&s, 0xee, sizeof s);
+    GIVES(HOLDALL_E_ARGUMENT, holdall_table_to_arrow(NULL, 0, 0, 0, &s, &err));
+    CHECK(s.release == NULL);
     GIVES(HOLDALL_E_RANGE, holdall_table_to_arrow(t, UINT64_MAX, 2, 0, &s, &err));
     GIVES(HOLDALL_E_ARGUMENT, holdall_table_to_arrow(t, 0, ROWS, 0, NULL, &err));
     GIVES(HOLDALL_E_ARGUMENT, holdall_table_to_arrow(NULL, 0, ROWS, 0, &s, &err));

@@ -1,5 +1,5 @@
 #!/bin/sh
-# usage: need.sh THING...     of: make cc c++ gfortran go clang cmake pkg-config valgrind venv cargo abidiff mpi musl
+# usage: need.sh THING...     of: make cc c++ gfortran go clang cmake pkg-config valgrind venv cargo abidiff mpi musl cargo-c dpkg-deb
 # Sees to it that the tools a make target uses are there. What is missing is installed on Debian and
 # Ubuntu, where one command gives it; elsewhere it is named, and the exit status is 1.
 set -eu
@@ -12,6 +12,7 @@ have() {
         go version | awk '{ sub("go", "", $3); split($3, v, "."); exit !(v[1] > 1 || v[2] >= 19) }' ;;
     mpi) command -v mpicc >/dev/null && command -v mpirun >/dev/null ;;
     musl) command -v musl-gcc >/dev/null ;;
+    cargo-c) "${CARGO:-cargo}" cinstall --version >/dev/null 2>&1 ;;
     venv) "${PYTHON:-python3}" -c 'import ensurepip, venv' 2>/dev/null ;;
     *) command -v "$1" >/dev/null ;;
     esac
@@ -25,6 +26,7 @@ package() {
     mpi) echo libopenmpi-dev openmpi-bin ;;
     musl) echo musl-tools ;;
     abidiff) echo abigail-tools ;;
+    dpkg-deb) echo dpkg ;;
     venv) echo python3 python3-venv ;;
     *) echo "$1" ;;
     esac
@@ -39,8 +41,8 @@ done
 if command -v apt-get >/dev/null; then
     packages=
     for thing in $missing; do
-        # Debian's cargo may be older than the library asks for: named below, not installed.
-        [ "$thing" = cargo ] || packages="$packages $(package "$thing")"
+        # Debian's cargo, and cargo-c, may be older than the library asks for: named below, not installed.
+        [ "$thing" = cargo ] || [ "$thing" = cargo-c ] || packages="$packages $(package "$thing")"
     done
     root=
     [ "$(id -u)" = 0 ] || root=sudo
@@ -65,6 +67,7 @@ for thing in $missing; do
     gfortran) say="the Fortran compiler gfortran (gcc-gfortran)" ;;
     venv) say="Python 3 with its modules venv and ensurepip (python3-venv)" ;;
     cargo) say="Rust, from https://rustup.rs" ;;
+    cargo-c) say="cargo-c (cargo install cargo-c --locked; where that asks for a later Rust, the --version that it names)" ;;
     mpi) say="an MPI with mpicc and mpirun (libopenmpi-dev and openmpi-bin)" ;;
     musl) say="musl-gcc (musl-tools)" ;;
     abidiff) say="abidw and abidiff (libabigail, abigail-tools)" ;;

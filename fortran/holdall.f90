@@ -7,7 +7,7 @@
 !     call a%read(plane, holdall_box([1, 1, 42], [360, 180, 1]))
 !
 ! The manual of what a call does, and of how it can fail, is holdall.h: call a%resize(...) is holdall_array_resize(). Here
-! is what Fortran adds.
+! is what Fortran adds. Which arguments a procedure has is in the files named below: each begins with its types.
 !
 ! RULES, the same for every procedure:
 !  - Dimensions are in Fortran's order, the first index runs fastest: an array that C and Python know as (180, 360) has the

@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// Format is how a container is laid out.
+// Format is how a container is laid out: Bloscpack, Bcolz, BLZ, BLZPaper, B2Frame, Caterva, B2ND or Bagz.
 type Format int32
 
 // The formats.

@@ -7,7 +7,7 @@ import "C"
 
 import "unsafe"
 
-// Mode is what there may be where something is opened.
+// Mode is what there may be where something is opened: ReadOnly, Append, New or Replace.
 type Mode int32
 
 // The modes.

@@ -7,6 +7,10 @@
  *    and are untouched on failure, except that *out handles become NULL, that *n (where
  *    there is one) is the size wanted with HOLDALL_E_BUFFER, that buffers may hold
  *    anything, and that holdall_verify() tells its counts.
+ *    A function names the failures that mean something of its own there. Besides, any that touches
+ *    a container may be HOLDALL_E_IO, _MEMORY, _LIMIT (beyond HOLDALL_OPT_MEMORY_LIMIT), and each of a handle
+ *    HOLDALL_E_PANIC; one that opens may be HOLDALL_E_MISSING, one that writes HOLDALL_E_BUSY or, of a handle for
+ *    reading, _STATE; and what is not valid here (a mode of the other kind, a step of 0) HOLDALL_E_ARGUMENT.
  *  - The words of a failure go to the last argument, a holdall_error of the caller's,
  *    which may be NULL. Nothing is kept per thread; nothing needs freeing.
  *  - Handles are opaque. holdall_X_open/... give one that the caller owns;
@@ -180,11 +184,11 @@ typedef struct holdall_error {
  * is checked; 2: everything is checked at open, too. */
 #define HOLDALL_OPT_VERIFY 4
 /* 1: damaged records read as empty, damaged chunks as zeros, and the call says so (HOLDALL_NOT_FOUND; which they are:
- * holdall_verify()); 0 (default): they are an error. With HOLDALL_APPEND this holds for reads alone: a change never takes
- * damaged content for zeros. What needs some of a damaged chunk fails, one that nothing touches stays as it is, and where
- * chunks are missing the commit is HOLDALL_E_STATE: see holdall_repair(). A frame whose header, index or
- * trailer is damaged opens for reading with what is found again of it, as holdall_repair() does it, and every
- * read says so. */
+ * holdall_verify(); batches and streams of records count them instead); 0 (default): they are an error. With
+ * HOLDALL_APPEND this holds for reads alone: a change never takes damaged content for zeros. What needs some of
+ * a damaged chunk fails, one that nothing touches stays as it is, and where chunks are missing the commit is
+ * HOLDALL_E_STATE: see holdall_repair(). A frame whose header, index or trailer is damaged opens for reading
+ * with what is found again of it, as holdall_repair() does it, and every read says so. */
 #define HOLDALL_OPT_SKIP_DAMAGED 5
 /* At commit: 1 (default) data and folder are synced; 0 they are not: a crash of the program loses nothing
  * of a commit, a failing power supply may. */
@@ -365,7 +369,8 @@ HOLDALL_API HOLDALL_USE holdall_options *holdall_options_new(void);
 /* Frees options; NULL is fine. */
 HOLDALL_API void holdall_options_free(holdall_options *options);
 
-/* Sets an option to a number. HOLDALL_E_ARGUMENT: no such option, or a value that it cannot have. */
+/* Sets an option to a number. HOLDALL_E_ARGUMENT: no such option, one that takes bytes, or a value that it cannot have;
+ * what does not fit the call is found when that is made. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_options_set(holdall_options *options,
@@ -373,7 +378,9 @@ holdall_status holdall_options_set(holdall_options *options,
                                    int64_t value,
                                    holdall_error *err);
 
-/* Sets an option to bytes, which are copied. HOLDALL_E_ARGUMENT: the option takes no bytes. */
+/* Sets an option to n bytes, which are copied; with n 0 (value may be NULL) it is set to none, which HOLDALL_OPT_FILTERS
+ * can be. What they say is looked at by the calls that take them. HOLDALL_E_ARGUMENT: no such option, or one
+ * that takes a number. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_options_set_bytes(holdall_options *options,
@@ -522,7 +529,9 @@ HOLDALL_API const char *holdall_status_name(holdall_status status);
  * (HOLDALL_FORMAT_B2ND, also where there are both metalayers, or _CATERVA), or else HOLDALL_KIND_SCHUNK.
  * Folders of the papers whose fields stand apart are HOLDALL_KIND_TABLE, and open as arrays, too. *format and
  * *kind: each may be NULL.
- * HOLDALL_E_FORMAT: nothing that is known here. */
+ * HOLDALL_E_FORMAT: nothing that is known here.
+ * HOLDALL_E_MISSING: nothing is there. What is damaged is told by its first bytes; holdall_verify() says
+ * whether it is sound. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_identify(const char *path,
@@ -557,7 +566,8 @@ holdall_status holdall_bag_files(const char *spec,
  * Bags: takes the options of holdall_bag_open() but HOLDALL_OPT_VERIFY and _SKIP_DAMAGED. Superchunks and folders:
  * HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO, frames also _AT. Superchunks in storage of the caller's: see
  * HOLDALL_OPT_VERIFY 2.
- * HOLDALL_OK: sound. Else the status and words of the first fault; what cannot be opened is one. */
+ * HOLDALL_OK: sound. Else the status and words of the first fault; what cannot be opened is one. HOLDALL_E_CANCELLED,
+ * and HOLDALL_E_ARGUMENT of an option, are none: nobody is told, and the counts stay as they were. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_verify(const char *path,
@@ -621,7 +631,7 @@ holdall_status holdall_repair(const char *path,
                               holdall_error *err);
 
 /* The checksum (HOLDALL_SUM_*, 0 to 8) of n bytes, to dst: the digest's bytes, 32-bit sums little-endian.
- * dst NULL asks for the size in *digest_size; a short dst is HOLDALL_E_BUFFER. */
+ * dst NULL asks for the size in *digest_size; a short dst is HOLDALL_E_BUFFER. HOLDALL_SUM_NONE has 0 bytes. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_checksum(int32_t sum,
@@ -647,7 +657,8 @@ holdall_status holdall_digest_update(holdall_digest *digest,
                                      size_t n,
                                      holdall_error *err);
 
-/* The digest of all bytes, as holdall_checksum() gives it of them in one piece, once; dst NULL asks for its size. */
+/* The digest of all bytes, as holdall_checksum() gives it of them in one piece; dst NULL asks for its size, at any time.
+ * HOLDALL_E_STATE: it was given already. A short dst (HOLDALL_E_BUFFER) does not count as that. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_digest_finish(holdall_digest *digest,
@@ -702,12 +713,12 @@ holdall_status holdall_schunk_open_io(holdall_io *io,
                                       holdall_error *err);
 
 /* Creates a superchunk of items of `typesize` bytes each (1 or more; it is what filters work with, content need not
- * be whole items). With HOLDALL_NEW nothing may be there (HOLDALL_E_EXISTS), with HOLDALL_REPLACE what is there is
- * replaced by the first commit (but not a file by a frame that is a folder, nor the other way:
- * HOLDALL_E_EXISTS). Format: HOLDALL_FORMAT_BLOSCPACK; c-blosc 1.x reads its chunks, Bloscpack 0.16 its files.
- * Or HOLDALL_FORMAT_B2FRAME, which c-blosc2 and python-blosc2 read and change: appends and changed chunks go
- * behind what is there, which costs the room of the old ones until a copy or holdall_repair(). HOLDALL_E_BUSY:
- * another writer has it open.
+ * be whole items), opened for changes. With HOLDALL_NEW nothing may be there (HOLDALL_E_EXISTS), with
+ * HOLDALL_REPLACE what is there is replaced by the first commit (but not a file by a frame that is a folder,
+ * nor the other way: HOLDALL_E_EXISTS). Format: HOLDALL_FORMAT_BLOSCPACK; c-blosc 1.x reads its chunks,
+ * Bloscpack 0.16 its files. Or HOLDALL_FORMAT_B2FRAME, which c-blosc2 and python-blosc2 read and change:
+ * appends and changed chunks go behind what is there, which costs the room of the old ones until a copy or
+ * holdall_repair(). HOLDALL_E_BUSY: another writer has it open.
  * Options: those of holdall_schunk_open() with HOLDALL_APPEND, and HOLDALL_OPT_CHECKSUM, _OFFSETS,
  * _FORMAT_VERSION. Frames: those of opening one, and _CHUNK_BYTES, _BLOCK_BYTES, _SPARSE.
  * HOLDALL_E_UNSUPPORTED: they do not go together.
@@ -768,7 +779,9 @@ int32_t holdall_schunk_version(const holdall_schunk *schunk);
 /* One chunk: its bytes of content, its bytes as stored (0 as long as it, or what was written into it, waits to be
  * encoded, at the latest until the commit), and its codec, one of HOLDALL_CODEC_* (LZ4HC is LZ4 here; _NONE where the
  * content is stored as it is; of one that waits in Bloscpack, what it is going to be encoded with). In frames
- * chunks of one value take no room: 0 bytes, _NONE. Each place may be NULL. */
+ * chunks of one value take no room: 0 bytes, _NONE. Each place may be NULL.
+ * The codec is _BY_NAME where it is none that is known. The content is not looked at. HOLDALL_E_RANGE: there is
+ * no such chunk. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_schunk_chunk_info(const holdall_schunk *schunk,
@@ -793,7 +806,7 @@ holdall_status holdall_schunk_read(const holdall_schunk *schunk,
                                    holdall_error *err);
 
 /* Reads the content of a chunk; its size is in *n. dst NULL asks for it. Fails, and tells damage, as
- * holdall_schunk_read() does. */
+ * holdall_schunk_read() does. HOLDALL_E_RANGE: there is no such chunk. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_schunk_read_chunk(const holdall_schunk *schunk,
@@ -804,7 +817,8 @@ holdall_status holdall_schunk_read_chunk(const holdall_schunk *schunk,
                                          holdall_error *err);
 
 /* Reads a chunk as it is stored (or is going to be), without its digest, which is checked; its size is in
- * *n. dst NULL asks for it. A damaged chunk is an error, also with HOLDALL_OPT_SKIP_DAMAGED. */
+ * *n. dst NULL asks for it. A damaged chunk is an error, also with HOLDALL_OPT_SKIP_DAMAGED. HOLDALL_E_RANGE: there is
+ * no such chunk. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_schunk_read_raw(const holdall_schunk *schunk,
@@ -816,7 +830,7 @@ holdall_status holdall_schunk_read_raw(const holdall_schunk *schunk,
 
 /* The checksum (HOLDALL_SUM_*, 0 to 8) of all content, as holdall_checksum() of it in one piece; of an array's
  * file, of its items as they are stored: in Fortran order, where holdall_array_order() says so. Tells progress,
- * in bytes. Fails, and tells damage, as holdall_schunk_read() does. */
+ * in bytes. dst NULL asks for the size, which costs nothing. Fails, and tells damage, as holdall_schunk_read() does. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_schunk_checksum(const holdall_schunk *schunk,
@@ -860,7 +874,8 @@ holdall_status holdall_schunk_write(holdall_schunk *schunk,
 
 /* Puts n bytes of content, as one chunk of its own, before a chunk, or behind the last where `chunk` is their number;
  * what waits to be encoded becomes chunks first. The commit writes a Bloscpack file anew. A chunk of another length
- * makes a frame one whose chunks have any length, which c-blosc2 reads from its version 3 on. */
+ * makes a frame one whose chunks have any length, which c-blosc2 reads from its version 3 on. HOLDALL_E_RANGE: `chunk` is
+ * beyond their number. HOLDALL_E_ARGUMENT: 0 bytes, which no chunk of a frame has, or 2 GiB. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_schunk_insert(holdall_schunk *schunk,
@@ -869,7 +884,8 @@ holdall_status holdall_schunk_insert(holdall_schunk *schunk,
                                      size_t n,
                                      holdall_error *err);
 
-/* Takes a chunk away, with its content. The commit writes a Bloscpack file anew, unless it was the last. */
+/* Takes a chunk away, with its content. The commit writes a Bloscpack file anew, unless it was the last.
+ * HOLDALL_E_RANGE: there is no such chunk. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_schunk_remove(holdall_schunk *schunk,
@@ -921,7 +937,8 @@ holdall_status holdall_schunk_meta_set(holdall_schunk *schunk,
 /* Makes all changes so far durable and visible, together; where there are none, it does nothing. On failure the
  * file is as the last commit left it, and the commit may be tried again (after room was made on a full disk,
  * say), until that gives HOLDALL_E_STATE: after a sync that failed, nobody knows what the disk holds; whoever
- * opens the file next finds it whole. */
+ * opens the file next finds it whole.
+ * HOLDALL_E_EXISTS: it was to be new, and somebody else has made one meanwhile. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_schunk_commit(holdall_schunk *schunk,
@@ -936,7 +953,8 @@ holdall_status holdall_schunk_commit(holdall_schunk *schunk,
  * it); the level is 5, the layout that of version 3.
  * From a frame to a frame all named values go along, and codec, level and filters are as here; from one format
  * to the other content alone. Progress is told in bytes.
- * HOLDALL_E_ARGUMENT: path is this superchunk's own file. HOLDALL_E_UNSUPPORTED: there are metadata, and the layout that
+ * HOLDALL_E_ARGUMENT: path is this superchunk's own file. HOLDALL_E_EXISTS, HOLDALL_E_BUSY: as holdall_schunk_create().
+ * HOLDALL_E_UNSUPPORTED: there are metadata, and the layout that
  * HOLDALL_OPT_FORMAT_VERSION asks for has none. HOLDALL_NOT_FOUND (> 0): HOLDALL_OPT_SKIP_DAMAGED was set for
  * this handle, and what is damaged is zeros in the copy, or missing at its end or as metadata. Else as
  * holdall_schunk_read() and holdall_schunk_commit(). */
@@ -1003,9 +1021,9 @@ holdall_status holdall_array_open_io(holdall_io *io,
                                      holdall_array **out,
                                      holdall_error *err);
 
-/* Creates an array of zeros, in C order, which cost nothing before the commit, and in a frame nothing at all.
- * With HOLDALL_NEW nothing may be there, with HOLDALL_REPLACE what is there is replaced by the first commit.
- * Format: HOLDALL_FORMAT_BLOSCPACK; Bloscpack 0.16 reads it. Or a folder:
+/* Creates an array of zeros, in C order, opened for changes, which cost nothing before the commit, and in a
+ * frame nothing at all. With HOLDALL_NEW nothing may be there, with HOLDALL_REPLACE what is there is replaced
+ * by the first commit. Format: HOLDALL_FORMAT_BLOSCPACK; Bloscpack 0.16 reads it. Or a folder:
  * - HOLDALL_FORMAT_BCOLZ: bcolz and BLZ read it and append to it, but for what they cannot: with zstd or bitshuffle it is
  * for bcolz alone, and complex or structured dtypes they do not open.
  * - HOLDALL_FORMAT_BLZ: as BLZ 0.6 writes it, for BLZ alone; zstd and bitshuffle are HOLDALL_E_UNSUPPORTED.
@@ -1035,7 +1053,9 @@ holdall_status holdall_array_open_io(holdall_io *io,
  * one, _FILL and _BOTH_METALAYERS. HOLDALL_E_ARGUMENT: chunks and HOLDALL_OPT_CHUNK_BYTES are both given, or
  * blocks and _BLOCK_BYTES; chunks of 2 GiB or more, blocks of 512 MiB or more.
  * HOLDALL_E_TYPE: a dtype that is not known. HOLDALL_E_UNSUPPORTED: objects of Python's, another format, other
- * chunks; in a frame items of no bytes. HOLDALL_E_LIMIT: more chunks than a frame can have. */
+ * chunks; in a frame items of no bytes. HOLDALL_E_LIMIT: more chunks than a frame can have.
+ * HOLDALL_E_ARGUMENT: more than HOLDALL_MAX_NDIM dimensions, a folder of none, a chunk of length 0, more than 2^64 bytes.
+ * HOLDALL_E_EXISTS, HOLDALL_E_BUSY: as holdall_schunk_create(). */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_array_create(const char *path,
@@ -1050,7 +1070,8 @@ holdall_status holdall_array_create(const char *path,
                                     holdall_array **out,
                                     holdall_error *err);
 
-/* As holdall_array_create(), in storage of the caller's, under the name "". */
+/* As holdall_array_create(), in storage of the caller's, under the names that holdall_array_open_io() tells of.
+ * HOLDALL_E_UNSUPPORTED: the storage is read-only. There is no lock: the caller sees to it that there is one writer. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_array_create_io(holdall_io *io,
@@ -1119,8 +1140,8 @@ uint64_t holdall_array_cbytes(const holdall_array *array);
  * only the chunk itself tells where its blocks are.
  * With a checksum that is looked at, all of a chunk is read the first time, with one call.
  * HOLDALL_E_BUFFER: dst_size is too small. HOLDALL_E_RANGE: the box reaches beyond the array.
- * HOLDALL_E_ARGUMENT: a step of 0. HOLDALL_NOT_FOUND (> 0) and all else: as holdall_schunk_read(); dst then
- * holds anything. */
+ * HOLDALL_E_ARGUMENT: a step of 0. HOLDALL_E_TYPE: objects. HOLDALL_NOT_FOUND (> 0) and all else: as
+ * holdall_schunk_read(); dst then holds anything. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_array_read(const holdall_array *array,
@@ -1135,7 +1156,8 @@ holdall_status holdall_array_read(const holdall_array *array,
 /* Writes a box, from a buffer as holdall_array_read() has it; a stride of 0 repeats an item. It counts from the next
  * commit on. Whole chunks are made anew in parallel, one that is changed in part is first decoded: where that one is
  * damaged it fails as holdall_schunk_read() does, also with HOLDALL_OPT_SKIP_DAMAGED. On failure some of it may be
- * written: go on from the last commit, or write it again. */
+ * written: go on from the last commit, or write it again. HOLDALL_E_BUFFER, _RANGE, _ARGUMENT: as reading, with
+ * nothing written. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_array_write(holdall_array *array,
@@ -1148,7 +1170,8 @@ holdall_status holdall_array_write(holdall_array *array,
                                    holdall_error *err);
 
 /* Reads all combinations of counts[d] positions of each dimension d, in any order, repeated or not, as numpy.ix_ does:
- * packed, in C order. positions[d] NULL: all of that dimension, whatever counts[d] is. Fails as holdall_array_read() does. */
+ * packed, in C order. positions[d] NULL: all of that dimension, whatever counts[d] is. Fails as holdall_array_read() does:
+ * HOLDALL_E_RANGE of any position that the dimension has not. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_array_read_orthogonal(const holdall_array *array,
@@ -1263,7 +1286,8 @@ holdall_status holdall_array_copy(const holdall_array *array,
  * zeros, or what holdall_array_fill() gives. What
  * holdall_array_insert() says of its costs holds for each dimension that differs; zeros for any but the slowest take as
  * much memory as they are. In a frame, where each dimension grows and shrinks at its end, chunks at the old and
- * the new edges are made anew, and no more. On failure it may have a shape on the way, with no commit of it. */
+ * the new edges are made anew, and no more. On failure it may have a shape on the way, with no commit of it.
+ * HOLDALL_E_ARGUMENT: more than 2^64 bytes. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_array_resize(holdall_array *array,
@@ -1279,7 +1303,7 @@ holdall_status holdall_array_commit(holdall_array *array,
 /* The item that is where nothing was written, and where damage was skipped (bcolz and BLZ: `dflt`):
  * holdall_array_itemsize() bytes, or those of a row where each item of a row has its own. *value is borrowed
  * until the array is closed.
- * HOLDALL_NOT_FOUND: zeros. HOLDALL_E_FORMAT: what is stored does not fit the dtype. */
+ * HOLDALL_NOT_FOUND: zeros; *value is NULL and *n 0. HOLDALL_E_FORMAT: what is stored does not fit the dtype. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_array_fill(const holdall_array *array,
@@ -1301,7 +1325,7 @@ holdall_status holdall_array_fill_set(holdall_array *array,
 /* An item of an array of Python's objects (dtype "object" or "O", one dimension, itemsize 0): its bytes as Python
  * has pickled them, which nothing here looks into. Whoever unpickles them runs what their writer wanted to be
  * run. dst NULL asks for the size in *n; a short dst is HOLDALL_E_BUFFER. HOLDALL_E_TYPE: other arrays; those
- * of objects are HOLDALL_E_TYPE for the calls that read items by number. */
+ * of objects are HOLDALL_E_TYPE for the calls that read items by number. HOLDALL_E_RANGE: there is no item i. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_array_read_object(const holdall_array *array,
@@ -1322,7 +1346,8 @@ uint32_t holdall_array_attrs(const holdall_array *array);
 /* The name of one of them; NULL beyond the last. */
 HOLDALL_API const char *holdall_array_attr_name(const holdall_array *array, uint32_t i);
 
-/* A named value: *value is borrowed until the array is closed or changed. HOLDALL_NOT_FOUND: there is none of this name.
+/* A named value: *n bytes, without a NUL behind them, borrowed until the array is closed or changed. HOLDALL_NOT_FOUND:
+ * there is none of this name, *value is NULL and *n 0.
  * HOLDALL_E_FORMAT, _CHECKSUM, _LIMIT: the file of them is damaged, or too large; so fails changing one, too.
  * The shape in the metadata is that of the last commit. */
 HOLDALL_API
@@ -1407,7 +1432,8 @@ holdall_status holdall_table_create(const char *path,
                                     holdall_table **out,
                                     holdall_error *err);
 
-/* As holdall_table_create(), in storage of the caller's, which has the files that holdall_table_open_io() tells of. */
+/* As holdall_table_create(), in storage of the caller's, which has the files that holdall_table_open_io() tells of.
+ * HOLDALL_E_UNSUPPORTED: the storage is read-only. There is no lock: the caller sees to it that there is one writer. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_table_create_io(holdall_io *io,
@@ -1452,8 +1478,9 @@ HOLDALL_API uint32_t holdall_table_attrs(const holdall_table *table);
 /* The name of one of them; NULL beyond the last. Borrowed until the table is closed or changed. */
 HOLDALL_API const char *holdall_table_attr_name(const holdall_table *table, uint32_t i);
 
-/* A named value, JSON: *value is borrowed until the table is closed, or one is set. HOLDALL_NOT_FOUND: there is
- * none of this name. Where they are damaged: as holdall_array_attr_get(). */
+/* A named value, JSON: *n bytes, without a NUL behind them, borrowed until the table is closed, or one is set.
+ * HOLDALL_NOT_FOUND: there is none of this name, *value is NULL and *n 0. Where they are damaged: as
+ * holdall_array_attr_get(). */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_table_attr_get(const holdall_table *table,
@@ -1515,8 +1542,8 @@ holdall_status holdall_table_write(holdall_table *table,
  * packed, in C order, src_size bytes.
  * Options are those with which the table was opened; what they do not say (codec, level, checksum) is as with the first
  * column. On failure all is as it was.
- * HOLDALL_E_EXISTS: a column of this name is there. HOLDALL_E_RANGE: at. HOLDALL_E_ARGUMENT: src_size is not that of the
- * items. */
+ * HOLDALL_E_EXISTS: a column of this name is there. HOLDALL_E_RANGE: `at` is beyond their number. HOLDALL_E_ARGUMENT:
+ * src_size is not that of the items, or a name that no column can have. HOLDALL_E_TYPE: a dtype that is not known. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_table_column_add(holdall_table *table,
@@ -1597,7 +1624,8 @@ holdall_status holdall_bag_open_io(holdall_io *const *shards,
                                    holdall_error *err);
 
 /* The records start, start + step, ... n of them, as a bag of its own that shares the files; step may be
- * negative, not 0. A slice of a slice counts in the slice. HOLDALL_E_RANGE: it reaches beyond the bag. */
+ * negative, not 0 (HOLDALL_E_ARGUMENT); of n 0 it is empty. A slice of a slice counts in the slice. HOLDALL_E_RANGE: it
+ * reaches beyond the bag. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_bag_slice(const holdall_bag *bag,
@@ -1656,7 +1684,9 @@ holdall_status holdall_bag_read(const holdall_bag *bag,
                                 holdall_error *err);
 
 /* Reads the n records from `first` on, in parallel where it pays, into one batch. Fails as
- * holdall_bag_read() does, as a whole, at the first record that cannot be read (err->position). */
+ * holdall_bag_read() does, as a whole, at the first record that cannot be read (err->position). With
+ * HOLDALL_OPT_SKIP_DAMAGED it is HOLDALL_OK, and holdall_records_damaged() tells. What all of them take together counts
+ * against HOLDALL_OPT_MEMORY_LIMIT. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_bag_read_range(const holdall_bag *bag,
@@ -1678,7 +1708,7 @@ holdall_status holdall_bag_read_indices(const holdall_bag *bag,
 
 /* Checksum (HOLDALL_SUM_*, 0 to 8) of the content: over every record in order, its length as 8 bytes
  * little-endian, then its bytes; so it is the same however they are stored. dst NULL asks for the size in
- * *n; a short dst is HOLDALL_E_BUFFER. Fails as reading does. */
+ * *n; a short dst is HOLDALL_E_BUFFER; neither reads anything. Tells progress. Fails as reading does. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_bag_checksum(const holdall_bag *bag,
@@ -1705,8 +1735,9 @@ const uint64_t *holdall_records_offsets(const holdall_records *records);
 HOLDALL_API
 size_t holdall_records_damaged(const holdall_records *records);
 
-/* Which they are: their places in the batch, rising. Borrowed until the batch is closed. */
-HOLDALL_API const uint64_t *holdall_records_damaged_at(const holdall_records *records);
+/* Which they are: holdall_records_damaged() values, their places in the batch, rising. Borrowed until the batch is closed. */
+HOLDALL_API
+const uint64_t *holdall_records_damaged_at(const holdall_records *records);
 
 /* The numbers in the bag of the records of a batch that holdall_bag_stream_take() gave; NULL for other batches.
  * Borrowed until the batch is closed. */
@@ -1767,8 +1798,8 @@ holdall_status holdall_bag_writer_append(holdall_bag_writer *writer,
                                          holdall_error *err);
 
 /* Appends `count` records, compressed in parallel, in order: record i is data[offsets[i]] to
- * data[offsets[i + 1]]; offsets has count + 1 rising values. On failure holdall_bag_writer_size() tells how
- * many of them went in. */
+ * data[offsets[i + 1]]; offsets has count + 1 rising values, the first of which need not be 0. On failure
+ * holdall_bag_writer_size() tells how many of them went in: none with HOLDALL_E_ARGUMENT, where offsets do not rise. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_bag_writer_append_many(holdall_bag_writer *writer,
@@ -1827,7 +1858,7 @@ holdall_status holdall_bag_stream_open(const holdall_bag *bag,
 
 /* Gives the next record: its bytes (never NULL) and how many. It is borrowed until the next call that takes
  * from the stream, or closes it. For one thread at a time; several take with holdall_bag_stream_take().
- * HOLDALL_NOT_FOUND (> 0): the end, from now on.
+ * HOLDALL_NOT_FOUND (> 0): the end, from now on; *record and *n stay as they are.
  * Failures are told at the record that they belong to, after all before it, and the next call gives the one behind it.
  * Damaged records and others that holdall_bag_read() cannot read fail as they do there, with the number of the record in
  * err->position; with HOLDALL_OPT_SKIP_DAMAGED, damaged ones are empty: see holdall_bag_stream_damaged().
@@ -1873,7 +1904,7 @@ void holdall_bag_stream_close(holdall_bag_stream *stream);
  * the first n % world of them one more than the others. When all ranks have had k numbers, k * world places of
  * the order are done, so that other ranks may go on from there, too. Give holdall_epoch_next and the handle to
  * holdall_bag_stream_open().
- * HOLDALL_E_ARGUMENT: rank is not below world. */
+ * HOLDALL_E_ARGUMENT: rank is not below world. n may be 0. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_epoch_open(uint64_t n,
@@ -1894,8 +1925,9 @@ HOLDALL_USE
 int holdall_epoch_next(void *epoch,
                        uint64_t *index);
 
-/* Goes to a position of this rank in an epoch, from 0 to holdall_epoch_size(), the end: the one that comes
- * next, or where training stopped. Not while a stream that is open takes numbers from it: that has some ahead.
+/* Goes to epoch `number`, of the same seed, and to a position of this rank in it, from 0 to
+ * holdall_epoch_size(), the end: the one that comes next, or where training stopped. Not while a stream that is
+ * open takes numbers from it: that has some ahead.
  * HOLDALL_E_RANGE: the position is beyond the end. */
 HOLDALL_API
 HOLDALL_USE
@@ -1911,6 +1943,7 @@ HOLDALL_API void holdall_epoch_close(holdall_epoch *epoch);
  * with the size of all records together, as soon as that is known; they are decoded straight to there, end to
  * end. offsets: room for n + 1 numbers; record i goes to offsets[i] to offsets[i + 1], the last one not
  * included: an array of large_binary as Arrow has it. Whatever the call returns, that memory stays the caller's.
+ * A failure may come after `allocate` was called.
  * HOLDALL_NOT_FOUND (> 0): some were damaged, and are empty as HOLDALL_OPT_SKIP_DAMAGED wished
  * (holdall_bag_read() tells which), so that less than was asked for is used. HOLDALL_E_CALLBACK: `allocate` gave NULL. */
 HOLDALL_API
@@ -1984,7 +2017,8 @@ holdall_status holdall_bag_index_create(const char *path,
                                         holdall_bag_index **out,
                                         holdall_error *err);
 
-/* As holdall_bag_index_create(), in a storage of the caller's, under the name ""; it may be closed at once. */
+/* As holdall_bag_index_create(), in a storage of the caller's, under the name ""; it may be closed at once.
+ * HOLDALL_E_UNSUPPORTED: the storage is read-only. There is no lock. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_bag_index_create_io(holdall_io *io,
@@ -2089,6 +2123,7 @@ holdall_status holdall_bag_index_find_many(const holdall_bag_index *index,
  * field's metadata has "holdall.dtype", the dtype of the column.
  * Numbers of the machine's byte order are read straight to the batch's memory.
  * 
+ * What is in *out does not matter; where the call fails it is a stream that is released.
  * HOLDALL_E_RANGE: there are fewer rows. HOLDALL_E_UNSUPPORTED: a column that Arrow cannot have. Its own
  * functions return a number of errno's, and get_last_error() what holdall_error has: column, row, and why. */
 HOLDALL_API
@@ -2116,7 +2151,7 @@ holdall_status holdall_table_to_arrow(const holdall_table *table,
  * On failure nothing was appended: all batches or none. HOLDALL_E_TYPE: columns that do not fit, or a value
  * that its column does not have; the words name column and row (err->position), as the stream counts them.
  * HOLDALL_E_ARGUMENT: an array that contradicts itself (offsets, lengths, counts, missing buffers).
- * HOLDALL_E_CALLBACK: the stream failed, the words are its own. */
+ * HOLDALL_E_CALLBACK: the stream failed, the words are its own. HOLDALL_E_STATE: a stream of this table is not released. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_table_append_arrow(holdall_table *table,

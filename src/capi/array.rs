@@ -181,7 +181,7 @@ fn lengths<'a>(p: *const u64, ndim: u32, what: &str) -> Result<Option<&'a [u64]>
     if p.is_null() { Ok(None) } else { slice(p, ndim as usize, what).map(Some) }
 }
 
-/// Creates an array of zeros, in C order, which cost nothing before the commit, and in a frame nothing at all. With HOLDALL_NEW nothing may be
+/// Creates an array of zeros, in C order, opened for changes, which cost nothing before the commit, and in a frame nothing at all. With HOLDALL_NEW nothing may be
 /// there, with HOLDALL_REPLACE what is there is replaced by the first commit. Format: HOLDALL_FORMAT_BLOSCPACK; Bloscpack
 /// 0.16 reads it. Or a folder:
 /// - HOLDALL_FORMAT_BCOLZ: bcolz and BLZ read it and append to it, but for what they cannot: with zstd or bitshuffle it is
@@ -210,6 +210,8 @@ fn lengths<'a>(p: *const u64, ndim: u32, what: &str) -> Result<Option<&'a [u64]>
 /// blocks and _BLOCK_BYTES; chunks of 2 GiB or more, blocks of 512 MiB or more.
 /// HOLDALL_E_TYPE: a dtype that is not known. HOLDALL_E_UNSUPPORTED: objects of Python's, another format, other chunks; in a frame items of
 /// no bytes. HOLDALL_E_LIMIT: more chunks than a frame can have.
+/// HOLDALL_E_ARGUMENT: more than HOLDALL_MAX_NDIM dimensions, a folder of none, a chunk of length 0, more than 2^64 bytes.
+/// HOLDALL_E_EXISTS, HOLDALL_E_BUSY: as holdall_schunk_create().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_create(
@@ -234,7 +236,8 @@ pub unsafe extern "C" fn holdall_array_create(
     })
 }
 
-/// As holdall_array_create(), in storage of the caller's, under the name "".
+/// As holdall_array_create(), in storage of the caller's, under the names that holdall_array_open_io() tells of.
+/// HOLDALL_E_UNSUPPORTED: the storage is read-only. There is no lock: the caller sees to it that there is one writer.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_create_io(
@@ -338,7 +341,7 @@ pub unsafe extern "C" fn holdall_array_cbytes(array: *const holdall_array) -> u6
 /// wanted ends, as it seems, more than 128 KiB behind its beginning: only the chunk itself tells where its blocks are.
 /// With a checksum that is looked at, all of a chunk is read the first time, with one call.
 /// HOLDALL_E_BUFFER: dst_size is too small. HOLDALL_E_RANGE: the box reaches beyond the array. HOLDALL_E_ARGUMENT: a step of
-/// 0. HOLDALL_NOT_FOUND (> 0) and all else: as holdall_schunk_read(); dst then holds anything.
+/// 0. HOLDALL_E_TYPE: objects. HOLDALL_NOT_FOUND (> 0) and all else: as holdall_schunk_read(); dst then holds anything.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_read(
@@ -362,7 +365,7 @@ pub unsafe extern "C" fn holdall_array_read(
 /// Writes a box, from a buffer as holdall_array_read() has it; a stride of 0 repeats an item. It counts from the next
 /// commit on. Whole chunks are made anew in parallel, one that is changed in part is first decoded: where that one is
 /// damaged it fails as holdall_schunk_read() does, also with HOLDALL_OPT_SKIP_DAMAGED. On failure some of it may be
-/// written: go on from the last commit, or write it again.
+/// written: go on from the last commit, or write it again. HOLDALL_E_BUFFER, _RANGE, _ARGUMENT: as reading, with nothing written.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_write(
@@ -395,7 +398,8 @@ fn lists<'a>(a: &Array, positions: *const *const u64, counts: *const u64) -> Res
 }
 
 /// Reads all combinations of counts[d] positions of each dimension d, in any order, repeated or not, as numpy.ix_ does:
-/// packed, in C order. positions[d] NULL: all of that dimension, whatever counts[d] is. Fails as holdall_array_read() does.
+/// packed, in C order. positions[d] NULL: all of that dimension, whatever counts[d] is. Fails as holdall_array_read() does:
+/// HOLDALL_E_RANGE of any position that the dimension has not.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_read_orthogonal(
@@ -535,7 +539,7 @@ pub unsafe extern "C" fn holdall_array_copy(
 /// Gives the array another shape, of ndim values, from the next commit on: what is beyond goes, what is new is zeros, or what
 /// holdall_array_fill() gives. What
 /// holdall_array_insert() says of its costs holds for each dimension that differs; zeros for any but the slowest take as
-/// much memory as they are. In a frame, where each dimension grows and shrinks at its end, chunks at the old and the new edges are made anew, and no more. On failure it may have a shape on the way, with no commit of it.
+/// much memory as they are. In a frame, where each dimension grows and shrinks at its end, chunks at the old and the new edges are made anew, and no more. On failure it may have a shape on the way, with no commit of it. HOLDALL_E_ARGUMENT: more than 2^64 bytes.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_resize(array: *mut holdall_array, shape: *const u64, err: *mut holdall_error) -> holdall_status {
@@ -551,7 +555,7 @@ pub unsafe extern "C" fn holdall_array_commit(array: *mut holdall_array, err: *m
 
 /// The item that is where nothing was written, and where damage was skipped (bcolz and BLZ: `dflt`): holdall_array_itemsize()
 /// bytes, or those of a row where each item of a row has its own. *value is borrowed until the array is closed.
-/// HOLDALL_NOT_FOUND: zeros. HOLDALL_E_FORMAT: what is stored does not fit the dtype.
+/// HOLDALL_NOT_FOUND: zeros; *value is NULL and *n 0. HOLDALL_E_FORMAT: what is stored does not fit the dtype.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_fill(
@@ -581,7 +585,7 @@ pub unsafe extern "C" fn holdall_array_fill_set(
 /// An item of an array of Python's objects (dtype "object" or "O", one dimension, itemsize 0): its bytes as Python
 /// has pickled them, which nothing here looks into. Whoever unpickles them runs what their writer wanted to be run. dst NULL
 /// asks for the size in *n; a short dst is HOLDALL_E_BUFFER. HOLDALL_E_TYPE: other arrays; those of objects are
-/// HOLDALL_E_TYPE for the calls that read items by number.
+/// HOLDALL_E_TYPE for the calls that read items by number. HOLDALL_E_RANGE: there is no item i.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_read_object(
@@ -610,7 +614,8 @@ pub unsafe extern "C" fn holdall_array_attr_name(array: *const holdall_array, i:
     field(array, std::ptr::null(), |a| a.names.get(i as usize).map_or(std::ptr::null(), |n| n.as_ptr()))
 }
 
-/// A named value: *value is borrowed until the array is closed or changed. HOLDALL_NOT_FOUND: there is none of this name.
+/// A named value: *n bytes, without a NUL behind them, borrowed until the array is closed or changed. HOLDALL_NOT_FOUND:
+/// there is none of this name, *value is NULL and *n 0.
 /// HOLDALL_E_FORMAT, _CHECKSUM, _LIMIT: the file of them is damaged, or too large; so fails changing one, too.
 /// The shape in the metadata is that of the last commit.
 #[unsafe(no_mangle)]

@@ -24,13 +24,19 @@ fn give_stream<S: Source + 'static>(out: *mut ArrowArrayStream, make: impl FnOnc
     if out.is_null() {
         return Err(fail!(Argument, "out is NULL"));
     }
-    let none = ArrowArrayStream { get_schema: None, get_next: None, get_last_error: None, release: None, private_data: null_mut() };
-    // SAFETY: not NULL, so by contract a place for a stream; what is there is not looked at.
-    unsafe { out.write(none) };
     let stream = stream_of(Box::new(make()?));
-    // SAFETY: as above.
+    // SAFETY: not NULL, so by contract a place for a stream; what is there is not looked at.
     unsafe { out.write(stream) };
     Ok(HOLDALL_OK)
+}
+
+/// A stream that is released, for calls that fail.
+fn give_none(out: *mut ArrowArrayStream) {
+    let none = ArrowArrayStream { get_schema: None, get_next: None, get_last_error: None, release: None, private_data: null_mut() };
+    if !out.is_null() {
+        // SAFETY: as in `give_stream`.
+        unsafe { out.write(none) };
+    }
 }
 
 /// The stream of what gives batches.
@@ -120,6 +126,7 @@ unsafe extern "C" fn release(stream: *mut ArrowArrayStream) {
 /// field's metadata has "holdall.dtype", the dtype of the column.
 /// Numbers of the machine's byte order are read straight to the batch's memory.
 ///
+/// What is in *out does not matter; where the call fails it is a stream that is released.
 /// HOLDALL_E_RANGE: there are fewer rows. HOLDALL_E_UNSUPPORTED: a column that Arrow cannot have. Its own functions return a
 /// number of errno's, and get_last_error() what holdall_error has: column, row, and why.
 #[unsafe(no_mangle)]
@@ -132,6 +139,7 @@ pub unsafe extern "C" fn holdall_table_to_arrow(
     out: *mut ArrowArrayStream,
     err: *mut holdall_error,
 ) -> holdall_status {
+    give_none(out);
     guard_handle(borrow(table), err, |t| give_stream(out, || TableStream::new(t.inner.clone(), first, rows, batch_rows, t.rules)))
 }
 
@@ -149,7 +157,7 @@ pub unsafe extern "C" fn holdall_table_to_arrow(
 ///
 /// On failure nothing was appended: all batches or none. HOLDALL_E_TYPE: columns that do not fit, or a value that its column
 /// does not have; the words name column and row (err->position), as the stream counts them. HOLDALL_E_ARGUMENT: an array that
-/// contradicts itself (offsets, lengths, counts, missing buffers). HOLDALL_E_CALLBACK: the stream failed, the words are its own.
+/// contradicts itself (offsets, lengths, counts, missing buffers). HOLDALL_E_CALLBACK: the stream failed, the words are its own. HOLDALL_E_STATE: a stream of this table is not released.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_append_arrow(
@@ -175,5 +183,6 @@ pub unsafe extern "C" fn holdall_bag_to_arrow(
     out: *mut ArrowArrayStream,
     err: *mut holdall_error,
 ) -> holdall_status {
+    give_none(out);
     guard_handle(borrow(bag), err, |b| give_stream(out, || BagStream::new(b.bag.clone(), first, n, batch)))
 }

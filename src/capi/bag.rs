@@ -1,6 +1,6 @@
 //! Bags.
 
-use super::common::{HOLDALL_APPEND, HOLDALL_NEW, HOLDALL_REPLACE, holdall_mode, sum_number};
+use super::common::{HOLDALL_APPEND, HOLDALL_NEW, HOLDALL_REPLACE, digest_fits, holdall_mode, sum_number};
 use super::guard::*;
 use super::io::{holdall_io, storage};
 use super::options::*;
@@ -105,7 +105,8 @@ pub unsafe extern "C" fn holdall_bag_open_io(
 }
 
 /// The records start, start + step, ... n of them, as a bag of its own that shares the files; step may be
-/// negative, not 0. A slice of a slice counts in the slice. HOLDALL_E_RANGE: it reaches beyond the bag.
+/// negative, not 0 (HOLDALL_E_ARGUMENT); of n 0 it is empty. A slice of a slice counts in the slice. HOLDALL_E_RANGE: it
+/// reaches beyond the bag.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_slice(
@@ -234,7 +235,9 @@ pub(super) fn records_handle(records: Records, numbers: Vec<u64>) -> holdall_rec
 }
 
 /// Reads the n records from `first` on, in parallel where it pays, into one batch. Fails as
-/// holdall_bag_read() does, as a whole, at the first record that cannot be read (err->position).
+/// holdall_bag_read() does, as a whole, at the first record that cannot be read (err->position). With
+/// HOLDALL_OPT_SKIP_DAMAGED it is HOLDALL_OK, and holdall_records_damaged() tells. What all of them take together counts
+/// against HOLDALL_OPT_MEMORY_LIMIT.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_read_range(
@@ -266,7 +269,7 @@ pub unsafe extern "C" fn holdall_bag_read_indices(
 
 /// Checksum (HOLDALL_SUM_*, 0 to 8) of the content: over every record in order, its length as 8 bytes
 /// little-endian, then its bytes; so it is the same however they are stored. dst NULL asks for the size in
-/// *n; a short dst is HOLDALL_E_BUFFER. Fails as reading does.
+/// *n; a short dst is HOLDALL_E_BUFFER; neither reads anything. Tells progress. Fails as reading does.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_checksum(
@@ -279,10 +282,10 @@ pub unsafe extern "C" fn holdall_bag_checksum(
 ) -> holdall_status {
     guard_handle(borrow(bag), err, |b| {
         let sum = sum_number(sum)?;
-        // the size is known without reading
-        if dst.is_null() || dst_size < sum.size() {
+        if !digest_fits(sum, dst, dst_size) {
             return copy_out(&vec![0; sum.size()], dst.cast(), dst_size, n);
         }
+        let n = place(n, "n")?;
         copy_out(&b.bag.checksum(sum)?, dst.cast(), dst_size, n)
     })
 }
@@ -313,7 +316,7 @@ pub unsafe extern "C" fn holdall_records_damaged(records: *const holdall_records
     field(records, 0, |r| r.damaged.len())
 }
 
-/// Which they are: their places in the batch, rising. Borrowed until the batch is closed.
+/// Which they are: holdall_records_damaged() values, their places in the batch, rising. Borrowed until the batch is closed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_records_damaged_at(records: *const holdall_records) -> *const u64 {
     field(records, std::ptr::null(), |r| r.damaged.as_ptr())
@@ -407,8 +410,8 @@ pub unsafe extern "C" fn holdall_bag_writer_append(
 }
 
 /// Appends `count` records, compressed in parallel, in order: record i is data[offsets[i]] to
-/// data[offsets[i + 1]]; offsets has count + 1 rising values. On failure holdall_bag_writer_size() tells how
-/// many of them went in.
+/// data[offsets[i + 1]]; offsets has count + 1 rising values, the first of which need not be 0. On failure
+/// holdall_bag_writer_size() tells how many of them went in: none with HOLDALL_E_ARGUMENT, where offsets do not rise.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_writer_append_many(

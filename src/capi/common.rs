@@ -108,6 +108,7 @@ pub extern "C" fn holdall_status_name(status: holdall_status) -> *const c_char {
 /// (HOLDALL_FORMAT_B2ND, also where there are both metalayers, or _CATERVA), or else HOLDALL_KIND_SCHUNK. Folders of the papers whose fields stand apart are
 /// HOLDALL_KIND_TABLE, and open as arrays, too. *format and *kind: each may be NULL.
 /// HOLDALL_E_FORMAT: nothing that is known here.
+/// HOLDALL_E_MISSING: nothing is there. What is damaged is told by its first bytes; holdall_verify() says whether it is sound.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_identify(
@@ -164,7 +165,8 @@ pub type holdall_fault_fn = Option<unsafe extern "C" fn(ctx: *mut c_void, part: 
 /// Of a frame that another tool has written, or changed since, chunks without a checksum that fits are unchecked.
 /// Bags: takes the options of holdall_bag_open() but HOLDALL_OPT_VERIFY and _SKIP_DAMAGED. Superchunks and folders:
 /// HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO, frames also _AT. Superchunks in storage of the caller's: see HOLDALL_OPT_VERIFY 2.
-/// HOLDALL_OK: sound. Else the status and words of the first fault; what cannot be opened is one.
+/// HOLDALL_OK: sound. Else the status and words of the first fault; what cannot be opened is one. HOLDALL_E_CANCELLED,
+/// and HOLDALL_E_ARGUMENT of an option, are none: nobody is told, and the counts stay as they were.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_verify(
@@ -195,7 +197,8 @@ pub unsafe extern "C" fn holdall_verify(
             What::Bag => bag::verify(path, &options, |e| tell(None, e)).map(|v| [v.sound, v.bad, v.unchecked]),
         });
         match &found {
-            Err(e) if e.status == Status::Argument => return Err(e.clone()),
+            // no fault of what is there
+            Err(e) if matches!(e.status, Status::Argument | Status::Cancelled) => return Err(e.clone()),
             Err(e) => _ = tell(None, e),
             Ok(_) => {}
         }
@@ -306,7 +309,7 @@ pub unsafe extern "C" fn holdall_repair(
 }
 
 /// The checksum (HOLDALL_SUM_*, 0 to 8) of n bytes, to dst: the digest's bytes, 32-bit sums little-endian.
-/// dst NULL asks for the size in *digest_size; a short dst is HOLDALL_E_BUFFER.
+/// dst NULL asks for the size in *digest_size; a short dst is HOLDALL_E_BUFFER. HOLDALL_SUM_NONE has 0 bytes.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_checksum(
@@ -360,7 +363,8 @@ pub unsafe extern "C" fn holdall_digest_update(
     })
 }
 
-/// The digest of all bytes, as holdall_checksum() gives it of them in one piece, once; dst NULL asks for its size.
+/// The digest of all bytes, as holdall_checksum() gives it of them in one piece; dst NULL asks for its size, at any time.
+/// HOLDALL_E_STATE: it was given already. A short dst (HOLDALL_E_BUFFER) does not count as that.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_digest_finish(
@@ -371,9 +375,8 @@ pub unsafe extern "C" fn holdall_digest_finish(
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_handle_mut(borrow_mut(digest), err, |d| {
-        let size = d.sum.size();
-        let fits = !dst.is_null() && !digest_size.is_null() && dst_size >= size;
-        let bytes = if fits { d.hasher.take().map(Hasher::finish) } else { Some(vec![0; size]) };
+        let fits = digest_fits(d.sum, dst, dst_size) && !digest_size.is_null();
+        let bytes = if fits { d.hasher.take().map(Hasher::finish) } else { Some(vec![0; d.sum.size()]) };
         let bytes = bytes.ok_or_else(|| fail!(State, "the digest was given already"))?;
         copy_out(&bytes, dst.cast(), dst_size, digest_size)
     })
@@ -391,4 +394,9 @@ pub(super) fn sum_number(sum: i32) -> Result<Sum> {
         return Err(fail!(Argument, "HOLDALL_SUM_ZSTD exists only inside zstd frames; it cannot be computed by itself"));
     }
     Sum::from_number(sum)
+}
+
+/// Is there room for this digest? Its size is told without reading anything.
+pub(super) fn digest_fits(sum: Sum, dst: *mut c_void, dst_size: usize) -> bool {
+    !dst.is_null() && dst_size >= sum.size()
 }

@@ -88,6 +88,7 @@ pub unsafe extern "C" fn holdall_bag_index_create(
 }
 
 /// As holdall_bag_index_create(), in a storage of the caller's, under the name ""; it may be closed at once.
+/// HOLDALL_E_UNSUPPORTED: the storage is read-only. There is no lock.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_index_create_io(

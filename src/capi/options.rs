@@ -28,7 +28,7 @@ pub const HOLDALL_OPT_IO: i32 = 3;
 /// 2: everything is checked at open, too.
 pub const HOLDALL_OPT_VERIFY: i32 = 4;
 /// 1: damaged records read as empty, damaged chunks as zeros, and the call says so (HOLDALL_NOT_FOUND; which they are:
-/// holdall_verify()); 0 (default): they are an error. With HOLDALL_APPEND this holds for reads alone: a change never takes
+/// holdall_verify(); batches and streams of records count them instead); 0 (default): they are an error. With HOLDALL_APPEND this holds for reads alone: a change never takes
 /// damaged content for zeros. What needs some of a damaged chunk fails, one that nothing touches stays as it is, and where
 /// chunks are missing the commit is HOLDALL_E_STATE: see holdall_repair(). A frame whose header, index or trailer is damaged opens
 /// for reading with what is found again of it, as holdall_repair() does it, and every read says so.
@@ -214,7 +214,8 @@ pub unsafe extern "C" fn holdall_options_free(options: *mut holdall_options) {
     take_back(options);
 }
 
-/// Sets an option to a number. HOLDALL_E_ARGUMENT: no such option, or a value that it cannot have.
+/// Sets an option to a number. HOLDALL_E_ARGUMENT: no such option, one that takes bytes, or a value that it cannot have;
+/// what does not fit the call is found when that is made.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_options_set(
@@ -226,7 +227,8 @@ pub unsafe extern "C" fn holdall_options_set(
     guard(err, || with_option(options, option, |o, opt| o.set(opt, value)))
 }
 
-/// Sets an option to bytes, which are copied. HOLDALL_E_ARGUMENT: the option takes no bytes.
+/// Sets an option to n bytes, which are copied; with n 0 (value may be NULL) it is set to none, which HOLDALL_OPT_FILTERS
+/// can be. What they say is looked at by the calls that take them. HOLDALL_E_ARGUMENT: no such option, or one that takes a number.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_options_set_bytes(

@@ -7,6 +7,10 @@
  *    and are untouched on failure, except that *out handles become NULL, that *n (where
  *    there is one) is the size wanted with HOLDALL_E_BUFFER, that buffers may hold
  *    anything, and that holdall_verify() tells its counts.
+ *    A function names the failures that mean something of its own there. Besides, any that touches
+ *    a container may be HOLDALL_E_IO, _MEMORY, _LIMIT (beyond HOLDALL_OPT_MEMORY_LIMIT), and each of a handle
+ *    HOLDALL_E_PANIC; one that opens may be HOLDALL_E_MISSING, one that writes HOLDALL_E_BUSY or, of a handle for
+ *    reading, _STATE; and what is not valid here (a mode of the other kind, a step of 0) HOLDALL_E_ARGUMENT.
  *  - The words of a failure go to the last argument, a holdall_error of the caller's,
  *    which may be NULL. Nothing is kept per thread; nothing needs freeing.
  *  - Handles are opaque. holdall_X_open/... give one that the caller owns;

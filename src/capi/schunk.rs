@@ -100,7 +100,7 @@ pub unsafe extern "C" fn holdall_schunk_open_io(
 }
 
 /// Creates a superchunk of items of `typesize` bytes each (1 or more; it is what filters work with, content need not
-/// be whole items). With HOLDALL_NEW nothing may be there (HOLDALL_E_EXISTS), with HOLDALL_REPLACE what is there is
+/// be whole items), opened for changes. With HOLDALL_NEW nothing may be there (HOLDALL_E_EXISTS), with HOLDALL_REPLACE what is there is
 /// replaced by the first commit (but not a file by a frame that is a folder, nor the other way: HOLDALL_E_EXISTS). Format: HOLDALL_FORMAT_BLOSCPACK; c-blosc 1.x reads its chunks, Bloscpack 0.16 its
 /// files. Or HOLDALL_FORMAT_B2FRAME, which c-blosc2 and python-blosc2 read and change: appends and changed chunks go behind what is
 /// there, which costs the room of the old ones until a copy or holdall_repair(). HOLDALL_E_BUSY: another writer has it open.
@@ -198,6 +198,7 @@ pub unsafe extern "C" fn holdall_schunk_version(schunk: *const holdall_schunk) -
 /// encoded, at the latest until the commit), and its codec, one of HOLDALL_CODEC_* (LZ4HC is LZ4 here; _NONE where the
 /// content is stored as it is; of one that waits in Bloscpack, what it is going to be encoded with). In frames chunks of one value take no
 /// room: 0 bytes, _NONE. Each place may be NULL.
+/// The codec is _BY_NAME where it is none that is known. The content is not looked at. HOLDALL_E_RANGE: there is no such chunk.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_chunk_info(
@@ -265,7 +266,7 @@ pub unsafe extern "C" fn holdall_schunk_read(
 }
 
 /// Reads the content of a chunk; its size is in *n. dst NULL asks for it. Fails, and tells damage, as
-/// holdall_schunk_read() does.
+/// holdall_schunk_read() does. HOLDALL_E_RANGE: there is no such chunk.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_read_chunk(
@@ -296,7 +297,8 @@ pub unsafe extern "C" fn holdall_schunk_read_chunk(
 }
 
 /// Reads a chunk as it is stored (or is going to be), without its digest, which is checked; its size is in
-/// *n. dst NULL asks for it. A damaged chunk is an error, also with HOLDALL_OPT_SKIP_DAMAGED.
+/// *n. dst NULL asks for it. A damaged chunk is an error, also with HOLDALL_OPT_SKIP_DAMAGED. HOLDALL_E_RANGE: there is
+/// no such chunk.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_read_raw(
@@ -314,7 +316,7 @@ pub unsafe extern "C" fn holdall_schunk_read_raw(
 }
 
 /// The checksum (HOLDALL_SUM_*, 0 to 8) of all content, as holdall_checksum() of it in one piece; of an array's file, of its
-/// items as they are stored: in Fortran order, where holdall_array_order() says so. Tells progress, in bytes. Fails, and tells damage, as holdall_schunk_read() does.
+/// items as they are stored: in Fortran order, where holdall_array_order() says so. Tells progress, in bytes. dst NULL asks for the size, which costs nothing. Fails, and tells damage, as holdall_schunk_read() does.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_checksum(
@@ -326,7 +328,12 @@ pub unsafe extern "C" fn holdall_schunk_checksum(
     err: *mut holdall_error,
 ) -> holdall_status {
     guard_handle(borrow(schunk), err, |s| {
-        let mut h = Hasher::new(sum_number(sum)?);
+        let sum = sum_number(sum)?;
+        if !digest_fits(sum, dst, dst_size) {
+            return copy_out(&vec![0; sum.size()], dst.cast(), dst_size, digest_size);
+        }
+        let digest_size = place(digest_size, "digest_size")?;
+        let mut h = Hasher::new(sum);
         let bad = s.inner.each_piece(&mut |piece| {
             h.update(piece);
             Ok(())
@@ -377,7 +384,8 @@ pub unsafe extern "C" fn holdall_schunk_write(
 
 /// Puts n bytes of content, as one chunk of its own, before a chunk, or behind the last where `chunk` is their number;
 /// what waits to be encoded becomes chunks first. The commit writes a Bloscpack file anew. A chunk of another length
-/// makes a frame one whose chunks have any length, which c-blosc2 reads from its version 3 on.
+/// makes a frame one whose chunks have any length, which c-blosc2 reads from its version 3 on. HOLDALL_E_RANGE: `chunk` is
+/// beyond their number. HOLDALL_E_ARGUMENT: 0 bytes, which no chunk of a frame has, or 2 GiB.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_insert(
@@ -391,6 +399,7 @@ pub unsafe extern "C" fn holdall_schunk_insert(
 }
 
 /// Takes a chunk away, with its content. The commit writes a Bloscpack file anew, unless it was the last.
+/// HOLDALL_E_RANGE: there is no such chunk.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_remove(schunk: *mut holdall_schunk, chunk: u64, err: *mut holdall_error) -> holdall_status {
@@ -461,6 +470,7 @@ pub unsafe extern "C" fn holdall_schunk_meta_set(
 /// Makes all changes so far durable and visible, together; where there are none, it does nothing. On failure the file is as the last commit left it, and the
 /// commit may be tried again (after room was made on a full disk, say), until that gives HOLDALL_E_STATE: after a sync
 /// that failed, nobody knows what the disk holds; whoever opens the file next finds it whole.
+/// HOLDALL_E_EXISTS: it was to be new, and somebody else has made one meanwhile.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_commit(schunk: *mut holdall_schunk, err: *mut holdall_error) -> holdall_status {
@@ -473,7 +483,8 @@ pub unsafe extern "C" fn holdall_schunk_commit(schunk: *mut holdall_schunk, err:
 /// Options: those of holdall_schunk_create(). What is not given is as here: _CHUNK_BYTES, _CODEC and _FILTERS as the last chunk
 /// has them, _CHECKSUM (CRC-32 where there is none; none in version 1, which has no place for it); the level is 5, the layout that of version 3.
 /// From a frame to a frame all named values go along, and codec, level and filters are as here; from one format to the other content alone. Progress is told in bytes.
-/// HOLDALL_E_ARGUMENT: path is this superchunk's own file. HOLDALL_E_UNSUPPORTED: there are metadata, and the layout that
+/// HOLDALL_E_ARGUMENT: path is this superchunk's own file. HOLDALL_E_EXISTS, HOLDALL_E_BUSY: as holdall_schunk_create().
+/// HOLDALL_E_UNSUPPORTED: there are metadata, and the layout that
 /// HOLDALL_OPT_FORMAT_VERSION asks for has none. HOLDALL_NOT_FOUND (> 0): HOLDALL_OPT_SKIP_DAMAGED was set for this handle, and
 /// what is damaged is zeros in the copy, or missing at its end or as metadata. Else as holdall_schunk_read() and
 /// holdall_schunk_commit().

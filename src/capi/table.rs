@@ -160,6 +160,7 @@ pub unsafe extern "C" fn holdall_table_create(
 }
 
 /// As holdall_table_create(), in storage of the caller's, which has the files that holdall_table_open_io() tells of.
+/// HOLDALL_E_UNSUPPORTED: the storage is read-only. There is no lock: the caller sees to it that there is one writer.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_create_io(
@@ -232,8 +233,8 @@ pub unsafe extern "C" fn holdall_table_attr_name(table: *const holdall_table, i:
     field(table, std::ptr::null(), |t| t.names.get(i as usize).map_or(std::ptr::null(), |n| n.as_ptr()))
 }
 
-/// A named value, JSON: *value is borrowed until the table is closed, or one is set. HOLDALL_NOT_FOUND: there is none of this
-/// name. Where they are damaged: as holdall_array_attr_get().
+/// A named value, JSON: *n bytes, without a NUL behind them, borrowed until the table is closed, or one is set.
+/// HOLDALL_NOT_FOUND: there is none of this name, *value is NULL and *n 0. Where they are damaged: as holdall_array_attr_get().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_attr_get(
@@ -326,8 +327,8 @@ pub unsafe extern "C" fn holdall_table_write(
 /// for holdall_table_create(). src: an item, or a row of items, for each row of the table, packed, in C order, src_size bytes.
 /// Options are those with which the table was opened; what they do not say (codec, level, checksum) is as with the first
 /// column. On failure all is as it was.
-/// HOLDALL_E_EXISTS: a column of this name is there. HOLDALL_E_RANGE: at. HOLDALL_E_ARGUMENT: src_size is not that of the
-/// items.
+/// HOLDALL_E_EXISTS: a column of this name is there. HOLDALL_E_RANGE: `at` is beyond their number. HOLDALL_E_ARGUMENT:
+/// src_size is not that of the items, or a name that no column can have. HOLDALL_E_TYPE: a dtype that is not known.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_column_add(
