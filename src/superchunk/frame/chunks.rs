@@ -73,7 +73,7 @@ impl Chunks for Frame {
             dst.copy_from_slice(own.ok_or_else(|| fail!(Range, "bytes beyond the end"))?);
             return Ok(false);
         }
-        let read = match self.entry(chunk)?.place() {
+        let read = match self.place(chunk)? {
             Some(_) => match self.block_part(chunk, block, from, dst) {
                 Ok(false) => self.stored_part(chunk, at, dst),
                 read => read.map(|_| ()),

@@ -37,7 +37,7 @@ impl Frame {
     /// May these be written before they are put? Not to files of their own; nor where the room of one that was never
     /// committed may be used again, of which it is made.
     pub(super) fn writes_meanwhile(&self, coming: &[Coming]) -> bool {
-        let is_new = |chunk: u64| self.entry(chunk).ok().and_then(|e| e.place()).is_some_and(|place| place >= self.writing.committed);
+        let is_new = |chunk: u64| self.place(chunk).ok().flatten().is_some_and(|place| place >= self.writing.committed);
         !self.site.sparse && jobs(coming) > 1 && !coming.iter().filter_map(|c| c.chunk).any(is_new)
     }
 

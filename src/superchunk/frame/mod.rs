@@ -81,7 +81,7 @@ pub struct Frame {
     header: Header,
     entries: Vec<Entry>,
     /// In place of these, of one that is read and was not read at once.
-    paged: Option<Paged>,
+    paged: Option<Box<Paged>>,
     /// Where the content of each chunk begins, and where that of the last ends, if they may have any length.
     starts: Option<Vec<u64>>,
     /// Metalayers whose length may change, without our own.
@@ -184,7 +184,7 @@ impl Frame {
 
     /// How many are encoded.
     fn stored_chunks(&self) -> u64 {
-        self.paged.as_ref().map_or(self.entries.len() as u64, Paged::len)
+        self.paged.as_ref().map_or(self.entries.len() as u64, |paged| paged.len())
     }
 
     /// Bytes of content.
@@ -289,6 +289,14 @@ impl Frame {
     fn entry(&self, i: u64) -> Result<Known<'_>> {
         let entry = self.entry_if_there(i)?;
         entry.ok_or_else(|| fail!(Range, "{}: chunk {i}: there are {}", self.name, self.stored_chunks()).at(i))
+    }
+
+    /// Where a chunk is, if it takes room.
+    fn place(&self, i: u64) -> Result<Option<u64>> {
+        match usize::try_from(i).ok().and_then(|i| self.entries.get(i)) {
+            Some(entry) => Ok(entry.place()),
+            None => Ok(self.entry(i)?.place()),
+        }
     }
 
     /// None of a chunk that is not encoded yet, or not there.

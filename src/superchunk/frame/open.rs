@@ -35,6 +35,8 @@ const FIRST: usize = 512;
 pub(super) struct Parts {
     header: Header,
     slots: Vec<Slot>,
+    /// In place of these.
+    paged: Option<Box<Paged>>,
     trailer: Trailer,
     writer: Writer,
     last: Committed,
@@ -69,10 +71,7 @@ impl Frame {
                 let frame = Snapshot::read(&site.container(), |s| {
                     // a file grows before a commit, and what is behind its end says nothing
                     let main = if site.sparse { s.open(&site.main(), access)? } else { s.open_growing(&site.main(), access)? };
-                    if let Some(frame) = Frame::load_paged(site, &main, options) {
-                        return Ok(frame);
-                    }
-                    match Frame::load(site, main.clone(), options, Lock::none()) {
+                    match Frame::load_to_read(site, main.clone(), options) {
                         Err(e) if is_damage(&e) && options.get(Opt::SkipDamaged, 0) == 1 && options.get(Opt::At, 0) == 0 => {
                             Frame::load_rescued(site, &main, options, Lock::none(), e)
                         }
@@ -120,9 +119,20 @@ impl Frame {
 
     /// Takes in the frame as it is.
     pub(super) fn load(site: &Site, main: Arc<dyn File>, options: &Options, lock: Lock) -> Result<Frame> {
+        Frame::load_as(site, main, options, lock, false)
+    }
+
+    /// The same to read it: the entries of a long one are found as they are asked for, where its checksums are going to be
+    /// looked at, and what they say of it is not to be passed over.
+    fn load_to_read(site: &Site, main: Arc<dyn File>, options: &Options) -> Result<Frame> {
+        let paged = options.get(Opt::Verify, 1) == 1 && options.get(Opt::SkipDamaged, 0) == 0;
+        Frame::load_as(site, main, options, Lock::none(), paged)
+    }
+
+    fn load_as(site: &Site, main: Arc<dyn File>, options: &Options, lock: Lock, paged: bool) -> Result<Frame> {
         let (at, limit) = (options.get(Opt::At, 0) as u64, options.memory_limit());
         let stamp = (main.size()?, main.modified()?);
-        let mut parts = Parts::read(&*main, at, limit).map_err(|e| e.within(site.show()))?;
+        let mut parts = Parts::read(&main, at, limit, paged).map_err(|e| e.within(site.show()))?;
         if parts.header.sparse != site.sparse {
             let (is, says) = if site.sparse { ("a folder", "one file") } else { ("one file", "a folder") };
             return Err(fail!(Format, "{}: this is {is}, and the header says that it is {says}", site.show()));
@@ -132,23 +142,12 @@ impl Frame {
         (frame.base, frame.next) = (at + parts.last.header.len() as u64, frame.header.frame_len - parts.last.header.len() as u64);
         (frame.file, frame.at, frame.last) = (Some(main), at, parts.last);
         frame.binding = parts.writer != Writer::Others;
+        if let Some(paged) = parts.paged {
+            (frame.sums, frame.paged) = (true, Some(paged));
+            return Ok(frame);
+        }
         frame.take_in(parts.slots, parts.trailer.vlmeta)?;
         Ok(frame)
-    }
-
-    /// The same of a long one, for reading, where its entries can be found as they are asked for.
-    fn load_paged(site: &Site, main: &Arc<dyn File>, options: &Options) -> Option<Frame> {
-        if site.sparse || options.get(Opt::Verify, 1) != 1 || options.get(Opt::SkipDamaged, 0) == 1 {
-            return None;
-        }
-        let at = options.get(Opt::At, 0) as u64;
-        let stamp = (main.size().ok()?, main.modified().ok()?);
-        // whatever is wrong with it is found again when it is read at once
-        let (header, last, paged) = Paged::open(main, at, options.memory_limit()).ok()??;
-        let mut frame = Frame::of(site, header, options, Lock::none());
-        (frame.at, frame.base, frame.next) = (at, at + last.header.len() as u64, frame.header.frame_len - last.header.len() as u64);
-        (frame.file, frame.last, frame.sums, frame.paged) = (Some(main.clone()), Committed { stamp, grows: true, ..last }, true, Some(paged));
-        Some(frame)
     }
 
     /// Takes in what is left of a frame that is damaged as `e` says.
@@ -290,23 +289,28 @@ impl Frame {
 
 impl Parts {
     /// Reads them, all of one commit.
-    pub(super) fn read(file: &dyn File, at: u64, limit: u64) -> Result<Parts> {
-        let head = read_header(file, at, limit)?;
-        let read = Parts::behind(file, at, limit, &head);
+    fn read(file: &Arc<dyn File>, at: u64, limit: u64, paged: bool) -> Result<Parts> {
+        let head = read_header(&**file, at, limit)?;
+        let read = Parts::behind(file, at, limit, &head, paged);
         // who writes now has written the header last
-        match read_header(file, at, limit) {
+        match read_header(&**file, at, limit) {
             Ok(again) if again == head => read,
             Ok(_) => Err(fail!(Busy, "it is being changed")),
             Err(e) => Err(e),
         }
     }
 
-    fn behind(file: &dyn File, at: u64, limit: u64, head: &[u8]) -> Result<Parts> {
+    fn behind(file: &Arc<dyn File>, at: u64, limit: u64, head: &[u8], paged: bool) -> Result<Parts> {
         let header = Header::parse(head)?;
         let room = file.size()?.saturating_sub(at);
         if header.frame_len > room {
             return Err(fail!(Format, "the frame has {} bytes, it says; the file has {room} for it", header.frame_len));
         }
+        // whatever is wrong with a long one is found again when it is read at once
+        if paged && let Ok(Some((paged, last))) = Paged::open(file, at, limit, &header, head) {
+            return Ok(Parts { header, slots: Vec::new(), paged: Some(paged), trailer: Trailer::default(), writer: Writer::We, last });
+        }
+        let file = &**file;
         let end = at.saturating_add(header.frame_len);
         let trailer_len = lend::with_range(file, end.saturating_sub(TAIL as u64), TAIL, limit, Trailer::length)?;
         let from = end.checked_sub(trailer_len.into()).filter(|from| *from >= at + head.len() as u64);
@@ -326,7 +330,7 @@ impl Parts {
                 tail_at: from + last as u64,
                 ..Committed::default()
             };
-            Ok(Parts { header: header.clone(), slots, trailer, writer, last })
+            Ok(Parts { header: header.clone(), slots, paged: None, trailer, writer, last })
         })
     }
 }

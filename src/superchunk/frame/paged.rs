@@ -13,7 +13,7 @@ use super::chunk::Chunk;
 use super::entry::Entry;
 use super::header::Header;
 use super::index::{self, ENTRY, LOST, Slot};
-use super::open::{read_header, read_sums};
+use super::open::read_sums;
 use super::trailer::{TAIL, Trailer};
 use super::{Committed, SUMS, seal};
 use crate::blosc::LONG;
@@ -77,32 +77,24 @@ impl Deref for Known<'_> {
 }
 
 impl Paged {
-    /// Header and entries of the frame that begins `at`; none where it is to be read at once.
-    pub(super) fn open(file: &Arc<dyn File>, at: u64, limit: u64) -> Result<Option<(Header, Committed, Paged)>> {
-        let head = read_header(&**file, at, limit)?;
-        let header = Header::parse(&head)?;
-        let room = file.size()?.saturating_sub(at);
-        if header.sparse || header.variable_chunks || header.frame_len > room || header.chunks()? <= FEW {
+    /// The entries of the frame that begins `at` with this header, and how it was found; none where they are to be read at once.
+    pub(super) fn open(file: &Arc<dyn File>, at: u64, limit: u64, header: &Header, head: &[u8]) -> Result<Option<(Box<Paged>, Committed)>> {
+        if header.sparse || header.variable_chunks || header.chunks()? <= FEW {
             return Ok(None);
         }
         let end = at.saturating_add(header.frame_len);
         let tail_at = end.saturating_sub(TAIL as u64);
         let mut tail = [0; TAIL];
         file.read_exact_at(tail_at, &mut tail)?;
-        let Some(crc) = seal::index_sum(&head, &tail) else { return Ok(None) };
+        let Some(crc) = seal::index_sum(head, &tail) else { return Ok(None) };
         let trailer_len = Trailer::length(&tail)?;
         let (Some(place), Some(from)) = (header.index_place(trailer_len)?, end.checked_sub(trailer_len.into())) else { return Ok(None) };
         let Some(sums) = only_sums(&**file, from..tail_at)? else { return Ok(None) };
-        let index = open_chunk(file, at.saturating_add(place.start)..from, header.chunks()?, ENTRY, limit)?;
-        let sums = open_chunk(file, sums, header.chunks()?, SUM, limit)?;
-        let (Some(index), Some(sums)) = (index, sums) else { return Ok(None) };
-        // who writes now has written the header last
-        if read_header(&**file, at, limit)? != head {
-            return Ok(None);
-        }
-        let begin = at.saturating_add(place.start);
+        let (count, begin) = (header.chunks()?, at.saturating_add(place.start));
+        let index = open_chunk(file, begin..from, count, ENTRY, limit)?;
+        let (Some(index), Some(sums)) = (index, open_chunk(file, sums, count, SUM, limit)?) else { return Ok(None) };
         let paged = Paged {
-            count: header.chunks()?,
+            count,
             stored: begin..begin.saturating_add(index.header().cbytes as u64),
             index,
             sums,
@@ -112,8 +104,7 @@ impl Paged {
             whole: OnceLock::new(),
             limit,
         };
-        let last = Committed { header: head, tail: tail.to_vec(), tail_at, ..Committed::default() };
-        Ok(Some((header, last, paged)))
+        Ok(Some((Box::new(paged), Committed { header: head.to_vec(), tail: tail.to_vec(), tail_at, ..Committed::default() })))
     }
 
     /// How many there are.
@@ -159,7 +150,10 @@ impl Paged {
             let mut at = self.stored.start;
             while at < self.stored.end {
                 let n = (self.stored.end - at).min(PIECE);
-                lend::with_range(&*self.file, at, n as usize, self.limit, |bytes| Ok(sum.update(bytes)))?;
+                lend::with_range(&*self.file, at, n as usize, self.limit, |bytes| {
+                    sum.update(bytes);
+                    Ok(())
+                })?;
                 at += n;
             }
             if sum.finish() == self.crc.to_le_bytes() { Ok(()) } else { Err(seal::damaged("index")) }

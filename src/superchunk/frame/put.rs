@@ -161,7 +161,7 @@ impl Frame {
 
     /// The file of a chunk that was never committed goes.
     pub(super) fn drop_fresh(&mut self, i: u64) -> Result<()> {
-        let Some(place) = self.entry(i)?.place().filter(|_| self.site.sparse) else { return Ok(()) };
+        let Some(place) = self.place(i)?.filter(|_| self.site.sparse) else { return Ok(()) };
         if let Some(k) = self.writing.fresh.iter().rposition(|n| *n == place) {
             let shared = self.entries.iter().filter(|e| e.place() == Some(place)).count() > 1;
             if !shared {

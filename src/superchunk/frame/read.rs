@@ -200,7 +200,7 @@ impl Frame {
         };
         let head = blosc::LONG.saturating_add(blocks.saturating_mul(4));
         // it ends where the next one begins, if nothing tells more
-        let next = || match (self.entry(i.saturating_add(1)).ok().and_then(|next| next.place()), entry.place()) {
+        let next = || match (self.place(i.saturating_add(1)).ok().flatten(), entry.place()) {
             (Some(next), Some(own)) if !self.site.sparse && next > own => room.min(next - own),
             _ => room,
         };
@@ -401,7 +401,7 @@ impl Frame {
     }
 
     fn block_key(&self, i: u64, block: usize) -> Result<(u64, usize)> {
-        Ok((self.entry(i)?.place().unwrap_or(u64::MAX), block))
+        Ok((self.place(i)?.unwrap_or(u64::MAX), block))
     }
 
     /// The same from a block that is kept, if it is.

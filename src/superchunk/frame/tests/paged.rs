@@ -45,11 +45,13 @@ fn places(files: &Files) -> [usize; 3] {
     let bytes = &files[OsStr::new(NAME)];
     let header = Header::parse(&bytes[..header::said_len(bytes).unwrap()]).unwrap();
     let trailer = bytes.len() - trailer::Trailer::length(bytes).unwrap() as usize;
-    [(header.len() as u64 + header.cbytes) as usize, trailer, bytes.len()]
+    [(header.len() + header.cbytes) as usize, trailer, bytes.len()]
 }
 
-/// The same with another index and other checksums, sealed anew.
-fn with_index(files: &Files, change: impl Fn(&mut Vec<index::Slot>)) -> Files {
+type Change = fn(&mut Vec<index::Slot>);
+
+/// The same with another index, sealed anew.
+fn with_index(files: &Files, change: Change) -> Files {
     let (mut files, [begin, trailer, end]) = (files.clone(), places(files));
     let bytes = files.get_mut(OsStr::new(NAME)).unwrap();
     let len = header::said_len(bytes).unwrap();
@@ -119,7 +121,7 @@ fn little_memory_is_enough_for_many_chunks() {
 #[test]
 fn wrong_places_are_told_by_their_chunks() {
     let (files, all) = made(false);
-    let bad: [(&str, fn(&mut Vec<index::Slot>)); 5] = [
+    let bad: [(&str, Change); 5] = [
         ("another's", |s| s[3000] = s[7]),
         ("beyond the end", |s| s[3000] = index::Slot::At(1 << 40)),
         ("amid a chunk", |s| s[3000] = index::Slot::At(1)),
