@@ -184,11 +184,11 @@ typedef struct holdall_error {
  * is checked; 2: everything is checked at open, too. */
 #define HOLDALL_OPT_VERIFY 4
 /* 1: damaged records read as empty, damaged chunks as zeros, and the call says so (HOLDALL_NOT_FOUND; which they are:
- * holdall_verify(); batches and streams of records count them instead); 0 (default): they are an error. With
- * HOLDALL_APPEND this holds for reads alone: a change never takes damaged content for zeros. What needs some of
- * a damaged chunk fails, one that nothing touches stays as it is, and where chunks are missing the commit is
- * HOLDALL_E_STATE: see holdall_repair(). A frame whose header, index or trailer is damaged opens for reading
- * with what is found again of it, as holdall_repair() does it, and every read says so. */
+ * holdall_verify(); holdall_records and streams of bags count them instead); 0 (default): they are an error. With
+ * HOLDALL_APPEND this holds for reads alone: a change never takes damaged content for zeros. What needs some of a damaged
+ * chunk fails, one that nothing touches stays as it is, and where chunks are missing the commit is HOLDALL_E_STATE: see
+ * holdall_repair(). A frame whose header, index or trailer is damaged opens for reading with what is found again of it, as
+ * holdall_repair() does it, and every read says so. */
 #define HOLDALL_OPT_SKIP_DAMAGED 5
 /* At commit: 1 (default) data and folder are synced; 0 they are not: a crash of the program loses nothing
  * of a commit, a failing power supply may. */
@@ -357,10 +357,10 @@ typedef struct holdall_options holdall_options;
 typedef int32_t holdall_option;
 
 /* Told now and then how far a long call is, in units of its own. Not zero stops the call with
- * HOLDALL_E_CANCELLED. These calls tell it: holdall_verify(), holdall_repair() of a superchunk or a folder, opening with
- * HOLDALL_OPT_VERIFY 2, holdall_bag_checksum() and holdall_schunk_checksum() (to the function in the options that the
- * handle was opened with), holdall_schunk_copy() and holdall_array_copy() (in the options that the call is
- * given). May run on another thread than the caller's, one call at a time. */
+ * HOLDALL_E_CANCELLED. These calls tell it: holdall_verify(), holdall_repair() of a superchunk or a folder,
+ * opening with HOLDALL_OPT_VERIFY 2, holdall_bag_checksum() and holdall_schunk_checksum() (to the function in
+ * the options that the handle was opened with), holdall_schunk_copy() and holdall_array_copy() (in the options
+ * that the call is given). May run on another thread than the caller's, one call at a time. */
 typedef int (*holdall_progress_fn)(void *ctx, uint64_t done, uint64_t total);
 
 /* Options with nothing set; to be freed with holdall_options_free(). NULL: no memory. */
@@ -523,9 +523,9 @@ HOLDALL_API const char *holdall_version_text(void);
 /* The name of a status, such as "HOLDALL_E_IO"; static; never NULL. */
 HOLDALL_API const char *holdall_status_name(holdall_status status);
 
-/* What is at this path (or spec, see holdall_bag_open())? Format and kind, from the bytes; Bagz has no
- * magic number, a file is a bag if it opens as one. An array in a Bloscpack file is told as
- * what it is stored as, HOLDALL_KIND_SCHUNK; holdall_array_open() tells that it is one. Blosc2 frames are arrays
+/* What is at this path (or spec, see holdall_bag_open())? Format and kind, from the bytes; Bagz has no magic
+ * number, a file is a bag if it opens as one. An array in a Bloscpack file is told as what it is stored as,
+ * HOLDALL_KIND_SCHUNK; holdall_array_open() tells that it is one. Blosc2 frames are arrays
  * (HOLDALL_FORMAT_B2ND, also where there are both metalayers, or _CATERVA), or else HOLDALL_KIND_SCHUNK.
  * Folders of the papers whose fields stand apart are HOLDALL_KIND_TABLE, and open as arrays, too. *format and
  * *kind: each may be NULL.
@@ -552,10 +552,10 @@ holdall_status holdall_bag_files(const char *spec,
                                  size_t *n,
                                  holdall_error *err);
 
-/* Reads everything at a path (or spec) and checks every length and checksum, to the end; each fault goes
- * to `fault` (NULL: none is told). Then *sound, *bad and *unchecked (each may be NULL) are how many records
- * or chunks are sound, cannot be read (chunks that the header counts and that are not there, too, of which one fault
- * is told), and can be read but have no checksum; they are set also where it returns that there are faults. *bad may be 0
+/* Reads everything at a path (or spec) and checks every length and checksum, to the end; each fault goes to `fault` (NULL:
+ * none is told). Then *sound, *bad and *unchecked (each may be NULL) are how many records or chunks are sound,
+ * cannot be read (chunks that the header counts and that are not there, too, of which one fault is told), and
+ * can be read but have no checksum; they are set also where it returns that there are faults. *bad may be 0
  * although the file is damaged, in its header or metadata: the status tells.
  * What begins as a Bloscpack file or a Blosc2 frame is looked at as a superchunk, a folder as an array or a
  * table (or a frame, if it is one), all else as a bag. What does not begin as a frame any more counts as one if
@@ -566,8 +566,8 @@ holdall_status holdall_bag_files(const char *spec,
  * Bags: takes the options of holdall_bag_open() but HOLDALL_OPT_VERIFY and _SKIP_DAMAGED. Superchunks and folders:
  * HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO, frames also _AT. Superchunks in storage of the caller's: see
  * HOLDALL_OPT_VERIFY 2.
- * HOLDALL_OK: sound. Else the status and words of the first fault; what cannot be opened is one. HOLDALL_E_CANCELLED,
- * and HOLDALL_E_ARGUMENT of an option, are none: nobody is told, and the counts stay as they were. */
+ * HOLDALL_OK: sound. Else the status and words of the first fault; what cannot be opened is one. HOLDALL_E_CANCELLED, and
+ * HOLDALL_E_ARGUMENT of an option, are none: nobody is told, and the counts stay as they were. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_verify(const char *path,
@@ -579,33 +579,36 @@ holdall_status holdall_verify(const char *path,
                               uint64_t *unchecked,
                               holdall_error *err);
 
-/* Brings the bag at this path (or spec, see holdall_bag_open(): then each of its files by itself, and the error is about
- * the first that cannot be repaired), which a crash, a full disk or another program left torn, back
- * to its last whole state: an unfinished change is undone or finished; what a Bagz writer of a single file
- * leaves when it is cut off (`X` and `limits.X`) becomes a bag; separate limits that are torn or reach
- * beyond the records go; a damaged last limit is put right where frames or checksums prove what it was. A bag
- * that is whole stays as it is, and so does one of which nothing can be proved. *kept and *dropped (each may be NULL):
+/* Brings the bag at this path (or spec, see holdall_bag_open(): then each of its files by itself, and the error
+ * is about the first that cannot be repaired), which a crash, a full disk or another program left torn, back to
+ * its last whole state: an unfinished change is undone or finished; what a Bagz writer of a single file leaves
+ * when it is cut off (`X` and `limits.X`) becomes a bag; separate limits that are torn or reach beyond the
+ * records go; a damaged last limit is put right where frames or checksums prove what it was. A bag that is
+ * whole stays as it is, and so does one of which nothing can be proved. *kept and *dropped (each may be NULL):
  * records that are there now, and limits of records that were not whole.
  * Options: HOLDALL_OPT_BAG_LIMITS, _CODEC, _DICTIONARY, _MEMORY_LIMIT, _DURABILITY, _LOCK.
- * Or the superchunk at this path: chunks that are sound stay; a damaged one among them becomes zeros, so that the others
- * keep their places; those that are missing at the end are cut off, damaged metadata go, header and offsets are put
- * right. Where the metadata make it an array, zeros are put in the place of what is missing at the end instead, so that it
- * opens as that array (a whole file whose content is not as long as shape and dtype say stays as it is: nobody knows what
- * is right).
+ * 
+ * Or the superchunk at this path: chunks that are sound stay; a damaged one among them becomes zeros, so that
+ * the others keep their places; those that are missing at the end are cut off, damaged metadata go, header and
+ * offsets are put right. Where the metadata make it an array, zeros are put in the place of what is missing at
+ * the end instead, so that it opens as that array (a whole file whose content is not as long as shape and dtype
+ * say stays as it is: nobody knows what is right).
  * *kept and *dropped are then chunks, those that are zeros now and metadata that are gone (1) among the dropped: where
  * *dropped is 0, nothing was lost. Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _DURABILITY, _LOCK.
- * Or the Blosc2 frame, a file or folder, array or not: it is made anew without the room of chunks that no
- * longer count; damaged chunks become zeros, damaged metalayers of the trailer go. Where header, index or
- * trailer are damaged, they are made anew: in a frame of this library any one byte of each is put right for
- * certain, and the index from the chunks, which the trailer knows by their checksums; of others what fits:
- * header and index without the trailer, whose metalayers are lost then, the trailer's last whole commit that is
- * still in the file, or the chunks as they stand behind each other, if there are as many as there must be.
- * Where the metalayers of the header are lost, which say the shape, it is HOLDALL_E_FORMAT: with
- * HOLDALL_OPT_SKIP_DAMAGED it opens as a superchunk. holdall_verify() tells beforehand what is lost. *kept and
- * *dropped are as for superchunks, with 1 each for a trailer, an order of chunks that is not certain and a
- * commit that are lost. Options: as for superchunks.
- * Or the array or table in this folder: what was cut off is finished or undone, what writers left
- * goes. Where `meta/sizes` is damaged it is made anew from the chunks, as many as are whole and follow each other; damaged
+ * 
+ * Or the Blosc2 frame, a file or folder, array or not: it is made anew without the room of chunks that no longer count;
+ * damaged chunks become zeros, damaged metalayers of the trailer go. Where header, index or trailer are
+ * damaged, they are made anew: in a frame of this library any one byte of each is put right for certain, and
+ * the index from the chunks, which the trailer knows by their checksums; of others what fits: header and index
+ * without the trailer, whose metalayers are lost then, the trailer's last whole commit that is still in the
+ * file, or the chunks as they stand behind each other, if there are as many as there must be. Where the
+ * metalayers of the header are lost, which say the shape, it is HOLDALL_E_FORMAT: with HOLDALL_OPT_SKIP_DAMAGED
+ * it opens as a superchunk. holdall_verify() tells beforehand what is lost. *kept and *dropped are as for
+ * superchunks, with 1 each for a trailer, an order of chunks that is not certain and a commit that are lost.
+ * Options: as for superchunks.
+ * 
+ * Or the array or table in this folder: what was cut off is finished or undone, what writers left goes. Where
+ * `meta/sizes` is damaged it is made anew from the chunks, as many as are whole and follow each other; damaged
  * chunks at the end are cut off; columns of a table come out as long as the shortest, and names that are lost
  * become those of the folders, if the table's `__attrs__` is still there. HOLDALL_OPT_SKIP_DAMAGED 1: of the
  * chunks that count a damaged one becomes the default value, and a column of which nothing can be made is left
@@ -615,11 +618,12 @@ holdall_status holdall_verify(const char *path,
  * where it does not match its checksum, and HOLDALL_OPT_VERIFY 0 takes it, and the other small files, as they are.
  * *kept and *dropped are chunks, with damaged attributes, names and columns among the dropped. Options:
  * HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _DURABILITY, _LOCK, _VERIFY, _SKIP_DAMAGED.
- * In the papers' form the small files are made whole first, and chunks follow with another commit; the superchunks that
- * are written anew have copies of that name.
+ * 
+ * In the papers' form the small files are made whole first, and chunks follow with another commit; the
+ * superchunks that are written anew have copies of that name.
  * HOLDALL_E_UNSUPPORTED: objects of Python's, or columns of a table of bcolz's that are superchunks.
- * HOLDALL_E_FORMAT: it cannot be repaired (nothing of it is sound, it cannot be told which chunks are missing, or it
- * says to have lost more than it can have held), and nothing was changed; HOLDALL_E_CODEC, _VERSION,
+ * HOLDALL_E_FORMAT: it cannot be repaired (nothing of it is sound, it cannot be told which chunks are missing,
+ * or it says to have lost more than it can have held), and nothing was changed; HOLDALL_E_CODEC, _VERSION,
  * _UNSUPPORTED: nor is that done to chunks that seem sound, of a kind that is not known. HOLDALL_E_BUSY: a
  * writer is at work. */
 HOLDALL_API
@@ -677,21 +681,21 @@ HOLDALL_API void holdall_digest_free(holdall_digest *digest);
  * after the commit. What changes it is HOLDALL_E_STATE where it was opened with HOLDALL_READ. */
 typedef struct holdall_schunk holdall_schunk;
 
-/* Opens a superchunk: its last commit, with HOLDALL_READ to be read, with HOLDALL_APPEND to be read and
- * changed (one at a time: HOLDALL_E_BUSY); the other modes are those of holdall_schunk_create(). Reads every dialect of
+/* Opens a superchunk: its last commit, with HOLDALL_READ to be read, with HOLDALL_APPEND to be read and changed (one at a
+ * time: HOLDALL_E_BUSY); the other modes are those of holdall_schunk_create(). Reads every dialect of
  * Bloscpack: headers of version 1 to 3, those before there was a version (they cannot be changed:
  * HOLDALL_E_UNSUPPORTED), and the layout of the papers on BLZ and bcolz; and Blosc2 frames, files and folders,
  * those that are arrays among them: what changes their content as a superchunk leaves them without a shape that
  * fits, and they then open as no array.
  * Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO, _VERIFY, _SKIP_DAMAGED; with HOLDALL_APPEND also _DURABILITY, _LOCK,
  * _CODEC, _FILTERS (where they are not given, new chunks are made like the last one), _LEVEL (which no file keeps),
- * _BLOCK_BYTES, _CHUNK_BYTES (it counts where there is no content yet, or one chunk of less than 16 KiB, which appends
- * then fill up), _SPARE_CHUNKS, _SPARE_BYTES. Frames: the first five and _AT; with HOLDALL_APPEND _DURABILITY,
- * _LOCK, _CODEC, _LEVEL, _FILTERS, _CHECKSUM. Progress is told by _VERIFY 2 and holdall_schunk_checksum().
- * HOLDALL_E_FORMAT: it is none, or chunks of it are missing or not where header and offsets say; the position is
- * that of the first such chunk. HOLDALL_OPT_SKIP_DAMAGED opens what is there, holdall_repair() makes it whole.
- * HOLDALL_E_CHECKSUM: header, index or trailer of a frame do not fit what its writer has put down of them.
- * HOLDALL_E_MISSING: there is nothing, or a folder in which a frame was begun and never committed. */
+ * _BLOCK_BYTES, _CHUNK_BYTES (it counts where there is no content yet, or one chunk of less than 16 KiB, which
+ * appends then fill up), _SPARE_CHUNKS, _SPARE_BYTES. Frames: the first five and _AT; with HOLDALL_APPEND
+ * _DURABILITY, _LOCK, _CODEC, _LEVEL, _FILTERS, _CHECKSUM. Progress is told by _VERIFY 2 and holdall_schunk_checksum().
+ * HOLDALL_E_FORMAT: it is none, or chunks of it are missing or not where header and offsets say; the position
+ * is that of the first such chunk. HOLDALL_OPT_SKIP_DAMAGED opens what is there, holdall_repair() makes it
+ * whole. HOLDALL_E_CHECKSUM: header, index or trailer of a frame do not fit what its writer has put down of
+ * them. HOLDALL_E_MISSING: there is nothing, or a folder in which a frame was begun and never committed. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_schunk_open(const char *path,
@@ -712,18 +716,20 @@ holdall_status holdall_schunk_open_io(holdall_io *io,
                                       holdall_schunk **out,
                                       holdall_error *err);
 
-/* Creates a superchunk of items of `typesize` bytes each (1 or more; it is what filters work with, content need not
- * be whole items), opened for changes. With HOLDALL_NEW nothing may be there (HOLDALL_E_EXISTS), with
+/* Creates a superchunk of items of `typesize` bytes each (1 or more; it is what filters work with, content need
+ * not be whole items), opened for changes. With HOLDALL_NEW nothing may be there (HOLDALL_E_EXISTS), with
  * HOLDALL_REPLACE what is there is replaced by the first commit (but not a file by a frame that is a folder,
- * nor the other way: HOLDALL_E_EXISTS). Format: HOLDALL_FORMAT_BLOSCPACK; c-blosc 1.x reads its chunks,
- * Bloscpack 0.16 its files. Or HOLDALL_FORMAT_B2FRAME, which c-blosc2 and python-blosc2 read and change:
- * appends and changed chunks go behind what is there, which costs the room of the old ones until a copy or
- * holdall_repair(). HOLDALL_E_BUSY: another writer has it open.
+ * nor the other way: HOLDALL_E_EXISTS). Format:
+ * HOLDALL_FORMAT_BLOSCPACK; c-blosc 1.x reads its chunks, Bloscpack 0.16 its files. Or HOLDALL_FORMAT_B2FRAME,
+ * which c-blosc2 and python-blosc2 read and change: appends and changed chunks go behind what is there, which
+ * costs the room of the old ones until a copy or holdall_repair(). HOLDALL_E_BUSY: another writer has it open.
  * Options: those of holdall_schunk_open() with HOLDALL_APPEND, and HOLDALL_OPT_CHECKSUM, _OFFSETS,
- * _FORMAT_VERSION. Frames: those of opening one, and _CHUNK_BYTES, _BLOCK_BYTES, _SPARSE.
+ * _FORMAT_VERSION. Frames:
+ * those of opening one, and _CHUNK_BYTES, _BLOCK_BYTES, _SPARSE.
  * HOLDALL_E_UNSUPPORTED: they do not go together.
- * Metadata that is set before content is appended, and HOLDALL_OPT_SPARE_CHUNKS where more than 1,022 chunks will
- * come, save the first commit a copy. */
+ * 
+ * Metadata that is set before content is appended, and HOLDALL_OPT_SPARE_CHUNKS where more than 1,022 chunks
+ * will come, save the first commit a copy. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_schunk_create(const char *path,
@@ -793,10 +799,10 @@ holdall_status holdall_schunk_chunk_info(const holdall_schunk *schunk,
 
 /* Reads n bytes of content from byte `at` on. Only the chunks that hold them are read, and of those only the
  * blocks that hold them are decoded, several in parallel where it pays.
- * With HOLDALL_OPT_SKIP_DAMAGED what is damaged reads as zeros and the call returns HOLDALL_NOT_FOUND (> 0); else it
- * fails, with the first damaged chunk as the position, and dst holds anything. HOLDALL_E_CHECKSUM, _FORMAT,
- * _CODEC, _VERSION, _UNSUPPORTED: that chunk is damaged or of a kind that is not known. HOLDALL_E_RANGE: beyond
- * the end. HOLDALL_E_STATE: the file was changed since it was opened for reading; open it again. */
+ * With HOLDALL_OPT_SKIP_DAMAGED what is damaged reads as zeros and the call returns HOLDALL_NOT_FOUND (> 0);
+ * else it fails, with the first damaged chunk as the position, and dst holds anything. HOLDALL_E_CHECKSUM,
+ * _FORMAT, _CODEC, _VERSION, _UNSUPPORTED: that chunk is damaged or of a kind that is not known.
+ * HOLDALL_E_RANGE: beyond the end. HOLDALL_E_STATE: the file was changed since it was opened for reading; open it again. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_schunk_read(const holdall_schunk *schunk,
@@ -921,11 +927,11 @@ holdall_status holdall_schunk_meta_get(const holdall_schunk *schunk,
                                        holdall_error *err);
 
 /* Sets a named value of n bytes, which are copied, from the next commit on; value NULL removes it. Bloscpack: "" alone
- * (HOLDALL_E_UNSUPPORTED), and JSON (HOLDALL_E_ARGUMENT); version 1 and 2 have none (HOLDALL_E_UNSUPPORTED). The commit
- * writes the file anew where it does not fit into the room that the one before had. Frames: any name of 1 to 31
- * bytes, any bytes, by custom MessagePack. A new one is one of those whose length may change; those of the
- * header cannot be removed (HOLDALL_E_UNSUPPORTED), and with another length the commit writes the file anew.
- * HOLDALL_E_ARGUMENT: `holdall.crc32`, which is kept by the library. */
+ * (HOLDALL_E_UNSUPPORTED), and JSON (HOLDALL_E_ARGUMENT); version 1 and 2 have none (HOLDALL_E_UNSUPPORTED).
+ * The commit writes the file anew where it does not fit into the room that the one before had. Frames: any name
+ * of 1 to 31 bytes, any bytes, by custom MessagePack. A new one is one of those whose length may change; those
+ * of the header cannot be removed (HOLDALL_E_UNSUPPORTED), and with another length the commit writes the file
+ * anew. HOLDALL_E_ARGUMENT: `holdall.crc32`, which is kept by the library. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_schunk_meta_set(holdall_schunk *schunk,
@@ -951,13 +957,13 @@ holdall_status holdall_schunk_commit(holdall_schunk *schunk,
  * Options: those of holdall_schunk_create(). What is not given is as here: _CHUNK_BYTES, _CODEC and _FILTERS as
  * the last chunk has them, _CHECKSUM (CRC-32 where there is none; none in version 1, which has no place for
  * it); the level is 5, the layout that of version 3.
+ * 
  * From a frame to a frame all named values go along, and codec, level and filters are as here; from one format
  * to the other content alone. Progress is told in bytes.
  * HOLDALL_E_ARGUMENT: path is this superchunk's own file. HOLDALL_E_EXISTS, HOLDALL_E_BUSY: as holdall_schunk_create().
- * HOLDALL_E_UNSUPPORTED: there are metadata, and the layout that
- * HOLDALL_OPT_FORMAT_VERSION asks for has none. HOLDALL_NOT_FOUND (> 0): HOLDALL_OPT_SKIP_DAMAGED was set for
- * this handle, and what is damaged is zeros in the copy, or missing at its end or as metadata. Else as
- * holdall_schunk_read() and holdall_schunk_commit(). */
+ * HOLDALL_E_UNSUPPORTED: there are metadata, and the layout that HOLDALL_OPT_FORMAT_VERSION asks for has none.
+ * HOLDALL_NOT_FOUND (> 0): HOLDALL_OPT_SKIP_DAMAGED was set for this handle, and what is damaged is zeros in the copy, or
+ * missing at its end or as metadata. Else as holdall_schunk_read() and holdall_schunk_commit(). */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_schunk_copy(const holdall_schunk *schunk,
@@ -981,28 +987,30 @@ holdall_status holdall_schunk_copy(const holdall_schunk *schunk,
  * are given as they are stored: see the byte order of the dtype. */
 typedef struct holdall_array holdall_array;
 
-/* Opens an array: its last commit, with HOLDALL_READ to be read, with HOLDALL_APPEND to be read and changed (one at a
- * time: HOLDALL_E_BUSY). Options: those of holdall_schunk_open().
+/* Opens an array: its last commit, with HOLDALL_READ to be read, with HOLDALL_APPEND to be read and changed
+ * (one at a time:
+ * HOLDALL_E_BUSY). Options: those of holdall_schunk_open().
+ * 
  * Bloscpack files are arrays where their metadata say so, as those of NumPy arrays do. Blosc2 frames, files and
  * folders, are arrays by the metalayers `b2nd` and `caterva`; where they have both, that which fits the chunks,
  * `b2nd` first, and each commit of a new shape makes both say it. Caterva has no dtype: its items are "|V8" and
- * the like, bytes without a meaning. Frames with neither are arrays of one dimension, of bytes, or of such
- * items where they have more than one byte; these come and go at the end. Other folders are arrays that bcolz
- * or BLZ wrote, or as their papers have them. They are made of rows, which come and go as a whole; those of
- * Python's objects can be read only. What is written goes on as it is there (codec, level, filter, checksum)
- * where the options do not say otherwise: those of holdall_array_create(). A handle that reads sees as many
- * rows as were committed when it was opened; where another writer changes some of them, it may see these as
- * they are then. Of a folder just the files in `meta` and the attributes are opened now, those of chunks when a
- * call needs them: one that is missing then is HOLDALL_E_MISSING, and the words name it. A column of a table is
- * such a folder, too.
+ * the like, bytes without a meaning.
+ * Frames with neither are arrays of one dimension, of bytes, or of such items where they have more than one
+ * byte; these come and go at the end. Other folders are arrays that bcolz or BLZ wrote, or as their papers have
+ * them. They are made of rows, which come and go as a whole; those of Python's objects can be read only. What
+ * is written goes on as it is there (codec, level, filter, checksum) where the options do not say otherwise:
+ * those of holdall_array_create(). A handle that reads sees as many rows as were committed when it was opened;
+ * where another writer changes some of them, it may see these as they are then. Of a folder just the files in
+ * `meta` and the attributes are opened now, those of chunks when a call needs them: one that is missing then is
+ * HOLDALL_E_MISSING, and the words name it. A column of a table is such a folder, too.
  * HOLDALL_E_TYPE: it is a superchunk or a table and no array, or has a dtype that is not known. HOLDALL_E_FORMAT: as
- * holdall_schunk_open(), and where its content is not as long as shape and dtype say (with HOLDALL_OPT_SKIP_DAMAGED what
- * is missing at its end reads as zeros, HOLDALL_NOT_FOUND, as damaged chunks do, unless it is more than the file can have
- * held, which holds for folders, too, that say to have lost much more than is there); of a frame also where it
- * has not as many chunks as the shape says, and what its metalayers say is not possible; in folders also names
- * and links that lead out of them. HOLDALL_E_CHECKSUM, _FORMAT: the metadata are damaged (HOLDALL_E_TYPE with
- * that option). HOLDALL_E_UNSUPPORTED: more than HOLDALL_MAX_NDIM dimensions; a folder that can be read only,
- * to be changed. */
+ * holdall_schunk_open(), and where its content is not as long as shape and dtype say (with
+ * HOLDALL_OPT_SKIP_DAMAGED what is missing at its end reads as zeros, HOLDALL_NOT_FOUND, as damaged chunks do,
+ * unless it is more than the file can have held, which holds for folders, too, that say to have lost much more
+ * than is there); of a frame also where it has not as many chunks as the shape says, and what its metalayers
+ * say is not possible; in folders also names and links that lead out of them. HOLDALL_E_CHECKSUM, _FORMAT: the
+ * metadata are damaged (HOLDALL_E_TYPE with that option). HOLDALL_E_UNSUPPORTED: more than HOLDALL_MAX_NDIM
+ * dimensions; a folder that can be read only, to be changed. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_array_open(const char *path,
@@ -1021,37 +1029,44 @@ holdall_status holdall_array_open_io(holdall_io *io,
                                      holdall_array **out,
                                      holdall_error *err);
 
-/* Creates an array of zeros, in C order, opened for changes, which cost nothing before the commit, and in a
- * frame nothing at all. With HOLDALL_NEW nothing may be there, with HOLDALL_REPLACE what is there is replaced
- * by the first commit. Format: HOLDALL_FORMAT_BLOSCPACK; Bloscpack 0.16 reads it. Or a folder:
+/* Creates an array, in C order, opened for changes. It is of zeros, which cost nothing before the commit, and in a frame
+ * nothing at all. With HOLDALL_NEW nothing may be there, with HOLDALL_REPLACE what is there is replaced by the
+ * first commit.
+ * Format: HOLDALL_FORMAT_BLOSCPACK; Bloscpack 0.16 reads it. Or a folder:
  * - HOLDALL_FORMAT_BCOLZ: bcolz and BLZ read it and append to it, but for what they cannot: with zstd or bitshuffle it is
  * for bcolz alone, and complex or structured dtypes they do not open.
  * - HOLDALL_FORMAT_BLZ: as BLZ 0.6 writes it, for BLZ alone; zstd and bitshuffle are HOLDALL_E_UNSUPPORTED.
  * - HOLDALL_FORMAT_BLZ_PAPER: as the papers on both have it: chunks stand together in superchunks
- * (HOLDALL_OPT_SUPERCHUNK_CHUNKS), each a file that Bloscpack reads, with offsets and checksums;
- * HOLDALL_OPT_SPARE_CHUNKS and _SPARE_BYTES keep room in them. Structures are stored as they are, not field by field.
+ * (HOLDALL_OPT_SUPERCHUNK_CHUNKS), each a file that Bloscpack reads, with offsets and checksums; HOLDALL_OPT_SPARE_CHUNKS
+ * and _SPARE_BYTES keep room in them. Structures are stored as they are, not field by field.
  * 
  * - HOLDALL_FORMAT_B2ND: a Blosc2 frame as python-blosc2 has arrays, a file, or with HOLDALL_OPT_SPARSE a
  * folder. Chunks are cut along every dimension, and blocks in them, so that a box touches little besides, along
  * whichever axis.
  * - HOLDALL_FORMAT_CATERVA: the same as Caterva has it, which keeps no dtype. HOLDALL_OPT_BOTH_METALAYERS: for both.
  * 
- * Whose form a folder has, appending to it leaves.
+ * Appending leaves a folder in the form that it has.
  * 
- * dtype: as NumPy spells it: "<f8", "|S16", "<M8[ns]", "[('a','<i4'),('b','<f8')]". shape: its length along each of
- * the ndim dimensions, 0 or more; it can grow along any, cheaply along the slowest, the first, a dataset
- * along that alone, a frame cheaply along any at its end. chunks: the shape of a chunk, whose dimensions but
- * the first are those of `shape`; NULL: about HOLDALL_OPT_CHUNK_BYTES (1 MiB) of whole rows, or of whole items
- * where a row is longer; in a folder, of whole rows, as bcolz chooses them for HOLDALL_OPT_EXPECTED_ROWS.
- * blocks: NULL. In a frame chunks and blocks have any shape, blocks no longer than chunks; NULL: about as long
+ * dtype: as NumPy spells it: "<f8", "|S16", "<M8[ns]", "[('a','<i4'),('b','<f8')]".
+ * 
+ * shape: its length along each of the ndim dimensions, 0 or more; it can grow along any, cheaply along the
+ * slowest, the first, a dataset along that alone, a frame cheaply along any at its end.
+ * 
+ * chunks: the shape of a chunk, whose dimensions but the first are those of `shape`; NULL: about
+ * HOLDALL_OPT_CHUNK_BYTES (1 MiB) of whole rows, or of whole items where a row is longer; in a folder, of whole
+ * rows, as bcolz chooses them for HOLDALL_OPT_EXPECTED_ROWS.
+ * 
+ * blocks: NULL, but in a frame. There chunks and blocks have any shape, blocks no longer than chunks; NULL: about as long
  * along every dimension, blocks shorter along the first, which is read plane by plane most, and where that is
  * possible ending where chunks do; never longer than the array, where a length of 0 counts as one that will
- * grow; the same on every machine. Such an array grows cheaply along any axis.
+ * grow; the same on every machine.
+ * Such an array grows cheaply along any axis.
  * Options: those of holdall_schunk_create(); for a folder HOLDALL_OPT_EXPECTED_ROWS, _FILL, and of those the
  * ones of opening, _DURABILITY, _LOCK, _CODEC, _LEVEL, _FILTERS, _CHUNK_BYTES, _BLOCK_BYTES and _CHECKSUM
  * (CRC-32 by default, which other readers do not look at). For a frame: those of holdall_schunk_create() for
- * one, _FILL and _BOTH_METALAYERS. HOLDALL_E_ARGUMENT: chunks and HOLDALL_OPT_CHUNK_BYTES are both given, or
- * blocks and _BLOCK_BYTES; chunks of 2 GiB or more, blocks of 512 MiB or more.
+ * one, _FILL and _BOTH_METALAYERS.
+ * HOLDALL_E_ARGUMENT: chunks and HOLDALL_OPT_CHUNK_BYTES are both given, or blocks and _BLOCK_BYTES; chunks of
+ * 2 GiB or more, blocks of 512 MiB or more.
  * HOLDALL_E_TYPE: a dtype that is not known. HOLDALL_E_UNSUPPORTED: objects of Python's, another format, other
  * chunks; in a frame items of no bytes. HOLDALL_E_LIMIT: more chunks than a frame can have.
  * HOLDALL_E_ARGUMENT: more than HOLDALL_MAX_NDIM dimensions, a folder of none, a chunk of length 0, more than 2^64 bytes.
@@ -1217,14 +1232,16 @@ holdall_status holdall_array_append(holdall_array *array,
                                     holdall_error *err);
 
 /* Puts `count` new places into a dimension before place `at`. src: as for holdall_array_append(). Items behind them in the
- * file move: chunks are made anew from there on, in the slowest dimension (see holdall_array_order()) up to where their
- * limits fall together again (`count` a multiple of the rows in a chunk), in another one all of them. So put in many at
- * once. In a frame nothing but the numbers of chunks changes where `at` and `count` are multiples of the length
- * of a chunk; an append makes the chunks at the edge anew. They count from the next commit on; on failure
- * nothing was put in.
+ * file move: chunks are made anew from there on, in the slowest dimension (see holdall_array_order()) up to
+ * where their limits fall together again (`count` a multiple of the rows in a chunk), in another one all of
+ * them. So put in many at once. In a frame nothing but the numbers of chunks changes where `at` and `count` are
+ * multiples of the length of a chunk; an append makes the chunks at the edge anew. They count from the next
+ * commit on; on failure nothing was put in.
  * HOLDALL_E_RANGE: `at` is beyond the end. HOLDALL_E_ARGUMENT: there is no such axis, or src_size is not that of the new
- * items. A damaged chunk that has to be made anew: as holdall_schunk_read(), also with HOLDALL_OPT_SKIP_DAMAGED; no change
- * takes what is damaged for zeros. */
+ * items.
+ * 
+ * A damaged chunk that has to be made anew: as holdall_schunk_read(), also with HOLDALL_OPT_SKIP_DAMAGED; no
+ * change takes what is damaged for zeros. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_array_insert(holdall_array *array,
@@ -1263,14 +1280,16 @@ holdall_status holdall_array_remove(holdall_array *array,
  * against their checksums before.
  * A folder: options, and what is not given, as for holdall_array_create(), but the fill value is that of here;
  * the array must be in C order.
- * Else options: those of holdall_schunk_create(). Codec, filter and checksum that are not given are as here
- * (_FILTERS and _CODEC as the last chunk has them; CRC-32 for a file without checksums); the level is 5, the
- * layout that of version 3. Progress is told in bytes.
- * HOLDALL_E_ARGUMENT: path is this array's own file; its own folder, with HOLDALL_REPLACE, is replaced by the
- * copy. HOLDALL_E_UNSUPPORTED: HOLDALL_OPT_FORMAT_VERSION 1 or 2, which have no place for what makes an array.
- * HOLDALL_E_ARGUMENT: the name of a value has more than the 31 bytes that it can have in a frame.
- * HOLDALL_NOT_FOUND (> 0): HOLDALL_OPT_SKIP_DAMAGED was set for this handle, and what is damaged is zeros in
- * the copy, or attributes are missing there. Else as holdall_array_read() and holdall_array_commit(). */
+ * Else options: those of holdall_schunk_create(). Codec, filter and checksum that are not given are as here (_FILTERS and
+ * _CODEC as the last chunk has them; CRC-32 for a file without checksums); the level is 5, the layout that of version 3.
+ * Progress is told in bytes.
+ * HOLDALL_E_ARGUMENT: path is this array's own file; its own folder, with HOLDALL_REPLACE, is replaced by the copy.
+ * HOLDALL_E_UNSUPPORTED: HOLDALL_OPT_FORMAT_VERSION 1 or 2, which have no place for what makes an array.
+ * HOLDALL_E_ARGUMENT:
+ * the name of a value has more than the 31 bytes that it can have in a frame. HOLDALL_NOT_FOUND (> 0):
+ * HOLDALL_OPT_SKIP_DAMAGED was set for this handle, and what is damaged is zeros in the copy, or attributes are
+ * missing there.
+ * Else as holdall_array_read() and holdall_array_commit(). */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_array_copy(const holdall_array *array,
@@ -1283,10 +1302,10 @@ holdall_status holdall_array_copy(const holdall_array *array,
                                   holdall_error *err);
 
 /* Gives the array another shape, of ndim values, from the next commit on: what is beyond goes, what is new is
- * zeros, or what holdall_array_fill() gives. What
- * holdall_array_insert() says of its costs holds for each dimension that differs; zeros for any but the slowest take as
- * much memory as they are. In a frame, where each dimension grows and shrinks at its end, chunks at the old and
- * the new edges are made anew, and no more. On failure it may have a shape on the way, with no commit of it.
+ * zeros, or what holdall_array_fill() gives. What holdall_array_insert() says of its costs holds for each
+ * dimension that differs; zeros for any but the slowest take as much memory as they are. In a frame, where each
+ * dimension grows and shrinks at its end, chunks at the old and the new edges are made anew, and no more. On
+ * failure it may have a shape on the way, with no commit of it.
  * HOLDALL_E_ARGUMENT: more than 2^64 bytes. */
 HOLDALL_API
 HOLDALL_USE
@@ -1335,11 +1354,11 @@ holdall_status holdall_array_read_object(const holdall_array *array,
                                          size_t *n,
                                          holdall_error *err);
 
-/* How many named values it has. Bloscpack: its metadata, JSON, is the one named "". Folders: their attributes, each of
- * which is JSON (as Python writes it: NaN and Infinity are numbers there). Frames: their metalayers but `b2nd`
- * and `caterva`, any bytes, by custom MessagePack. Where the file of those of a folder is damaged, its name is
- * the only one, and asking for any of them tells what is wrong; with HOLDALL_OPT_SKIP_DAMAGED there are none,
- * and asking fails in the same way. */
+/* How many named values it has. Bloscpack: its metadata, JSON, is the one named "". Folders: their attributes,
+ * each of which is JSON (as Python writes it: NaN and Infinity are numbers there). Frames: their metalayers but
+ * `b2nd` and `caterva`, any bytes, by custom MessagePack. Where the file of those of a folder is damaged, its
+ * name is the only one, and asking for any of them tells what is wrong; with HOLDALL_OPT_SKIP_DAMAGED there are
+ * none, and asking fails in the same way. */
 HOLDALL_API
 uint32_t holdall_array_attrs(const holdall_array *array);
 
@@ -1415,9 +1434,10 @@ holdall_status holdall_table_open_io(holdall_io *io,
  * names: UTF-8, each also that of the column's folder, so that it holds no slash, is not "", ".", ".." or a name of the
  * table's own files, and no other one's. dtypes: as NumPy spells them, see holdall_array_create(); one that is an array of
  * items, "('<f4', (3,))", makes a column whose rows have that shape.
- * Options: those of holdall_array_create() for a folder, each for all columns. HOLDALL_OPT_EXPECTED_ROWS: how many rows
- * the table is going to have, about: chunks of each column are as long as bcolz makes them for that many (of the fewest
- * bytes where it is not given).
+ * Options: those of holdall_array_create() for a folder, each for all columns.
+ * 
+ * HOLDALL_OPT_EXPECTED_ROWS: how many rows the table is going to have, about: chunks of each column are as long
+ * as bcolz makes them for that many (of the fewest bytes where it is not given).
  * HOLDALL_E_EXISTS: something is there; a name is there twice. HOLDALL_E_TYPE: a dtype that is not known.
  * HOLDALL_E_UNSUPPORTED: objects of Python's, another format. HOLDALL_E_BUSY: another writer is at work. */
 HOLDALL_API
@@ -1672,8 +1692,9 @@ HOLDALL_API uint64_t holdall_bag_shard_size(const holdall_bag *bag, uint32_t i);
  * HOLDALL_E_FORMAT, _CHECKSUM: the record is damaged; the others can still be read. HOLDALL_E_LIMIT: it takes
  * more memory than HOLDALL_OPT_MEMORY_LIMIT. HOLDALL_E_STATE: the bag has grown since it was opened and its
  * limits are not kept in memory: open it again.
- * HOLDALL_NOT_FOUND (> 0) and *n 0: damaged, and HOLDALL_OPT_SKIP_DAMAGED is set. Whenever a record cannot be
- * read, dst may have been written to. */
+ * HOLDALL_NOT_FOUND (> 0) and *n 0: damaged, and HOLDALL_OPT_SKIP_DAMAGED is set.
+ * 
+ * Whenever a record cannot be read, dst may have been written to. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_bag_read(const holdall_bag *bag,
@@ -1751,22 +1772,23 @@ void holdall_records_close(holdall_records *records);
 
 /* Opens a bag for writing: of one file, or of a set of them: of the path "name@8.bagz" the files
  * `name-00000-of-00008.bagz` and so on, record i in file i modulo 8, to be read in turns
- * (HOLDALL_OPT_BAG_SHARDS). "name@*.bagz" is as many as there are. A backslash before `@` or a backslash takes
- * it as it is, and so is a comma; a file that has the path for its name is that file. All of a set is committed
- * as one: at any crash every file, also one that is opened alone, is as the last commit left it. The files of a
- * set are in one folder.
- * One file of a set may be written by its own name, "name-00003-of-00008.bagz", each by another process at the same time;
- * then each commits for itself. Read in turns, record k of that one is record 8 * k + 3 of the set.
- * mode: HOLDALL_NEW, _REPLACE or _APPEND (of a set: none of its files, or all of them are there); whatever it is,
- * nothing that others can see changes before the first commit. What a crash left unfinished is settled first.
+ * (HOLDALL_OPT_BAG_SHARDS). "name@*.bagz" is as many as there are.
+ * A backslash before `@` or a backslash takes it as it is, and so is a comma; a file that has the path for its
+ * name is that file. All of a set is committed as one: at any crash every file, also one that is opened alone,
+ * is as the last commit left it. The files of a set are in one folder.
+ * One file of a set may be written by its own name, "name-00003-of-00008.bagz", each by another process at the
+ * same time; then each commits for itself. Read in turns, record k of that one is record 8 * k + 3 of the set.
+ * mode: HOLDALL_NEW, _REPLACE or _APPEND (of a set: none of its files, or all of them are there); whatever it
+ * is, nothing that others can see changes before the first commit. What a crash left unfinished is settled first.
  * A commit to limits at the tail moves them all, 8 bytes a record (and saves them first); one to separate
  * limits appends: the better choice for many small commits to a large bag.
- * Options: HOLDALL_OPT_THREADS, _DURABILITY, _LOCK, _CODEC, _LEVEL, _CHECKSUM, _DICTIONARY, _BAG_LIMITS. To go on
- * with a bag, give the same _CODEC, _DICTIONARY and _BAG_LIMITS; checksums go on as they are there.
- * HOLDALL_E_EXISTS, HOLDALL_E_MISSING: as the mode says. HOLDALL_E_BUSY: another writer has it open, or one of its files,
- * or the set that it is a file of.
- * HOLDALL_E_STATE: checksums are asked for, and the records that are there have none; or a set is not as turns leave it,
- * as where its files were written one by one: then they are to be appended to so.
+ * Options: HOLDALL_OPT_THREADS, _DURABILITY, _LOCK, _CODEC, _LEVEL, _CHECKSUM, _DICTIONARY, _BAG_LIMITS.
+ * 
+ * To go on with a bag, give the same _CODEC, _DICTIONARY and _BAG_LIMITS; checksums go on as they are there.
+ * HOLDALL_E_EXISTS, HOLDALL_E_MISSING: as the mode says. HOLDALL_E_BUSY: another writer has it open, or one of
+ * its files, or the set that it is a file of.
+ * HOLDALL_E_STATE: checksums are asked for, and the records that are there have none; or a set is not as turns
+ * leave it, as where its files were written one by one: then they are to be appended to so.
  * HOLDALL_E_UNSUPPORTED: a file of a set is a link to another folder. */
 HOLDALL_API
 HOLDALL_USE
@@ -1859,6 +1881,7 @@ holdall_status holdall_bag_stream_open(const holdall_bag *bag,
 /* Gives the next record: its bytes (never NULL) and how many. It is borrowed until the next call that takes
  * from the stream, or closes it. For one thread at a time; several take with holdall_bag_stream_take().
  * HOLDALL_NOT_FOUND (> 0): the end, from now on; *record and *n stay as they are.
+ * 
  * Failures are told at the record that they belong to, after all before it, and the next call gives the one behind it.
  * Damaged records and others that holdall_bag_read() cannot read fail as they do there, with the number of the record in
  * err->position; with HOLDALL_OPT_SKIP_DAMAGED, damaged ones are empty: see holdall_bag_stream_damaged().
@@ -1942,10 +1965,11 @@ HOLDALL_API void holdall_epoch_close(holdall_epoch *epoch);
 /* As holdall_bag_read_range(), into memory of the caller's: `allocate` is called once, on the calling thread,
  * with the size of all records together, as soon as that is known; they are decoded straight to there, end to
  * end. offsets: room for n + 1 numbers; record i goes to offsets[i] to offsets[i + 1], the last one not
- * included: an array of large_binary as Arrow has it. Whatever the call returns, that memory stays the caller's.
+ * included: an array of large_binary as Arrow has it.
+ * Whatever the call returns, that memory stays the caller's.
  * A failure may come after `allocate` was called.
- * HOLDALL_NOT_FOUND (> 0): some were damaged, and are empty as HOLDALL_OPT_SKIP_DAMAGED wished
- * (holdall_bag_read() tells which), so that less than was asked for is used. HOLDALL_E_CALLBACK: `allocate` gave NULL. */
+ * HOLDALL_NOT_FOUND (> 0): some were damaged, and are empty as HOLDALL_OPT_SKIP_DAMAGED wished (holdall_bag_read() tells
+ * which), so that less than was asked for is used. HOLDALL_E_CALLBACK: `allocate` gave NULL. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_bag_read_range_to(const holdall_bag *bag,
@@ -2102,13 +2126,13 @@ holdall_status holdall_bag_index_find_many(const holdall_bag_index *index,
 
 /* ---- Arrow: tables and bags for query engines, and back ------------------------*/
 
-/* Rows of a table as an Arrow stream (https://arrow.apache.org/docs/format/CStreamInterface.html): record batches with a
- * field for each column, for DuckDB, Polars, pyarrow and what else reads such streams. `first` and `rows` say which rows,
- * `batch_rows` how many a batch has (fewer where text would pass 2 GiB); 0: as many as suit, about 16 MB, in
- * whole chunks of the first column. No more than one batch is in memory. The stream is a handle of its own: it
- * may be read on any thread, one at a time, lives on when the table is closed, and its memory belongs to who
- * takes the batches. It sees the rows that the table has now. As long as a stream is not released its table
- * cannot be changed, HOLDALL_E_STATE, and one that was opened for writing stays locked. With
+/* Rows of a table as an Arrow stream (https://arrow.apache.org/docs/format/CStreamInterface.html): record
+ * batches with a field for each column, for DuckDB, Polars, pyarrow and what else reads such streams. `first`
+ * and `rows` say which rows, `batch_rows` how many a batch has (fewer where text would pass 2 GiB); 0: as many
+ * as suit, about 16 MB, in whole chunks of the first column. No more than one batch is in memory. The stream is
+ * a handle of its own: it may be read on any thread, one at a time, lives on when the table is closed, and its
+ * memory belongs to who takes the batches. It sees the rows that the table has now. As long as a stream is not
+ * released its table cannot be changed, HOLDALL_E_STATE, and one that was opened for writing stays locked. With
  * HOLDALL_OPT_SKIP_DAMAGED what is damaged comes as other calls read it, without a word.
  * 
  * Types: bool, int, uint, and float of 2, 4 and 8 bytes are Arrow's, complex numbers lists of two floats. S becomes utf8
@@ -2118,14 +2142,16 @@ holdall_status holdall_bag_index_find_many(const holdall_bag_index *index,
  * zone in s, ms, us or ns, that of h and m in s, and date32 where its unit is D, W, M or Y (its first day);
  * timedelta64 is duration, of D, W, h and m in s, and month intervals where its unit is Y or M. Multiples of
  * units, and ps, fs and as in ns, are the same time or an error that names the row; without a unit they are
- * int64. NaT is null, and with HOLDALL_OPT_ARROW_NULLS NaN is, too; nothing else is. Structures
- * are struct; rows of several items fixed_size_list, one in the other. Numbers have the byte order of the machine. The
+ * int64. NaT is null, and with HOLDALL_OPT_ARROW_NULLS NaN is, too; nothing else is. Structures are struct;
+ * rows of several items fixed_size_list, one in the other. Numbers have the byte order of the machine. The
  * field's metadata has "holdall.dtype", the dtype of the column.
  * Numbers of the machine's byte order are read straight to the batch's memory.
  * 
  * What is in *out does not matter; where the call fails it is a stream that is released.
- * HOLDALL_E_RANGE: there are fewer rows. HOLDALL_E_UNSUPPORTED: a column that Arrow cannot have. Its own
- * functions return a number of errno's, and get_last_error() what holdall_error has: column, row, and why. */
+ * HOLDALL_E_RANGE: there are fewer rows. HOLDALL_E_UNSUPPORTED: a column that Arrow cannot have.
+ * 
+ * The stream's own functions return a number of errno's, and get_last_error() what holdall_error has: column,
+ * row, and why. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_table_to_arrow(const holdall_table *table,

@@ -107,23 +107,26 @@ fn destination<'a>(dst: *mut c_void, n: usize) -> Result<&'a mut [u8]> {
     }
 }
 
-/// Opens an array: its last commit, with HOLDALL_READ to be read, with HOLDALL_APPEND to be read and changed (one at a
-/// time: HOLDALL_E_BUSY). Options: those of holdall_schunk_open().
-/// Bloscpack files are arrays where their metadata say so, as those of NumPy arrays do. Blosc2 frames, files and folders, are arrays by
-/// the metalayers `b2nd` and `caterva`; where they have both, that which fits the chunks, `b2nd` first, and each commit of a new shape
-/// makes both say it. Caterva has no dtype: its items are "|V8" and the like, bytes without a meaning. Frames with neither are arrays of one dimension, of bytes, or of
-/// such items where they have more than one byte; these come and go at the end. Other folders are arrays that bcolz or
-/// BLZ wrote, or as their papers have them. They are made of rows, which come and go as a whole; those of Python's objects
-/// can be read only. What is written goes on as it is there (codec, level, filter, checksum) where the options do
-/// not say otherwise: those of holdall_array_create(). A handle that reads sees as many rows as were committed when it was
-/// opened; where another writer changes some of them, it may see these as they are then. Of a folder just the files in `meta` and the
-/// attributes are opened now, those of chunks when a call needs them: one that is missing then is HOLDALL_E_MISSING, and
-/// the words name it. A column of a table is such a folder, too.
+/// Opens an array: its last commit, with HOLDALL_READ to be read, with HOLDALL_APPEND to be read and changed (one at a time:
+/// HOLDALL_E_BUSY). Options: those of holdall_schunk_open().
+///
+/// Bloscpack files are arrays where their metadata say so, as those of NumPy arrays do. Blosc2 frames, files and folders, are
+/// arrays by the metalayers `b2nd` and `caterva`; where they have both, that which fits the chunks, `b2nd` first, and each
+/// commit of a new shape makes both say it. Caterva has no dtype: its items are "|V8" and the like, bytes without a meaning.
+/// Frames with neither are arrays of one dimension, of bytes, or of such items where they have more than one byte; these come
+/// and go at the end. Other folders are arrays that bcolz or BLZ wrote, or as their papers have them. They are made of rows,
+/// which come and go as a whole; those of Python's objects can be read only. What is written goes on as it is there (codec,
+/// level, filter, checksum) where the options do not say otherwise: those of holdall_array_create(). A handle that reads sees
+/// as many rows as were committed when it was opened; where another writer changes some of them, it may see these as they are
+/// then. Of a folder just the files in `meta` and the attributes are opened now, those of chunks when a call needs them: one
+/// that is missing then is HOLDALL_E_MISSING, and the words name it. A column of a table is such a folder, too.
 /// HOLDALL_E_TYPE: it is a superchunk or a table and no array, or has a dtype that is not known. HOLDALL_E_FORMAT: as
-/// holdall_schunk_open(), and where its content is not as long as shape and dtype say (with HOLDALL_OPT_SKIP_DAMAGED what
-/// is missing at its end reads as zeros, HOLDALL_NOT_FOUND, as damaged chunks do, unless it is more than the file can have
-/// held, which holds for folders, too, that say to have lost much more than is there); of a frame also where it has not as many chunks as the shape says, and what its metalayers say is not possible; in folders also names and links that lead out of them. HOLDALL_E_CHECKSUM, _FORMAT: the metadata are damaged
-/// (HOLDALL_E_TYPE with that option). HOLDALL_E_UNSUPPORTED: more than HOLDALL_MAX_NDIM dimensions; a folder that can be read only, to be changed.
+/// holdall_schunk_open(), and where its content is not as long as shape and dtype say (with HOLDALL_OPT_SKIP_DAMAGED what is
+/// missing at its end reads as zeros, HOLDALL_NOT_FOUND, as damaged chunks do, unless it is more than the file can have held,
+/// which holds for folders, too, that say to have lost much more than is there); of a frame also where it has not as many
+/// chunks as the shape says, and what its metalayers say is not possible; in folders also names and links that lead out of
+/// them. HOLDALL_E_CHECKSUM, _FORMAT: the metadata are damaged (HOLDALL_E_TYPE with that option). HOLDALL_E_UNSUPPORTED: more
+/// than HOLDALL_MAX_NDIM dimensions; a folder that can be read only, to be changed.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_open(
@@ -181,35 +184,42 @@ fn lengths<'a>(p: *const u64, ndim: u32, what: &str) -> Result<Option<&'a [u64]>
     if p.is_null() { Ok(None) } else { slice(p, ndim as usize, what).map(Some) }
 }
 
-/// Creates an array of zeros, in C order, opened for changes, which cost nothing before the commit, and in a frame nothing at all. With HOLDALL_NEW nothing may be
-/// there, with HOLDALL_REPLACE what is there is replaced by the first commit. Format: HOLDALL_FORMAT_BLOSCPACK; Bloscpack
-/// 0.16 reads it. Or a folder:
+/// Creates an array, in C order, opened for changes. It is of zeros, which cost nothing before the commit, and in a frame
+/// nothing at all. With HOLDALL_NEW nothing may be there, with HOLDALL_REPLACE what is there is replaced by the first commit.
+/// Format: HOLDALL_FORMAT_BLOSCPACK; Bloscpack 0.16 reads it. Or a folder:
 /// - HOLDALL_FORMAT_BCOLZ: bcolz and BLZ read it and append to it, but for what they cannot: with zstd or bitshuffle it is
-///   for bcolz alone, and complex or structured dtypes they do not open.
+/// for bcolz alone, and complex or structured dtypes they do not open.
 /// - HOLDALL_FORMAT_BLZ: as BLZ 0.6 writes it, for BLZ alone; zstd and bitshuffle are HOLDALL_E_UNSUPPORTED.
-/// - HOLDALL_FORMAT_BLZ_PAPER: as the papers on both have it: chunks stand together in superchunks (HOLDALL_OPT_SUPERCHUNK_CHUNKS),
-///   each a file that Bloscpack reads, with offsets and checksums; HOLDALL_OPT_SPARE_CHUNKS and _SPARE_BYTES keep room in
-///   them. Structures are stored as they are, not field by field.
+/// - HOLDALL_FORMAT_BLZ_PAPER: as the papers on both have it: chunks stand together in superchunks
+/// (HOLDALL_OPT_SUPERCHUNK_CHUNKS), each a file that Bloscpack reads, with offsets and checksums; HOLDALL_OPT_SPARE_CHUNKS
+/// and _SPARE_BYTES keep room in them. Structures are stored as they are, not field by field.
 ///
-/// - HOLDALL_FORMAT_B2ND: a Blosc2 frame as python-blosc2 has arrays, a file, or with HOLDALL_OPT_SPARSE a folder. Chunks are cut along
-///   every dimension, and blocks in them, so that a box touches little besides, along whichever axis.
+/// - HOLDALL_FORMAT_B2ND: a Blosc2 frame as python-blosc2 has arrays, a file, or with HOLDALL_OPT_SPARSE a folder. Chunks are
+/// cut along every dimension, and blocks in them, so that a box touches little besides, along whichever axis.
 /// - HOLDALL_FORMAT_CATERVA: the same as Caterva has it, which keeps no dtype. HOLDALL_OPT_BOTH_METALAYERS: for both.
 ///
-/// Whose form a folder has, appending to it leaves.
+/// Appending leaves a folder in the form that it has.
 ///
-/// dtype: as NumPy spells it: "<f8", "|S16", "<M8[ns]", "[('a','<i4'),('b','<f8')]". shape: its length along each of
-/// the ndim dimensions, 0 or more; it can grow along any, cheaply along the slowest, the first, a dataset
-/// along that alone, a frame cheaply along any at its end. chunks: the shape of a chunk, whose dimensions but the first are those of `shape`; NULL: about HOLDALL_OPT_CHUNK_BYTES (1 MiB) of whole rows, or of whole items where a row is
-/// longer; in a folder, of whole rows, as bcolz chooses them for HOLDALL_OPT_EXPECTED_ROWS. blocks: NULL. In a frame chunks and blocks have any
-/// shape, blocks no longer than chunks; NULL: about as long along every dimension, blocks shorter along the first, which is read
-/// plane by plane most, and where that is possible ending where chunks do; never longer than the array, where a length of 0
-/// counts as one that will grow; the same on every machine. Such an array grows cheaply along any axis.
+/// dtype: as NumPy spells it: "<f8", "|S16", "<M8[ns]", "[('a','<i4'),('b','<f8')]".
+///
+/// shape: its length along each of the ndim dimensions, 0 or more; it can grow along any, cheaply along the slowest, the first,
+/// a dataset along that alone, a frame cheaply along any at its end.
+///
+/// chunks: the shape of a chunk, whose dimensions but the first are those of `shape`; NULL: about HOLDALL_OPT_CHUNK_BYTES (1
+/// MiB) of whole rows, or of whole items where a row is longer; in a folder, of whole rows, as bcolz chooses them for
+/// HOLDALL_OPT_EXPECTED_ROWS.
+///
+/// blocks: NULL, but in a frame. There chunks and blocks have any shape, blocks no longer than chunks; NULL: about as long
+/// along every dimension, blocks shorter along the first, which is read plane by plane most, and where that is possible ending
+/// where chunks do; never longer than the array, where a length of 0 counts as one that will grow; the same on every machine.
+/// Such an array grows cheaply along any axis.
 /// Options: those of holdall_schunk_create(); for a folder HOLDALL_OPT_EXPECTED_ROWS, _FILL, and of those the ones of opening,
-/// _DURABILITY, _LOCK, _CODEC, _LEVEL, _FILTERS, _CHUNK_BYTES, _BLOCK_BYTES and _CHECKSUM (CRC-32 by default, which
-/// other readers do not look at). For a frame: those of holdall_schunk_create() for one, _FILL and _BOTH_METALAYERS. HOLDALL_E_ARGUMENT: chunks and HOLDALL_OPT_CHUNK_BYTES are both given, or
-/// blocks and _BLOCK_BYTES; chunks of 2 GiB or more, blocks of 512 MiB or more.
-/// HOLDALL_E_TYPE: a dtype that is not known. HOLDALL_E_UNSUPPORTED: objects of Python's, another format, other chunks; in a frame items of
-/// no bytes. HOLDALL_E_LIMIT: more chunks than a frame can have.
+/// _DURABILITY, _LOCK, _CODEC, _LEVEL, _FILTERS, _CHUNK_BYTES, _BLOCK_BYTES and _CHECKSUM (CRC-32 by default, which other
+/// readers do not look at). For a frame: those of holdall_schunk_create() for one, _FILL and _BOTH_METALAYERS.
+/// HOLDALL_E_ARGUMENT: chunks and HOLDALL_OPT_CHUNK_BYTES are both given, or blocks and _BLOCK_BYTES; chunks of 2 GiB or more,
+/// blocks of 512 MiB or more.
+/// HOLDALL_E_TYPE: a dtype that is not known. HOLDALL_E_UNSUPPORTED: objects of Python's, another format, other chunks; in a
+/// frame items of no bytes. HOLDALL_E_LIMIT: more chunks than a frame can have.
 /// HOLDALL_E_ARGUMENT: more than HOLDALL_MAX_NDIM dimensions, a folder of none, a chunk of length 0, more than 2^64 bytes.
 /// HOLDALL_E_EXISTS, HOLDALL_E_BUSY: as holdall_schunk_create().
 #[unsafe(no_mangle)]
@@ -470,13 +480,15 @@ pub unsafe extern "C" fn holdall_array_append(
 }
 
 /// Puts `count` new places into a dimension before place `at`. src: as for holdall_array_append(). Items behind them in the
-/// file move: chunks are made anew from there on, in the slowest dimension (see holdall_array_order()) up to where their
-/// limits fall together again (`count` a multiple of the rows in a chunk), in another one all of them. So put in many at
-/// once. In a frame nothing but the numbers of chunks changes where `at` and `count` are multiples of the length of a chunk; an append makes the
-/// chunks at the edge anew. They count from the next commit on; on failure nothing was put in.
+/// file move: chunks are made anew from there on, in the slowest dimension (see holdall_array_order()) up to where their limits
+/// fall together again (`count` a multiple of the rows in a chunk), in another one all of them. So put in many at once. In a
+/// frame nothing but the numbers of chunks changes where `at` and `count` are multiples of the length of a chunk; an append
+/// makes the chunks at the edge anew. They count from the next commit on; on failure nothing was put in.
 /// HOLDALL_E_RANGE: `at` is beyond the end. HOLDALL_E_ARGUMENT: there is no such axis, or src_size is not that of the new
-/// items. A damaged chunk that has to be made anew: as holdall_schunk_read(), also with HOLDALL_OPT_SKIP_DAMAGED; no change
-/// takes what is damaged for zeros.
+/// items.
+///
+/// A damaged chunk that has to be made anew: as holdall_schunk_read(), also with HOLDALL_OPT_SKIP_DAMAGED; no change takes what
+/// is damaged for zeros.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_insert(
@@ -502,22 +514,27 @@ pub unsafe extern "C" fn holdall_array_remove(array: *mut holdall_array, axis: u
 }
 
 /// Writes the array, as this handle sees it, into a new container, with other chunks, codec or checksum, or another layout:
-/// this is also how files are converted. Dtype with its spelling, shape and order stay (a frame is in C order and spells it as NumPy does), and named values: in the metadata of
-/// a file those of a folder are the members of a member "attrs", from which they become those of a folder again, as does
-/// all else there that does not make it an array. In a frame they are MessagePack, elsewhere JSON: bytes become {"hex": "00ff"}, what
-/// is no MessagePack is taken for bytes, and what is no JSON becomes text; from frame to frame they stay as they are. It takes little memory, and is there, whole, when the call is done, or not at all. mode, format, blocks: as for holdall_array_create(). chunks: as
-/// there, but with any number of places of the slowest dimension (see holdall_array_order()); NULL: HOLDALL_OPT_CHUNK_BYTES,
-/// or as here.
-/// A frame: options, and what is not given, as for holdall_array_create(), but chunks, blocks, codec, level and filters of a frame are as here.
-/// From frame to frame, with chunks of the same shape: those that take no room take none there, and where blocks have the same shape, too,
-/// and no codec, level or filter is given, chunks go over as they are stored, held against their checksums before.
-/// A folder: options, and what is not given, as for holdall_array_create(), but the fill value is that of here; the array must be in C order.
-/// Else options: those of holdall_schunk_create(). Codec, filter and checksum that are not given are as here (_FILTERS and _CODEC as
-/// the last chunk has them; CRC-32 for a file without checksums); the level is 5, the layout that of version 3. Progress is
-/// told in bytes.
-/// HOLDALL_E_ARGUMENT: path is this array's own file; its own folder, with HOLDALL_REPLACE, is replaced by the copy. HOLDALL_E_UNSUPPORTED: HOLDALL_OPT_FORMAT_VERSION 1 or 2, which have no
-/// place for what makes an array. HOLDALL_E_ARGUMENT: the name of a value has more than the 31 bytes that it can have in a frame. HOLDALL_NOT_FOUND (> 0): HOLDALL_OPT_SKIP_DAMAGED was set for this handle, and what is
-/// damaged is zeros in the copy, or attributes are missing there. Else as holdall_array_read() and holdall_array_commit().
+/// this is also how files are converted. Dtype with its spelling, shape and order stay (a frame is in C order and spells it as
+/// NumPy does), and named values: in the metadata of a file those of a folder are the members of a member "attrs", from which
+/// they become those of a folder again, as does all else there that does not make it an array. In a frame they are MessagePack,
+/// elsewhere JSON: bytes become {"hex": "00ff"}, what is no MessagePack is taken for bytes, and what is no JSON becomes text;
+/// from frame to frame they stay as they are. It takes little memory, and is there, whole, when the call is done, or not at
+/// all. mode, format, blocks: as for holdall_array_create(). chunks: as there, but with any number of places of the slowest
+/// dimension (see holdall_array_order()); NULL: HOLDALL_OPT_CHUNK_BYTES, or as here.
+/// A frame: options, and what is not given, as for holdall_array_create(), but chunks, blocks, codec, level and filters of a
+/// frame are as here.
+/// From frame to frame, with chunks of the same shape: those that take no room take none there, and where blocks have the same
+/// shape, too, and no codec, level or filter is given, chunks go over as they are stored, held against their checksums before.
+/// A folder: options, and what is not given, as for holdall_array_create(), but the fill value is that of here; the array must
+/// be in C order.
+/// Else options: those of holdall_schunk_create(). Codec, filter and checksum that are not given are as here (_FILTERS and
+/// _CODEC as the last chunk has them; CRC-32 for a file without checksums); the level is 5, the layout that of version 3.
+/// Progress is told in bytes.
+/// HOLDALL_E_ARGUMENT: path is this array's own file; its own folder, with HOLDALL_REPLACE, is replaced by the copy.
+/// HOLDALL_E_UNSUPPORTED: HOLDALL_OPT_FORMAT_VERSION 1 or 2, which have no place for what makes an array. HOLDALL_E_ARGUMENT:
+/// the name of a value has more than the 31 bytes that it can have in a frame. HOLDALL_NOT_FOUND (> 0):
+/// HOLDALL_OPT_SKIP_DAMAGED was set for this handle, and what is damaged is zeros in the copy, or attributes are missing there.
+/// Else as holdall_array_read() and holdall_array_commit().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_copy(
@@ -537,9 +554,10 @@ pub unsafe extern "C" fn holdall_array_copy(
 }
 
 /// Gives the array another shape, of ndim values, from the next commit on: what is beyond goes, what is new is zeros, or what
-/// holdall_array_fill() gives. What
-/// holdall_array_insert() says of its costs holds for each dimension that differs; zeros for any but the slowest take as
-/// much memory as they are. In a frame, where each dimension grows and shrinks at its end, chunks at the old and the new edges are made anew, and no more. On failure it may have a shape on the way, with no commit of it. HOLDALL_E_ARGUMENT: more than 2^64 bytes.
+/// holdall_array_fill() gives. What holdall_array_insert() says of its costs holds for each dimension that differs; zeros for
+/// any but the slowest take as much memory as they are. In a frame, where each dimension grows and shrinks at its end, chunks
+/// at the old and the new edges are made anew, and no more. On failure it may have a shape on the way, with no commit of it.
+/// HOLDALL_E_ARGUMENT: more than 2^64 bytes.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_array_resize(array: *mut holdall_array, shape: *const u64, err: *mut holdall_error) -> holdall_status {
@@ -599,10 +617,10 @@ pub unsafe extern "C" fn holdall_array_read_object(
     guard_handle(borrow(array), err, |a| copy_out(&a.inner.store().object(i)?, dst.cast(), dst_size, n))
 }
 
-/// How many named values it has. Bloscpack: its metadata, JSON, is the one named "". Folders: their attributes, each of
-/// which is JSON (as Python writes it: NaN and Infinity are numbers there). Frames: their metalayers but `b2nd` and `caterva`, any bytes, by custom MessagePack. Where the file of those of a folder is damaged, its name is
-/// the only one, and asking for any of them tells what is wrong; with HOLDALL_OPT_SKIP_DAMAGED there are none, and asking
-/// fails in the same way.
+/// How many named values it has. Bloscpack: its metadata, JSON, is the one named "". Folders: their attributes, each of which
+/// is JSON (as Python writes it: NaN and Infinity are numbers there). Frames: their metalayers but `b2nd` and `caterva`, any
+/// bytes, by custom MessagePack. Where the file of those of a folder is damaged, its name is the only one, and asking for any
+/// of them tells what is wrong; with HOLDALL_OPT_SKIP_DAMAGED there are none, and asking fails in the same way.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_array_attrs(array: *const holdall_array) -> u32 {
     field(array, 0, |a| a.names.len() as u32)

@@ -106,29 +106,29 @@ unsafe extern "C" fn release(stream: *mut ArrowArrayStream) {
     stream.private_data = null_mut();
 }
 
-/// Rows of a table as an Arrow stream (https://arrow.apache.org/docs/format/CStreamInterface.html): record batches with a
-/// field for each column, for DuckDB, Polars, pyarrow and what else reads such streams. `first` and `rows` say which rows,
+/// Rows of a table as an Arrow stream (https://arrow.apache.org/docs/format/CStreamInterface.html): record batches with a field
+/// for each column, for DuckDB, Polars, pyarrow and what else reads such streams. `first` and `rows` say which rows,
 /// `batch_rows` how many a batch has (fewer where text would pass 2 GiB); 0: as many as suit, about 16 MB, in whole chunks of
 /// the first column. No more than one batch is in memory. The stream is a handle of its own: it may be read on any thread, one
-/// at a time, lives on when the table is closed, and its memory belongs to who takes the batches. It sees the rows that
-/// the table has now. As long as a stream is not released its table cannot be changed, HOLDALL_E_STATE, and one that was
-/// opened for writing stays locked. With HOLDALL_OPT_SKIP_DAMAGED what is damaged comes as other calls read it, without a word.
+/// at a time, lives on when the table is closed, and its memory belongs to who takes the batches. It sees the rows that the
+/// table has now. As long as a stream is not released its table cannot be changed, HOLDALL_E_STATE, and one that was opened for
+/// writing stays locked. With HOLDALL_OPT_SKIP_DAMAGED what is damaged comes as other calls read it, without a word.
 ///
 /// Types: bool, int, uint, and float of 2, 4 and 8 bytes are Arrow's, complex numbers lists of two floats. S becomes utf8
 /// without the zeros at its end; a value that is no UTF-8 is an error (EINVAL) that names column and row; with
 /// HOLDALL_OPT_ARROW_BINARY, when the table was opened, all S are binary instead. U becomes utf8; V, and floats of other
 /// lengths, fixed_size_binary; objects binary, as Python has pickled them. datetime64 is timestamp without a zone in s, ms, us
-/// or ns, that of h and m in s, and date32 where its unit is D, W, M or Y (its first day); timedelta64 is duration, of D, W,
-/// h and m in s, and month intervals where its unit is Y or M. Multiples of units, and ps, fs and as in ns, are the same time
-/// or an error that names the row; without a unit they are int64. NaT is null, and with HOLDALL_OPT_ARROW_NULLS NaN is, too;
-/// nothing else is. Structures
-/// are struct; rows of several items fixed_size_list, one in the other. Numbers have the byte order of the machine. The
-/// field's metadata has "holdall.dtype", the dtype of the column.
+/// or ns, that of h and m in s, and date32 where its unit is D, W, M or Y (its first day); timedelta64 is duration, of D, W, h
+/// and m in s, and month intervals where its unit is Y or M. Multiples of units, and ps, fs and as in ns, are the same time or
+/// an error that names the row; without a unit they are int64. NaT is null, and with HOLDALL_OPT_ARROW_NULLS NaN is, too;
+/// nothing else is. Structures are struct; rows of several items fixed_size_list, one in the other. Numbers have the byte order
+/// of the machine. The field's metadata has "holdall.dtype", the dtype of the column.
 /// Numbers of the machine's byte order are read straight to the batch's memory.
 ///
 /// What is in *out does not matter; where the call fails it is a stream that is released.
-/// HOLDALL_E_RANGE: there are fewer rows. HOLDALL_E_UNSUPPORTED: a column that Arrow cannot have. Its own functions return a
-/// number of errno's, and get_last_error() what holdall_error has: column, row, and why.
+/// HOLDALL_E_RANGE: there are fewer rows. HOLDALL_E_UNSUPPORTED: a column that Arrow cannot have.
+///
+/// The stream's own functions return a number of errno's, and get_last_error() what holdall_error has: column, row, and why.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_to_arrow(
@@ -150,14 +150,15 @@ pub unsafe extern "C" fn holdall_table_to_arrow(
 /// Every value arrives as it is, or the call fails; nothing is rounded or cut. Whole numbers of any length become whole
 /// numbers, or floats, that have them; floats of the same length or a longer one; bool bool. Utf8 and binary (with offsets of
 /// 32 or 64 bits, or views) become S where it is long enough and there is no zero at their end, and utf8 U; fixed_size_binary S
-/// (zeros at its end are its filling) and V; binary of just the right length V. Dates and timestamps without a zone, or of
-/// UTC, become datetime64, and durations and month intervals timedelta64, in any unit in which they are whole numbers.
+/// (zeros at its end are its filling) and V; binary of just the right length V. Dates and timestamps without a zone, or of UTC,
+/// become datetime64, and durations and month intervals timedelta64, in any unit in which they are whole numbers.
 /// fixed_size_list of floats become complex numbers, and fixed_size_list rows of several items; struct structures.
 /// Dictionaries are decoded. Nulls become NaN or NaT; for other types they are errors.
 ///
 /// On failure nothing was appended: all batches or none. HOLDALL_E_TYPE: columns that do not fit, or a value that its column
 /// does not have; the words name column and row (err->position), as the stream counts them. HOLDALL_E_ARGUMENT: an array that
-/// contradicts itself (offsets, lengths, counts, missing buffers). HOLDALL_E_CALLBACK: the stream failed, the words are its own. HOLDALL_E_STATE: a stream of this table is not released.
+/// contradicts itself (offsets, lengths, counts, missing buffers). HOLDALL_E_CALLBACK: the stream failed, the words are its
+/// own. HOLDALL_E_STATE: a stream of this table is not released.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_table_append_arrow(

@@ -191,11 +191,12 @@ pub unsafe extern "C" fn holdall_bag_shard_size(bag: *const holdall_bag, i: u32)
 
 /// Reads record i into dst, its size in bytes into *n. dst NULL asks for the size alone.
 /// HOLDALL_E_BUFFER: dst is too small, *n is the size. HOLDALL_E_RANGE: there is no record i.
-/// HOLDALL_E_FORMAT, _CHECKSUM: the record is damaged; the others can still be read. HOLDALL_E_LIMIT: it takes
-/// more memory than HOLDALL_OPT_MEMORY_LIMIT. HOLDALL_E_STATE: the bag has grown since it was opened and its
-/// limits are not kept in memory: open it again.
-/// HOLDALL_NOT_FOUND (> 0) and *n 0: damaged, and HOLDALL_OPT_SKIP_DAMAGED is set. Whenever a record cannot be
-/// read, dst may have been written to.
+/// HOLDALL_E_FORMAT, _CHECKSUM: the record is damaged; the others can still be read. HOLDALL_E_LIMIT: it takes more memory than
+/// HOLDALL_OPT_MEMORY_LIMIT. HOLDALL_E_STATE: the bag has grown since it was opened and its limits are not kept in memory: open
+/// it again.
+/// HOLDALL_NOT_FOUND (> 0) and *n 0: damaged, and HOLDALL_OPT_SKIP_DAMAGED is set.
+///
+/// Whenever a record cannot be read, dst may have been written to.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_read(
@@ -350,23 +351,24 @@ fn writer_handle(writer: Writer) -> holdall_bag_writer {
     holdall_bag_writer { broken: AtomicBool::new(false), writer }
 }
 
-/// Opens a bag for writing: of one file, or of a set of them: of the path "name@8.bagz" the files
-/// `name-00000-of-00008.bagz` and so on, record i in file i modulo 8, to be read in turns (HOLDALL_OPT_BAG_SHARDS). "name@*.bagz"
-/// is as many as there are. A backslash before `@` or a backslash takes it as it is, and so is a comma; a file that has
-/// the path for its name is that file. All of a set is committed as one: at any crash every file, also one that is opened
-/// alone, is as the last commit left it. The files of a set are in one folder.
-/// One file of a set may be written by its own name, "name-00003-of-00008.bagz", each by another process at the same time;
-/// then each commits for itself. Read in turns, record k of that one is record 8 * k + 3 of the set.
-/// mode: HOLDALL_NEW, _REPLACE or _APPEND (of a set: none of its files, or all of them are there); whatever it is,
-/// nothing that others can see changes before the first commit. What a crash left unfinished is settled first.
-/// A commit to limits at the tail moves them all, 8 bytes a record (and saves them first); one to separate
-/// limits appends: the better choice for many small commits to a large bag.
-/// Options: HOLDALL_OPT_THREADS, _DURABILITY, _LOCK, _CODEC, _LEVEL, _CHECKSUM, _DICTIONARY, _BAG_LIMITS. To go on
-/// with a bag, give the same _CODEC, _DICTIONARY and _BAG_LIMITS; checksums go on as they are there.
-/// HOLDALL_E_EXISTS, HOLDALL_E_MISSING: as the mode says. HOLDALL_E_BUSY: another writer has it open, or one of its files,
-/// or the set that it is a file of.
-/// HOLDALL_E_STATE: checksums are asked for, and the records that are there have none; or a set is not as turns leave it,
-/// as where its files were written one by one: then they are to be appended to so.
+/// Opens a bag for writing: of one file, or of a set of them: of the path "name@8.bagz" the files `name-00000-of-00008.bagz`
+/// and so on, record i in file i modulo 8, to be read in turns (HOLDALL_OPT_BAG_SHARDS). "name@*.bagz" is as many as there are.
+/// A backslash before `@` or a backslash takes it as it is, and so is a comma; a file that has the path for its name is that
+/// file. All of a set is committed as one: at any crash every file, also one that is opened alone, is as the last commit left
+/// it. The files of a set are in one folder.
+/// One file of a set may be written by its own name, "name-00003-of-00008.bagz", each by another process at the same time; then
+/// each commits for itself. Read in turns, record k of that one is record 8 * k + 3 of the set.
+/// mode: HOLDALL_NEW, _REPLACE or _APPEND (of a set: none of its files, or all of them are there); whatever it is, nothing that
+/// others can see changes before the first commit. What a crash left unfinished is settled first.
+/// A commit to limits at the tail moves them all, 8 bytes a record (and saves them first); one to separate limits appends: the
+/// better choice for many small commits to a large bag.
+/// Options: HOLDALL_OPT_THREADS, _DURABILITY, _LOCK, _CODEC, _LEVEL, _CHECKSUM, _DICTIONARY, _BAG_LIMITS.
+///
+/// To go on with a bag, give the same _CODEC, _DICTIONARY and _BAG_LIMITS; checksums go on as they are there.
+/// HOLDALL_E_EXISTS, HOLDALL_E_MISSING: as the mode says. HOLDALL_E_BUSY: another writer has it open, or one of its files, or
+/// the set that it is a file of.
+/// HOLDALL_E_STATE: checksums are asked for, and the records that are there have none; or a set is not as turns leave it, as
+/// where its files were written one by one: then they are to be appended to so.
 /// HOLDALL_E_UNSUPPORTED: a file of a set is a link to another folder.
 #[unsafe(no_mangle)]
 #[must_use]

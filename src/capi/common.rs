@@ -102,10 +102,10 @@ pub extern "C" fn holdall_status_name(status: holdall_status) -> *const c_char {
     name.as_ptr()
 }
 
-/// What is at this path (or spec, see holdall_bag_open())? Format and kind, from the bytes; Bagz has no
-/// magic number, a file is a bag if it opens as one. An array in a Bloscpack file is told as
-/// what it is stored as, HOLDALL_KIND_SCHUNK; holdall_array_open() tells that it is one. Blosc2 frames are arrays
-/// (HOLDALL_FORMAT_B2ND, also where there are both metalayers, or _CATERVA), or else HOLDALL_KIND_SCHUNK. Folders of the papers whose fields stand apart are
+/// What is at this path (or spec, see holdall_bag_open())? Format and kind, from the bytes; Bagz has no magic number, a file is
+/// a bag if it opens as one. An array in a Bloscpack file is told as what it is stored as, HOLDALL_KIND_SCHUNK;
+/// holdall_array_open() tells that it is one. Blosc2 frames are arrays (HOLDALL_FORMAT_B2ND, also where there are both
+/// metalayers, or _CATERVA), or else HOLDALL_KIND_SCHUNK. Folders of the papers whose fields stand apart are
 /// HOLDALL_KIND_TABLE, and open as arrays, too. *format and *kind: each may be NULL.
 /// HOLDALL_E_FORMAT: nothing that is known here.
 /// HOLDALL_E_MISSING: nothing is there. What is damaged is told by its first bytes; holdall_verify() says whether it is sound.
@@ -153,20 +153,21 @@ pub unsafe extern "C" fn holdall_bag_files(
 /// holdall_verify() then returns the first fault, as ever, with the counts so far. Runs on the calling thread.
 pub type holdall_fault_fn = Option<unsafe extern "C" fn(ctx: *mut c_void, part: *const c_char, fault: *const holdall_error) -> c_int>;
 
-/// Reads everything at a path (or spec) and checks every length and checksum, to the end; each fault goes
-/// to `fault` (NULL: none is told). Then *sound, *bad and *unchecked (each may be NULL) are how many records
-/// or chunks are sound, cannot be read (chunks that the header counts and that are not there, too, of which one fault
-/// is told), and can be read but have no checksum; they are set also where it returns that there are faults. *bad may be 0
-/// although the file is damaged, in its header or metadata: the status tells.
-/// What begins as a Bloscpack file or a Blosc2 frame is looked at as a superchunk, a folder as an array or a table (or a frame, if it
-/// is one), all else as a bag. What does not begin as a frame any more counts as one if most of its header does, if it ends as one, or by
-/// its name: `.b2nd`, `.b2frame`, `.caterva`, `.cat`. Of a frame whose header, index or trailer is damaged first that is told, then what is lost with
-/// it, and the chunks that are not found again. Metadata that make it an array must say as many bytes, or chunks, as there are.
+/// Reads everything at a path (or spec) and checks every length and checksum, to the end; each fault goes to `fault` (NULL:
+/// none is told). Then *sound, *bad and *unchecked (each may be NULL) are how many records or chunks are sound, cannot be read
+/// (chunks that the header counts and that are not there, too, of which one fault is told), and can be read but have no
+/// checksum; they are set also where it returns that there are faults. *bad may be 0 although the file is damaged, in its
+/// header or metadata: the status tells.
+/// What begins as a Bloscpack file or a Blosc2 frame is looked at as a superchunk, a folder as an array or a table (or a frame,
+/// if it is one), all else as a bag. What does not begin as a frame any more counts as one if most of its header does, if it
+/// ends as one, or by its name: `.b2nd`, `.b2frame`, `.caterva`, `.cat`. Of a frame whose header, index or trailer is damaged
+/// first that is told, then what is lost with it, and the chunks that are not found again. Metadata that make it an array must
+/// say as many bytes, or chunks, as there are.
 /// Of a frame that another tool has written, or changed since, chunks without a checksum that fits are unchecked.
 /// Bags: takes the options of holdall_bag_open() but HOLDALL_OPT_VERIFY and _SKIP_DAMAGED. Superchunks and folders:
 /// HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO, frames also _AT. Superchunks in storage of the caller's: see HOLDALL_OPT_VERIFY 2.
-/// HOLDALL_OK: sound. Else the status and words of the first fault; what cannot be opened is one. HOLDALL_E_CANCELLED,
-/// and HOLDALL_E_ARGUMENT of an option, are none: nobody is told, and the counts stay as they were.
+/// HOLDALL_OK: sound. Else the status and words of the first fault; what cannot be opened is one. HOLDALL_E_CANCELLED, and
+/// HOLDALL_E_ARGUMENT of an option, are none: nobody is told, and the counts stay as they were.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_verify(
@@ -243,44 +244,50 @@ fn tell_fault(fault: holdall_fault_fn, ctx: *mut c_void, part: String, e: &Error
     unsafe { f(ctx, part.as_ptr(), &words) == 0 }
 }
 
-/// Brings the bag at this path (or spec, see holdall_bag_open(): then each of its files by itself, and the error is about
-/// the first that cannot be repaired), which a crash, a full disk or another program left torn, back
-/// to its last whole state: an unfinished change is undone or finished; what a Bagz writer of a single file
-/// leaves when it is cut off (`X` and `limits.X`) becomes a bag; separate limits that are torn or reach
-/// beyond the records go; a damaged last limit is put right where frames or checksums prove what it was. A bag
-/// that is whole stays as it is, and so does one of which nothing can be proved. *kept and *dropped (each may be NULL):
+/// Brings the bag at this path (or spec, see holdall_bag_open(): then each of its files by itself, and the error is about the
+/// first that cannot be repaired), which a crash, a full disk or another program left torn, back to its last whole state: an
+/// unfinished change is undone or finished; what a Bagz writer of a single file leaves when it is cut off (`X` and `limits.X`)
+/// becomes a bag; separate limits that are torn or reach beyond the records go; a damaged last limit is put right where frames
+/// or checksums prove what it was. A bag that is whole stays as it is, and so does one of which nothing can be proved. *kept
+/// and *dropped (each may be NULL):
 /// records that are there now, and limits of records that were not whole.
 /// Options: HOLDALL_OPT_BAG_LIMITS, _CODEC, _DICTIONARY, _MEMORY_LIMIT, _DURABILITY, _LOCK.
-/// Or the superchunk at this path: chunks that are sound stay; a damaged one among them becomes zeros, so that the others
-/// keep their places; those that are missing at the end are cut off, damaged metadata go, header and offsets are put
-/// right. Where the metadata make it an array, zeros are put in the place of what is missing at the end instead, so that it
-/// opens as that array (a whole file whose content is not as long as shape and dtype say stays as it is: nobody knows what
-/// is right).
+///
+/// Or the superchunk at this path: chunks that are sound stay; a damaged one among them becomes zeros, so that the others keep
+/// their places; those that are missing at the end are cut off, damaged metadata go, header and offsets are put right. Where
+/// the metadata make it an array, zeros are put in the place of what is missing at the end instead, so that it opens as that
+/// array (a whole file whose content is not as long as shape and dtype say stays as it is: nobody knows what is right).
 /// *kept and *dropped are then chunks, those that are zeros now and metadata that are gone (1) among the dropped: where
 /// *dropped is 0, nothing was lost. Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _DURABILITY, _LOCK.
-/// Or the Blosc2 frame, a file or folder, array or not: it is made anew without the room of chunks that no longer count; damaged chunks become zeros, damaged
-/// metalayers of the trailer go. Where header, index or trailer are damaged, they are made anew: in a frame of this library any one byte of each
-/// is put right for certain, and the index from the chunks, which the trailer knows by their checksums; of others what fits: header and
-/// index without the trailer, whose metalayers are lost then, the trailer's last whole commit that is still in the file, or the chunks as they stand behind
-/// each other, if there are as many as there must be. Where the metalayers of the header are lost, which say the shape, it is HOLDALL_E_FORMAT: with
-/// HOLDALL_OPT_SKIP_DAMAGED it opens as a superchunk. holdall_verify() tells beforehand what is lost. *kept and *dropped are as for superchunks, with 1 each for
-/// a trailer, an order of chunks that is not certain and a commit that are lost. Options: as for superchunks.
-/// Or the array or table in this folder: what was cut off is finished or undone, what writers left
-/// goes. Where `meta/sizes` is damaged it is made anew from the chunks, as many as are whole and follow each other; damaged
-/// chunks at the end are cut off; columns of a table come out as long as the shortest, and names that are lost become those of
-/// the folders, if the table's `__attrs__` is still there. HOLDALL_OPT_SKIP_DAMAGED 1: of the chunks that count a damaged one becomes the default value, and a column
-/// of which nothing can be made is left out; without it either is HOLDALL_E_FORMAT, named, and nothing was changed. All
-/// that is damaged, or no longer counts and did, stays where it is, a file with `.holdall-damaged` behind its name. All of it happens with one
-/// commit. `meta/storage` is nowhere else: HOLDALL_E_MISSING or _FORMAT where it is lost; HOLDALL_E_CHECKSUM where it does
-/// not match its checksum, and HOLDALL_OPT_VERIFY 0 takes it, and the other small files, as they are.
+///
+/// Or the Blosc2 frame, a file or folder, array or not: it is made anew without the room of chunks that no longer count;
+/// damaged chunks become zeros, damaged metalayers of the trailer go. Where header, index or trailer are damaged, they are made
+/// anew: in a frame of this library any one byte of each is put right for certain, and the index from the chunks, which the
+/// trailer knows by their checksums; of others what fits: header and index without the trailer, whose metalayers are lost then,
+/// the trailer's last whole commit that is still in the file, or the chunks as they stand behind each other, if there are as
+/// many as there must be. Where the metalayers of the header are lost, which say the shape, it is HOLDALL_E_FORMAT: with
+/// HOLDALL_OPT_SKIP_DAMAGED it opens as a superchunk. holdall_verify() tells beforehand what is lost. *kept and *dropped are as
+/// for superchunks, with 1 each for a trailer, an order of chunks that is not certain and a commit that are lost. Options: as
+/// for superchunks.
+///
+/// Or the array or table in this folder: what was cut off is finished or undone, what writers left goes. Where `meta/sizes` is
+/// damaged it is made anew from the chunks, as many as are whole and follow each other; damaged chunks at the end are cut off;
+/// columns of a table come out as long as the shortest, and names that are lost become those of the folders, if the table's
+/// `__attrs__` is still there. HOLDALL_OPT_SKIP_DAMAGED 1: of the chunks that count a damaged one becomes the default value,
+/// and a column of which nothing can be made is left out; without it either is HOLDALL_E_FORMAT, named, and nothing was
+/// changed. All that is damaged, or no longer counts and did, stays where it is, a file with `.holdall-damaged` behind its
+/// name. All of it happens with one commit. `meta/storage` is nowhere else: HOLDALL_E_MISSING or _FORMAT where it is lost;
+/// HOLDALL_E_CHECKSUM where it does not match its checksum, and HOLDALL_OPT_VERIFY 0 takes it, and the other small files, as
+/// they are.
 /// *kept and *dropped are chunks, with damaged attributes, names and columns among the dropped. Options:
 /// HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _DURABILITY, _LOCK, _VERIFY, _SKIP_DAMAGED.
-/// In the papers' form the small files are made whole first, and chunks follow with another commit; the superchunks that
-/// are written anew have copies of that name.
+///
+/// In the papers' form the small files are made whole first, and chunks follow with another commit; the superchunks that are
+/// written anew have copies of that name.
 /// HOLDALL_E_UNSUPPORTED: objects of Python's, or columns of a table of bcolz's that are superchunks.
-/// HOLDALL_E_FORMAT: it cannot be repaired (nothing of it is sound, it cannot be told which chunks are missing, or it
-/// says to have lost more than it can have held), and nothing was changed; HOLDALL_E_CODEC, _VERSION, _UNSUPPORTED: nor is that done to chunks
-/// that seem sound, of a kind that is not known. HOLDALL_E_BUSY: a writer is at work.
+/// HOLDALL_E_FORMAT: it cannot be repaired (nothing of it is sound, it cannot be told which chunks are missing, or it says to
+/// have lost more than it can have held), and nothing was changed; HOLDALL_E_CODEC, _VERSION, _UNSUPPORTED: nor is that done to
+/// chunks that seem sound, of a kind that is not known. HOLDALL_E_BUSY: a writer is at work.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_repair(

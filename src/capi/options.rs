@@ -28,10 +28,11 @@ pub const HOLDALL_OPT_IO: i32 = 3;
 /// 2: everything is checked at open, too.
 pub const HOLDALL_OPT_VERIFY: i32 = 4;
 /// 1: damaged records read as empty, damaged chunks as zeros, and the call says so (HOLDALL_NOT_FOUND; which they are:
-/// holdall_verify(); batches and streams of records count them instead); 0 (default): they are an error. With HOLDALL_APPEND this holds for reads alone: a change never takes
-/// damaged content for zeros. What needs some of a damaged chunk fails, one that nothing touches stays as it is, and where
-/// chunks are missing the commit is HOLDALL_E_STATE: see holdall_repair(). A frame whose header, index or trailer is damaged opens
-/// for reading with what is found again of it, as holdall_repair() does it, and every read says so.
+/// holdall_verify(); holdall_records and streams of bags count them instead); 0 (default): they are an error. With
+/// HOLDALL_APPEND this holds for reads alone: a change never takes damaged content for zeros. What needs some of a damaged
+/// chunk fails, one that nothing touches stays as it is, and where chunks are missing the commit is HOLDALL_E_STATE: see
+/// holdall_repair(). A frame whose header, index or trailer is damaged opens for reading with what is found again of it, as
+/// holdall_repair() does it, and every read says so.
 pub const HOLDALL_OPT_SKIP_DAMAGED: i32 = 5;
 /// At commit: 1 (default) data and folder are synced; 0 they are not: a crash of the program loses nothing
 /// of a commit, a failing power supply may.
@@ -190,10 +191,11 @@ pub const HOLDALL_BAG_SHARDS_CONCATENATED: i32 = 0;
 /// Record i is record i / S of shard i modulo S, of S shards.
 pub const HOLDALL_BAG_SHARDS_INTERLEAVED: i32 = 1;
 
-/// Told now and then how far a long call is, in units of its own. Not zero stops the call with
-/// HOLDALL_E_CANCELLED. These calls tell it: holdall_verify(), holdall_repair() of a superchunk or a folder, opening with
-/// HOLDALL_OPT_VERIFY 2, holdall_bag_checksum() and holdall_schunk_checksum() (to the function in the options that the
-/// handle was opened with), holdall_schunk_copy() and holdall_array_copy() (in the options that the call is given). May run on another thread than the caller's, one call at a time.
+/// Told now and then how far a long call is, in units of its own. Not zero stops the call with HOLDALL_E_CANCELLED. These calls
+/// tell it: holdall_verify(), holdall_repair() of a superchunk or a folder, opening with HOLDALL_OPT_VERIFY 2,
+/// holdall_bag_checksum() and holdall_schunk_checksum() (to the function in the options that the handle was opened with),
+/// holdall_schunk_copy() and holdall_array_copy() (in the options that the call is given). May run on another thread than the
+/// caller's, one call at a time.
 pub type holdall_progress_fn = Option<unsafe extern "C" fn(ctx: *mut c_void, done: u64, total: u64) -> c_int>;
 
 /// The caller's options, or the defaults.

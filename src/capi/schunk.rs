@@ -57,20 +57,21 @@ fn form_of(format: holdall_format) -> Result<Form> {
     }
 }
 
-/// Opens a superchunk: its last commit, with HOLDALL_READ to be read, with HOLDALL_APPEND to be read and
-/// changed (one at a time: HOLDALL_E_BUSY); the other modes are those of holdall_schunk_create(). Reads every dialect of
-/// Bloscpack: headers of version 1 to 3, those before there was a version (they cannot be changed:
+/// Opens a superchunk: its last commit, with HOLDALL_READ to be read, with HOLDALL_APPEND to be read and changed (one at a
+/// time: HOLDALL_E_BUSY); the other modes are those of holdall_schunk_create(). Reads every dialect of Bloscpack: headers of
+/// version 1 to 3, those before there was a version (they cannot be changed:
 /// HOLDALL_E_UNSUPPORTED), and the layout of the papers on BLZ and bcolz; and Blosc2 frames, files and folders, those that are
-/// arrays among them: what changes their content as a superchunk leaves them without a shape that fits, and they then open as no array.
+/// arrays among them: what changes their content as a superchunk leaves them without a shape that fits, and they then open as
+/// no array.
 /// Options: HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO, _VERIFY, _SKIP_DAMAGED; with HOLDALL_APPEND also _DURABILITY, _LOCK,
 /// _CODEC, _FILTERS (where they are not given, new chunks are made like the last one), _LEVEL (which no file keeps),
-/// _BLOCK_BYTES, _CHUNK_BYTES (it counts where there is no content yet, or one chunk of less than 16 KiB, which appends
-/// then fill up), _SPARE_CHUNKS, _SPARE_BYTES. Frames: the first five and _AT; with HOLDALL_APPEND _DURABILITY, _LOCK, _CODEC, _LEVEL,
-/// _FILTERS, _CHECKSUM. Progress is told by _VERIFY 2 and holdall_schunk_checksum().
-/// HOLDALL_E_FORMAT: it is none, or chunks of it are missing or not where header and offsets say; the position is
-/// that of the first such chunk. HOLDALL_OPT_SKIP_DAMAGED opens what is there, holdall_repair() makes it whole. HOLDALL_E_CHECKSUM: header,
-/// index or trailer of a frame do not fit what its writer has put down of them. HOLDALL_E_MISSING: there is nothing, or a folder in which a frame was begun
-/// and never committed.
+/// _BLOCK_BYTES, _CHUNK_BYTES (it counts where there is no content yet, or one chunk of less than 16 KiB, which appends then
+/// fill up), _SPARE_CHUNKS, _SPARE_BYTES. Frames: the first five and _AT; with HOLDALL_APPEND _DURABILITY, _LOCK, _CODEC,
+/// _LEVEL, _FILTERS, _CHECKSUM. Progress is told by _VERIFY 2 and holdall_schunk_checksum().
+/// HOLDALL_E_FORMAT: it is none, or chunks of it are missing or not where header and offsets say; the position is that of the
+/// first such chunk. HOLDALL_OPT_SKIP_DAMAGED opens what is there, holdall_repair() makes it whole. HOLDALL_E_CHECKSUM: header,
+/// index or trailer of a frame do not fit what its writer has put down of them. HOLDALL_E_MISSING: there is nothing, or a
+/// folder in which a frame was begun and never committed.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_open(
@@ -99,16 +100,18 @@ pub unsafe extern "C" fn holdall_schunk_open_io(
     guard(err, || give(out, || Superchunk::open_in(storage(io)?, OsStr::new(""), mode_of(mode)?, &chosen(options)).map(schunk_handle)))
 }
 
-/// Creates a superchunk of items of `typesize` bytes each (1 or more; it is what filters work with, content need not
-/// be whole items), opened for changes. With HOLDALL_NEW nothing may be there (HOLDALL_E_EXISTS), with HOLDALL_REPLACE what is there is
-/// replaced by the first commit (but not a file by a frame that is a folder, nor the other way: HOLDALL_E_EXISTS). Format: HOLDALL_FORMAT_BLOSCPACK; c-blosc 1.x reads its chunks, Bloscpack 0.16 its
-/// files. Or HOLDALL_FORMAT_B2FRAME, which c-blosc2 and python-blosc2 read and change: appends and changed chunks go behind what is
-/// there, which costs the room of the old ones until a copy or holdall_repair(). HOLDALL_E_BUSY: another writer has it open.
-/// Options: those of holdall_schunk_open() with HOLDALL_APPEND, and HOLDALL_OPT_CHECKSUM, _OFFSETS, _FORMAT_VERSION. Frames: those
-/// of opening one, and _CHUNK_BYTES, _BLOCK_BYTES, _SPARSE.
+/// Creates a superchunk of items of `typesize` bytes each (1 or more; it is what filters work with, content need not be whole
+/// items), opened for changes. With HOLDALL_NEW nothing may be there (HOLDALL_E_EXISTS), with HOLDALL_REPLACE what is there is
+/// replaced by the first commit (but not a file by a frame that is a folder, nor the other way: HOLDALL_E_EXISTS). Format:
+/// HOLDALL_FORMAT_BLOSCPACK; c-blosc 1.x reads its chunks, Bloscpack 0.16 its files. Or HOLDALL_FORMAT_B2FRAME, which c-blosc2
+/// and python-blosc2 read and change: appends and changed chunks go behind what is there, which costs the room of the old ones
+/// until a copy or holdall_repair(). HOLDALL_E_BUSY: another writer has it open.
+/// Options: those of holdall_schunk_open() with HOLDALL_APPEND, and HOLDALL_OPT_CHECKSUM, _OFFSETS, _FORMAT_VERSION. Frames:
+/// those of opening one, and _CHUNK_BYTES, _BLOCK_BYTES, _SPARSE.
 /// HOLDALL_E_UNSUPPORTED: they do not go together.
-/// Metadata that is set before content is appended, and HOLDALL_OPT_SPARE_CHUNKS where more than 1,022 chunks will
-/// come, save the first commit a copy.
+///
+/// Metadata that is set before content is appended, and HOLDALL_OPT_SPARE_CHUNKS where more than 1,022 chunks will come, save
+/// the first commit a copy.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_create(
@@ -187,8 +190,8 @@ pub unsafe extern "C" fn holdall_schunk_sum(schunk: *const holdall_schunk) -> i3
     value(schunk, 0, |s| s.sum() as i32)
 }
 
-/// How its header is laid out. Frames: 1, 2, 3, as c-blosc2 counts. Bloscpack: 0 (before there were versions), 1, 2, 3, or 103, the layout of the papers, which only
-/// metadata tell from 3. -1: NULL.
+/// How its header is laid out. Frames: 1, 2, 3, as c-blosc2 counts. Bloscpack: 0 (before there were versions), 1, 2, 3, or 103,
+/// the layout of the papers, which only metadata tell from 3. -1: NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holdall_schunk_version(schunk: *const holdall_schunk) -> i32 {
     value(schunk, -1, Superchunk::version)
@@ -240,12 +243,12 @@ pub(super) fn or_skipped(bad: bool) -> holdall_status {
     if bad { HOLDALL_NOT_FOUND } else { HOLDALL_OK }
 }
 
-/// Reads n bytes of content from byte `at` on. Only the chunks that hold them are read, and of those only the
-/// blocks that hold them are decoded, several in parallel where it pays.
-/// With HOLDALL_OPT_SKIP_DAMAGED what is damaged reads as zeros and the call returns HOLDALL_NOT_FOUND (> 0); else it
-/// fails, with the first damaged chunk as the position, and dst holds anything. HOLDALL_E_CHECKSUM, _FORMAT, _CODEC, _VERSION, _UNSUPPORTED: that
-/// chunk is damaged or of a kind that is not known. HOLDALL_E_RANGE: beyond the end. HOLDALL_E_STATE: the file was changed since it
-/// was opened for reading; open it again.
+/// Reads n bytes of content from byte `at` on. Only the chunks that hold them are read, and of those only the blocks that hold
+/// them are decoded, several in parallel where it pays.
+/// With HOLDALL_OPT_SKIP_DAMAGED what is damaged reads as zeros and the call returns HOLDALL_NOT_FOUND (> 0); else it fails,
+/// with the first damaged chunk as the position, and dst holds anything. HOLDALL_E_CHECKSUM, _FORMAT, _CODEC, _VERSION,
+/// _UNSUPPORTED: that chunk is damaged or of a kind that is not known. HOLDALL_E_RANGE: beyond the end. HOLDALL_E_STATE: the
+/// file was changed since it was opened for reading; open it again.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_read(
@@ -316,7 +319,8 @@ pub unsafe extern "C" fn holdall_schunk_read_raw(
 }
 
 /// The checksum (HOLDALL_SUM_*, 0 to 8) of all content, as holdall_checksum() of it in one piece; of an array's file, of its
-/// items as they are stored: in Fortran order, where holdall_array_order() says so. Tells progress, in bytes. dst NULL asks for the size, which costs nothing. Fails, and tells damage, as holdall_schunk_read() does.
+/// items as they are stored: in Fortran order, where holdall_array_order() says so. Tells progress, in bytes. dst NULL asks for
+/// the size, which costs nothing. Fails, and tells damage, as holdall_schunk_read() does.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_checksum(
@@ -445,10 +449,11 @@ pub unsafe extern "C" fn holdall_schunk_meta_get(
 }
 
 /// Sets a named value of n bytes, which are copied, from the next commit on; value NULL removes it. Bloscpack: "" alone
-/// (HOLDALL_E_UNSUPPORTED), and JSON (HOLDALL_E_ARGUMENT); version 1 and 2 have none (HOLDALL_E_UNSUPPORTED). The commit
-/// writes the file anew where it does not fit into the room that the one before had. Frames: any name of 1 to 31 bytes, any bytes, by custom
-/// MessagePack. A new one is one of those whose length may change; those of the header cannot be removed (HOLDALL_E_UNSUPPORTED), and
-/// with another length the commit writes the file anew. HOLDALL_E_ARGUMENT: `holdall.crc32`, which is kept by the library.
+/// (HOLDALL_E_UNSUPPORTED), and JSON (HOLDALL_E_ARGUMENT); version 1 and 2 have none (HOLDALL_E_UNSUPPORTED). The commit writes
+/// the file anew where it does not fit into the room that the one before had. Frames: any name of 1 to 31 bytes, any bytes, by
+/// custom MessagePack. A new one is one of those whose length may change; those of the header cannot be removed
+/// (HOLDALL_E_UNSUPPORTED), and with another length the commit writes the file anew. HOLDALL_E_ARGUMENT: `holdall.crc32`, which
+/// is kept by the library.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_meta_set(
@@ -467,9 +472,9 @@ pub unsafe extern "C" fn holdall_schunk_meta_set(
     })
 }
 
-/// Makes all changes so far durable and visible, together; where there are none, it does nothing. On failure the file is as the last commit left it, and the
-/// commit may be tried again (after room was made on a full disk, say), until that gives HOLDALL_E_STATE: after a sync
-/// that failed, nobody knows what the disk holds; whoever opens the file next finds it whole.
+/// Makes all changes so far durable and visible, together; where there are none, it does nothing. On failure the file is as the
+/// last commit left it, and the commit may be tried again (after room was made on a full disk, say), until that gives
+/// HOLDALL_E_STATE: after a sync that failed, nobody knows what the disk holds; whoever opens the file next finds it whole.
 /// HOLDALL_E_EXISTS: it was to be new, and somebody else has made one meanwhile.
 #[unsafe(no_mangle)]
 #[must_use]
@@ -477,17 +482,19 @@ pub unsafe extern "C" fn holdall_schunk_commit(schunk: *mut holdall_schunk, err:
     guard_change(borrow_mut(schunk), err, |s| s.inner.commit())
 }
 
-/// Writes content and named values, as this handle sees them, into a new superchunk with another codec, chunk size, checksum
-/// or layout: this is also how files are converted, those of version 0 too. It takes little memory, and the copy is there,
-/// whole, when the call is done, or not at all. mode, format: as for holdall_schunk_create().
+/// Writes content and named values, as this handle sees them, into a new superchunk with another codec, chunk size, checksum or
+/// layout: this is also how files are converted, those of version 0 too. It takes little memory, and the copy is there, whole,
+/// when the call is done, or not at all. mode, format: as for holdall_schunk_create().
 /// Options: those of holdall_schunk_create(). What is not given is as here: _CHUNK_BYTES, _CODEC and _FILTERS as the last chunk
-/// has them, _CHECKSUM (CRC-32 where there is none; none in version 1, which has no place for it); the level is 5, the layout that of version 3.
-/// From a frame to a frame all named values go along, and codec, level and filters are as here; from one format to the other content alone. Progress is told in bytes.
+/// has them, _CHECKSUM (CRC-32 where there is none; none in version 1, which has no place for it); the level is 5, the layout
+/// that of version 3.
+///
+/// From a frame to a frame all named values go along, and codec, level and filters are as here; from one format to the other
+/// content alone. Progress is told in bytes.
 /// HOLDALL_E_ARGUMENT: path is this superchunk's own file. HOLDALL_E_EXISTS, HOLDALL_E_BUSY: as holdall_schunk_create().
-/// HOLDALL_E_UNSUPPORTED: there are metadata, and the layout that
-/// HOLDALL_OPT_FORMAT_VERSION asks for has none. HOLDALL_NOT_FOUND (> 0): HOLDALL_OPT_SKIP_DAMAGED was set for this handle, and
-/// what is damaged is zeros in the copy, or missing at its end or as metadata. Else as holdall_schunk_read() and
-/// holdall_schunk_commit().
+/// HOLDALL_E_UNSUPPORTED: there are metadata, and the layout that HOLDALL_OPT_FORMAT_VERSION asks for has none.
+/// HOLDALL_NOT_FOUND (> 0): HOLDALL_OPT_SKIP_DAMAGED was set for this handle, and what is damaged is zeros in the copy, or
+/// missing at its end or as metadata. Else as holdall_schunk_read() and holdall_schunk_commit().
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_schunk_copy(

@@ -84,6 +84,7 @@ pub unsafe extern "C" fn holdall_bag_stream_open(
 /// Gives the next record: its bytes (never NULL) and how many. It is borrowed until the next call that takes from the stream, or
 /// closes it. For one thread at a time; several take with holdall_bag_stream_take().
 /// HOLDALL_NOT_FOUND (> 0): the end, from now on; *record and *n stay as they are.
+///
 /// Failures are told at the record that they belong to, after all before it, and the next call gives the one behind it.
 /// Damaged records and others that holdall_bag_read() cannot read fail as they do there, with the number of the record in
 /// err->position; with HOLDALL_OPT_SKIP_DAMAGED, damaged ones are empty: see holdall_bag_stream_damaged(). HOLDALL_E_RANGE: `next`
@@ -162,10 +163,10 @@ pub unsafe extern "C" fn holdall_bag_stream_close(stream: *mut holdall_bag_strea
     }
 }
 
-/// A shuffled epoch: every number below n once, in an order that `seed` and `epoch` decide, and nothing else, in every version of the library;
-/// no table is made. Of that order rank `rank` of `world` (0 and 1 where there is one) has the places rank, rank + world,
-/// rank + 2 * world, ...: all ranks together have every number once, and the first n % world of them one more than
-/// the others. When all ranks have had k numbers, k * world places of the order are done, so that other ranks may go on
+/// A shuffled epoch: every number below n once, in an order that `seed` and `epoch` decide, and nothing else, in every version
+/// of the library; no table is made. Of that order rank `rank` of `world` (0 and 1 where there is one) has the places rank,
+/// rank + world, rank + 2 * world, ...: all ranks together have every number once, and the first n % world of them one more
+/// than the others. When all ranks have had k numbers, k * world places of the order are done, so that other ranks may go on
 /// from there, too. Give holdall_epoch_next and the handle to holdall_bag_stream_open().
 /// HOLDALL_E_ARGUMENT: rank is not below world. n may be 0.
 #[unsafe(no_mangle)]
@@ -210,8 +211,8 @@ pub unsafe extern "C" fn holdall_epoch_next(epoch: *mut c_void, index: *mut u64)
     })
 }
 
-/// Goes to epoch `number`, of the same seed, and to a position of this rank in it, from 0 to holdall_epoch_size(), the end: the one that comes next, or where training
-/// stopped. Not while a stream that is open takes numbers from it: that has some ahead.
+/// Goes to epoch `number`, of the same seed, and to a position of this rank in it, from 0 to holdall_epoch_size(), the end: the
+/// one that comes next, or where training stopped. Not while a stream that is open takes numbers from it: that has some ahead.
 /// HOLDALL_E_RANGE: the position is beyond the end.
 #[unsafe(no_mangle)]
 #[must_use]
@@ -262,13 +263,13 @@ fn read_to(
     })
 }
 
-/// As holdall_bag_read_range(), into memory of the caller's: `allocate` is called once, on the calling thread, with the size of all records
-/// together, as soon as that is known; they are decoded straight to there, end to end. offsets: room for n + 1 numbers; record i goes to
-/// offsets[i] to offsets[i + 1], the last one not included: an array of large_binary as Arrow has it. Whatever the call
-/// returns, that memory stays the caller's.
+/// As holdall_bag_read_range(), into memory of the caller's: `allocate` is called once, on the calling thread, with the size of
+/// all records together, as soon as that is known; they are decoded straight to there, end to end. offsets: room for n + 1
+/// numbers; record i goes to offsets[i] to offsets[i + 1], the last one not included: an array of large_binary as Arrow has it.
+/// Whatever the call returns, that memory stays the caller's.
 /// A failure may come after `allocate` was called.
-/// HOLDALL_NOT_FOUND (> 0): some were damaged, and are empty as HOLDALL_OPT_SKIP_DAMAGED wished (holdall_bag_read() tells which), so that less
-/// than was asked for is used. HOLDALL_E_CALLBACK: `allocate` gave NULL.
+/// HOLDALL_NOT_FOUND (> 0): some were damaged, and are empty as HOLDALL_OPT_SKIP_DAMAGED wished (holdall_bag_read() tells
+/// which), so that less than was asked for is used. HOLDALL_E_CALLBACK: `allocate` gave NULL.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_read_range_to(

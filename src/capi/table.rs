@@ -124,18 +124,19 @@ fn format_of(format: holdall_format) -> Result<Format> {
 }
 
 /// Creates a table without rows, of `columns` columns, 1 or more, with these names and dtypes, in this order. With HOLDALL_NEW
-/// nothing may be there, with HOLDALL_REPLACE the table that is there is replaced by the first commit, until which nobody
-/// else sees anything of the new one. Format: HOLDALL_FORMAT_BCOLZ, a folder that bcolz and BLZ read and append to, or
+/// nothing may be there, with HOLDALL_REPLACE the table that is there is replaced by the first commit, until which nobody else
+/// sees anything of the new one. Format: HOLDALL_FORMAT_BCOLZ, a folder that bcolz and BLZ read and append to, or
 /// HOLDALL_FORMAT_BLZ, as BLZ has it, with the limits that holdall_array_create() tells of, or HOLDALL_FORMAT_BLZ_PAPER, one
 /// dataset whose fields have folders of their own ("data/NAME", and "data/NAME/FIELD" for a dtype with fields), with
-/// superchunks of which each column's holds as many rows: chunks are as long as given, or usual, for a column of average
-/// width; the columns have no attributes of their own. With HOLDALL_REPLACE it takes the place of a table of its form.
+/// superchunks of which each column's holds as many rows: chunks are as long as given, or usual, for a column of average width;
+/// the columns have no attributes of their own. With HOLDALL_REPLACE it takes the place of a table of its form.
 /// names: UTF-8, each also that of the column's folder, so that it holds no slash, is not "", ".", ".." or a name of the
 /// table's own files, and no other one's. dtypes: as NumPy spells them, see holdall_array_create(); one that is an array of
 /// items, "('<f4', (3,))", makes a column whose rows have that shape.
-/// Options: those of holdall_array_create() for a folder, each for all columns. HOLDALL_OPT_EXPECTED_ROWS: how many rows
-/// the table is going to have, about: chunks of each column are as long as bcolz makes them for that many (of the fewest
-/// bytes where it is not given).
+/// Options: those of holdall_array_create() for a folder, each for all columns.
+///
+/// HOLDALL_OPT_EXPECTED_ROWS: how many rows the table is going to have, about: chunks of each column are as long as bcolz makes
+/// them for that many (of the fewest bytes where it is not given).
 /// HOLDALL_E_EXISTS: something is there; a name is there twice. HOLDALL_E_TYPE: a dtype that is not known.
 /// HOLDALL_E_UNSUPPORTED: objects of Python's, another format. HOLDALL_E_BUSY: another writer is at work.
 #[unsafe(no_mangle)]
