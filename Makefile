@@ -84,7 +84,7 @@ need-check:
 	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc c++ gfortran clang cmake pkg-config valgrind venv
 
 need-mpi:
-	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc c++ cmake mpi
+	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc c++ cmake mpi strace
 
 need-packages:
 	@PYTHON=$(PYTHON) CARGO=$(CARGO) sh cmake/need.sh cargo cargo-c cc cmake pkg-config musl dpkg-deb

@@ -1,5 +1,5 @@
 #!/bin/sh
-# usage: need.sh THING...     of: make cc c++ gfortran go clang cmake pkg-config valgrind venv cargo abidiff mpi musl cargo-c dpkg-deb
+# usage: need.sh THING...     of: make cc c++ gfortran go clang cmake pkg-config valgrind venv cargo abidiff mpi strace musl cargo-c dpkg-deb
 # Sees to it that the tools a make target uses are there. What is missing is installed on Debian and
 # Ubuntu, where one command gives it; elsewhere it is named, and the exit status is 1.
 set -eu

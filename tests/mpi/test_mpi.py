@@ -8,6 +8,7 @@ import filecmp
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import struct
@@ -147,6 +148,24 @@ class Mpi(unittest.TestCase):
                 for ranks in (3, 4):
                     self.assertEqual(self.run_ranks(ranks, "arrays", "read", ours), f"{sum(commits)} rows, 0 items that are wrong")
                 self.refused("is not full", 4, "arrays", "write", ours, 10)
+
+    def names_asked_for(self, ranks, path, program, *arguments):
+        """What of the files below `path` each rank asks the system for by name."""
+        log = self.folder / "asked"
+        traced = 'exec strace -f -qq -e trace=%file -o "$0.$OMPI_COMM_WORLD_RANK" "$@"'
+        self.run_ranks(ranks, "/bin/sh", "-c", traced, log, PROGRAMS / program, *arguments)
+        below = re.compile(rf'"{re.escape(str(path))}/([^"]*)"')
+        return [set(below.findall(pathlib.Path(f"{log}.{rank}").read_text())) for rank in range(ranks)]
+
+    def test_one_rank_reads_for_all_what_opening_needs(self):
+        for name, chunk in ("a.blz", r"data/__\d+__\.bin(\.holdall-journal)?"), ("a.b2nd", r"[0-9A-F]{8}\.chunk"):
+            with self.subTest(name):
+                path = self.one_process(name, 4 * UNIT)
+                first, *others = self.names_asked_for(4, path, "arrays", "read", path)
+                self.assertIn("meta/sizes" if name == "a.blz" else "chunks.b2frame", first)
+                for asked in others:
+                    self.assertTrue(asked)
+                    self.assertEqual([one for one in asked if not re.fullmatch(chunk, one)], [])
 
     @unittest.skipUnless((PROGRAMS / "slices").exists(), "no Fortran compiler")
     def test_fortran_reads_the_same(self):
