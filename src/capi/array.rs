@@ -188,14 +188,14 @@ fn lengths<'a>(p: *const u64, ndim: u32, what: &str) -> Result<Option<&'a [u64]>
 /// nothing at all. With HOLDALL_NEW nothing may be there, with HOLDALL_REPLACE what is there is replaced by the first commit.
 /// Format: HOLDALL_FORMAT_BLOSCPACK; Bloscpack 0.16 reads it. Or a folder:
 /// - HOLDALL_FORMAT_BCOLZ: bcolz and BLZ read it and append to it, but for what they cannot: with zstd or bitshuffle it is
-/// for bcolz alone, and complex or structured dtypes they do not open.
+///   for bcolz alone, and complex or structured dtypes they do not open.
 /// - HOLDALL_FORMAT_BLZ: as BLZ 0.6 writes it, for BLZ alone; zstd and bitshuffle are HOLDALL_E_UNSUPPORTED.
 /// - HOLDALL_FORMAT_BLZ_PAPER: as the papers on both have it: chunks stand together in superchunks
-/// (HOLDALL_OPT_SUPERCHUNK_CHUNKS), each a file that Bloscpack reads, with offsets and checksums; HOLDALL_OPT_SPARE_CHUNKS
-/// and _SPARE_BYTES keep room in them. Structures are stored as they are, not field by field.
+///   (HOLDALL_OPT_SUPERCHUNK_CHUNKS), each a file that Bloscpack reads, with offsets and checksums; HOLDALL_OPT_SPARE_CHUNKS
+///   and _SPARE_BYTES keep room in them. Structures are stored as they are, not field by field.
 ///
 /// - HOLDALL_FORMAT_B2ND: a Blosc2 frame as python-blosc2 has arrays, a file, or with HOLDALL_OPT_SPARSE a folder. Chunks are
-/// cut along every dimension, and blocks in them, so that a box touches little besides, along whichever axis.
+///   cut along every dimension, and blocks in them, so that a box touches little besides, along whichever axis.
 /// - HOLDALL_FORMAT_CATERVA: the same as Caterva has it, which keeps no dtype. HOLDALL_OPT_BOTH_METALAYERS: for both.
 ///
 /// Appending leaves a folder in the form that it has.
