@@ -311,6 +311,7 @@ impl Piece {
             to_step: self.buf_step as isize,
             len: self.len,
             n: self.n as usize,
+            past: false,
         }
     }
 

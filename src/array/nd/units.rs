@@ -10,6 +10,7 @@ use super::super::store::repeat;
 use super::cells::{End, Lattice, Spans, first_from};
 use super::tiles::Dim;
 use crate::blosc::Decoded;
+use crate::blosc::filter::Rows;
 use crate::error::{Error, Result, fail};
 use crate::memory;
 use crate::superchunk::chunks::Fill;
@@ -17,9 +18,16 @@ use crate::superchunk::chunks::Fill;
 /// Content that is worth a run of the buffer of its own.
 const RUN: u64 = 4096;
 
-/// Runs of the buffer: where each begins, rising.
-#[derive(Default)]
-pub struct Parts<'b>(Vec<(usize, &'b mut [u8])>);
+/// More bytes than caches hold: who reads so many finds the first ones in memory anyway. The tests want it for little.
+const LARGE: u64 = if cfg!(test) { 1 << 10 } else { 32 << 20 };
+
+/// Runs of the buffer.
+pub struct Parts<'b> {
+    /// Where each begins, rising.
+    runs: Vec<(usize, &'b mut [u8])>,
+    /// Is all that is wanted, of which this is a part, more than caches hold?
+    large: bool,
+}
 
 /// A part of what is wanted, and where it goes.
 pub struct Unit<'b> {
@@ -34,11 +42,11 @@ pub struct Unit<'b> {
 impl Parts<'_> {
     /// The run that has these bytes of the buffer, and where it begins.
     fn find(&mut self, from: usize, to: usize) -> Option<(&mut [u8], usize)> {
-        let i = match self.0.len() {
+        let i = match self.runs.len() {
             1 => 0,
-            _ => self.0.partition_point(|(begin, _)| *begin <= from).checked_sub(1)?,
+            _ => self.runs.partition_point(|(begin, _)| *begin <= from).checked_sub(1)?,
         };
-        let (begin, run) = self.0.get_mut(i)?;
+        let (begin, run) = self.runs.get_mut(i)?;
         (from >= *begin && to - *begin <= run.len()).then_some((run, *begin))
     }
 
@@ -65,9 +73,10 @@ impl Parts<'_> {
 
     /// Copies items to their places.
     pub fn copy(&mut self, plan: &Plan, content: &Decoded) -> Result<()> {
+        let past = self.large;
         self.each(plan, |piece, (run, begin)| match content {
             Decoded::Plain(content) => piece.to_buffer((content, 0), (run, begin)),
-            Decoded::Shuffled(streams) => streams.unshuffle(&piece.rows(begin), run),
+            Decoded::Shuffled(streams) => streams.unshuffle(&Rows { past, ..piece.rows(begin) }, run),
         })
     }
 
@@ -182,7 +191,8 @@ impl<'a> Layer<'a> {
 /// Cuts what is wanted, and the buffer, into about so many parts.
 pub fn split<'b>(lattice: &Lattice, dst: &'b mut [u8], wish: u64) -> Result<Vec<Unit<'b>>> {
     let all = lattice.all();
-    let one = |dst| Ok(vec![Unit { spans: all, parts: Parts(vec![(0, dst)]), done: Ok(false) }]);
+    let large = lattice.items(&all).saturating_mul(lattice.tiles.item() as u64) >= LARGE;
+    let one = |dst| Ok(vec![Unit { spans: all, parts: Parts { runs: vec![(0, dst)], large }, done: Ok(false) }]);
     if wish < 2 {
         return one(dst);
     }
@@ -193,7 +203,7 @@ pub fn split<'b>(lattice: &Lattice, dst: &'b mut [u8], wish: u64) -> Result<Vec<
     let parts: usize = layers.iter().map(|l| l.cuts.len()).product();
     for i in 0..parts {
         memory::reserve(&mut units, 1)?;
-        units.push(Unit { spans: spans_of(&mut layers, all, i), parts: Parts::default(), done: Ok(false) });
+        units.push(Unit { spans: spans_of(&mut layers, all, i), parts: Parts { runs: Vec::new(), large }, done: Ok(false) });
     }
     // dimensions of one item have their place, too
     let low = lattice.wanted.buf + lattice.wanted.lines.iter().map(|(_, axis)| if axis.count() == 1 { axis.offset(0).1 } else { 0 }).sum::<i64>();
@@ -300,7 +310,7 @@ impl Cutter<'_, '_> {
         let (_, rest) = cut(from - self.at, rest)?;
         let (run, rest) = cut(to - from, rest)?;
         (self.rest, self.at) = (rest, to);
-        let parts = &mut self.units.get_mut(unit).ok_or_else(outside)?.parts.0;
+        let parts = &mut self.units.get_mut(unit).ok_or_else(outside)?.parts.runs;
         memory::reserve(parts, 1)?;
         parts.push((from as usize, run));
         Ok(())

@@ -6,6 +6,7 @@
 //! is compiled for the instruction set: without that every operation would be a call.
 
 use std::marker::PhantomData;
+use std::ops::Range;
 
 /// Does as much of `kernel`'s work as vectors can, with the best that the machine has.
 #[cfg(not(test))]
@@ -70,6 +71,13 @@ pub(super) trait Lanes: Copy {
     /// # Safety
     /// 16 bytes can be written at `to`.
     unsafe fn put_lane(self, v: Self::V, lane: usize, to: *mut u8);
+    /// The same past the caches, where the machine can; [`Lanes::settle`] then makes it others' to see.
+    ///
+    /// # Safety
+    /// As for `put_lane`, and `to` is a multiple of 16.
+    unsafe fn put_past(self, v: Self::V, lane: usize, to: *mut u8);
+    /// Ends a number of writes past the caches.
+    fn settle(self);
     /// Writes the two halves of one lane.
     ///
     /// # Safety
@@ -157,6 +165,28 @@ pub(super) trait Lanes: Copy {
                 } else {
                     for lane in 0..Self::LANES {
                         self.put_lane(v, lane, low.add(lane * step));
+                    }
+                }
+            }
+        }
+    }
+
+    /// As `store`, of lanes at multiples of 16 bytes in memory, those from `from` on alone: those within `lines` past the caches. It
+    /// is for `settle` to end that.
+    #[inline(always)]
+    fn store_past<const N: usize>(self, v: [Self::V; N], dst: &mut [u8], at: usize, step: usize, from: usize, lines: &Range<usize>) {
+        assert!(reach::<Self>(at, N, 16, step, 16) <= dst.len());
+        assert!((dst.as_ptr().addr().wrapping_add(at) | step).is_multiple_of(16));
+        for lane in 0..Self::LANES {
+            for (r, v) in v.into_iter().enumerate() {
+                let place = at + r * 16 + lane * step;
+                // SAFETY: place + 16 is within `dst`, as in `load`, and a multiple of 16 in memory: that is what was asserted.
+                unsafe {
+                    let to = dst.as_mut_ptr().add(place);
+                    match (place >= from, lines.contains(&place)) {
+                        (true, true) => self.put_past(v, lane, to),
+                        (true, false) => self.put_lane(v, lane, to),
+                        (false, _) => {}
                     }
                 }
             }
@@ -277,6 +307,16 @@ mod machine {
             unsafe { _mm_storeu_si128(to.cast(), v) }
         }
         #[inline(always)]
+        unsafe fn put_past(self, v: __m128i, _: usize, to: *mut u8) {
+            // SAFETY: the caller's word.
+            unsafe { _mm_stream_si128(to.cast(), v) }
+        }
+        #[inline(always)]
+        fn settle(self) {
+            // SAFETY: every x86-64 has it.
+            unsafe { _mm_sfence() }
+        }
+        #[inline(always)]
         unsafe fn put_halves(self, v: __m128i, _: usize, first: *mut u8, second: *mut u8) {
             // SAFETY: the caller's word; neither store asks for alignment (`_mm_storeh_pd` does).
             unsafe {
@@ -334,6 +374,15 @@ mod machine {
         unsafe fn put_lane(self, v: __m256i, lane: usize, to: *mut u8) {
             // SAFETY: as in `get`.
             unsafe { Sse2.put(if lane == 0 { _mm256_castsi256_si128(v) } else { _mm256_extracti128_si256::<1>(v) }, to) }
+        }
+        #[inline(always)]
+        unsafe fn put_past(self, v: __m256i, lane: usize, to: *mut u8) {
+            // SAFETY: as in `get`.
+            unsafe { Sse2.put_past(if lane == 0 { _mm256_castsi256_si128(v) } else { _mm256_extracti128_si256::<1>(v) }, lane, to) }
+        }
+        #[inline(always)]
+        fn settle(self) {
+            Sse2.settle();
         }
         #[inline(always)]
         unsafe fn put_halves(self, v: __m256i, lane: usize, first: *mut u8, second: *mut u8) {
@@ -414,6 +463,14 @@ mod machine {
             // SAFETY: the caller's word.
             unsafe { vst1q_u8(to, v) }
         }
+        /// Rust has no such instruction yet, here and below.
+        #[inline(always)]
+        unsafe fn put_past(self, v: uint8x16_t, lane: usize, to: *mut u8) {
+            // SAFETY: the caller's word.
+            unsafe { self.put_lane(v, lane, to) }
+        }
+        #[inline(always)]
+        fn settle(self) {}
         #[inline(always)]
         unsafe fn put_halves(self, v: uint8x16_t, _: usize, first: *mut u8, second: *mut u8) {
             // SAFETY: the caller's word.
@@ -422,7 +479,6 @@ mod machine {
                 vst1_u8(second, vget_high_u8(v));
             }
         }
-        /// Rust has no such instruction yet.
         #[inline(always)]
         fn fetch(self, _: &[u8], _: usize) {}
         operations! {

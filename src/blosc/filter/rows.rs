@@ -3,9 +3,12 @@
 
 use super::lanes::{self, Apart, Kernel, Lanes};
 use super::shuffle::{AHEAD, riffle};
+use std::ops::Range;
 
 /// The most streams.
 pub const MOST_STREAMS: usize = 8;
+/// Bytes that a cache takes at once: less than that written past it costs as much as all.
+const LINE: usize = 64;
 
 /// The bytes of shuffled items: the first ones, the second ones, and so on.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +32,9 @@ pub struct Rows {
     pub len: usize,
     /// How many.
     pub n: usize,
+    /// Are they of more than caches hold? Then what is written goes past them, if it goes in whole pieces: a line that is to be
+    /// written is otherwise read first, and takes the place of one that is still needed.
+    pub past: bool,
 }
 
 /// Can items of so many bytes be unshuffled in rows?
@@ -83,7 +89,7 @@ impl<'a> Streams<'a> {
 impl Rows {
     /// One of them, to the beginning.
     pub fn one(from: usize, len: usize) -> Rows {
-        Rows { from, from_step: 0, to: 0, to_step: 0, len, n: 1 }
+        Rows { from, from_step: 0, to: 0, to_step: 0, len, n: 1, past: false }
     }
 
     /// Are all of them there, and the places where they go?
@@ -92,6 +98,19 @@ impl Rows {
         let from = last.checked_mul(self.from_step)?.checked_add(self.from)?;
         let to = self.to.checked_add_signed(isize::try_from(last).ok()?.checked_mul(self.to_step)?)?;
         Some(from.checked_add(self.len)? <= content && self.to.max(to).checked_add(self.len)? <= dst)
+    }
+
+    /// Do all of them go to multiples of 16 bytes in memory, and are they as many?
+    fn are_aligned(&self, dst: &[u8]) -> bool {
+        (dst.as_ptr().addr().wrapping_add(self.to) | self.to_step.unsigned_abs() | self.len).is_multiple_of(16)
+    }
+
+    /// The lines of the cache that are within a row that goes to `to`.
+    #[inline(always)]
+    fn lines(&self, dst: &[u8], to: usize) -> Range<usize> {
+        let behind = |at: usize| dst.as_ptr().addr().wrapping_add(at) % LINE;
+        let end = to + self.len;
+        to + (LINE - behind(to)) % LINE..end.saturating_sub(behind(end))
     }
 
     /// Where a row is, and where it goes.
@@ -137,19 +156,28 @@ impl<const T: usize> Kernel for Unshuffle<'_, '_, T> {
         let Some(last) = (rows.len / T).checked_sub(group).filter(|_| !self.done) else { return };
         // as far ahead, but in a row
         let ahead = if rows.len > AHEAD { AHEAD as isize } else { rows.to_step.saturating_mul((AHEAD / rows.len.max(1)) as isize) };
+        let past = rows.past && rows.are_aligned(self.dst);
         for row in 0..rows.n {
             let (from, to) = rows.row(row);
+            let lines = rows.lines(self.dst, to);
             let mut next = 0;
             loop {
                 let i = next.min(last);
-                l.fetch_ahead(self.dst, (to + i * T).wrapping_add_signed(ahead), group * T);
-                let v = l.load_apart(&self.apart, from / T + i);
-                l.store(riffle(l, v, self.rounds), self.dst, to + i * T, 16, 16 * T);
+                let v = riffle(l, l.load_apart(&self.apart, from / T + i), self.rounds);
+                if past {
+                    l.store_past(v, self.dst, to + i * T, 16 * T, to + next * T, &lines);
+                } else {
+                    l.fetch_ahead(self.dst, (to + i * T).wrapping_add_signed(ahead), group * T);
+                    l.store(v, self.dst, to + i * T, 16, 16 * T);
+                }
                 if i == last {
                     break;
                 }
                 next = i + group;
             }
+        }
+        if past {
+            l.settle();
         }
         self.done = true;
     }

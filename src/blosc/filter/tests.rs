@@ -98,6 +98,14 @@ fn check_rows(typesize: usize, block: &[u8], rows: Rows) {
         let mut dst = vec![0xa5; want.len()];
         assert!(streams.unshuffle(&rows, &mut dst));
         assert!(dst == want, "typesize {typesize}, {rows:?}");
+        // past the caches, where it goes to a multiple of 16 bytes and elsewhere
+        for shift in [0, 16, 24] {
+            let mut memory = vec![0xa5; want.len() + 64];
+            let skip = (shift + memory.as_ptr().addr().wrapping_neg() % 64 + 64 - rows.to % 64) % 64;
+            let dst = &mut memory[skip..][..want.len()];
+            assert!(streams.unshuffle(&Rows { past: true, ..rows }, dst));
+            assert!(*dst == want[..], "typesize {typesize}, {rows:?}, past the caches, {shift} behind a line");
+        }
         // none of it is there
         let outside = [Rows { from: block.len(), ..rows }, Rows { to: dst.len(), ..rows }];
         assert!(rows.len == 0 || rows.n == 0 || outside.iter().all(|r| !streams.unshuffle(r, &mut dst)));
@@ -110,7 +118,15 @@ fn rows_of_every_length() {
         let block = noise(200 * typesize);
         for items in (0..=66).chain([100]) {
             check_rows(typesize, &block, Rows::one(3 * typesize, items * typesize));
-            let rows = Rows { from: typesize, from_step: 2 * typesize, to: 1500, to_step: -(typesize as isize * 101), len: items * typesize, n: 1 };
+            let rows = Rows {
+                from: typesize,
+                from_step: 2 * typesize,
+                to: 1500,
+                to_step: -(typesize as isize * 101),
+                len: items * typesize,
+                n: 1,
+                past: false,
+            };
             check_rows(typesize, &block, rows);
             check_rows(typesize, &block, Rows { from_step: typesize * items, to: 3, to_step: 900, n: if items < 66 { 3 } else { 1 }, ..rows });
         }
@@ -120,7 +136,11 @@ fn rows_of_every_length() {
 proptest! {
     #[test]
     fn any_rows(power in 1u32..4, from in 0usize..100, from_step in 0usize..100, len in 0usize..200, n in 0usize..9, to_step in -180isize..180) {
-        check_rows(1 << power, &noise(2048), Rows { from, from_step, to: 1450, to_step, len, n });
+        let rows = Rows { from, from_step, to: 1450, to_step, len, n, past: false };
+        check_rows(1 << power, &noise(2048), rows);
+        // whole items, to multiples of 16 bytes from one another
+        let (from, from_step) = (from >> power << power, from_step >> power << power);
+        check_rows(1 << power, &noise(2048), Rows { from, from_step, to_step: to_step / 16 * 16, len: len / 16 * 16, ..rows });
     }
 }
 
