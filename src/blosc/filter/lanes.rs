@@ -177,16 +177,17 @@ pub(super) trait Lanes: Copy {
     fn store_past<const N: usize>(self, v: [Self::V; N], dst: &mut [u8], at: usize, step: usize, from: usize, lines: &Range<usize>) {
         assert!(reach::<Self>(at, N, 16, step, 16) <= dst.len());
         assert!((dst.as_ptr().addr().wrapping_add(at) | step).is_multiple_of(16));
+        let whole = from.max(lines.start) <= at && reach::<Self>(at, N, 16, step, 16) <= lines.end;
         for lane in 0..Self::LANES {
             for (r, v) in v.into_iter().enumerate() {
                 let place = at + r * 16 + lane * step;
                 // SAFETY: place + 16 is within `dst`, as in `load`, and a multiple of 16 in memory: that is what was asserted.
                 unsafe {
                     let to = dst.as_mut_ptr().add(place);
-                    match (place >= from, lines.contains(&place)) {
-                        (true, true) => self.put_past(v, lane, to),
-                        (true, false) => self.put_lane(v, lane, to),
-                        (false, _) => {}
+                    if whole || place >= from && lines.contains(&place) {
+                        self.put_past(v, lane, to);
+                    } else if place >= from {
+                        self.put_lane(v, lane, to);
                     }
                 }
             }
