@@ -214,7 +214,7 @@ pub(super) trait Lanes: Copy {
     #[inline(always)]
     fn fetch_ahead(self, bytes: &[u8], at: usize, len: usize) {
         for line in (0..len).step_by(64) {
-            self.fetch(bytes, at + line);
+            self.fetch(bytes, at.wrapping_add(line));
         }
     }
 }

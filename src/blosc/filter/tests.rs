@@ -133,6 +133,11 @@ fn rows_of_every_length() {
     }
 }
 
+#[test]
+fn what_comes_before_the_buffer_is_not_asked_for() {
+    check_rows(4, &noise(2048), Rows { from: 0, from_step: 0, to: 1450, to_step: -32, len: 176, n: 1, past: false });
+}
+
 proptest! {
     #[test]
     fn any_rows(power in 1u32..4, from in 0usize..100, from_step in 0usize..100, len in 0usize..200, n in 0usize..9, to_step in -180isize..180) {
