@@ -163,40 +163,19 @@ impl<'a> Plan<'a> {
     /// Adds the fingerprints of these records to the parts.
     fn take_in(&self, first: u64, records: &Records) -> Result<()> {
         let mut items: Vec<Item> = memory::with_room(records.len())?;
-        let mut parts: Vec<usize> = memory::with_room(records.len())?;
+        let mut parts: Vec<u32> = memory::with_room(records.len())?;
         let mut damaged = records.damaged.iter().map(|(at, _)| *at as usize).peekable();
         let low = (1u64 << self.shift) - 1;
-        let mut ends: Vec<usize> = memory::with_room(self.parts.count())?;
-        ends.resize(self.parts.count(), 0);
         for (k, record) in records.iter().enumerate() {
             if damaged.next_if_eq(&k).is_some() {
                 continue;
             }
             let (place, tag) = fingerprint(self.header.seed, record);
             let b = bucket(place, self.header.buckets);
-            let part = (b >> self.shift) as usize;
             items.push(item(b & low, tag, first + k as u64));
-            parts.push(part);
-            ends.get_mut(part).into_iter().for_each(|n| *n += 1);
+            parts.push((b >> self.shift) as u32);
         }
-        let mut start = 0;
-        for n in &mut ends {
-            start += std::mem::replace(n, start);
-        }
-        let mut sorted: Vec<Item> = memory::with_room(items.len())?;
-        sorted.resize(items.len(), 0);
-        for (part, item) in parts.into_iter().zip(items) {
-            let Some(at) = ends.get_mut(part) else { continue };
-            sorted.get_mut(*at).into_iter().for_each(|slot| *slot = item);
-            *at += 1;
-        }
-        let mut rest = &sorted[..];
-        for (part, end) in ends.into_iter().enumerate() {
-            let (same, others) = rest.split_at_checked(end + rest.len() - sorted.len()).unwrap_or_default();
-            rest = others;
-            self.parts.add(part, same)?;
-        }
-        Ok(())
+        self.parts.add(&parts, &items)
     }
 
     // ---- writing
@@ -295,11 +274,10 @@ impl Made {
         first..h.buckets.min(first + (1 << shift))
     }
 
-    /// Sorts the rows, and finds out how many bytes they will take.
+    /// Takes the rows, and finds out how many bytes they will take.
     fn sort(&mut self, h: &Header, shift: u32, parts: &Parts) -> Result<()> {
         let numbers = self.buckets(h, shift);
         self.items = parts.take(self.part, (numbers.end - numbers.start) as usize)?;
-        self.items.chunk_by_mut(|a, b| a >> 112 == b >> 112).for_each(<[Item]>::sort_unstable);
         let width = u64::from(h.width);
         let mut lists = 0;
         for rows in keys(&self.items) {
@@ -324,7 +302,7 @@ impl Made {
         let mut rest = &self.items[..];
         let mut values: Vec<u8> = Vec::new();
         for b in numbers {
-            let n = rest.partition_point(|i| (i >> 112) as u64 <= b - first);
+            let n = rest.iter().position(|i| (i >> 112) as u64 > b - first).unwrap_or(rest.len());
             let (items, others) = rest.split_at_checked(n).unwrap_or_default();
             rest = others;
             let start = self.body.len();

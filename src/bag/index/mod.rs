@@ -43,6 +43,7 @@ mod header;
 mod look;
 mod parts;
 mod place;
+mod sound;
 mod state;
 mod verify;
 
@@ -57,6 +58,7 @@ use crate::options::{Opt, Options};
 use build::Out;
 use header::{HEADER, Header};
 pub use look::NO_RECORD;
+use sound::Sound;
 use std::ffi::OsStr;
 use std::sync::Arc;
 
@@ -81,6 +83,7 @@ pub struct Index {
     header: Header,
     /// Are checksums looked at?
     checked: bool,
+    sound: Sound,
     skip_damaged: bool,
     threads: usize,
 }
@@ -131,7 +134,15 @@ impl Index {
         let header = Header::decode(&bytes, size, file.name())?;
         header.check_bag(bag, file.name())?;
         let Rules { threads, skip, .. } = rules(bag, options, file.is_foreign());
-        let index = Index { bag: bag.clone(), file, header, checked: options.get(Opt::Verify, 1) > 0, skip_damaged: skip == Skip::Damaged, threads };
+        let index = Index {
+            bag: bag.clone(),
+            file,
+            header,
+            checked: options.get(Opt::Verify, 1) > 0,
+            sound: Sound::default(),
+            skip_damaged: skip == Skip::Damaged,
+            threads,
+        };
         if options.get(Opt::Verify, 1) == 2 {
             index.verify(options)?;
         }

@@ -16,10 +16,13 @@ pub type Item = u128;
 pub const MOST_ROWS: u64 = 1 << 48;
 /// Items of a piece at most.
 const PIECE: u64 = 1024;
-/// A row takes as many bytes as all need, 4 or 6, and the rest of an item 10.
-const SHORT_ROW: usize = 4;
-const LONG_ROW: usize = 6;
+/// Bytes of an item: a row takes as many as all need, 4 or 6, and the rest 10.
+const SHORT: usize = 14;
+const LONG: usize = 16;
 const REST: usize = 10;
+const ROW_BITS: u32 = 48;
+/// Upper bits of a fingerprint by which items of a bucket are brought in order before they are compared.
+const NEAR: u32 = 4;
 
 /// An item of its three numbers.
 pub fn item(bucket: u64, tag: u64, row: u64) -> Item {
@@ -29,7 +32,8 @@ pub fn item(bucket: u64, tag: u64, row: u64) -> Item {
 /// The parts. Many threads may add to them.
 pub struct Parts {
     all: Vec<Mutex<Part>>,
-    row: usize,
+    /// Bytes of an item, and of a piece.
+    each: usize,
     piece: usize,
     /// Bytes that may stay in memory, what does, and where the other ones go.
     most: u64,
@@ -76,16 +80,11 @@ enum Piece {
 impl Parts {
     /// For items of rows below `rows`; at most so many bytes of them stay in memory where there is a file.
     pub fn new(parts: u64, rows: u64, most: u64, spill: Option<Spill>) -> Result<Parts> {
-        let row = if rows <= 1 << 32 { SHORT_ROW } else { LONG_ROW };
+        let each = if rows <= 1 << 32 { SHORT } else { LONG };
         let mut all = memory::with_room(parts as usize)?;
         all.resize_with(parts as usize, Mutex::default);
-        let fit = most / (4 * parts * (row + REST) as u64);
-        Ok(Parts { all, row, piece: fit.clamp(16, PIECE) as usize * (row + REST), most, kept: AtomicU64::new(0), spill })
-    }
-
-    /// How many parts.
-    pub fn count(&self) -> usize {
-        self.all.len()
+        let fit = most / (4 * parts * each as u64);
+        Ok(Parts { all, each, piece: fit.clamp(16, PIECE) as usize * each, most, kept: AtomicU64::new(0), spill })
     }
 
     /// How many items a part has.
@@ -93,24 +92,54 @@ impl Parts {
         self.all.get(part).map_or(0, |p| p.lock().unwrap_or_else(PoisonError::into_inner).items)
     }
 
-    /// Adds items to a part.
-    pub fn add(&self, part: usize, items: &[Item]) -> Result<()> {
-        let Some(part) = self.all.get(part).filter(|_| !items.is_empty()) else { return Ok(()) };
+    /// Adds items, each to the part of this number.
+    pub fn add(&self, numbers: &[u32], items: &[Item]) -> Result<()> {
+        match self.each {
+            SHORT => self.add_packed::<SHORT>(numbers, items),
+            _ => self.add_packed::<LONG>(numbers, items),
+        }
+    }
+
+    fn add_packed<const N: usize>(&self, numbers: &[u32], items: &[Item]) -> Result<()> {
+        // those of a part together, so that each part is locked once
+        let mut places: Vec<usize> = memory::with_room(self.all.len())?;
+        places.resize(self.all.len(), 0);
+        for &n in numbers {
+            places.get_mut(n as usize).into_iter().for_each(|count| *count += 1);
+        }
+        starts(&mut places);
+        let mut packed = memory::zeroed(items.len() * N)?;
+        let (slots, _) = packed.as_chunks_mut();
+        for (&n, &item) in numbers.iter().zip(items) {
+            let Some(place) = places.get_mut(n as usize) else { continue };
+            slots.get_mut(*place).into_iter().for_each(|slot| *slot = pack::<N>(item));
+            *place += 1;
+        }
+        let mut start = 0;
+        for (part, end) in self.all.iter().zip(places) {
+            let of_part = slots.get(std::mem::replace(&mut start, end)..end).unwrap_or_default();
+            if !of_part.is_empty() {
+                self.add_to(part, of_part.as_flattened())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add_to(&self, part: &Mutex<Part>, mut packed: &[u8]) -> Result<()> {
         let mut p = part.lock().unwrap_or_else(PoisonError::into_inner);
-        p.items += items.len() as u64;
-        for item in items {
-            if p.open.len() + self.row + REST > self.piece {
+        p.items += (packed.len() / self.each) as u64;
+        while !packed.is_empty() {
+            if p.open.len() == self.piece {
                 self.close(&mut p)?;
             }
-            if p.open.capacity() == p.open.len() {
+            let (some, rest) = packed.split_at_checked(self.piece - p.open.len()).unwrap_or((packed, &[]));
+            if p.open.capacity() - p.open.len() < some.len() {
                 // no more than the piece will have
-                let more = p.open.len().max(16 * (self.row + REST)).min(self.piece - p.open.len());
+                let more = p.open.len().max(some.len()).max(16 * self.each).min(self.piece - p.open.len());
                 p.open.try_reserve_exact(more).map_err(|_| fail!(Memory, "{more} bytes of memory could not be had"))?;
             }
-            match self.row {
-                SHORT_ROW => p.open.extend_from_slice(&pack::<SHORT_ROW, { SHORT_ROW + REST }>(*item)),
-                _ => p.open.extend_from_slice(&pack::<LONG_ROW, { LONG_ROW + REST }>(*item)),
-            }
+            p.open.extend_from_slice(some);
+            packed = rest;
         }
         Ok(())
     }
@@ -135,7 +164,7 @@ impl Parts {
         Ok(())
     }
 
-    /// Takes all items of a part, which has so many buckets, out: in the order of their buckets, and in no order in these.
+    /// Takes all items of a part, which has so many buckets, out, in their order.
     pub fn take(&self, part: usize, buckets: usize) -> Result<Vec<Item>> {
         let Some(part) = self.all.get(part) else { return Ok(Vec::new()) };
         let part = std::mem::take(&mut *part.lock().unwrap_or_else(PoisonError::into_inner));
@@ -156,49 +185,66 @@ impl Parts {
             });
         }
         pieces.push(part.open);
-        match self.row {
-            SHORT_ROW => in_order::<SHORT_ROW, { SHORT_ROW + REST }>(&pieces, buckets),
-            _ => in_order::<LONG_ROW, { LONG_ROW + REST }>(&pieces, buckets),
+        match self.each {
+            SHORT => in_order::<SHORT>(&pieces, buckets),
+            _ => in_order::<LONG>(&pieces, buckets),
         }
     }
 }
 
-/// An item in as many bytes as it takes.
-fn pack<const ROW: usize, const ALL: usize>(item: Item) -> [u8; ALL] {
-    let bytes = item.to_le_bytes();
-    std::array::from_fn(|i| bytes.get(if i < ROW { i } else { i + LONG_ROW - ROW }).copied().unwrap_or(0))
+/// Makes counts the places where what is counted begins.
+fn starts(counts: &mut [usize]) {
+    let mut start = 0;
+    for n in counts {
+        start += std::mem::replace(n, start);
+    }
 }
 
-fn unpack<const ROW: usize, const ALL: usize>(packed: &[u8; ALL]) -> Item {
-    let bytes = std::array::from_fn(|i| match i {
-        i if i < ROW => packed.get(i).copied().unwrap_or(0),
-        i if i < LONG_ROW => 0,
-        i => packed.get(i + ROW - LONG_ROW).copied().unwrap_or(0),
-    });
-    Item::from_le_bytes(bytes)
+/// An item in as many bytes as it takes: the lower ones of its row, and the rest.
+fn pack<const N: usize>(item: Item) -> [u8; N] {
+    let row = 8 * (N - REST);
+    let bytes = (item & ((1 << row) - 1) | item >> ROW_BITS << row).to_le_bytes();
+    bytes.first_chunk().copied().unwrap_or([0; N])
 }
 
-/// All items of these pieces, those of a bucket together: they are counted, and then each goes to its place.
-fn in_order<const ROW: usize, const ALL: usize>(pieces: &[Vec<u8>], buckets: usize) -> Result<Vec<Item>> {
-    let packed = || pieces.iter().flat_map(|p| p.as_chunks::<ALL>().0);
-    let mut places: Vec<usize> = memory::with_room(buckets + 1)?;
-    places.resize(buckets + 1, 0);
+fn unpack<const N: usize>(packed: &[u8; N]) -> Item {
+    let mut bytes = [0; LONG];
+    bytes.iter_mut().zip(packed).for_each(|(b, p)| *b = *p);
+    let (row, all) = (8 * (N - REST), Item::from_le_bytes(bytes));
+    all & ((1 << row) - 1) | all >> row << ROW_BITS
+}
+
+/// All items of these pieces in their order: they are counted by the bits of [`NEAR`], each goes to its place, and the few
+/// of one place are sorted.
+fn in_order<const N: usize>(pieces: &[Vec<u8>], buckets: usize) -> Result<Vec<Item>> {
+    let packed = || pieces.iter().flat_map(|p| p.as_chunks::<N>().0);
+    let near = |item: Item| (item >> (112 - NEAR)) as usize;
+    let mut places: Vec<usize> = memory::with_room(buckets << NEAR)?;
+    places.resize(buckets << NEAR, 0);
+    let mut all = 0;
     for bytes in packed() {
-        let n = bytes.last_chunk().map_or(0, |b| usize::from(u16::from_le_bytes(*b)));
-        places.get_mut(n + 1).into_iter().for_each(|count| *count += 1);
+        places.get_mut(near(unpack(bytes))).into_iter().for_each(|count| *count += 1);
+        all += 1;
     }
-    let mut end = 0;
-    for place in &mut places {
-        end += *place;
-        *place = end;
-    }
-    let mut items = memory::with_room(end)?;
-    items.resize(end, 0);
+    starts(&mut places);
+    let mut items: Vec<Item> = memory::with_room(all)?;
+    items.resize(all, 0);
     for bytes in packed() {
-        let item = unpack::<ROW, ALL>(bytes);
-        let Some(place) = places.get_mut((item >> 112) as usize) else { continue };
+        let item = unpack(bytes);
+        let Some(place) = places.get_mut(near(item)) else { continue };
         items.get_mut(*place).into_iter().for_each(|slot| *slot = item);
         *place += 1;
+    }
+    let mut start = 0;
+    for end in places {
+        match items.get_mut(std::mem::replace(&mut start, end)..end) {
+            None | Some([] | [_]) => {}
+            Some(&mut [ref mut a, ref mut b]) => {
+                let two = (*a, *b);
+                (*a, *b) = (two.0.min(two.1), two.0.max(two.1));
+            }
+            Some(more) => more.sort_unstable(),
+        }
     }
     Ok(items)
 }
@@ -215,12 +261,11 @@ mod tests {
             let parts = Parts::new(3, rows, most, Some(Spill::new(&folder, "x".into()))).unwrap();
             let of = |part: u64| (0..300).map(move |k| item(k * 7 % 65536, u64::MAX - k * part, rows - 1 - k)).collect::<Vec<_>>();
             for part in 0..3 {
-                of(part).chunks(7).for_each(|few| parts.add(part as usize, few).unwrap());
+                of(part).chunks(7).for_each(|few| parts.add(&[part as u32; 7][..few.len()], few).unwrap());
             }
             for part in 0..3 {
                 assert_eq!(parts.items(part), 300);
-                let mut items = parts.take(part, 1 << 16).unwrap();
-                items.sort_unstable();
+                let items = parts.take(part, 1 << 16).unwrap();
                 let mut want = of(part as u64);
                 want.sort_unstable();
                 assert!(items == want);

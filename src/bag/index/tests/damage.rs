@@ -1,6 +1,7 @@
 //! Damaged indexes, damaged bags, and bags that have changed.
 
 use super::*;
+use crate::bag::index::sound::Sound;
 use crate::error::Error;
 
 /// Looks everything up in an index whose bytes are not what they were: every answer is right, or an error that names the file.
@@ -76,7 +77,15 @@ fn flips_that_nobody_checks_give_no_wrong_row() {
         let mut was = [0; 1];
         file.read_exact_at(at, &mut was).unwrap();
         file.write_at(at, &[rng.draw() as u8]).unwrap();
-        let index = Index { file: file.clone(), bag: bag.clone(), header: index.header.clone(), checked: false, skip_damaged: false, threads: 1 };
+        let index = Index {
+            file: file.clone(),
+            bag: bag.clone(),
+            header: index.header.clone(),
+            checked: false,
+            sound: Sound::default(),
+            skip_damaged: false,
+            threads: 1,
+        };
         for key in &keys {
             let Ok(rows) = index.find(key) else { continue };
             assert!(rows.iter().all(|&r| keys[r as usize] == *key));
