@@ -3,8 +3,8 @@
  * usage: bench_index DATA OFFSETS [COMMAND...]      DATA and OFFSETS: the keys that are looked up
  *
  * Each command answers with the seconds it took:
- *   build BAG THREADS                 an index in memory
- *   create BAG INDEX THREADS          one in a file
+ *   build BAG IO THREADS              an index in memory
+ *   create BAG IO INDEX THREADS       one in a file
  *   first BAG INDEX IO CACHE          each key by itself; CACHE 1: limits of the bag in memory
  *   all BAG INDEX IO CACHE            the same, all its rows
  *   many BAG INDEX IO THREADS         10,000 keys in a call */
@@ -15,9 +15,9 @@ enum { BATCH = 10000 };
 static uint8_t *data;
 static uint64_t *offsets, count;
 
-static double make(const char *path, const char *file, int threads)
+static double make(const char *path, int io, const char *file, int threads)
 {
-    holdall_bag *bag = open_bag(path, HOLDALL_IO_MAP, threads, 0);
+    holdall_bag *bag = open_bag(path, io, threads, 0);
     holdall_bag_index *index;
     double start = now();
     if (file)
@@ -64,10 +64,10 @@ static double find(const char *path, const char *file, int io, int cache, int th
 static void run(char **w, int n)
 {
     double answer;
-    if (n == 3 && !strcmp(w[0], "build"))
-        answer = make(w[1], NULL, atoi(w[2]));
-    else if (n == 4 && !strcmp(w[0], "create"))
-        answer = make(w[1], w[2], atoi(w[3]));
+    if (n == 4 && !strcmp(w[0], "build"))
+        answer = make(w[1], atoi(w[2]), NULL, atoi(w[3]));
+    else if (n == 5 && !strcmp(w[0], "create"))
+        answer = make(w[1], atoi(w[2]), w[3], atoi(w[4]));
     else if (n == 5 && (!strcmp(w[0], "first") || !strcmp(w[0], "all")))
         answer = find(w[1], w[2], atoi(w[3]), atoi(w[4]), 0, w[0][0]);
     else if (n == 5 && !strcmp(w[0], "many"))
