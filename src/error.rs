@@ -4,6 +4,7 @@
 //! Words name the file, the chunk or record, what was expected and what was there.
 #![forbid(unsafe_code)]
 
+use crate::os;
 use std::fmt;
 
 /// What kind of failure it is. The numbers are those of the C API and never change.
@@ -88,7 +89,7 @@ impl Error {
     /// Did the system, or the caller's storage, fail to say what is there? Other errors say that it is not what was asked for;
     /// so does a name that no file can have.
     pub fn is_of_system(&self) -> bool {
-        matches!(self.status, Status::Io | Status::Callback | Status::Memory) && !matches!(self.os_code, libc::ENOTDIR | libc::ENAMETOOLONG)
+        matches!(self.status, Status::Io | Status::Callback | Status::Memory) && !os::NO_NAME.contains(&self.os_code)
     }
 
     /// The same failure, at a position (kept where there is one already).

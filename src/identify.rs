@@ -8,10 +8,10 @@ use crate::dataset::place::Place;
 use crate::error::{Error, Result, Status, fail};
 use crate::io::{Access, file, locate};
 use crate::options::{Opt, Options};
+use crate::os::OsStrExt;
 use crate::superchunk::frame;
 use crate::table;
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 
 /// A format. The numbers are those of the C API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -21,6 +21,7 @@ pub mod lately;
 #[allow(unsafe_code)]
 pub mod memory;
 pub mod options;
+pub(crate) mod os;
 pub mod parallel;
 pub mod superchunk;
 pub mod table;

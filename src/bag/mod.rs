@@ -41,11 +41,11 @@ use crate::error::{Result, Status, fail};
 use crate::io::journal::Snapshot;
 use crate::io::{self, Access, Folder, few};
 use crate::options::{Opt, Options};
+use crate::os::OsStrExt;
 use batch::{Skip, Spare};
 use codec::{CODEC_BY_NAME, Codec, Decoder};
 use shard::{How, Shard};
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 /// Buffers of closed batches that a bag keeps.

@@ -20,8 +20,8 @@ use crate::io::journal::{self, Change, Container, Undo};
 use crate::io::{Access, File, Folder, locate};
 use crate::memory;
 use crate::options::{Opt, Options};
+use crate::os::OsStrExt;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 /// Options that repairing knows.

@@ -10,9 +10,10 @@ use super::shard::PREFIXES;
 use crate::error::{Result, fail};
 use crate::io::journal::Container;
 use crate::io::{Folder, locate};
+use crate::os::{OsStrExt, OsStringExt};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::is_separator;
 use std::sync::Arc;
 
 const MOST_SHARDS: u32 = 99_999;
@@ -80,6 +81,13 @@ fn find(text: &[u8], wanted: u8) -> Option<usize> {
     None
 }
 
+/// Where the name begins, behind the folders.
+fn name_in(item: &[u8]) -> usize {
+    // on Windows a backslash is between folders, too, where it takes nothing as it is
+    let is_between = |i: usize, b: u8| is_separator(b.into()) && !(b == b'\\' && item.get(i + 1).is_some_and(is_special));
+    item.iter().enumerate().rposition(|(i, &b)| is_between(i, b)).map_or(0, |i| i + 1)
+}
+
 /// The text without the backslashes that take something as it is.
 fn plain(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
@@ -137,7 +145,7 @@ struct Pattern {
 
 impl Pattern {
     fn of(item: &[u8]) -> Option<Pattern> {
-        let name = item.iter().rposition(|&b| b == b'/').map_or(0, |i| i + 1);
+        let name = name_in(item);
         let at = name + find(item.get(name..)?, b'@')?;
         let (prefix, rest) = (plain(item.get(..at)?), item.get(at + 1..)?);
         if let Some(suffix) = rest.strip_prefix(b"*") {

@@ -6,9 +6,9 @@
 
 use super::live;
 use crate::error::{Error, Result, Status, fail};
+use crate::os;
 use std::cell::Cell;
 use std::ffi::{CStr, OsStr, c_char};
-use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -250,7 +250,8 @@ pub(crate) fn string<'a>(s: *const c_char, what: &str) -> Result<&'a OsStr> {
         return Err(fail!(Argument, "{what} is NULL"));
     }
     // SAFETY: not NULL, so by contract a string with a NUL that lives as long as the call.
-    Ok(OsStr::from_bytes(unsafe { CStr::from_ptr(s) }.to_bytes()))
+    let bytes = unsafe { CStr::from_ptr(s) }.to_bytes();
+    os::text(bytes).ok_or_else(|| fail!(Argument, "{what} is no UTF-8"))
 }
 
 /// The caller's values: NULL only where there are none.

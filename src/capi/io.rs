@@ -5,8 +5,8 @@ use crate::error::{Result, fail};
 use crate::io::Folder;
 use crate::io::functions::{Answer, Functions, FunctionsFolder, Refusal};
 use crate::io::memory::MemoryFolder;
+use crate::os::OsStrExt;
 use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_int, c_void};
-use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 /// A place where bytes live, instead of a path: a folder of named files. A container of one file has the

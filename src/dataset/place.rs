@@ -9,9 +9,10 @@ use super::seal;
 use crate::error::{Result, Status, fail};
 use crate::io::{self, Access, File, Folder, file, locate};
 use crate::memory;
+use crate::os::OsStrExt;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
+use std::path::is_separator;
 use std::sync::Arc;
 
 /// The journal of a dataset.
@@ -62,7 +63,7 @@ impl Place {
 
     /// A folder in it.
     pub fn down(&self, name: &str) -> Result<Place> {
-        if matches!(name, "" | "." | "..") || name.contains(['/', '\0']) {
+        if matches!(name, "" | "." | "..") || name.contains(|c| c == '\0' || is_separator(c)) {
             return Err(fail!(Format, "{}: {name:?} is no name of a folder in it", self.show("")));
         }
         let mut way = self.name(name);

@@ -9,6 +9,7 @@
 use super::lock::Lock;
 use super::{Access, File, Folder};
 use crate::error::{Error, Result, Status, fail};
+use crate::os;
 use crate::parallel::unless_taken;
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -58,7 +59,7 @@ fn allowed() -> Option<usize> {
 
 /// Did the system say that the process, or all of them, may have no more files open?
 pub fn too_many(e: &Error) -> bool {
-    matches!(e.os_code, libc::EMFILE | libc::ENFILE)
+    os::TOO_MANY.contains(&e.os_code)
 }
 
 /// The same folder, of whose files few are open.

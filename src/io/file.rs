@@ -1,16 +1,17 @@
 //! Local files: a folder of the file system, read and written by position.
 #![forbid(unsafe_code)]
 
-use super::{Access, File, Folder, lock::Lock, map::MappedFile};
+#[cfg(unix)]
+use super::map::MappedFile;
+use super::{Access, File, Folder, lock::Lock};
 use crate::error::{Error, Result, fail};
+use crate::os::{self, OsStrExt};
 use crate::parallel::unless_taken;
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Seek, SeekFrom};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path, PathBuf, is_separator};
 use std::sync::{Arc, Mutex};
 
 /// A folder of the local file system.
@@ -99,7 +100,7 @@ pub fn folder(path: &OsStr) -> Result<Arc<dyn Folder>> {
 
 fn split(path: &Path) -> Result<(PathBuf, OsString)> {
     match path.file_name() {
-        Some(name) if !path.as_os_str().as_encoded_bytes().ends_with(b"/") => {
+        Some(name) if !path.as_os_str().as_encoded_bytes().last().is_some_and(|&b| is_separator(b.into())) => {
             let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
             Ok((folder.to_path_buf(), name.to_os_string()))
         }
@@ -154,25 +155,22 @@ impl LocalFolder {
     /// Opens a file; what it makes or empties is never behind a link.
     fn open_file(&self, name: &OsStr, access: Access, shown: &str) -> Result<fs::File> {
         let path = self.path(name);
-        // not to wait for the other end of a pipe: what is no regular file is refused
-        let flags = libc::O_NONBLOCK | if self.fence.is_some() { libc::O_NOFOLLOW } else { 0 };
         let mut o = OpenOptions::new();
-        o.read(true).custom_flags(flags);
+        o.read(true);
         match access {
             Access::Read | Access::Map => {}
             Access::Write => _ = o.write(true),
             Access::Create => _ = o.write(true).create(true).truncate(true),
         }
-        match (o.open(&path), &self.fence) {
-            (Err(e), Some(fence)) if e.raw_os_error() == Some(libc::ELOOP) => {
-                if access == Access::Create || fence.is_left_by(&path) {
-                    return Err(self.outside(name));
-                }
-                o.custom_flags(libc::O_NONBLOCK).open(&path)
+        let what = |e| Error::os(shown, &e);
+        if let Some(fence) = &self.fence {
+            match os::open_itself(&mut o, &path).map_err(what)? {
+                Some(file) => return Ok(file),
+                None if access == Access::Create || fence.is_left_by(&path) => return Err(self.outside(name)),
+                None => {}
             }
-            (file, _) => file,
         }
-        .map_err(|e| Error::os(shown, &e))
+        os::open(&mut o, &path).map_err(what)
     }
 
     fn outside(&self, name: &OsStr) -> Error {
@@ -185,13 +183,17 @@ impl Folder for LocalFolder {
         self.stays_inside(name)?;
         let shown = self.show(name);
         let file = self.open_file(name, access, &shown)?;
-        let meta = file.metadata().map_err(|e| Error::os(&shown, &e))?;
-        if !meta.is_file() {
-            let what = if meta.is_dir() { "a folder" } else { "neither a file nor a folder" };
+        let look = os::look_at(&file).map_err(|e| Error::os(&shown, &e))?;
+        if !look.is_file() {
+            let what = if look.is_dir() { "a folder" } else { "neither a file nor a folder" };
             return Err(fail!(Format, "{shown}: this is {what}, a file was expected"));
         }
-        let local = LocalFile { file, name: shown, identity: identity(&meta) };
-        Ok(if access == Access::Map { Arc::new(MappedFile::new(local)?) } else { Arc::new(local) })
+        let local = LocalFile { file, name: shown, identity: os::identity(&look) };
+        #[cfg(unix)]
+        if access == Access::Map {
+            return Ok(Arc::new(MappedFile::new(local)?));
+        }
+        Ok(Arc::new(local))
     }
 
     fn rename(&self, from: &OsStr, to: &OsStr) -> Result<()> {
@@ -232,19 +234,13 @@ impl Folder for LocalFolder {
 
     fn sync_in(&self, name: &OsStr) -> Result<()> {
         self.is_inside(name)?;
-        let what = |e| Error::os(self.show(name), &e);
-        let folder = fs::File::open(self.path.join(name)).map_err(what)?;
-        match folder.sync_all() {
-            // some file systems (network ones) cannot sync a folder, and need not
-            Err(e) if e.kind() == ErrorKind::InvalidInput || e.raw_os_error() == Some(libc::ENOTSUP) => Ok(()),
-            r => r.map_err(what),
-        }
+        os::sync_folder(&self.path.join(name)).map_err(|e| Error::os(self.show(name), &e))
     }
 
     fn identity(&self, name: &OsStr) -> Result<Option<u64>> {
         let path = self.path(name);
-        match fs::metadata(&path) {
-            Ok(m) => Ok(Some(identity(&m))),
+        match os::look(&path) {
+            Ok(l) => Ok(Some(os::identity(&l))),
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
             Err(e) => Err(Error::os(self.show(name), &e)),
         }
@@ -252,8 +248,8 @@ impl Folder for LocalFolder {
 
     fn has_still(&self, name: &OsStr, file: &dyn File, seen: (u64, u64)) -> Result<bool> {
         // one look tells all
-        match fs::metadata(self.path(name)) {
-            Ok(m) => Ok(identity(&m) == file.identity() && (m.len(), stamp(&m)) == seen),
+        match os::look(&self.path(name)) {
+            Ok(l) => Ok(os::identity(&l) == file.identity() && (l.len(), os::stamp(&l)) == seen),
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
             Err(e) => Err(Error::os(self.show(name), &e)),
         }
@@ -278,15 +274,6 @@ impl Folder for LocalFolder {
     }
 }
 
-fn identity(m: &fs::Metadata) -> u64 {
-    // 0 is kept for "cannot tell"
-    (m.ino() ^ m.dev().rotate_left(40)).max(1)
-}
-
-fn stamp(m: &fs::Metadata) -> u64 {
-    (m.ctime() as u64).wrapping_mul(1_000_000_000).wrapping_add(m.ctime_nsec() as u64)
-}
-
 /// A file that is read and written by position.
 pub struct LocalFile {
     pub(super) file: fs::File,
@@ -305,7 +292,7 @@ impl File for LocalFile {
         while let Some(rest) = dst.get_mut(done..).filter(|r| !r.is_empty()) {
             // the system refuses what would end beyond its largest offset, and no file has bytes there
             let Some(from) = at.checked_add(done as u64).filter(|&f| f <= i64::MAX as u64 - rest.len() as u64) else { break };
-            match self.file.read_at(rest, from) {
+            match os::read_at(&self.file, rest, from) {
                 Ok(0) => break,
                 Ok(n) => done += n,
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
@@ -316,7 +303,7 @@ impl File for LocalFile {
     }
 
     fn write_at(&self, at: u64, src: &[u8]) -> Result<()> {
-        self.file.write_all_at(src, at).map_err(|e| Error::os(&self.name, &e))
+        os::write_all_at(&self.file, src, at).map_err(|e| Error::os(&self.name, &e))
     }
 
     fn set_size(&self, size: u64) -> Result<()> {
@@ -336,11 +323,10 @@ impl File for LocalFile {
     }
 
     fn modified(&self) -> Result<u64> {
-        let m = self.file.metadata().map_err(|e| Error::os(&self.name, &e))?;
-        Ok((m.mtime() as u64).wrapping_mul(1_000_000_000).wrapping_add(m.mtime_nsec() as u64))
+        os::look_at(&self.file).map(|l| os::modified(&l)).map_err(|e| Error::os(&self.name, &e))
     }
 
     fn stamp(&self) -> Result<u64> {
-        self.file.metadata().map(|m| stamp(&m)).map_err(|e| Error::os(&self.name, &e))
+        os::look_at(&self.file).map(|l| os::stamp(&l)).map_err(|e| Error::os(&self.name, &e))
     }
 }

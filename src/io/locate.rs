@@ -7,8 +7,8 @@
 use super::file::{self, Located};
 use super::{Folder, object};
 use crate::error::Result;
+use crate::os::OsStrExt;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 

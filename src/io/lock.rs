@@ -3,8 +3,8 @@
 #![forbid(unsafe_code)]
 
 use crate::error::{Error, Result, fail};
-use std::fs::{self, OpenOptions, TryLockError};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use crate::os;
+use std::fs::{self, TryLockError};
 use std::path::PathBuf;
 
 /// A lock that is held until the value is dropped.
@@ -36,17 +36,10 @@ impl Lock {
     fn take_as(path: PathBuf, take: impl Fn(&fs::File) -> std::result::Result<(), TryLockError>) -> Result<Lock> {
         let shown = path.display().to_string();
         loop {
-            let file = OpenOptions::new()
-                .write(true)
-                .create(true)
-                .truncate(false)
-                // neither to wait for the other end of a pipe, nor to lock a file that is elsewhere
-                .custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW)
-                .open(&path)
-                .map_err(|e| match e.kind() {
-                    std::io::ErrorKind::NotFound => fail!(Missing, "{}: there is no such folder", path.parent().unwrap_or(&path).display()),
-                    _ => Error::os(&shown, &e),
-                })?;
+            let file = os::open_lock(&path).map_err(|e| match e.kind() {
+                std::io::ErrorKind::NotFound => fail!(Missing, "{}: there is no such folder", path.parent().unwrap_or(&path).display()),
+                _ => Error::os(&shown, &e),
+            })?;
             if !file.metadata().map_err(|e| Error::os(&shown, &e))?.is_file() {
                 return Err(fail!(Format, "{shown}: this is no regular file, it cannot be the lock"));
             }
@@ -57,13 +50,8 @@ impl Lock {
                 }
                 Err(TryLockError::Error(e)) => return Err(Error::os(&shown, &e)),
             }
-            // the writer before us may have removed the file between our open and our lock
-            let ours = file.metadata().map_err(|e| Error::os(&shown, &e))?;
-            match fs::metadata(&path) {
-                Ok(there) if there.ino() == ours.ino() && there.dev() == ours.dev() => {
-                    return Ok(Lock(Some(Held { file, path, owner: std::process::id() })));
-                }
-                _ => continue,
+            if os::is_lock(&file, &path).map_err(|e| Error::os(&shown, &e))? {
+                return Ok(Lock(Some(Held { file, path, owner: std::process::id() })));
             }
         }
     }
@@ -71,10 +59,9 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // still locked here, so that nobody can take a lock on a file about to go: of a part, where there is no other
-        // one; a forked child has a copy of this value, and the lock is its parent's
-        if let Some(held) = self.0.as_ref().filter(|h| h.owner == std::process::id() && h.file.try_lock().is_ok()) {
-            let _ = fs::remove_file(&held.path);
+        // a forked child has a copy of this value, and the lock is its parent's
+        if let Some(held) = self.0.take().filter(|h| h.owner == std::process::id()) {
+            os::unlock(held.file, &held.path);
         }
     }
 }

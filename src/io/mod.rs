@@ -16,12 +16,14 @@ pub mod journal;
 pub mod lend;
 pub mod locate;
 pub mod lock;
+#[cfg(unix)]
 #[allow(unsafe_code)]
 pub mod map;
 pub mod memory;
 pub mod object;
 #[cfg(test)]
 pub mod sim;
+#[cfg(unix)]
 mod touched;
 
 use crate::error::{Error, Result, fail};

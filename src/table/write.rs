@@ -27,6 +27,7 @@ use crate::superchunk::bloscpack::Mode;
 use std::any::Any;
 use std::collections::HashSet;
 use std::ffi::OsStr;
+use std::path::is_separator;
 use std::sync::Arc;
 
 /// What waits for a commit besides the columns' own changes, and what is needed to make more.
@@ -315,7 +316,7 @@ pub(super) fn names_to_json<'a>(columns: impl Iterator<Item = (&'a str, &'a str)
 /// Refuses what cannot be both a name of a column and that of its folder.
 pub(super) fn check_name(name: &str) -> Result<()> {
     let taken = [ROOTDIRS, FILES[0]].contains(&name) || name.contains(".holdall-");
-    if taken || matches!(name, "" | "." | "..") || name.contains(['/', '\0']) {
+    if taken || matches!(name, "" | "." | "..") || name.contains(|c| c == '\0' || is_separator(c)) {
         return Err(fail!(Argument, "{name:?}: a column cannot have this name, which is that of its folder, too"));
     }
     Ok(())

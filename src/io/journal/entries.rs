@@ -2,8 +2,8 @@
 #![forbid(unsafe_code)]
 
 use crate::checksum::crc32;
+use crate::os::{OsStrExt, OsStringExt};
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -40,9 +40,9 @@ pub use snapshot::Snapshot;
 
 use super::{Folder, beside, lock::Lock, parent};
 use crate::error::Result;
+use crate::os::OsStrExt;
 use entries::Entry;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 /// A container has a few files, and a change a few ranges.
