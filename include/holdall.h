@@ -1052,14 +1052,16 @@ holdall_status holdall_array_open_io(holdall_io *io,
  * shape: its length along each of the ndim dimensions, 0 or more; it can grow along any, cheaply along the
  * slowest, the first, a dataset along that alone, a frame cheaply along any at its end.
  * 
- * chunks: the shape of a chunk, whose dimensions but the first are those of `shape`; NULL: about
- * HOLDALL_OPT_CHUNK_BYTES (1 MiB) of whole rows, or of whole items where a row is longer; in a folder, of whole
- * rows, as bcolz chooses them for HOLDALL_OPT_EXPECTED_ROWS.
+ * chunks, blocks: in a frame (HOLDALL_FORMAT_B2ND, _CATERVA) chunks and blocks have any shape, blocks no longer
+ * than chunks.
+ * NULL: about HOLDALL_OPT_CHUNK_BYTES and _BLOCK_BYTES, about as long along every dimension, blocks shorter
+ * along the first, which is read plane by plane most, ending where chunks do along each dimension that has a
+ * part of about that length; never longer than the array, where a length of 0 counts as one that will grow; the
+ * same on every machine.
  * 
- * blocks: NULL, but in a frame. There chunks and blocks have any shape, blocks no longer than chunks; NULL: about as long
- * along every dimension, blocks shorter along the first, which is read plane by plane most, and where that is
- * possible ending where chunks do; never longer than the array, where a length of 0 counts as one that will
- * grow; the same on every machine.
+ * In the other formats a chunk is whole along all dimensions but the first, and blocks is NULL. chunks NULL: about
+ * HOLDALL_OPT_CHUNK_BYTES (1 MiB) of whole rows, or of whole items where a row is longer; in a folder, of whole rows, as
+ * bcolz chooses them for HOLDALL_OPT_EXPECTED_ROWS.
  * Such an array grows cheaply along any axis.
  * Options: those of holdall_schunk_create(); for a folder HOLDALL_OPT_EXPECTED_ROWS, _FILL, and of those the
  * ones of opening, _DURABILITY, _LOCK, _CODEC, _LEVEL, _FILTERS, _CHUNK_BYTES, _BLOCK_BYTES and _CHECKSUM
