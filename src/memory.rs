@@ -58,6 +58,13 @@ pub fn with_room<T>(n: usize) -> Result<Vec<T>> {
     Ok(v)
 }
 
+/// `n` items, each as it is by default.
+pub fn defaults<T: Default>(n: usize) -> Result<Vec<T>> {
+    let mut v = with_room(n)?;
+    v.resize_with(n, T::default);
+    Ok(v)
+}
+
 /// Room for `n` more items.
 pub fn reserve<T>(v: &mut Vec<T>, n: usize) -> Result<()> {
     v.try_reserve(n).map_err(|_| fail!(Memory, "{} bytes of memory could not be had", n.saturating_mul(size_of::<T>())))

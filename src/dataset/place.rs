@@ -30,6 +30,11 @@ pub struct Place {
     is_trusted: bool,
 }
 
+/// Can something in a folder have this name, which leads nowhere else?
+pub fn can_be_in_a_folder(name: &str) -> bool {
+    !matches!(name, "" | "." | "..") && !name.contains(|c| c == '\0' || is_separator(c))
+}
+
 impl Place {
     /// A local folder. One that is in the folder of a table is a column of it: it is a place there, where journal and lock
     /// of all columns are.
@@ -63,7 +68,7 @@ impl Place {
 
     /// A folder in it.
     pub fn down(&self, name: &str) -> Result<Place> {
-        if matches!(name, "" | "." | "..") || name.contains(|c| c == '\0' || is_separator(c)) {
+        if !can_be_in_a_folder(name) {
             return Err(fail!(Format, "{}: {name:?} is no name of a folder in it", self.show("")));
         }
         let mut way = self.name(name);

@@ -39,12 +39,7 @@ impl Touched {
 
     /// None where there is no memory for it: then all comes from the mapping.
     fn table(len: usize) -> Vec<AtomicU8> {
-        let n = len.div_ceil(PART as usize);
-        let mut table = memory::with_room(n).unwrap_or_default();
-        if table.capacity() >= n {
-            table.resize_with(n, AtomicU8::default);
-        }
-        table
+        memory::defaults(len.div_ceil(PART as usize)).unwrap_or_default()
     }
 }
 

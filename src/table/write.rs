@@ -16,7 +16,7 @@ use crate::dataset::commit::{Beside, FOLDERS, MAIN, Site, Writer, commit_all, re
 use crate::dataset::create::{self, Kindred};
 use crate::dataset::meta::{Meta, SIZES, STORAGE};
 use crate::dataset::open::{ROOTDIRS, all_sound, how_to_write};
-use crate::dataset::place::Place;
+use crate::dataset::place::{Place, can_be_in_a_folder};
 use crate::dataset::seal::{self, sealed};
 use crate::error::{Error, Result, Status, fail};
 use crate::identify::{Format, Kind as Sort};
@@ -27,7 +27,6 @@ use crate::superchunk::bloscpack::Mode;
 use std::any::Any;
 use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::path::is_separator;
 use std::sync::Arc;
 
 /// What waits for a commit besides the columns' own changes, and what is needed to make more.
@@ -316,7 +315,7 @@ pub(super) fn names_to_json<'a>(columns: impl Iterator<Item = (&'a str, &'a str)
 /// Refuses what cannot be both a name of a column and that of its folder.
 pub(super) fn check_name(name: &str) -> Result<()> {
     let taken = [ROOTDIRS, FILES[0]].contains(&name) || name.contains(".holdall-");
-    if taken || matches!(name, "" | "." | "..") || name.contains(|c| c == '\0' || is_separator(c)) {
+    if taken || !can_be_in_a_folder(name) {
         return Err(fail!(Argument, "{name:?}: a column cannot have this name, which is that of its folder, too"));
     }
     Ok(())

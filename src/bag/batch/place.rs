@@ -8,8 +8,7 @@ use crate::memory;
 
 /// Sizes to offsets.
 pub fn offsets(tasks: &[Task<'_>], n: usize) -> Result<Vec<u64>> {
-    let mut offsets: Vec<u64> = memory::with_room(n + 1)?;
-    offsets.resize(n + 1, 0);
+    let mut offsets: Vec<u64> = memory::defaults(n + 1)?;
     for t in tasks {
         if let (true, Which::Run { bounds, out, .. }) = (t.plain(), &t.which) {
             let sizes = offsets.get_mut(out + 1..).unwrap_or_default();

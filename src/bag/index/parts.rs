@@ -81,8 +81,7 @@ impl Parts {
     /// For items of rows below `rows`; at most so many bytes of them stay in memory where there is a file.
     pub fn new(parts: u64, rows: u64, most: u64, spill: Option<Spill>) -> Result<Parts> {
         let each = if rows <= 1 << 32 { SHORT } else { LONG };
-        let mut all = memory::with_room(parts as usize)?;
-        all.resize_with(parts as usize, Mutex::default);
+        let all = memory::defaults(parts as usize)?;
         let fit = most / (4 * parts * each as u64);
         Ok(Parts { all, each, piece: fit.clamp(16, PIECE) as usize * each, most, kept: AtomicU64::new(0), spill })
     }
@@ -102,8 +101,7 @@ impl Parts {
 
     fn add_packed<const N: usize>(&self, numbers: &[u32], items: &[Item]) -> Result<()> {
         // those of a part together, so that each part is locked once
-        let mut places: Vec<usize> = memory::with_room(self.all.len())?;
-        places.resize(self.all.len(), 0);
+        let mut places: Vec<usize> = memory::defaults(self.all.len())?;
         for &n in numbers {
             places.get_mut(n as usize).into_iter().for_each(|count| *count += 1);
         }
@@ -219,16 +217,14 @@ fn unpack<const N: usize>(packed: &[u8; N]) -> Item {
 fn in_order<const N: usize>(pieces: &[Vec<u8>], buckets: usize) -> Result<Vec<Item>> {
     let packed = || pieces.iter().flat_map(|p| p.as_chunks::<N>().0);
     let near = |item: Item| (item >> (112 - NEAR)) as usize;
-    let mut places: Vec<usize> = memory::with_room(buckets << NEAR)?;
-    places.resize(buckets << NEAR, 0);
+    let mut places: Vec<usize> = memory::defaults(buckets << NEAR)?;
     let mut all = 0;
     for bytes in packed() {
         places.get_mut(near(unpack(bytes))).into_iter().for_each(|count| *count += 1);
         all += 1;
     }
     starts(&mut places);
-    let mut items: Vec<Item> = memory::with_room(all)?;
-    items.resize(all, 0);
+    let mut items: Vec<Item> = memory::defaults(all)?;
     for bytes in packed() {
         let item = unpack(bytes);
         let Some(place) = places.get_mut(near(item)) else { continue };

@@ -31,12 +31,7 @@ impl Sound {
 
     /// None where there is no memory for it: then each is looked at each time.
     fn table(buckets: u64) -> Vec<AtomicU64> {
-        let n = buckets.div_ceil(64) as usize;
-        let mut table = memory::with_room(n).unwrap_or_default();
-        if table.capacity() >= n {
-            table.resize_with(n, AtomicU64::default);
-        }
-        table
+        memory::defaults(buckets.div_ceil(64) as usize).unwrap_or_default()
     }
 }
 

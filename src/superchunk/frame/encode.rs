@@ -124,8 +124,7 @@ impl Frame {
     /// Makes the blocks, each by itself.
     fn blocks(&self, before: &Before, encoder: &BlockEncoder, keeps: bool, source: &dyn Source, threads: usize) -> Result<Vec<Made>> {
         let header = encoder.header();
-        let mut made: Vec<Made> = memory::with_room(header.blocks())?;
-        made.resize_with(header.blocks(), Made::default);
+        let mut made: Vec<Made> = memory::defaults(header.blocks())?;
         let failed: Mutex<Option<Error>> = Mutex::new(None);
         parallel::for_each(threads, made.iter_mut().enumerate().collect(), |(block, made): (usize, &mut Made)| {
             if let Err(e) = block_of(before, encoder, keeps, source, block, made) {
