@@ -2,13 +2,14 @@
 filter and chunks in one run.
 
 The packages are called from Python, as their users do; holdall from C (bench_b2nd.c). HOLDALL_BENCH_ROUNDS is how many rounds
-(default 5; of what takes long, fewer), HOLDALL_BENCH_ONLY which parts ("full", "write", "planes", "cubes", "points", "far", "memory"; default all),
+(default 5; of what takes long, fewer), HOLDALL_BENCH_ONLY which parts ("full", "write", "planes", "cubes", "points", "lengths", "far", "memory"; default all),
 HOLDALL_BENCH_DATA which data ("int32", "float64"), HOLDALL_BENCH_CODECS which codecs ("lz4", "zstd").
 
 holdall reads the very file that blosc2 has written, which has no checksums, in the blocks that blosc2 chooses for such chunks; one of
 its own, written with checksums, as is the default, is shown beside it. Beside the others, that have no blocks, it reads a file of
-its own without checksums, in the blocks that it chooses for the same chunks itself. The others have files of their own (h5py with the Blosc filter of hdf5plugin). All files are in the
-system's cache. blosc2 and holdall have as many threads as the row says, the others two. Rows with a star are shown, and held to no
+its own without checksums, in the blocks that it chooses for the same chunks itself. The others have files of their own (h5py with the Blosc filter of hdf5plugin).
+They decode whole chunks, so that how they compare depends on how long those are: chunks have 4 MB, and for little out of many ("lengths") chunks of 2 and 8 MB are
+shown, too. All files are in the system's cache. blosc2 and holdall have as many threads as the row says, the others two. Rows with a star are shown, and held to no
 goal.
 
 No reader can do with less than what the codec and the filter alone take, from memory, for the blocks that hold what is wanted. Such
@@ -43,13 +44,15 @@ import common
 from common import MAP, READ, bind, timed, version
 from rows import ROUNDS, Part, Row, goal, publish
 
-ONLY = os.environ.get("HOLDALL_BENCH_ONLY", "full write planes cubes points far memory").split()
+ONLY = os.environ.get("HOLDALL_BENCH_ONLY", "full write planes cubes points lengths far memory").split()
 DATA = {
     # shape, chunks, blocks
-    "int32": ((640, 400, 400), (80, 100, 100), (5, 100, 100)),
-    "float64": ((512, 320, 320), (64, 80, 80), (4, 80, 80)),
+    "int32": ((600, 400, 400), (100, 100, 100), (5, 100, 100)),
+    "float64": ((480, 320, 320), (80, 80, 80), (5, 80, 80)),
 }
 DATA = {k: v for k, v in DATA.items() if k in os.environ.get("HOLDALL_BENCH_DATA", "int32 float64").split()}
+# chunks of other lengths, along axis 0
+LENGTHS = (0.5, 2)
 # seconds that a row may take
 LONG = 8
 CODECS = {k: n for k, n in dict(lz4=2, zstd=6).items() if k in os.environ.get("HOLDALL_BENCH_CODECS", "lz4 zstd").split()}
@@ -105,6 +108,15 @@ class OfTensorstore:
 
     def __getitem__(self, key):
         return self.store[key].read().result()
+
+
+def of_others(data, folder, mark, chunks, codec):
+    """The arrays of those that have no blocks."""
+    return dict(
+        zarr=of_zarr(data, folder / f"zarr.{mark}", chunks, codec),
+        h5py=of_h5py(data, folder / f"h5.{mark}", chunks, codec),
+        tensorstore=OfTensorstore(data, folder / f"ts.{mark}", chunks, codec),
+    )
 
 
 def open_blosc2(path, threads):
@@ -257,7 +269,7 @@ def rows_of(ours, folder, kind, data, codec):
     t, o, own = (folder / f"{whose}.{kind}.{codec}" for whose in ("theirs", "ours", "own"))
     raw = folder / f"raw.{kind}"
 
-    def write(path, sum, threads, blocks=blocks):
+    def write(path, sum, threads, blocks=blocks, chunks=chunks):
         text = [",".join(map(str, s)) for s in (shape, chunks, blocks)]
         return lambda: fresh(path, lambda: ours.time("write", raw, path, data.dtype.str, *text, CODECS[codec], sum, threads))
 
@@ -267,11 +279,7 @@ def rows_of(ours, folder, kind, data, codec):
     for path in (t, o, own):
         assert ours.time("equal", path, raw) == 1, f"holdall reads something else: {path}"
     assert (blosc2.open(str(o), mode="r")[...] == data).all(), "blosc2 reads something else"
-    others = dict(
-        zarr=of_zarr(data, folder / f"zarr.{kind}.{codec}", chunks, codec),
-        h5py=of_h5py(data, folder / f"h5.{kind}.{codec}", chunks, codec),
-        tensorstore=OfTensorstore(data, folder / f"ts.{kind}.{codec}", chunks, codec),
-    )
+    others = of_others(data, folder, f"{kind}.{codec}", chunks, codec)
     arrays = {n: open_blosc2(t, n) for n in (1, 2)}
 
     def both(what, count, times, command, others_goal=0, along=False, least=None, alone=None):
@@ -292,23 +300,9 @@ def rows_of(ours, folder, kind, data, codec):
                 shown=("mapped", "with checksums"),
                 bound=ALONE if bound else "",
             )
-        if not others_goal:
-            return
-        # they take long
-        few = min(times, 20)
-        boxes = {other: Boxes(array, count, few, along) for other, array in others.items()}
-        yield Row(
-            f"{what}, {name}, 2 threads",
-            {other: lambda boxes=boxes: timed(boxes) for other, boxes in boxes.items()},
-            {
-                "holdall": bind(ours, command[0], own, READ, 2, *command[1:], few),
-                "the file of blosc2": bind(ours, command[0], t, READ, 2, *command[1:], few),
-            },
-            others_goal,
-            each=few,
-            shown=("the file of blosc2",),
-            to_all=True,
-        )
+        if others_goal:
+            paths = {"holdall": own, "the file of blosc2": t}
+            yield beside_others(ours, f"{what}, {name}, 2 threads", others, paths, count, times, command, others_goal)
 
     if "planes" in ONLY:
         for axis in range(data.ndim):
@@ -321,6 +315,9 @@ def rows_of(ours, folder, kind, data, codec):
     if "points" in ONLY:
         yield from both("points here and there", [1] * data.ndim, POINTS, ("points",), GOALS["others"], least=1)
         yield from both("neighbouring points", [1] * data.ndim, POINTS, ("near",), along=True, least=GOALS["near"])
+    if "lengths" in ONLY:
+        for factor in LENGTHS:
+            yield from rows_of_length(ours, folder, kind, data, codec, factor, write)
     for threads in arrays:
         if "full" in ONLY:
             yield Row(
@@ -368,9 +365,46 @@ def rows_of(ours, folder, kind, data, codec):
             )
 
 
+def beside_others(ours, what, others, paths, count, times, command, goal=0):
+    """A row against those that decode whole chunks; `paths`: what we read, the first of which is held to the goal. They take long."""
+    few = min(times, 20)
+    boxes = {other: Boxes(array, count, few) for other, array in others.items()}
+    return Row(
+        what,
+        {other: lambda boxes=boxes: timed(boxes) for other, boxes in boxes.items()},
+        {way: bind(ours, command[0], path, READ, 2, *command[1:], few) for way, path in paths.items()},
+        goal,
+        each=few,
+        shown=tuple(paths)[1 if goal else 0 :],
+        to_all=True,
+    )
+
+
+def rows_of_length(ours, folder, kind, data, codec, factor, write):
+    """Little out of many, beside the others, in chunks so many times as long; for no goal."""
+    shape, (first, *rest), _ = DATA[kind]
+    chunks = (int(first * factor), *rest)
+    label = f"{kind}, {codec}, chunks of {data.itemsize * math.prod(chunks) / 1e6:.0f} MB, 2 threads"
+    own, mark = folder / "own.length", f"length{factor}.{kind}.{codec}"
+    write(own, NONE, 2, [0], chunks)()
+    others = of_others(data, folder, mark, chunks, codec)
+    for what, count, times, command in (
+        ("planes across axis 0", plane(shape, 0), PLANES, ("planes", 0)),
+        (f"cubes of {EDGE}", [EDGE] * data.ndim, CUBES, ("cubes", EDGE)),
+        ("points here and there", [1] * data.ndim, POINTS, ("points",)),
+    ):
+        yield beside_others(ours, f"{what}, {label}", others, {"holdall": own}, count, times, command)
+    for path in folder.glob(f"*.{mark}"):
+        remove(path)
+
+
+def remove(path):
+    shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+
+
 def fresh(path, do):
     """Without what is there from the time before, and with nothing left for the system to write; that is not timed."""
-    shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+    remove(path)
     os.sync()
     return do()
 
