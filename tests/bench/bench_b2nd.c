@@ -18,7 +18,6 @@
  *                                          open array and of the result; of use as the only command of a program
  *   memcpy                                 answers with bytes a second */
 #include <stdbool.h>
-#include <sys/mman.h>
 
 #include "common.h"
 #include "heap.h"
@@ -31,17 +30,6 @@ static uint32_t numbers(char *text, uint64_t *to)
     for (char *end; n < MOST && *text; text = *end ? end + 1 : end)
         to[n++] = strtoull(text, &end, 10);
     return n;
-}
-
-/* Memory for all of an array, in large pages where there are such: so NumPy asks for it. */
-static uint8_t *room_for_all(size_t size)
-{
-    const size_t page = 2 << 20;
-    void *all;
-    if (posix_memalign(&all, page, size + 1))
-        die("memory");
-    madvise(all, size / page * page, MADV_HUGEPAGE);
-    return all;
 }
 
 static holdall_array *open_array(const char *path, int io, int threads)

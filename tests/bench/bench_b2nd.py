@@ -262,8 +262,9 @@ def write_same(path, to):
 # ---- rows
 
 
-def rows_of(ours, folder, kind, data, codec):
-    """Everything about one array; whoever yields first makes the files."""
+def rows_of(ours, folder, kind, data, codec, only=ONLY, asked=(0,)):
+    """What is asked for about one array; whoever yields first makes the files. `asked`: across which axes the others' planes are
+    read as well."""
     shape, chunks, blocks = DATA[kind]
     name = f"{kind}, {codec}"
     t, o, own = (folder / f"{whose}.{kind}.{codec}" for whose in ("theirs", "ours", "own"))
@@ -304,22 +305,22 @@ def rows_of(ours, folder, kind, data, codec):
             paths = {"holdall": own, "the file of blosc2": t}
             yield beside_others(ours, f"{what}, {name}, 2 threads", others, paths, count, times, command, others_goal)
 
-    if "planes" in ONLY:
+    if "planes" in only:
         for axis in range(data.ndim):
             # along some axes the blocks are as long as the chunks
             whole = chunks[axis] == blocks[axis]
             alone = functools.partial(decode_planes, t, shape[axis] // chunks[axis]) if whole else functools.partial(decode_boxes, t)
-            yield from both(f"planes across axis {axis}", plane(shape, axis), PLANES, ("planes", axis), GOALS["others"] if axis == 0 else 0, alone=alone)
-    if "cubes" in ONLY:
+            yield from both(f"planes across axis {axis}", plane(shape, axis), PLANES, ("planes", axis), GOALS["others"] if axis in asked else 0, alone=alone)
+    if "cubes" in only:
         yield from both(f"cubes of {EDGE}", [EDGE] * data.ndim, CUBES, ("cubes", EDGE), GOALS["others"], alone=functools.partial(decode_boxes, t))
-    if "points" in ONLY:
+    if "points" in only:
         yield from both("points here and there", [1] * data.ndim, POINTS, ("points",), GOALS["others"], least=1)
         yield from both("neighbouring points", [1] * data.ndim, POINTS, ("near",), along=True, least=GOALS["near"])
     if "lengths" in ONLY:
         for factor in LENGTHS:
             yield from rows_of_length(ours, folder, kind, data, codec, factor, write)
     for threads in arrays:
-        if "full" in ONLY:
+        if "full" in only:
             yield Row(
                 f"read all, {name}, {threads} thread{'s'[: threads - 1]}",
                 {
@@ -349,7 +350,7 @@ def rows_of(ours, folder, kind, data, codec):
                 data.nbytes,
                 shown=("mapped",),
             )
-        if "write" in ONLY:
+        if "write" in only:
             out, again = folder / "out.theirs", folder / "out.ours"
             yield Row(
                 f"write all, {name}, {threads} thread{'s'[: threads - 1]}",

@@ -14,7 +14,6 @@
  *   column PATH IO NAME           all items of one column of a table
  *   memcpy                        answers with bytes a second */
 #include <stdbool.h>
-#include <sys/mman.h>
 
 #include "common.h"
 
@@ -142,17 +141,6 @@ static holdall_array *open_array(const char *path, int io)
 static void read_rows(const holdall_array *a, uint64_t at, uint64_t n, void *dst, size_t size)
 {
     check(holdall_array_read(a, &at, &n, NULL, dst, NULL, size, &err), "read");
-}
-
-/* Memory for all of an array, in large pages where there are such: so NumPy asks for it. */
-static uint8_t *room_for_all(size_t size)
-{
-    const size_t page = 2 << 20;
-    void *all;
-    if (posix_memalign(&all, page, size + 1))
-        die("memory");
-    madvise(all, size / page * page, MADV_HUGEPAGE);
-    return all;
 }
 
 static void read_whole(const holdall_array *a)

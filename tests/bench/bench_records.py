@@ -51,10 +51,14 @@ class Data:
         book = "".join(rng.choice(words, size=4_000_000, p=weights / weights.sum()).tolist()).encode()
         sizes = np.clip(rng.normal(size, size / 4, size=self.count), 20, 2 * size).astype(np.int64) if size < 1000 else np.full(self.count, size)
         starts = rng.integers(0, len(book) - sizes.max(), size=self.count)
-        self.records = [book[a : a + n] for a, n in zip(starts.tolist(), sizes.tolist())]
-        self.bytes = int(sizes.sum())
+        self.keep([book[a : a + n] for a, n in zip(starts.tolist(), sizes.tolist())], rng)
+
+    def keep(self, records, rng):
+        """These, in files as well, and which of them are read at random."""
+        self.records, self.count = records, len(records)
         self.offsets = np.zeros(self.count + 1, dtype="<u8")
-        np.cumsum(sizes, out=self.offsets[1:])
+        np.cumsum(np.fromiter(map(len, records), "<u8", self.count), out=self.offsets[1:])
+        self.bytes = int(self.offsets[-1])
         self.indices = rng.integers(0, self.count, size=self.random).astype("<u8")
         (folder := self.folder).mkdir()
         with open(folder / "data", "wb") as f:

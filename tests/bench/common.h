@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -57,6 +58,17 @@ static inline void *room(size_t n)
     if (!p)
         die("memory");
     return p;
+}
+
+/* Memory for all of an array, in large pages where there are such: so NumPy asks for it. */
+static inline uint8_t *room_for_all(size_t size)
+{
+    const size_t page = 2 << 20;
+    void *all;
+    if (posix_memalign(&all, page, size + 1))
+        die("memory");
+    madvise(all, size / page * page, MADV_HUGEPAGE);
+    return all;
 }
 
 static inline int open_file(const char *path, int flags, uint64_t *size)

