@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT / "docs" / "figures"))
 from draw import Picture
 
 # in this order; others after them
-ORDER = ["b2nd", "blpk", "bcolz", "records", "bag", "index", "start", "scaling", "real"]
+ORDER = ["b2nd", "blpk", "bcolz", "records", "bag", "index", "start", "scaling", "real", "cold"]
 
 HEAD = """# Benchmarks
 
