@@ -15,7 +15,7 @@ KILLS ?= 100
 FLIPS ?= 300
 SECONDS ?= 60
 # Of the benchmarks.
-PARTS ?= b2nd blpk bcolz records bag index start scaling real cold
+PARTS ?= b2nd blpk bcolz records bag index start scaling real cold memory
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
 
 BUILD := target/cmake

@@ -22,25 +22,7 @@
 #include "common.h"
 #include "heap.h"
 
-#define MOST 16
-
-static uint32_t numbers(char *text, uint64_t *to)
-{
-    uint32_t n = 0;
-    for (char *end; n < MOST && *text; text = *end ? end + 1 : end)
-        to[n++] = strtoull(text, &end, 10);
-    return n;
-}
-
-static holdall_array *open_array(const char *path, int io, int threads)
-{
-    holdall_array *a;
-    holdall_options *o = with_threads(threads);
-    set(o, HOLDALL_OPT_IO, io);
-    check(holdall_array_open(path, HOLDALL_READ, o, &a, &err), "open");
-    holdall_options_free(o);
-    return a;
-}
+#define MOST DIMENSIONS
 
 static double write_all(char **w)
 {

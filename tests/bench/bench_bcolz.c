@@ -129,15 +129,6 @@ static double tables(const char *file, const char *path, int codec, uint64_t row
     return took;
 }
 
-static holdall_array *open_array(const char *path, int io)
-{
-    holdall_array *a;
-    holdall_options *o = reading(io);
-    check(holdall_array_open(path, HOLDALL_READ, o, &a, &err), "open");
-    holdall_options_free(o);
-    return a;
-}
-
 static void read_rows(const holdall_array *a, uint64_t at, uint64_t n, void *dst, size_t size)
 {
     check(holdall_array_read(a, &at, &n, NULL, dst, NULL, size, &err), "read");
@@ -155,7 +146,7 @@ static void read_whole(const holdall_array *a)
 static double read_all(const char *path, int io)
 {
     double start = now();
-    holdall_array *a = open_array(path, io);
+    holdall_array *a = open_array(path, io, THREADS);
     read_whole(a);
     holdall_array_close(a);
     return now() - start;
@@ -164,7 +155,7 @@ static double read_all(const char *path, int io)
 static double pieces(const char *path, int io, uint64_t rows)
 {
     double start = now();
-    holdall_array *a = open_array(path, io);
+    holdall_array *a = open_array(path, io, THREADS);
     size_t item = holdall_array_itemsize(a);
     uint8_t *piece = room(rows * item);
     uint64_t n = holdall_array_shape(a)[0];
@@ -180,7 +171,7 @@ static double pieces(const char *path, int io, uint64_t rows)
 
 static double slices(const char *path, int io, uint64_t rows, long times, bool along)
 {
-    holdall_array *a = open_array(path, io);
+    holdall_array *a = open_array(path, io, THREADS);
     size_t size = rows * holdall_array_itemsize(a);
     uint8_t *dst = room(size);
     uint64_t places = holdall_array_shape(a)[0] - rows, at = 0;

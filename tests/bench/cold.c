@@ -13,7 +13,7 @@
 
 #include "common.h"
 
-#define MOST 16
+#define MOST DIMENSIONS
 #define ASKED (1 << 16)
 
 /* ---- what is asked of the system: its pread stands before that of the C library */
@@ -55,14 +55,6 @@ static double again(const char *path)
 
 /* ---- what is timed */
 
-static uint32_t numbers(char *text, uint64_t *to)
-{
-    uint32_t n = 0;
-    for (char *end; n < MOST && *text; text = *end ? end + 1 : end)
-        to[n++] = strtoull(text, &end, 10);
-    return n;
-}
-
 static double box(const char *path, int io, int threads, char *from, char *lengths)
 {
     uint64_t start[MOST] = { 0 }, count[MOST];
@@ -70,10 +62,7 @@ static double box(const char *path, int io, int threads, char *from, char *lengt
     bool all = numbers(lengths, count) == 1 && count[0] == 0;
     asks = 0;
     double begin = now();
-    holdall_array *a;
-    holdall_options *o = with_threads(threads);
-    set(o, HOLDALL_OPT_IO, io);
-    check(holdall_array_open(path, HOLDALL_READ, o, &a, &err), "open");
+    holdall_array *a = open_array(path, io, threads);
     size_t size = holdall_array_itemsize(a);
     for (uint32_t d = 0; d < holdall_array_ndim(a); d++) {
         count[d] = all ? holdall_array_shape(a)[d] : count[d];
@@ -85,7 +74,6 @@ static double box(const char *path, int io, int threads, char *from, char *lengt
     holdall_array_close(a);
     double took = now() - begin;
     free(to);
-    holdall_options_free(o);
     return took;
 }
 

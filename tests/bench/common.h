@@ -52,6 +52,16 @@ static inline holdall_bag *open_bag(const char *path, int io, int threads, int c
     return bag;
 }
 
+static inline holdall_array *open_array(const char *path, int io, int threads)
+{
+    holdall_array *a;
+    holdall_options *o = with_threads(threads);
+    set(o, HOLDALL_OPT_IO, io);
+    check(holdall_array_open(path, HOLDALL_READ, o, &a, &err), "open");
+    holdall_options_free(o);
+    return a;
+}
+
 static inline void *room(size_t n)
 {
     void *p = malloc(n ? n : 1);
@@ -98,6 +108,19 @@ static inline void *load(const char *path, uint64_t *size)
     read_fully(fd, all, *size, 0);
     close(fd);
     return all;
+}
+
+/* ---- words */
+
+enum { DIMENSIONS = 16 };
+
+/* Those of 640,400,400; gives how many. */
+static inline uint32_t numbers(char *text, uint64_t *to)
+{
+    uint32_t n = 0;
+    for (char *end; n < DIMENSIONS && *text; text = *end ? end + 1 : end)
+        to[n++] = strtoull(text, &end, 10);
+    return n;
 }
 
 /* ---- clocks */

@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT / "docs" / "figures"))
 from draw import Picture
 
 # in this order; others after them
-ORDER = ["b2nd", "blpk", "bcolz", "records", "bag", "index", "start", "scaling", "real", "cold"]
+ORDER = ["b2nd", "blpk", "bcolz", "records", "bag", "index", "start", "scaling", "real", "cold", "memory"]
 
 HEAD = """# Benchmarks
 
@@ -186,6 +186,21 @@ def bars(title, rows):
     return picture.done()
 
 
+def amounts(title, drawn):
+    """As bars from 0 on, those beyond what they should not exceed in another colour."""
+    some, x0, width = drawn["amounts"], 470, 300
+    picture, y0 = Picture(900, 50 + 18 * len(some), title), 30 + 18 * len(some)
+    place = lambda amount: x0 + amount / max(n for _, n in some) * width  # noqa: E731
+    picture.line(place(drawn["goal"]), 24, place(drawn["goal"]), y0)
+    picture.text(place(drawn["goal"]), y0 + 14, f"{drawn['goal']:g}", "dim middle")
+    picture.text(10, 15, f"{title}: {drawn['caption']}", "title")
+    for i, (what, amount) in enumerate(some):
+        picture.text(x0 - 8, 38 + i * 18, what, "end")
+        picture.bar(x0, 28 + i * 18, place(amount) - x0, 12, "c1" if amount <= drawn["goal"] else "c0")
+        picture.text(place(amount) + 5, 38 + i * 18, digits(amount), "dim")
+    return picture.done()
+
+
 def curves(title, some):
     """Each curve in a picture of its own, both scales of logarithms."""
     picture, width, height = Picture(900, 60 + 250 * math.ceil(len(some) / 2), title), 330, 170
@@ -215,6 +230,9 @@ def curves(title, some):
 def picture(lines):
     head, *records = lines
     some = [r for r in records if r["kind"] == "curve"]
+    drawn = [r["drawn"] for r in records if r.get("drawn")]
+    if drawn:
+        return amounts(head["title"], drawn[0])
     return curves(head["title"], some) if some else bars(head["title"], [r for r in records if r["kind"] == "row"])
 
 

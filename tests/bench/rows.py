@@ -115,9 +115,9 @@ def memory(what, mib):
     return dict(kind="memory", what=what, mib=mib)
 
 
-def table(head, lines):
-    """Figures that are shown as they are."""
-    return dict(kind="table", head=head, lines=lines)
+def table(head, lines, drawn=None):
+    """Figures that are shown as they are; `drawn`: amounts by name for a picture, with their caption and what they should not exceed."""
+    return dict(kind="table", head=head, lines=lines, drawn=drawn)
 
 
 def curve(what, unit, across, lines):

@@ -1,0 +1,264 @@
+"""The most memory that each path takes beyond what it gives and what it is given, beside the packages blosc2, zarr, h5py, tensorstore, bcolz,
+bloscpack and bagz.
+
+HOLDALL_LIB is the library, HOLDALL_BENCH_ONLY which of "b2nd", "bcolz", "schunk", "frame" and "bag" (all). Each path runs in a process of its own, so
+that no time is disturbed by the counting. Of holdall all that is held of malloc's at once is counted (memory.c, heap.h), its codecs'
+state with it; of holdall and of the others, too, by how much the resident memory grew, which the system tells to some hundred kilobytes. Files are
+read, not mapped, since the pages of a mapped file count as the process's own.
+
+The goal is two chunks a thread. Bags have no chunks: 1 MiB stands for one, or a record where that is longer.
+"""
+
+import functools
+import math
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import bagz
+import bcolz
+import blosc2
+import h5py
+import numpy as np
+import tensorstore
+import zarr
+
+import bench_b2nd
+import bench_bcolz
+import bench_blpk
+import holdall_c
+from common import HERE, remove, version
+from rows import Part, goal, publish, table
+from theirs import bloscpack
+
+ONLY = os.environ.get("HOLDALL_BENCH_ONLY", "b2nd bcolz schunk frame bag").split()
+ITEMS, THREADS, GOAL = 1 << 23, (1, 2), 2
+SHAPE, CHUNKS, BLOCKS = (128, 256, 256), (64, 64, 64), (4, 64, 64)
+CHUNK, PIECE, SOME = 1 << 20, 8 << 20, 100_000
+CODECS = dict(lz4=2, zstd=6)
+# of a record, and how many in a call
+RECORDS = {200: 10_000, 4096: 10_000, 8 << 20: 2}
+FORMATS = dict(b2nd=7, bcolz=2, schunk=1, frame=5)
+NAMES = dict(b2nd="b2nd", bcolz="bcolz", schunk="Bloscpack", frame="frame", bag="bag")
+READ, WRITES = 0, ("array", "schunk", "bag")
+
+
+def walk(path):
+    np.round(100 + np.random.default_rng(2).standard_normal(ITEMS).cumsum(), 2).tofile(path)
+
+
+def by_commas(numbers):
+    return ",".join(map(str, numbers))
+
+
+# ---- what is done: a name, bytes of a chunk, the command of holdall, and what others do, by name
+
+
+def array_paths(folder):
+    for codec, number in CODECS.items():
+        path, others = folder / f"b2nd.{codec}", ("blosc2", "zarr", "h5py", "tensorstore")
+        size = 8 * math.prod(CHUNKS)
+        yield f"b2nd, {codec}: write", size, ("array", folder / "data", path, FORMATS["b2nd"], "<f8", by_commas(SHAPE), by_commas(CHUNKS), number), others
+        yield f"b2nd, {codec}: read all", size, ("box", path, READ, None, 0, 1), others
+        yield f"b2nd, {codec}: 50 cubes of 32", size, ("box", path, READ, None, "32,32,32", 50), ()
+
+
+def dataset_paths(folder):
+    for codec, number in CODECS.items():
+        path = folder / f"bcolz.{codec}"
+        yield f"bcolz, {codec}: write", CHUNK, ("array", folder / "data", path, FORMATS["bcolz"], "<f8", ITEMS, CHUNK // 8, number), ("bcolz",)
+        yield f"bcolz, {codec}: read all", CHUNK, ("box", path, READ, None, 0, 1), ("bcolz",)
+        yield f"bcolz, {codec}: 50 times 10 rows", CHUNK, ("box", path, READ, None, 10, 50), ()
+
+
+def superchunk_paths(kind, folder):
+    for codec, number in CODECS.items():
+        path, name, others = folder / f"{kind}.{codec}", f"{NAMES[kind]}, {codec}", ("bloscpack",) if kind == "schunk" else ()
+        yield f"{name}: write", CHUNK, ("schunk", folder / "data", path, FORMATS[kind], number, None, CHUNK, PIECE), others
+        yield f"{name}: read all", CHUNK, ("content", path, READ, None, 0), others
+        yield f"{name}: read, {SOME:,} bytes at a time", CHUNK, ("content", path, READ, None, SOME), ()
+
+
+def bag_paths(folder):
+    for codec, suffix in ((0, "bag"), (CODECS["zstd"], "bagz")):
+        for size, batch in RECORDS.items():
+            path, name = folder / f"{size}.{suffix}", f"bag, {'zstd' if codec else 'raw'}, records of {size:,}"
+            yield f"{name}: write", max(size, CHUNK), ("bag", folder / "data", path, codec, None, size, batch), ("bagz",)
+            yield f"{name}: {batch:,} in a call", max(size, CHUNK), ("records", path, READ, None, batch), ("bagz",)
+            yield f"{name}: stream", max(size, CHUNK), ("stream", path, READ, None), ("bagz",)
+
+
+PATHS = dict(
+    b2nd=array_paths, bcolz=dataset_paths, schunk=functools.partial(superchunk_paths, "schunk"), frame=functools.partial(superchunk_paths, "frame"), bag=bag_paths
+)  # fmt: skip
+
+
+# ---- holdall
+
+
+def with_threads(command, threads):
+    """Where it is left open; of an array that is written it comes last."""
+    command = [threads if word is None else word for word in command]
+    return [*command, threads] if command[0] == "array" else command
+
+
+def held(program, command):
+    """Bytes of malloc's, and resident ones."""
+    if command[0] in WRITES:
+        shutil.rmtree(command[2], ignore_errors=True) if command[2].is_dir() else remove(command[2])
+    run = subprocess.run(list(map(str, [program, *command])), capture_output=True, text=True)
+    if run.returncode:
+        sys.exit(f"{' '.join(map(str, command))}: {run.stderr}")
+    return map(int, run.stdout.split())
+
+
+def of_holdall(program, command):
+    """By threads."""
+    found = {threads: tuple(held(program, with_threads(command, threads))) for threads in THREADS}
+    return {t: f[0] for t, f in found.items()}, {t: f[1] for t, f in found.items()}
+
+
+# ---- the others, each in a process of its own
+
+
+def status(which):
+    text = pathlib.Path("/proc/self/status").read_text()
+    return int(text.split(which + ":")[1].split()[0]) << 10
+
+
+def grown(run, given=0):
+    """By how much the resident memory grew beyond what is given."""
+    pathlib.Path("/proc/self/clear_refs").write_text("5")
+    before = status("VmRSS")
+    kept = run()
+    most = status("VmHWM")
+    del kept
+    return most - before - given
+
+
+def of_arrays(who, command):
+    action, path = command[0], pathlib.Path(command[2] if command[0] == "array" else command[1])
+    codec, theirs = path.name.split(".")[1], path.with_name(f"{who}.{path.name}")
+    if action == "array":
+        data = np.fromfile(command[1]).reshape(SHAPE)
+        make = dict(blosc2=bench_b2nd.of_blosc2, zarr=bench_b2nd.of_zarr, h5py=bench_b2nd.of_h5py, tensorstore=bench_b2nd.OfTensorstore)[who]
+        return grown(lambda: make(data, theirs, CHUNKS, *([BLOCKS] if who == "blosc2" else []), codec))
+    spec = dict(driver="zarr", kvstore=dict(driver="file", path=str(theirs)), context=dict(data_copy_concurrency=dict(limit=2)))
+    opened = dict(
+        blosc2=lambda: bench_b2nd.open_blosc2(theirs, 2),
+        zarr=lambda: zarr.open_array(str(theirs), mode="r"),
+        h5py=lambda: h5py.File(theirs, "r")["a"],
+        tensorstore=lambda: tensorstore.open(spec, open=True).result(),
+    )[who]()
+    return grown(lambda: opened[...].read().result() if who == "tensorstore" else opened[...], 8 * ITEMS)
+
+
+def of_bcolz(_, command):
+    bcolz.set_nthreads(2)
+    path = pathlib.Path(command[2] if command[0] == "array" else command[1])
+    theirs = path.with_name(f"theirs.{path.name}")
+    if command[0] == "array":
+        data = np.fromfile(command[1])
+        return grown(lambda: bench_bcolz.theirs_append(data, theirs, path.name.split(".")[1]))
+    opened = bcolz.open(str(theirs), mode="r")
+    return grown(lambda: opened[:], 8 * ITEMS)
+
+
+def of_bloscpack(_, command):
+    path = pathlib.Path(command[2] if command[0] == "schunk" else command[1])
+    theirs = path.with_name(f"theirs.{path.name}")
+    if command[0] == "schunk":
+        return grown(lambda: bench_blpk.theirs_pack(command[1], theirs, path.name.split(".")[1], 5))
+    return grown(lambda: bloscpack.unpack_bytes_from_file(str(theirs)), 8 * ITEMS)
+
+
+def of_bagz(_, command):
+    path = pathlib.Path(command[2] if command[0] == "bag" else command[1])
+    theirs = path.with_name(f"theirs.{path.name}")
+    if command[0] == "bag":
+        data, size = pathlib.Path(command[1]).read_bytes(), int(command[5])
+
+        def write():
+            with bagz.Writer(str(theirs)) as w:
+                for at in range(0, len(data) // size * size, size):
+                    w.write(data[at : at + size])
+
+        return grown(write)
+    reader = bagz.Reader(str(theirs), bagz.Reader.Options(max_parallelism=2))
+    if command[0] == "stream":
+        return grown(lambda: [None for _ in reader])
+    batch, size = int(command[4]), int(path.name.split(".")[0])
+    given = min(batch, len(reader)) * (size + sys.getsizeof(b""))
+    return grown(lambda: [reader.read_range(k, min(batch, len(reader) - k)) and None for k in range(0, len(reader), batch)], given)
+
+
+OTHERS = dict(bcolz=of_bcolz, bloscpack=of_bloscpack, bagz=of_bagz)
+
+
+def of_other(who, command):
+    """Bytes, of what it does in the place of a command of ours."""
+    words = [sys.executable, __file__, "grown", who, *map(str, with_threads(command, 2))]
+    run = subprocess.run(words, capture_output=True, text=True)
+    if run.returncode:
+        sys.exit(f"{who}: {run.stderr}")
+    return int(run.stdout.split()[-1])
+
+
+# ---- everything
+
+
+def mib(n):
+    return f"{max(n, 0) / (1 << 20):.2f}"
+
+
+def measured(program, kind, folder):
+    """The lines of a kind's paths, and of each the most chunks a thread."""
+    lines, chunks = [], {}
+    for what, chunk, command, others in PATHS[kind](folder):
+        print(f"\r{what[:78]:78}", end="", file=sys.stderr, flush=True)
+        heap, resident = of_holdall(program, command)
+        each = {t: heap[t] / t / chunk for t in THREADS}
+        chunks[what] = max(each.values())
+        beside = ", ".join(f"{who} {mib(of_other(who, command))}" for who in others)
+        lines.append([what, mib(chunk), *(word for t in THREADS for word in (mib(heap[t]), f"{each[t]:.2f}")), mib(resident[THREADS[-1]]), beside])
+    return lines, chunks
+
+
+def goals(kind, chunks):
+    """The worst of writing, and of reading."""
+    for action in ("writing", "reading"):
+        some = {what: n for what, n in chunks.items() if what.endswith(": write") == (action == "writing")}
+        worst = max(some, key=some.get)
+        yield goal(some[worst] <= GOAL, f"{NAMES[kind]}, {action}: at most {some[worst]:.2f} chunks a thread, {worst} (goal {GOAL})")
+
+
+def compare(folder):
+    program = holdall_c.compile_c(HERE / "memory.c", folder)
+    walk(folder / "data")
+    lines, verdicts, drawn = [], [], []
+    for kind in ONLY:
+        some, chunks = measured(program, kind, folder)
+        lines += some
+        verdicts += goals(kind, chunks)
+        drawn += chunks.items()
+    head = ["MiB beyond what is given", "a chunk", "held, 1 thread", "chunks", "held, 2 threads", "chunks a thread", "resident, 2 threads", "others, resident"]
+    return Part(
+        "Memory beyond the result",
+        holdall_c.version(),
+        {p: version(p) for p in ("blosc2", "zarr", "h5py", "tensorstore", "bcolz-zipline", "bloscpack", "bagz")},
+        [
+            f"{8 * ITEMS / 1e6:.0f} MB of float64, a walk with two decimals, which the records are cut of; each path in a process of its own",
+            "files are read, not mapped; for bags 1 MiB stands for a chunk, or a record where that is longer; of a bag's batches what is given is the records",
+            "bagz maps its files, whose pages are counted as its own",
+        ],
+        [table(head, lines, dict(caption="chunks a thread", goal=GOAL, amounts=drawn)), *verdicts],
+    )
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["grown"]:
+        print(OTHERS.get(sys.argv[2], of_arrays)(sys.argv[2], sys.argv[3:]))
+    else:
+        publish(compare, "memory")
