@@ -12,6 +12,7 @@ import shutil
 import statistics
 import subprocess
 
+import calls
 import common
 import counts
 import holdall_c
@@ -70,8 +71,12 @@ def opens(program, files):
     names = subprocess.run([program, files, "0", "list"], capture_output=True, text=True, check=True).stdout.splitlines()
     for name in names:
         if name.startswith("open "):
-            took = subprocess.run([program, files, "0", "time", name], input="\n" * TIMES, capture_output=True, text=True, check=True).stdout.split()
-            yield name, statistics.median(map(float, took))
+            yield name, seconds(program, files, name, "0")
+
+
+def seconds(program, files, name, threads):
+    took = subprocess.run([program, files, threads, "time", name], input="\n" * TIMES, capture_output=True, text=True, check=True).stdout.split()
+    return statistics.median(map(float, took))
 
 
 def compare(folder):
@@ -84,15 +89,15 @@ def compare(folder):
     files.mkdir()
     subprocess.run([paths, files, "1", "make"], check=True)
     loaded, first, opened, again = started(core, files / "raw.bag", program)
-    calls = subprocess.run([program, core, files / "raw.bag", "calls", "20000000"], capture_output=True, text=True, check=True).stdout
-    call, empty, system = map(float, calls.split())
+    out = subprocess.run([program, core, files / "raw.bag", "calls", "20000000"], capture_output=True, text=True, check=True).stdout
+    call, empty = map(float, out.split())
     size, all, made = core.stat().st_size, parts(lib), constructors(core)
-    opening = list(opens(paths, files))
+    opening, ns = list(opens(paths, files)), calls.costs(folder, files / "raw.bag")
     return Part(
         "Size, start and the cost of a call",
         holdall_c.version(),
         {},
-        [f"medians of {TIMES} processes; files in the system's cache; a system call that does nothing takes {system * 1e9:.0f} ns"],
+        [f"medians of {TIMES} processes; files in the system's cache; {calls.said(ns)}"],
         [
             goal(size < SIZE, f"the library without its symbols: {size / 1e6:.2f} MB (goal {SIZE / 1e6:g} MB)"),
             goal(made <= LOAD, f"functions that run when it is loaded: {made} (goal {LOAD}: that of every C library, and Rust keeps the arguments of the program); loading takes {loaded * 1e6:.0f} µs"),
@@ -100,6 +105,7 @@ def compare(folder):
             goal(opened < FIRST, f"where the first call opens a bag: {opened * 1e6:.0f} µs, the second time {again * 1e6:.0f} (goal {FIRST * 1e6:g})"),
             goal(call - empty < CALL, f"holdall_bag_size: {call * 1e9:.1f} ns, an empty C function {empty * 1e9:.1f} (goal {CALL * 1e9:g} more)"),
             *(goal(took < OPEN, f"{name}, and close it: {took * 1e6:.0f} µs (goal {OPEN * 1e6:g})") for name, took in opening),
+            *calls.of_paths(paths, files, ns, folder, lambda path: seconds(paths, files, path, "1")),
             table(["what takes the room", "kB of code"], [[name, f"{n / 1000:,.0f}"] for name, n in all.most_common(16)]),
         ],
     )

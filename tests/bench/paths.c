@@ -4,7 +4,8 @@
  * usage: paths FOLDER THREADS make          the files that are read, the same every time
  *        paths FOLDER THREADS list          the names
  *        paths FOLDER THREADS count         every path once, under callgrind: a dump of each, which has its name
- *        paths FOLDER THREADS time NAME     reads lines, and answers each with the seconds that the path takes once
+ *        paths FOLDER THREADS time NAME [TIMES]     reads lines, and answers each with the seconds that the path takes once, of
+ *                                           TIMES (or as many as are enough to tell) one after another
  *
  * What a path needs is made ready, and what is done only once is done, before `begin`. */
 #include "made.h"
@@ -150,22 +151,13 @@ static void find(const struct path *p)
 
 /* ---- arrays and tables */
 
-static holdall_array *open_array(const char *name)
-{
-    holdall_array *a;
-    holdall_options *o = with_threads(threads);
-    check(holdall_array_open(in_folder(name), HOLDALL_READ, o, &a, &err), "open");
-    holdall_options_free(o);
-    return a;
-}
-
 /* Boxes here and there, a x b x c items each; where a is 0, points that are neighbours. */
 static void boxes(const struct path *p)
 {
     uint64_t count[3] = { p->a ? p->a : 1, p->b, p->c }, start[3];
     size_t size = count[0] * count[1] * count[2] * sizeof(int32_t);
     uint8_t *dst = room(size);
-    holdall_array *a = open_array(p->file);
+    holdall_array *a = open_array(in_folder(p->file), HOLDALL_IO_READ, threads);
     for (long i = -1; i < p->times; i++) {
         if (i == 0)
             begin();
@@ -388,10 +380,14 @@ int main(int argc, char **argv)
         else if (!strcmp(argv[3], "list"))
             puts(PATHS[i].name);
     }
-    if (argc == 5 && !strcmp(argv[3], "time"))
-        for (const struct path *p = named(argv[4]); fgets(line, sizeof line, stdin); fflush(stdout)) {
-            p->run(p);
+    if (argc >= 5 && !strcmp(argv[3], "time")) {
+        struct path p = *named(argv[4]);
+        if (argc == 6)
+            p.times = atol(argv[5]);
+        for (; fgets(line, sizeof line, stdin); fflush(stdout)) {
+            p.run(&p);
             printf("%.9g\n", took);
         }
+    }
     return 0;
 }
