@@ -101,13 +101,14 @@ class Rows:
 
 
 def decode_all(path):
-    """What the codec alone takes for all chunks of all columns, each to memory of its own that nobody has written yet."""
+    """What the codec alone takes for all chunks of all columns, one behind the other to memory that nobody has written yet."""
     chunks = [file.read_bytes()[16:] for file in sorted(path.rglob("*.blp"))]
-    sizes = [int.from_bytes(chunk[4:8], "little") for chunk in chunks]
+    ends = np.cumsum([0, *(int.from_bytes(chunk[4:8], "little") for chunk in chunks)]).tolist()
 
     def run():
-        for chunk, to in zip(chunks, [np.empty(nbytes, np.uint8) for nbytes in sizes]):
-            blosc.decompress_ptr(chunk, to.ctypes.data)
+        to = np.empty(ends[-1], np.uint8)
+        for chunk, at in zip(chunks, ends):
+            blosc.decompress_ptr(chunk, to.ctypes.data + at)
 
     return run
 
