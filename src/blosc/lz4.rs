@@ -43,7 +43,8 @@ pub fn decompress_some(mut src: &[u8], dst: &mut [u8], wanted: usize) -> Option<
         if distance == 0 {
             return None;
         }
-        at = repeat(dst, at, distance, more.checked_add(SHORTEST)?)?;
+        // a run may lead far beyond what is wanted
+        at = repeat(dst, at, distance, more.checked_add(SHORTEST)?.min(wanted - at))?;
         src = rest;
         if at >= wanted {
             return Some(at);

@@ -115,48 +115,52 @@ fn match_code(control: usize, mut input: &[u8]) -> Option<(usize, usize, &[u8])>
     Some((length, back + 1, rest))
 }
 
+/// What `repeat` writes at once where 8 bytes are not enough, whether so much is wanted or not: how often it would go on is
+/// hard to guess for a processor.
+const AT_ONCE: usize = 32;
+
 /// Writes `length` bytes at `at`, each the one `distance` before it, and gives the place behind them.
 #[inline(always)]
-pub(super) fn repeat(dst: &mut [u8], mut at: usize, distance: usize, length: usize) -> Option<usize> {
-    let mut from = at.checked_sub(distance)?;
+pub(super) fn repeat(dst: &mut [u8], at: usize, distance: usize, length: usize) -> Option<usize> {
+    let from = at.checked_sub(distance)?;
     let end = at.checked_add(length)?;
-    if length > 32 || end + 8 > dst.len() {
+    // from here to as much as is written
+    let Some(place) = dst.get_mut(from..).filter(|p| length <= AT_ONCE && p.len() >= distance + AT_ONCE) else {
         repeat_long(dst, from, at, end)?;
         return Some(end);
+    };
+    let (eight, period) = pattern(place, distance)?;
+    *place.get_mut(distance..)?.first_chunk_mut()? = eight;
+    if length <= 8 {
+        return Some(end);
     }
-    if let Some((eight, period)) = pattern(dst, from, distance) {
-        *dst.get_mut(at..)?.first_chunk_mut()? = eight;
-        at += 8;
-        from = at - period;
-    }
-    while at < end {
-        let eight = *dst.get(from..)?.first_chunk::<8>()?;
-        *dst.get_mut(at..)?.first_chunk_mut()? = eight;
-        from += 8;
-        at += 8;
+    for done in [8, 16, 24] {
+        let eight = *place.get(distance + done - period..)?.first_chunk::<8>()?;
+        *place.get_mut(distance + done..)?.first_chunk_mut()? = eight;
     }
     Some(end)
 }
 
-/// For each distance below 8: the factor that repeats so many bytes, and its first multiple that is 8 or more.
-const PERIODS: [(u64, usize); 8] = [
-    (0, 8),
-    (0x0101_0101_0101_0101, 8),
-    (0x0001_0001_0001_0001, 8),
-    (0x0001_0000_0100_0001, 9),
-    (0x0000_0001_0000_0001, 8),
-    (0x0000_0100_0000_0001, 10),
-    (0x0001_0000_0000_0001, 12),
-    (0x0100_0000_0000_0001, 14),
+/// For each distance: those of eight bytes that count, the factor that repeats them, and the first multiple of the distance
+/// that is 8 or more. The last one is for all from 8 on.
+const PERIODS: [(u64, u64, usize); 9] = [
+    (0, 0, 8),
+    (0xff, 0x0101_0101_0101_0101, 8),
+    (0xffff, 0x0001_0001_0001_0001, 8),
+    (0x00ff_ffff, 0x0001_0000_0100_0001, 9),
+    (0xffff_ffff, 0x0000_0001_0000_0001, 8),
+    (0xff_ffff_ffff, 0x0000_0100_0000_0001, 10),
+    (0xffff_ffff_ffff, 0x0001_0000_0000_0001, 12),
+    (0x00ff_ffff_ffff_ffff, 0x0100_0000_0000_0001, 14),
+    (u64::MAX, 1, 8),
 ];
 
-/// For a distance below 8: the bytes from `from` on, over and over, and the same distance as one of 8 or more.
+/// The eight bytes that follow the first `distance` ones, which they repeat, and the same distance as one of 8 or more.
 #[inline(always)]
-fn pattern(dst: &[u8], from: usize, distance: usize) -> Option<([u8; 8], usize)> {
-    let &(factor, period) = PERIODS.get(distance)?;
-    let eight = u64::from_le_bytes(*dst.get(from..)?.first_chunk()?);
-    let first = eight & ((1 << (8 * distance)) - 1);
-    Some((first.wrapping_mul(factor).to_le_bytes(), period))
+fn pattern(place: &[u8], distance: usize) -> Option<([u8; 8], usize)> {
+    let &(those, factor, period) = PERIODS.get(distance.min(8))?;
+    let eight = u64::from_le_bytes(*place.first_chunk()?) & those;
+    Some((eight.wrapping_mul(factor).to_le_bytes(), period.max(distance)))
 }
 
 /// What `repeat` does, with large copies, and never writing behind `end`.
@@ -164,7 +168,7 @@ fn pattern(dst: &[u8], from: usize, distance: usize) -> Option<([u8; 8], usize)>
 fn repeat_long(dst: &mut [u8], from: usize, at: usize, end: usize) -> Option<()> {
     let dst = dst.get_mut(from..end)?;
     let distance = at - from;
-    match pattern(dst, 0, distance) {
+    match pattern(dst, distance) {
         Some((eight, 8)) => {
             let [byte, ..] = eight;
             if eight == [byte; 8] {
