@@ -22,8 +22,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What stands before the chunk.
 pub const HEADER: [u8; 16] = *b"blpk\x01\0\0\0\x01\0\0\0\0\0\0\0";
-/// The longest header of a chunk.
-const CHUNK_HEADER: usize = 32;
+/// What is read when a file is opened, and stays at hand: both headers, and of most chunks where the blocks begin and how
+/// long the first stream is.
+const HEAD: usize = 128;
 /// A chunk of which less than one in so many bytes is wanted is not read whole.
 const FEW: usize = 4;
 
@@ -46,6 +47,7 @@ pub fn blocks() -> Blocks {
 /// An open chunk file.
 pub struct ChunkFile {
     file: Arc<dyn File>,
+    head: [u8; HEAD],
     header: blosc::Header,
     /// Its digest is there.
     pub has_digest: bool,
@@ -64,8 +66,8 @@ impl ChunkFile {
     /// Looks at the headers of an open file. `sum`: what its digest is, if it has one.
     pub fn open(file: Arc<dyn File>, sum: Sum, limit: u64) -> Result<ChunkFile> {
         static OPENED: AtomicU64 = AtomicU64::new(0);
-        let mut head = [0; HEADER.len() + CHUNK_HEADER];
-        let changed = file.modified()?;
+        let mut head = [0; HEAD];
+        let as_opened = file.as_opened()?;
         let n = file.read_at(0, &mut head)?;
         let short = || fail!(Format, "a header of {} bytes and that of a chunk were expected, the file has {n}", HEADER.len());
         let (own, chunk) = head.get(..n).and_then(|h| h.split_first_chunk::<16>()).ok_or_else(short)?;
@@ -73,7 +75,7 @@ impl ChunkFile {
             return Err(fail!(Format, "it begins with {own:02x?}, not with {HEADER:02x?}"));
         }
         let header = blosc::Header::parse(chunk)?;
-        let (end, size) = ((HEADER.len() + header.cbytes) as u64, file.size()?);
+        let (end, size) = ((HEADER.len() + header.cbytes) as u64, if n < HEAD { n as u64 } else { as_opened.0 });
         if size < end {
             return Err(fail!(Format, "{end} bytes were expected, {size} are there"));
         }
@@ -84,7 +86,7 @@ impl ChunkFile {
         }
         let (has_digest, id) = (digest > 0 && behind >= digest, OPENED.fetch_add(1, Ordering::Relaxed));
         let (is_sound, lately) = (AtomicBool::new(false), Parts::default());
-        Ok(ChunkFile { file, header, has_digest, sum, limit, as_opened: (size, changed), id, is_sound, lately })
+        Ok(ChunkFile { file, head, header, has_digest, sum, limit, as_opened, id, is_sound, lately })
     }
 
     /// Could it be told from another one, and would a change of it be seen?
@@ -94,7 +96,7 @@ impl ChunkFile {
 
     /// Has nobody written into it since it was opened?
     pub fn is_as_opened(&self) -> bool {
-        self.file.size().is_ok_and(|n| n == self.as_opened.0) && self.file.modified().is_ok_and(|t| t == self.as_opened.1)
+        self.file.look().is_ok_and(|now| now == self.as_opened)
     }
 
     /// Bytes of content.
@@ -132,7 +134,11 @@ impl ChunkFile {
 
     /// Calls `f` with a range of the bytes behind the first header.
     fn with_bytes<R>(&self, range: Range<usize>, f: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
-        lend::with_range(&*self.file, (HEADER.len() + range.start) as u64, range.len(), self.limit, f)
+        let (from, n) = (HEADER.len() + range.start, range.len());
+        match self.head.get(from..).and_then(|h| h.get(..n)).filter(|_| range.end <= self.header.cbytes) {
+            Some(bytes) => f(bytes),
+            None => lend::with_range(&*self.file, from as u64, n, self.limit, f),
+        }
     }
 
     /// Decodes a range from its own blocks: no other is read.

@@ -154,7 +154,7 @@ impl Place {
             Err(e) if e.status == Status::Missing => return Ok(None),
             file => file?,
         };
-        let size = file.size()?;
+        let (size, _) = file.as_opened()?;
         memory::allow(size.saturating_mul(PARSED), limit, file.name())?;
         let mut text = memory::zeroed(size as usize)?;
         file.read_exact_at(0, &mut text)?;

@@ -188,7 +188,7 @@ impl Folder for LocalFolder {
             let what = if look.is_dir() { "a folder" } else { "neither a file nor a folder" };
             return Err(fail!(Format, "{shown}: this is {what}, a file was expected"));
         }
-        let local = LocalFile { file, name: shown, identity: os::identity(&look) };
+        let local = LocalFile { file, name: shown, identity: os::identity(&look), as_opened: seen(&look) };
         #[cfg(unix)]
         if access == Access::Map {
             return Ok(Arc::new(MappedFile::new(local)?));
@@ -279,6 +279,11 @@ pub struct LocalFile {
     pub(super) file: fs::File,
     name: String,
     identity: u64,
+    as_opened: (u64, u64),
+}
+
+fn seen(look: &os::Look) -> (u64, u64) {
+    (look.len(), os::modified(look))
 }
 
 impl File for LocalFile {
@@ -323,7 +328,15 @@ impl File for LocalFile {
     }
 
     fn modified(&self) -> Result<u64> {
-        os::look_at(&self.file).map(|l| os::modified(&l)).map_err(|e| Error::os(&self.name, &e))
+        self.look().map(|(_, modified)| modified)
+    }
+
+    fn look(&self) -> Result<(u64, u64)> {
+        os::look_at(&self.file).map(|l| seen(&l)).map_err(|e| Error::os(&self.name, &e))
+    }
+
+    fn as_opened(&self) -> Result<(u64, u64)> {
+        Ok(self.as_opened)
     }
 
     fn stamp(&self) -> Result<u64> {

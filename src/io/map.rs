@@ -23,7 +23,7 @@ unsafe impl Sync for MappedFile {}
 impl MappedFile {
     /// Maps the whole file.
     pub fn new(file: LocalFile) -> Result<MappedFile> {
-        let size = file.size()?;
+        let (size, _) = file.as_opened()?;
         let len = usize::try_from(size).map_err(|_| fail!(Limit, "{}: {size} bytes cannot be mapped here", file.name()))?;
         if len == 0 {
             return Ok(MappedFile { file, start: std::ptr::NonNull::dangling().as_ptr(), len, touched: Touched::default() });
@@ -90,6 +90,14 @@ impl File for MappedFile {
 
     fn modified(&self) -> Result<u64> {
         self.file.modified()
+    }
+
+    fn look(&self) -> Result<(u64, u64)> {
+        self.file.look()
+    }
+
+    fn as_opened(&self) -> Result<(u64, u64)> {
+        self.file.as_opened()
     }
 
     fn stamp(&self) -> Result<u64> {

@@ -92,6 +92,14 @@ pub trait File: Send + Sync {
     fn modified(&self) -> Result<u64> {
         Ok(0)
     }
+    /// Its length, and [`File::modified`], now.
+    fn look(&self) -> Result<(u64, u64)> {
+        Ok((self.size()?, self.modified()?))
+    }
+    /// The same when it was opened, where the system was asked then: that need not be done again.
+    fn as_opened(&self) -> Result<(u64, u64)> {
+        self.look()
+    }
     /// These bytes are going to be wanted: where the file is in memory, they may come nearer meanwhile.
     fn prefetch(&self, _from: u64, _to: u64) {}
     /// Does it live behind functions of the caller's?
