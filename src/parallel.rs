@@ -64,13 +64,17 @@ fn pool() -> Option<&'static rayon_core::ThreadPool> {
 /// Calls `f` with every item, on up to `threads` threads, the calling one among them. Items are taken
 /// in order, one at a time: make each worth some ten microseconds.
 pub fn for_each<T: Send>(threads: usize, items: Vec<T>, f: impl Fn(T) + Sync) {
+    for_each_of(threads, items.into_iter(), f);
+}
+
+fn for_each_of<T: Send>(threads: usize, items: impl ExactSizeIterator<Item = T> + Send, f: impl Fn(T) + Sync) {
     let helpers = threads.min(items.len()).saturating_sub(1);
     let pool = if helpers == 0 || is_worker() { None } else { pool() };
     let Some(pool) = pool else {
-        items.into_iter().for_each(f);
+        items.for_each(f);
         return;
     };
-    let queue = Mutex::new(items.into_iter());
+    let queue = Mutex::new(items);
     let work = || work_off(&queue, &f);
     let left = AtomicUsize::new(helpers);
     pool.in_place_scope(|scope| {
@@ -123,9 +127,22 @@ pub fn for_each_that_waits<T: Send>(threads: usize, items: Vec<T>, f: impl Fn(T)
 
 /// As [`for_each`], with what may fail: what failed first, in the order of the items. None behind one that has failed is begun.
 pub fn try_each<T: Send, E: Send>(threads: usize, items: Vec<T>, f: impl Fn(T) -> Result<(), E> + Sync) -> Result<(), E> {
+    try_each_of(threads, items.into_iter(), f)
+}
+
+/// As [`try_each`], of the numbers below `n`.
+pub fn try_below<E: Send>(threads: usize, n: usize, f: impl Fn(usize) -> Result<(), E> + Sync) -> Result<(), E> {
+    try_each_of(threads, 0..n, f)
+}
+
+fn try_each_of<T: Send, E: Send>(
+    threads: usize,
+    items: impl ExactSizeIterator<Item = T> + Send,
+    f: impl Fn(T) -> Result<(), E> + Sync,
+) -> Result<(), E> {
     let failed = Mutex::new(None::<(usize, E)>);
     let first = || failed.lock().unwrap_or_else(PoisonError::into_inner);
-    for_each(threads, items.into_iter().enumerate().collect(), |(i, item)| {
+    for_each_of(threads, items.enumerate(), |(i, item)| {
         if first().as_ref().is_some_and(|(other, _)| *other < i) {
             return;
         }
@@ -205,7 +222,7 @@ mod tests {
         for threads in [1, 3] {
             let done = AtomicUsize::new(0);
             let fail_from = |first: usize| {
-                try_each(threads, (0..1000).collect(), |i: usize| {
+                try_below(threads, 1000, |i| {
                     done.fetch_add(1, Ordering::Relaxed);
                     if i < first { Ok(()) } else { Err(i) }
                 })

@@ -14,11 +14,12 @@ use crate::bag::batch::Rules;
 use crate::bag::read::Wanted;
 use crate::bag::{Bag, Records};
 use crate::checksum::crc32;
-use crate::error::{Error, Result, Status, fail};
+use crate::error::{Result, Status, fail};
 use crate::io::File;
 use crate::memory;
 use crate::options::Options;
 use crate::parallel;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -38,20 +39,21 @@ const KEPT: u64 = 64 << 20;
 /// Where an index goes.
 pub enum Out {
     /// To memory.
-    Memory(Vec<u8>),
+    Memory(Mutex<Vec<u8>>),
     /// To a file, with another one for what is only needed meanwhile.
     File(Arc<dyn File>, Option<Spill>),
 }
 
 impl Out {
-    fn put(&mut self, at: u64, bytes: &[u8]) -> Result<()> {
-        let all = match self {
+    fn put(&self, at: u64, bytes: &[u8]) -> Result<()> {
+        let mut all = match self {
             Out::File(file, _) => return file.write_at(at, bytes),
-            Out::Memory(all) => all,
+            Out::Memory(all) => all.lock().unwrap_or_else(PoisonError::into_inner),
         };
         let end = at as usize + bytes.len();
         if end > all.len() {
-            memory::reserve(all, end - all.len())?;
+            let more = end - all.len();
+            memory::reserve(&mut all, more)?;
             all.resize(end, 0);
         }
         all.get_mut(at as usize..end).unwrap_or_default().copy_from_slice(bytes);
@@ -73,7 +75,8 @@ struct Plan<'a> {
 pub fn build(bag: &Bag, options: &Options, out: &mut Out) -> Result<()> {
     let mut plan = Plan::new(bag, options, out)?;
     plan.header.rows = bag.size - plan.read(options)?;
-    plan.write(options, out)?;
+    options.progress(bag.size, bag.size)?;
+    plan.write(out)?;
     out.put(0, &plan.header.encode())
 }
 
@@ -98,6 +101,7 @@ impl<'a> Plan<'a> {
             Out::Memory(all) => {
                 memory::allow(records.saturating_mul(PER_ROW / 2), rules.memory_limit, "an index in memory (one in a file takes less)")?;
                 // so that it need not move while it grows; lists take a little more
+                let all = all.get_mut().unwrap_or_else(PoisonError::into_inner);
                 memory::reserve(all, (HEADER + buckets * (WORD + SUM) + records * (4 + u64::from(width(records)))) as usize)?;
                 (u64::MAX, None)
             }
@@ -125,18 +129,16 @@ impl<'a> Plan<'a> {
         let stored = self.header.state.bytes / self.header.state.records.max(1);
         let many = (TASK_BYTES / stored.max(1)).clamp(1, TASK_RECORDS);
         let left_out = AtomicU64::new(0);
-        let mut first = 0;
-        while first < all {
-            options.progress(first, all)?;
-            let window = many.saturating_mul(self.rules.threads as u64 * 16).min(all - first);
-            let tasks = (0..window.div_ceil(many)).map(|k| (first + k * many, many.min(window - k * many))).collect();
-            each(self.rules.threads, tasks, |(from, n)| {
-                left_out.fetch_add(self.read_some(from, n)?, Ordering::Relaxed);
-                Ok(())
-            })?;
-            first += window;
-        }
-        options.progress(all, all)?;
+        let caller = std::thread::current().id();
+        parallel::try_below(self.rules.threads, all.div_ceil(many) as usize, |task| {
+            let first = task as u64 * many;
+            // only there may the caller's function be called
+            if std::thread::current().id() == caller {
+                options.progress(first, all)?;
+            }
+            left_out.fetch_add(self.read_some(first, many.min(all - first))?, Ordering::Relaxed);
+            Ok(())
+        })?;
         Ok(left_out.into_inner())
     }
 
@@ -180,44 +182,29 @@ impl<'a> Plan<'a> {
 
     // ---- writing
 
-    fn write(&mut self, options: &Options, out: &mut Out) -> Result<()> {
+    /// Sorts and writes all parts, whichever is ready where the last one ended.
+    fn write(&mut self, out: &Out) -> Result<()> {
         let parts = ((self.header.buckets - 1) >> self.shift) as usize + 1;
-        let mut next = 0;
-        while next < parts {
-            options.progress(self.bag.size, self.bag.size)?;
-            let window = self.window(next, parts)?;
-            let mut made: Vec<Made> = window.clone().map(Made::new).collect();
-            each(self.rules.threads, made.iter_mut().collect(), |m| m.sort(&self.header, self.shift, &self.parts))?;
-            for m in &mut made {
-                m.at = self.header.body;
-                self.header.body += m.bytes;
-                self.header.keys += m.keys;
-            }
-            each(self.rules.threads, made.iter_mut().collect(), |m| m.encode(&self.header, self.shift))?;
-            for m in made {
-                out.put(HEADER + ((m.part as u64) << self.shift) * WORD, &m.directory)?;
-                out.put(self.header.body_at() + m.at, &m.body)?;
-            }
-            next = window.end;
-        }
+        let (body, keys) = (AtomicU64::new(0), AtomicU64::new(0));
+        parallel::try_below(self.together(parts)?, parts, |part| {
+            let mut made = Made::sorted(part, &self.header, self.shift, &self.parts)?;
+            made.at = body.fetch_add(made.bytes, Ordering::Relaxed);
+            keys.fetch_add(made.keys, Ordering::Relaxed);
+            made.encode(&self.header)?;
+            out.put(HEADER + made.buckets.start * WORD, &made.directory)?;
+            out.put(self.header.body_at() + made.at, &made.body)
+        })?;
+        (self.header.body, self.header.keys) = (body.into_inner(), keys.into_inner());
         Ok(())
     }
 
-    /// Parts that are sorted together: as many as threads, if memory allows it.
-    fn window(&self, next: usize, parts: usize) -> Result<std::ops::Range<usize>> {
-        let most = self.rules.memory_limit / 4;
+    /// Threads that may each have a part in memory: all that there are, if memory allows it.
+    fn together(&self, parts: usize) -> Result<usize> {
+        let largest = (0..parts).map(|p| self.parts.items(p)).max().unwrap_or(0).saturating_mul(PER_ROW);
         let what = "sorting the records of one part of an index, of which too many may have the same content";
-        let mut bytes = self.parts.items(next).saturating_mul(PER_ROW);
-        memory::allow(bytes, self.rules.memory_limit, what)?;
-        let mut end = next + 1;
-        while end < parts.min(next + self.rules.threads) {
-            bytes = bytes.saturating_add(self.parts.items(end).saturating_mul(PER_ROW));
-            if bytes > most {
-                break;
-            }
-            end += 1;
-        }
-        Ok(next..end)
+        memory::allow(largest, self.rules.memory_limit, what)?;
+        let fit = self.rules.memory_limit / 4 / largest.max(1);
+        Ok((self.rules.threads as u64).min(fit).max(1) as usize)
     }
 }
 
@@ -228,23 +215,9 @@ fn width(rows: u64) -> u32 {
     (64 - most.leading_zeros()).div_ceil(8)
 }
 
-/// Does it for each, on several threads; of the failures the one at the lowest record counts.
-fn each<T: Send>(threads: usize, work: Vec<T>, f: impl Fn(T) -> Result<()> + Sync) -> Result<()> {
-    let failed = Mutex::new(None::<Error>);
-    parallel::for_each(threads, work, |item| {
-        if let Err(e) = f(item) {
-            let mut first = failed.lock().unwrap_or_else(PoisonError::into_inner);
-            if first.as_ref().is_none_or(|other| e.position < other.position) {
-                *first = Some(e);
-            }
-        }
-    });
-    failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
-}
-
 /// A part of the index, being made.
 struct Made {
-    part: usize,
+    buckets: Range<u64>,
     items: Vec<Item>,
     keys: u64,
     /// Bytes of the body, and where they go.
@@ -259,46 +232,42 @@ fn keys(items: &[Item]) -> impl Iterator<Item = &[Item]> {
     items.chunk_by(|a, b| a >> 48 == b >> 48)
 }
 
+/// Bytes of these buckets, which have so many keys.
+fn buckets_bytes(buckets: &Range<u64>, keys: u64, width: u64) -> u64 {
+    ((buckets.end - buckets.start) * SUM + keys * (4 + width)).next_multiple_of(LIST_UNIT)
+}
+
 /// Bytes of a list of so many rows.
 fn list_bytes(rows: u64, width: u64) -> u64 {
     ((rows + 1) * width + rows.div_ceil(PIECE_ROWS) * SUM).next_multiple_of(LIST_UNIT)
 }
 
 impl Made {
-    fn new(part: usize) -> Made {
-        Made { part, items: Vec::new(), keys: 0, bytes: 0, at: 0, directory: Vec::new(), body: Vec::new() }
-    }
-
-    fn buckets(&self, h: &Header, shift: u32) -> std::ops::Range<u64> {
-        let first = (self.part as u64) << shift;
-        first..h.buckets.min(first + (1 << shift))
-    }
-
-    /// Takes the rows, and finds out how many bytes they will take.
-    fn sort(&mut self, h: &Header, shift: u32, parts: &Parts) -> Result<()> {
-        let numbers = self.buckets(h, shift);
-        self.items = parts.take(self.part, (numbers.end - numbers.start) as usize)?;
+    /// The rows of a part, in their order, and how many bytes they will take.
+    fn sorted(part: usize, h: &Header, shift: u32, parts: &Parts) -> Result<Made> {
+        let first = (part as u64) << shift;
+        let buckets = first..h.buckets.min(first + (1 << shift));
+        let items = parts.take(part, (buckets.end - buckets.start) as usize)?;
         let width = u64::from(h.width);
-        let mut lists = 0;
-        for rows in keys(&self.items) {
-            self.keys += 1;
+        let (mut different, mut lists) = (0, 0);
+        for rows in keys(&items) {
+            different += 1;
             if rows.len() > 1 {
                 lists += list_bytes(rows.len() as u64, width);
             }
         }
-        let buckets = (numbers.end - numbers.start) * SUM + self.keys * (4 + width);
-        self.bytes = buckets.next_multiple_of(LIST_UNIT) + lists;
-        Ok(())
+        let bytes = buckets_bytes(&buckets, different, width) + lists;
+        Ok(Made { buckets, items, keys: different, bytes, at: 0, directory: Vec::new(), body: Vec::new() })
     }
 
     /// Writes buckets and lists, to memory.
-    fn encode(&mut self, h: &Header, shift: u32) -> Result<()> {
-        let numbers = self.buckets(h, shift);
+    fn encode(&mut self, h: &Header) -> Result<()> {
+        let numbers = self.buckets.clone();
         let (width, first) = (h.width as usize, numbers.start);
         let mut lists: Vec<u8> = Vec::new();
         memory::reserve(&mut self.body, self.bytes as usize)?;
         memory::reserve(&mut self.directory, ((numbers.end - first) * WORD) as usize)?;
-        let lists_at = self.at + ((numbers.end - first) * SUM + self.keys * (4 + width as u64)).next_multiple_of(LIST_UNIT);
+        let lists_at = self.at + buckets_bytes(&numbers, self.keys, width as u64);
         let mut rest = &self.items[..];
         let mut values: Vec<u8> = Vec::new();
         for b in numbers {

@@ -60,7 +60,7 @@ use header::{HEADER, Header};
 pub use look::NO_RECORD;
 use sound::Sound;
 use std::ffi::OsStr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes of a checksum.
 const SUM: u64 = 4;
@@ -117,9 +117,10 @@ impl Index {
     /// Makes the index of a bag in memory.
     pub fn build(bag: &Bag, options: &Options) -> Result<Index> {
         options.only("building the index of a bag in memory", BUILD_OPTIONS)?;
-        let mut out = Out::Memory(Vec::new());
+        let mut out = Out::Memory(Mutex::default());
         build::build(bag, options, &mut out)?;
         let Out::Memory(bytes) = out else { return Err(fail!(State, "no memory")) };
+        let bytes = bytes.into_inner().unwrap_or_else(PoisonError::into_inner);
         let file = crate::io::memory::MemoryFolder::new(bytes).open(OsStr::new(""), Access::Read)?;
         Index::over(file, bag, options)
     }

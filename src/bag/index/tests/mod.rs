@@ -8,6 +8,7 @@ use crate::bag::{Mode, Place, Writer};
 use crate::error::Status;
 use crate::io::sim::{Rng, SimDisk};
 use std::collections::HashMap;
+use std::sync::Mutex;
 
 const BAG: &str = "x.bag";
 const INDEX: &str = "x.bag.index";
@@ -216,6 +217,23 @@ fn calls_that_make_no_sense_say_so() {
     let mut stopped = Options::new();
     stopped.on_progress(Some(Arc::new(|_, _| false)));
     assert_eq!(status(Index::build(&bag, &stopped)).0, Status::Cancelled);
+}
+
+#[test]
+fn progress_rises_and_is_told_where_the_call_was_made() {
+    let n = 20_000;
+    let (_, bag) = bag_of(&some_keys(n, 23));
+    let (told, here) = (Arc::new(Mutex::new(vec![0])), std::thread::current().id());
+    let mut options = options(&[(Opt::Threads, 3)]);
+    let tell = told.clone();
+    options.on_progress(Some(Arc::new(move |done, all| {
+        assert_eq!((std::thread::current().id(), all), (here, n as u64));
+        tell.lock().unwrap().push(done);
+        true
+    })));
+    Index::build(&bag, &options).unwrap();
+    let told = told.lock().unwrap();
+    assert!(told.is_sorted() && told.last() == Some(&(n as u64)), "{told:?}");
 }
 
 proptest::proptest! {
