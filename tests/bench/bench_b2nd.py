@@ -316,7 +316,7 @@ def rows_of(ours, folder, kind, data, codec, only=ONLY, asked=(0,)):
     if "points" in only:
         yield from both("points here and there", [1] * data.ndim, POINTS, ("points",), GOALS["others"], least=1)
         yield from both("neighbouring points", [1] * data.ndim, POINTS, ("near",), along=True, least=GOALS["near"])
-    if "lengths" in ONLY:
+    if "lengths" in only:
         for factor in LENGTHS:
             yield from rows_of_length(ours, folder, kind, data, codec, factor, write)
     for threads in arrays:
