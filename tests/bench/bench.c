@@ -13,11 +13,15 @@
  *   stream PATH IO THREADS ORDER TAKE  a stream of the records of INDICES, or of all in their order where ORDER is 1; TAKE 1: one
  *                                      by one, else so many at once; 0: as they were read
  *   epoch PATH IO THREADS              a stream of all records, shuffled
- *   copy ORDER BATCH                   what a copy alone of the same records takes, BATCH to memory of their own; BATCH 0: all
- *   pread PATH                         and a system call for each record of INDICES, of a file that has them as they are
+ *   copy PATH THREADS ORDER BATCH      what a copy alone of the same records takes: in order out of memory, else out of a new map of a
+ *                                      file that has them as they are; BATCH to memory in use, or BATCH 0: all to fresh memory
+ *   pread PATH                         and a system call for each record of INDICES, of such a file
  *   memcpy                             answers with bytes a second
  *   digest PATH                        answers with the SHA-256 of the content, as holdall_bag_checksum() */
 #include "common.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
 
 /* ---- the records: in memory, or read from the files a piece at a time */
 
@@ -220,32 +224,83 @@ static double read_epoch(const char *path, int io, int threads)
     return took;
 }
 
-/* The records of INDICES, or all in their order where `order` is 1, so many to memory of their own. */
-static double copy_alone(const struct input *in, const uint64_t *indices, uint64_t count, int order, size_t batch)
+enum { MOST = 16 };
+
+/* What one thread copies: records `next` to `end` of INDICES, or of all where there are none. */
+struct copier {
+    const struct input *in;
+    const uint8_t *all;
+    const uint64_t *indices;
+    uint64_t next, end, batch;
+    uint8_t *to;
+};
+
+static void *copy_records(void *arg)
 {
-    uint64_t all = order ? in->records : count;
-    if (batch == 0)
-        batch = all;
-    double took = 0, start = now();
-    for (uint64_t k = 0; k < all; k += batch) {
-        uint64_t end = all - k < batch ? all : k + batch, size = 0;
-        for (uint64_t i = k; i < end; i++)
-            size += in->offsets[(order ? i : indices[i]) + 1] - in->offsets[order ? i : indices[i]];
-        uint8_t *to = room(size);
-        if (order) {
-            memcpy(to, in->data + in->offsets[k], size);
-        } else {
-            uint8_t *next = to;
-            for (uint64_t i = k; i < end; i++) {
-                const uint64_t *o = in->offsets + indices[i];
-                memcpy(next, in->data + o[0], o[1] - o[0]);
-                next += o[1] - o[0];
-            }
+    struct copier *c = arg;
+    const uint64_t *o = c->in->offsets;
+    while (c->next < c->end) {
+        uint64_t from = c->next, n = c->end - from < c->batch ? c->end - from : c->batch;
+        uint8_t *to = c->to;
+        c->next += n;
+        if (!c->indices) {
+            memcpy(to, c->all + o[from], o[from + n] - o[from]);
+            continue;
         }
-        sink = to[size / 2];
-        took = now() - start; /* without giving back the last ones, as above */
-        free(to);
+        for (uint64_t k = from; k < from + n; k++) {
+            uint64_t i = c->indices[k], size = o[i + 1] - o[i];
+            memcpy(to, c->all + o[i], size);
+            to += size;
+        }
     }
+    return NULL;
+}
+
+/* `size` bytes of the file, or of none: of fresh memory, by large pages. */
+static void *map(int fd, size_t size)
+{
+    void *p = mmap(NULL, size, fd < 0 ? PROT_READ | PROT_WRITE : PROT_READ, fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, fd, 0);
+    if (p == MAP_FAILED)
+        die("map");
+    if (fd < 0)
+        madvise(p, size, MADV_HUGEPAGE);
+    return p;
+}
+
+static double copy_alone(const char *path, const struct input *in, int threads, const uint64_t *indices, uint64_t count, uint64_t batch)
+{
+    struct copier some[MOST];
+    pthread_t started[MOST];
+    uint64_t size, all = indices ? count : in->records, largest = 0;
+    int fd = open_file(path, O_RDONLY, &size);
+    if (threads < 1 || threads > MOST)
+        die("threads");
+    for (uint64_t i = 0; i < in->records; i++)
+        if (in->offsets[i + 1] - in->offsets[i] > largest)
+            largest = in->offsets[i + 1] - in->offsets[i];
+    size_t each = (batch < all / threads + 1 ? batch : all / threads + 1) * largest, fresh = batch ? 0 : in->offsets[in->records];
+    uint8_t *used = room(each * threads);
+    memset(used, 1, each * threads); /* its pages are there */
+    double start = now();
+    uint8_t *file = indices ? map(fd, size) : NULL, *target = fresh ? map(-1, fresh) : used;
+    for (int t = 0; t < threads; t++) {
+        uint64_t first = all * t / threads, end = all * (t + 1) / threads;
+        uint8_t *to = target + (fresh ? in->offsets[first] : each * t);
+        some[t] = (struct copier){.in = in, .all = file ? file : in->data, .indices = indices, .next = first, .end = end, .batch = batch ? batch : all, .to = to};
+        if (t > 0 && pthread_create(&started[t], NULL, copy_records, &some[t]))
+            die("thread");
+    }
+    copy_records(&some[0]);
+    for (int t = 1; t < threads; t++)
+        pthread_join(started[t], NULL);
+    double took = now() - start;
+    sink = target[0];
+    if (file)
+        munmap(file, size);
+    if (fresh)
+        munmap(target, fresh);
+    free(used);
+    close(fd);
     return took;
 }
 
@@ -292,8 +347,8 @@ static void run(char **w, int n)
         answer = open_often(w[1], atoi(w[2]), atol(w[3]));
     else if (n == 4 && !strcmp(w[0], "single"))
         answer = read_singly(w[1], atoi(w[2]), atoi(w[3]), indices, count);
-    else if (n == 3 && !strcmp(w[0], "copy"))
-        answer = copy_alone(&in, indices, count, atoi(w[1]), atol(w[2]));
+    else if (n == 5 && !strcmp(w[0], "copy"))
+        answer = copy_alone(w[1], &in, atoi(w[2]), atoi(w[3]) ? NULL : indices, count, atol(w[4]));
     else if (n == 2 && !strcmp(w[0], "pread"))
         answer = pread_alone(w[1], &in, indices, count);
     else if (n == 5 && !strcmp(w[0], "indices"))
