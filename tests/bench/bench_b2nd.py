@@ -111,12 +111,14 @@ class OfTensorstore:
 
 
 def of_others(data, folder, mark, chunks, codec):
-    """The arrays of those that have no blocks."""
-    return dict(
+    """The arrays of those that have no blocks; after this nothing that was written is on its way to the disk any more."""
+    others = dict(
         zarr=of_zarr(data, folder / f"zarr.{mark}", chunks, codec),
         h5py=of_h5py(data, folder / f"h5.{mark}", chunks, codec),
         tensorstore=OfTensorstore(data, folder / f"ts.{mark}", chunks, codec),
     )
+    os.sync()
+    return others
 
 
 def open_blosc2(path, threads):

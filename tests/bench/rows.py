@@ -46,8 +46,10 @@ def measure(what, theirs, ours, seconds=float("inf"), warm=True):
 
 def settle():
     """Has the C library do at once what it puts off until more than a little memory is asked for: after a million small pieces
-    that were given back it works for tens of milliseconds, and would on one of the processors that the next way is to have."""
+    that were given back it works for tens of milliseconds, and would on one of the processors that the next way is to have. And
+    gives threads of the others a while to end what they are at."""
     bytearray(1 << 16)
+    time.sleep(0.03)
 
 
 def is_limit(way):
