@@ -282,7 +282,7 @@ bench: need-bench build stage venv
 	@set -e; for part in $(PARTS); do $(VENV)/bin/python tests/bench/bench_$$part.py; done
 	@$(PYTHON) tests/bench/report.py
 
-# Two versions of the library by turns, each a file or a revision; ends with an error where a path became slower.
+# Two versions of the library by turns, each a file or a revision; ends with an error where a path became slower, or holds more memory.
 OLD ?= HEAD
 NEW ?= $(HOLDALL_LIB)
 bench-compare: need-bench stage

@@ -20,7 +20,6 @@ import time
 
 import bagz
 import bcolz
-import blosc2
 import h5py
 import numpy as np
 import tensorstore

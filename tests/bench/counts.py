@@ -41,9 +41,9 @@ def why_not():
     return None
 
 
-def build(prefix, folder):
-    program = folder / "paths"
-    command = [os.environ.get("CC", "cc"), "-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror", HERE / "paths.c", "-o", program]
+def build(prefix, folder, source="paths.c"):
+    program = folder / pathlib.Path(source).stem
+    command = [os.environ.get("CC", "cc"), "-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror", HERE / source, "-o", program]
     subprocess.run([*command, f"-I{prefix}/include", f"-L{prefix}/lib", f"-Wl,--enable-new-dtags,-rpath,{prefix}/lib", "-lholdall", "-lm"], check=True)
     return program
 

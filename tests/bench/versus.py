@@ -2,7 +2,8 @@
 """usage: versus.py OLD NEW FOLDER    two versions of the library by turns, on the hot paths (paths.c); ends with 1 where one became slower
 
 OLD and NEW are each a shared library, or a revision of git, which is built in FOLDER. Both read the files that the old one made.
-A path became slower where the quartiles of its rounds lie apart, and the median of the rounds' ratios is beyond 3 %.
+A path became slower where the quartiles of its rounds lie apart, and the median of the rounds' ratios is beyond 3 %. Then the memory that each
+holds beyond what it gives is shown, on one thread (held.py); it grew where it is more by 3 % and 64 KiB.
 HOLDALL_BENCH_ROUNDS is how many rounds (default 11), HOLDALL_BENCH_ONLY words of which one is in the name of each path that is
 measured ("open,cube"; default: all), HOLDALL_THREADS how many threads (1).
 """
@@ -16,6 +17,7 @@ import sys
 import time
 
 import counts
+import held
 from report import shown
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -90,6 +92,23 @@ def verdict(old, new):
     return ratio, "faster" if ratio < 1 / BEYOND and high[1] < low[0] else ""
 
 
+def grown(versions, folder):
+    """Shows the memory of both, and gives how many paths hold more than they did, of how many."""
+    data = folder / "held"
+    shutil.rmtree(data, ignore_errors=True)
+    data.mkdir()
+    held.walk(data / "data")
+    program, found = counts.build(ROOT / "target" / "prefix", folder, "memory.c"), []
+    for what, _, command, _ in (path for paths in held.PATHS.values() for path in paths(data)):
+        # what is read was written before, whether it is shown or not
+        if command[0] in held.WRITES or any(word in what for word in ONLY):
+            old, new = (next(held.held(program, held.with_threads(command, 1), v.env)) for v in versions)
+            found.append(new > old * BEYOND + (64 << 10))
+            print(f"{what:50} {old / 1024:10,.0f} KiB {new / 1024:10,.0f} KiB {new / max(old, 1):7.3f} {'more' if found[-1] else ''}", flush=True)
+    shutil.rmtree(data)
+    return sum(found), len(found)
+
+
 def main(old, new, folder):
     folder = pathlib.Path(folder).resolve()
     folder.mkdir(parents=True, exist_ok=True)
@@ -112,7 +131,9 @@ def main(old, new, folder):
         slower += word == "slower"
         print(f"{path:50} {shown(statistics.median(a), 0):>14} {shown(statistics.median(b), 0):>14} {ratio:7.3f} {word}", flush=True)
     print(f"{slower} of {len(paths)} paths became slower, by more than {BEYOND - 1:.0%} and beyond the spread of {ROUNDS} rounds")
-    sys.exit(slower > 0)
+    more, all = grown(versions, folder)
+    print(f"{more} of {all} paths hold more memory")
+    sys.exit(slower + more > 0)
 
 
 if __name__ == "__main__":

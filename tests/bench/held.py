@@ -1,0 +1,105 @@
+"""What memory each path of holdall takes beyond what it gives and what it is given: the paths, and what memory.c says of each. For
+bench_memory.py, and for versus.py, which has two versions of the library.
+
+Each path runs in a process of its own, so that no time is disturbed by the counting. All that is held of malloc's at once is counted (heap.h), the codecs'
+state with it. Files are read, not mapped, since the pages of a mapped file count as the process's own.
+"""
+
+import array
+import functools
+import itertools
+import math
+import random
+import shutil
+import subprocess
+import sys
+
+from common import remove
+
+ITEMS, THREADS = 1 << 23, (1, 2)
+SHAPE, CHUNKS = (128, 256, 256), (64, 64, 64)
+CHUNK, PIECE, SOME = 1 << 20, 8 << 20, 100_000
+CODECS = dict(lz4=2, zstd=6)
+# of a record, and how many in a call
+RECORDS = {200: 10_000, 4096: 10_000, 8 << 20: 2}
+FORMATS = dict(b2nd=7, bcolz=2, schunk=1, frame=5)
+NAMES = dict(b2nd="b2nd", bcolz="bcolz", schunk="Bloscpack", frame="frame", bag="bag")
+READ, WRITES = 0, ("array", "schunk", "bag")
+
+
+def walk(path):
+    """Doubles with two decimals, the same every time."""
+    steps = random.Random(2).choices(range(-173, 174), k=ITEMS - 1)
+    with open(path, "wb") as f:
+        array.array("d", (at / 100 for at in itertools.accumulate(steps, initial=10_000))).tofile(f)
+
+
+def by_commas(numbers):
+    return ",".join(map(str, numbers))
+
+
+# ---- what is done: a name, bytes of a chunk, the command of holdall, and what others do, by name
+
+
+def array_paths(folder):
+    for codec, number in CODECS.items():
+        path, others = folder / f"b2nd.{codec}", ("blosc2", "zarr", "h5py", "tensorstore")
+        size = 8 * math.prod(CHUNKS)
+        yield f"b2nd, {codec}: write", size, ("array", folder / "data", path, FORMATS["b2nd"], "<f8", by_commas(SHAPE), by_commas(CHUNKS), number), others
+        yield f"b2nd, {codec}: read all", size, ("box", path, READ, None, 0, 1), others
+        yield f"b2nd, {codec}: 50 cubes of 32", size, ("box", path, READ, None, "32,32,32", 50), ()
+
+
+def dataset_paths(folder):
+    for codec, number in CODECS.items():
+        path = folder / f"bcolz.{codec}"
+        yield f"bcolz, {codec}: write", CHUNK, ("array", folder / "data", path, FORMATS["bcolz"], "<f8", ITEMS, CHUNK // 8, number), ("bcolz",)
+        yield f"bcolz, {codec}: read all", CHUNK, ("box", path, READ, None, 0, 1), ("bcolz",)
+        yield f"bcolz, {codec}: 50 times 10 rows", CHUNK, ("box", path, READ, None, 10, 50), ()
+
+
+def superchunk_paths(kind, folder):
+    for codec, number in CODECS.items():
+        path, name, others = folder / f"{kind}.{codec}", f"{NAMES[kind]}, {codec}", ("bloscpack",) if kind == "schunk" else ()
+        yield f"{name}: write", CHUNK, ("schunk", folder / "data", path, FORMATS[kind], number, None, CHUNK, PIECE), others
+        yield f"{name}: read all", CHUNK, ("content", path, READ, None, 0), others
+        yield f"{name}: read, {SOME:,} bytes at a time", CHUNK, ("content", path, READ, None, SOME), ()
+
+
+def bag_paths(folder):
+    for codec, suffix in ((0, "bag"), (CODECS["zstd"], "bagz")):
+        for size, batch in RECORDS.items():
+            path, name = folder / f"{size}.{suffix}", f"bag, {'zstd' if codec else 'raw'}, records of {size:,}"
+            yield f"{name}: write", max(size, CHUNK), ("bag", folder / "data", path, codec, None, size, batch), ("bagz",)
+            yield f"{name}: {batch:,} in a call", max(size, CHUNK), ("records", path, READ, None, batch), ("bagz",)
+            yield f"{name}: stream", max(size, CHUNK), ("stream", path, READ, None), ("bagz",)
+
+
+PATHS = dict(
+    b2nd=array_paths, bcolz=dataset_paths, schunk=functools.partial(superchunk_paths, "schunk"), frame=functools.partial(superchunk_paths, "frame"), bag=bag_paths
+)  # fmt: skip
+
+
+# ---- holdall
+
+
+def with_threads(command, threads):
+    """Where it is left open; of an array that is written it comes last."""
+    command = [threads if word is None else word for word in command]
+    return [*command, threads] if command[0] == "array" else command
+
+
+def held(program, command, env=None):
+    """Bytes of malloc's, and resident ones."""
+    if command[0] in WRITES:
+        shutil.rmtree(command[2], ignore_errors=True) if command[2].is_dir() else remove(command[2])
+    run = subprocess.run(list(map(str, [program, *command])), capture_output=True, text=True, env=env)
+    if run.returncode:
+        sys.exit(f"{' '.join(map(str, command))}: {run.stderr}")
+    return map(int, run.stdout.split())
+
+
+def of_holdall(program, command):
+    """By threads."""
+    found = {threads: tuple(held(program, with_threads(command, threads))) for threads in THREADS}
+    return {t: f[0] for t, f in found.items()}, {t: f[1] for t, f in found.items()}
