@@ -12,7 +12,9 @@
  *   slices PATH IO N TIMES             reads N bytes, here and there, of a superchunk that is open
  *   encode FILE CODEC LEVEL FILTER     to chunks that go nowhere, time of the thread; then the bytes of all of them
  *   decode PATH                        chunks in memory, one by one, time of the thread, the second time
+ *   alone LIBRARY PATH                 the same by nothing but the decoders of LZ4 and zstd in a library that exports them
  *   memcpy                             answers with bytes a second */
+#include <dlfcn.h>
 #include <errno.h>
 
 #include "common.h"
@@ -279,6 +281,105 @@ static double decode(const char *path)
     return took;
 }
 
+/* ---- the codec alone: chunks of Blosc 1 (16 bytes of header, where blocks begin, blocks of one stream or of one for each
+ * byte of an item, each behind its length), whose filters stay as they are */
+
+#define COPIED 0x02
+#define UNSPLIT 0x10
+#define HEAD 16
+
+enum { LZ4 = 1, ZSTD = 4 };
+
+static struct {
+    int (*lz4)(const char *src, char *dst, int n, int most);
+    void *(*zstd_new)(void);
+    size_t (*zstd)(void *context, void *dst, size_t most, const void *src, size_t n);
+    void *context;
+} decoders;
+
+static void *exported(void *library, const char *name)
+{
+    void *f = dlsym(library, name);
+    if (!f)
+        die(name);
+    return f;
+}
+
+/* ISO C has no cast from an object to a function. */
+#define FIND(library, f, name) (*(void **)&(f) = exported(library, name))
+
+static void find_decoders(const char *path)
+{
+    if (decoders.context)
+        return;
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        die(path);
+    FIND(library, decoders.lz4, "LZ4_decompress_safe");
+    FIND(library, decoders.zstd_new, "ZSTD_createDCtx");
+    FIND(library, decoders.zstd, "ZSTD_decompressDCtx");
+    decoders.context = decoders.zstd_new();
+}
+
+static int32_t word(const uint8_t *at)
+{
+    int32_t n;
+    memcpy(&n, at, sizeof n);
+    return n;
+}
+
+static size_t decode_stream(int codec, const uint8_t *src, int n, uint8_t *dst, int each)
+{
+    if (n == each)
+        return memcpy(dst, src, n), each;
+    if (codec == LZ4)
+        return decoders.lz4((const char *)src, (char *)dst, n, each);
+    return decoders.zstd(decoders.context, dst, each, src, n);
+}
+
+static void decode_streams(const uint8_t *chunk, uint8_t *dst)
+{
+    int nbytes = word(chunk + 4), block = word(chunk + 8), codec = chunk[2] >> 5;
+    if (chunk[2] & COPIED) {
+        memcpy(dst, chunk + HEAD, nbytes);
+        return;
+    }
+    for (int at = 0, i = 0; at < nbytes; at += block, i++) {
+        const uint8_t *src = chunk + word(chunk + HEAD + 4 * i);
+        int len = nbytes - at < block ? nbytes - at : block;
+        int streams = chunk[2] & UNSPLIT || len < block ? 1 : chunk[3], each = len / streams;
+        for (int k = 0; k < streams; k++) {
+            int n = word(src);
+            if ((codec != LZ4 && codec != ZSTD) || decode_stream(codec, src + 4, n, dst + at + k * each, each) != (size_t)each)
+                die("a stream");
+            src += 4 + n;
+        }
+    }
+}
+
+static double decode_alone(const char *library, const char *path)
+{
+    size_t n;
+    find_decoders(library);
+    holdall_schunk *s = open_schunk(path, 0, 1, 0);
+    uint64_t chunks = holdall_schunk_chunks(s);
+    size_t most = holdall_schunk_chunk_size(s), room_each = 2 * most + HEAD;
+    uint8_t *all = room(chunks * room_each), *dst = room(most);
+    for (uint64_t i = 0; i < chunks; i++)
+        check(holdall_schunk_read_raw(s, i, all + i * room_each, room_each, &n, &err), "read_raw");
+    double start = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        start = worked();
+        for (uint64_t i = 0; i < chunks; i++)
+            decode_streams(all + i * room_each, dst);
+    }
+    double took = worked() - start;
+    holdall_schunk_close(s);
+    free(all);
+    free(dst);
+    return took;
+}
+
 static void run(char **w, int n)
 {
     double answer;
@@ -296,6 +397,8 @@ static void run(char **w, int n)
         answer = slices(w[1], atoi(w[2]), atol(w[3]), atol(w[4]));
     else if (n == 2 && !strcmp(w[0], "decode"))
         answer = decode(w[1]);
+    else if (n == 3 && !strcmp(w[0], "alone"))
+        answer = decode_alone(w[1], w[2]);
     else if (n == 1 && !strcmp(w[0], "memcpy"))
         answer = copy_speed();
     else if (n == 5 && !strcmp(w[0], "encode"))
