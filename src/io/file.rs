@@ -148,7 +148,9 @@ impl LocalFolder {
                 return Err(self.outside(folder));
             }
         }
-        unless_taken(&fence.inside).into_iter().for_each(|mut inside| _ = inside.insert(folder.to_owned()));
+        if let Some(mut inside) = unless_taken(&fence.inside) {
+            inside.extend(Path::new(folder).ancestors().map(|f| f.as_os_str().to_owned()));
+        }
         Ok(())
     }
 

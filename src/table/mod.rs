@@ -101,8 +101,8 @@ impl Table {
             }
         }
         let how = how(place, options)?;
-        let (found, attrs) = snapshot_of_many(&place.trusted(!how.verify), |place, same| Ok((find(place, &how, same)?, attrs_of(place, &how)?)))?;
-        let found = found.ok_or_else(|| fail!(Type, "{}: this is an array, not a table", place.show("")))?;
+        let found = snapshot_of_many(&place.trusted(!how.verify), |place, same| find(place, &how, same))?;
+        let (found, attrs) = found.ok_or_else(|| fail!(Type, "{}: this is an array, not a table", place.show("")))?;
         let mut columns = Vec::new();
         for column in found {
             let Found { name, folder, stored_rows, file } = column;
@@ -145,15 +145,14 @@ impl<A> Table<A> {
     }
 }
 
-/// What users put beside a table.
-fn attrs_of(place: &Place, how: &How) -> Result<Attrs> {
-    let text = place.read(ROOTDIRS, how.memory_limit)?.map_or_else(|| place.read(STORAGE, how.memory_limit), |names| Ok(Some(names)))?;
-    let is_sealed = text.is_some_and(|text| seal::is_sealed(&text));
-    Attrs::read(place, how.memory_limit, is_sealed, how.skip_damaged)
+/// What users put beside a table of which this text tells.
+fn attrs_of(place: &Place, how: &How, text: &[u8]) -> Result<Attrs> {
+    Attrs::read(place, how.memory_limit, seal::is_sealed(text), how.skip_damaged)
 }
 
-/// The columns of a table, none of which is opened beyond the shortest; nothing where it is an array.
-fn find(place: &Place, how: &How, same: &dyn Fn() -> Result<bool>) -> Result<Option<Vec<Found>>> {
+/// The columns of a table, none of which is opened beyond the shortest, and what users put beside it; nothing where it is an
+/// array.
+fn find(place: &Place, how: &How, same: &dyn Fn() -> Result<bool>) -> Result<Option<(Vec<Found>, Attrs)>> {
     if let Some(text) = place.read(ROOTDIRS, how.memory_limit)? {
         let names = names(&text).map_err(|e| e.within(place.show(ROOTDIRS)))?;
         let read = |folder: &str| {
@@ -195,7 +194,7 @@ fn find(place: &Place, how: &How, same: &dyn Fn() -> Result<bool>) -> Result<Opt
         if !is_one || place.read(ROOTDIRS, how.memory_limit)?.is_none_or(|now| now != text) {
             return Err(open::changing(place));
         }
-        return Ok(Some(found));
+        return Ok(Some((found, attrs_of(place, how, &text)?)));
     }
     if !place.has(STORAGE)? {
         return Err(fail!(Format, "{}: no dataset: neither {STORAGE} nor {ROOTDIRS} is there", place.show("")));
@@ -208,13 +207,15 @@ fn find(place: &Place, how: &How, same: &dyn Fn() -> Result<bool>) -> Result<Opt
         Ok::<_, Error>((ArrayFile::fields(place, &meta, how)?, meta))
     };
     let found = { read }();
-    match (before, texts()) {
-        (Ok(before), Ok(now)) if before != now || !same()? => return Err(fail!(Busy, "{}: it is being changed", place.show(""))),
+    match (&before, texts()) {
+        (Ok(before), Ok(now)) if *before != now || !same()? => return Err(fail!(Busy, "{}: it is being changed", place.show(""))),
         _ => {}
     }
     let (fields, meta) = found?;
     let column = |(name, file)| Found { name, folder: String::new(), stored_rows: meta.rows(), file: Ok(file) };
-    Ok(fields.map(|f| f.into_iter().map(column).collect()))
+    let storage = before.ok().and_then(|(_, storage)| storage).unwrap_or_default();
+    let with_attrs = |f: Vec<_>| Ok((f.into_iter().map(column).collect(), attrs_of(place, how, &storage)?));
+    fields.map(with_attrs).transpose()
 }
 
 /// The names of columns, each with that of its folder.
@@ -258,15 +259,10 @@ pub fn verify_at(place: &Place, options: &Options, mut fault: impl FnMut(Option<
     let skipping = options.clone().with(Opt::SkipDamaged, 1)?;
     let strict = How { skip_damaged: false, ..How::new(&skipping, place) };
     let (columns, attrs) = snapshot_of_many(place, |place, same| {
-        let found = find(place, &strict, same)?;
-        let attrs = if found.is_some() { attrs_of(place, &strict)? } else { Attrs::default() };
-        Ok(match found {
-            Some(found) => (found, attrs),
-            None => {
-                let file = open::file_of_one_commit(place, &strict, same);
-                (vec![Found { name: String::new(), folder: String::new(), stored_rows: 0, file }], attrs)
-            }
-        })
+        Ok(find(place, &strict, same)?.unwrap_or_else(|| {
+            let file = open::file_of_one_commit(place, &strict, same);
+            (vec![Found { name: String::new(), folder: String::new(), stored_rows: 0, file }], Attrs::default())
+        }))
     })?;
     if attrs.damage().is_some_and(|e| !fault(None, e)) {
         return Ok(Verified::default());

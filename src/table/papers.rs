@@ -50,8 +50,7 @@ pub(super) fn open(place: &Place, how: &How, options: &Options) -> Result<Table>
         return Err(fail!(Unsupported, "{}: a table in the shape {:?} can be read only", place.show(""), meta.array.shape));
     }
     let (sizes, storage) = (place.read(SIZES, limit)?, place.read(STORAGE, limit)?);
-    let found = find(place, how, &|| Ok(true))?.unwrap_or_default();
-    let attrs = super::attrs_of(place, how)?;
+    let (found, attrs) = find(place, how, &|| Ok(true))?.unwrap_or_default();
     let mut files = Vec::new();
     for column in found {
         let file = column.file?;
@@ -109,7 +108,7 @@ fn refuse_existing(place: &Place, mode: Mode, options: &Options) -> Result<Vec<R
     }
     let how = How::new(&create::for_reading(options), &place.trusted(true));
     match find(&place.trusted(true), &how, &|| Ok(true))? {
-        Some(columns) => columns.into_iter().map(|c| Ok(Removed { chunks: 0, ways: c.file?.ways(), folder: c.name })).collect(),
+        Some((columns, _)) => columns.into_iter().map(|c| Ok(Removed { chunks: 0, ways: c.file?.ways(), folder: c.name })).collect(),
         None => exists("an array is there already"),
     }
 }
