@@ -3,6 +3,7 @@
 //! calling thread instead: the pool's threads do not exist there.
 #![forbid(unsafe_code)]
 
+use crate::os;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
@@ -13,11 +14,25 @@ static POOL: OnceLock<Option<rayon_core::ThreadPool>> = OnceLock::new();
 /// The process that made, or is making, the pool. 0: nobody yet.
 static OWNER: AtomicU32 = AtomicU32::new(0);
 
+/// Threads that the library may have, whatever is asked for.
+const MOST_THREADS: usize = 1024;
 /// Looks at the others before the calling thread falls asleep: some tens of microseconds.
 const LINGER: usize = 2000;
 
+/// Where a thread of the pool is.
+struct Place {
+    thread: os::Thread,
+    /// The processor that it ended its last work on.
+    processor: AtomicUsize,
+}
+
+/// Of those that have begun.
+static PLACES: [OnceLock<Place>; MOST_THREADS] = [const { OnceLock::new() }; MOST_THREADS];
+
 thread_local! {
     static WORKER: Cell<bool> = const { Cell::new(false) };
+    /// Which of the pool's threads this is.
+    static NUMBER: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
 /// Is this one of the pool's threads?
@@ -30,7 +45,7 @@ pub fn processors() -> usize {
     static N: OnceLock<usize> = OnceLock::new();
     *N.get_or_init(|| {
         let asked = std::env::var("HOLDALL_THREADS").ok().and_then(|v| v.trim().parse().ok()).filter(|&n| n > 0);
-        asked.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).min(1024)
+        asked.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).min(MOST_THREADS)
     })
 }
 
@@ -50,7 +65,7 @@ fn pool() -> Option<&'static rayon_core::ThreadPool> {
                 .thread_name(|i| format!("holdall-{i}"))
                 // given, so that the environment is not asked for it
                 .stack_size(2 << 20)
-                .start_handler(|_| WORKER.set(true))
+                .start_handler(begin)
                 .build()
                 .ok();
             let _ = POOL.set(made);
@@ -59,6 +74,33 @@ fn pool() -> Option<&'static rayon_core::ThreadPool> {
         Err(_) => {}
     }
     POOL.get()?.as_ref()
+}
+
+fn begin(number: usize) {
+    WORKER.set(true);
+    NUMBER.set(number);
+    if let Some(place) = PLACES.get(number) {
+        place.get_or_init(|| Place { thread: os::this_thread(), processor: AtomicUsize::new(usize::MAX) });
+    }
+}
+
+/// Remembers the processor that this thread of the pool falls asleep on.
+fn end() {
+    if let (Some(place), Some(here)) = (PLACES.get(NUMBER.get()).and_then(OnceLock::get), os::this_processor()) {
+        place.processor.store(here, Ordering::Relaxed);
+    }
+}
+
+/// While threads of the pool are kept off a processor: two calls at once would take each other's doing for how it was before.
+static KEEPING: Mutex<()> = Mutex::new(());
+
+/// Until this is dropped none of the pool's threads is woken on the processor of this one, which has work for itself.
+fn others_elsewhere() -> Option<(Vec<os::Elsewhere>, MutexGuard<'static, ()>)> {
+    let here = os::this_processor()?;
+    let mut there = PLACES.iter().map_while(OnceLock::get).filter(|p| p.processor.load(Ordering::Relaxed) == here).peekable();
+    there.peek()?;
+    let keeping = unless_taken(&KEEPING)?;
+    Some((there.filter_map(|p| os::Elsewhere::than(here, p.thread)).collect(), keeping))
 }
 
 /// Calls `f` with every item, on up to `threads` threads, the calling one among them. Items are taken
@@ -78,12 +120,15 @@ fn for_each_of<T: Send>(threads: usize, items: impl ExactSizeIterator<Item = T> 
     let work = || work_off(&queue, &f);
     let left = AtomicUsize::new(helpers);
     pool.in_place_scope(|scope| {
+        let elsewhere = others_elsewhere();
         for _ in 0..helpers {
             scope.spawn(|_| {
                 work();
+                end();
                 left.fetch_sub(1, Ordering::Relaxed);
             });
         }
+        drop(elsewhere);
         work();
         linger(&left);
     });
@@ -231,6 +276,26 @@ mod tests {
             assert_eq!(done.swap(0, Ordering::Relaxed), 1000);
             assert_eq!(fail_from(7), Err(7));
             assert!(done.into_inner() < 8 + threads);
+        }
+    }
+
+    /// Many callers at once, on any processor: where the pool's threads may run is as it was in the end.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn threads_of_the_pool_may_run_where_they_could_before() {
+        let allowed = |of: &str| {
+            let all = std::fs::read_to_string(format!("/proc/{of}/status")).unwrap();
+            all.lines().find(|l| l.starts_with("Cpus_allowed:")).map(String::from)
+        };
+        std::thread::scope(|scope| {
+            (0..8).for_each(|_| _ = scope.spawn(|| (0..2000).for_each(|_| for_each(2, vec![0; 8], |_: i32| std::hint::spin_loop()))));
+        });
+        let pool: Vec<&Place> = PLACES.iter().map_while(OnceLock::get).collect();
+        assert!(!pool.is_empty());
+        for place in pool {
+            // other tests have calls of their own, for a moment each
+            let own = || allowed(&format!("self/task/{}", place.thread));
+            assert!((0..10_000).any(|_| own() == allowed("self")), "{:?}", own());
         }
     }
 
