@@ -129,11 +129,10 @@ impl<'a> Plan<'a> {
         let stored = self.header.state.bytes / self.header.state.records.max(1);
         let many = (TASK_BYTES / stored.max(1)).clamp(1, TASK_RECORDS);
         let left_out = AtomicU64::new(0);
-        let caller = std::thread::current().id();
         parallel::try_below(self.rules.threads, all.div_ceil(many) as usize, |task| {
             let first = task as u64 * many;
-            // only there may the caller's function be called
-            if std::thread::current().id() == caller {
+            // the caller's function may be called on the caller's thread alone
+            if !parallel::is_worker() {
                 options.progress(first, all)?;
             }
             left_out.fetch_add(self.read_some(first, many.min(all - first))?, Ordering::Relaxed);
