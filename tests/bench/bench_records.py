@@ -306,7 +306,7 @@ def rows(data, ours, codec, write=True):
     reading = () if codec else ("read", "read, one by one", "read, batches")
     yield Row(f"{name}: open and close", {"bagz": lambda: their.open(opens)}, {"mapped": bind("open", path, MAP, opens)}, each=opens)
     # what is faster for so large records
-    single = limit if codec or SETS[data.name][1] < 1 << 20 else "pread alone"
+    single = limit if codec or data.bytes < data.count << 20 else "pread alone"
     yield Row(f"{name}: one at random", {"bagz": their.single, "array_record": array.single, "lmdb": db.single}
         | ({"zstd alone": lambda: alone.decode(data.indices, data.batch, threads=1)} if codec else {limit: bind("copy", path, 1, 0, 1), "pread alone": bind("pread", path)}),
         {"mapped": bind("single", path, MAP, 0), "read": bind("single", path, READ, 0)},
