@@ -336,37 +336,33 @@ static void digest(const char *path)
 static struct input in;
 static uint64_t *indices, count;
 
-static void run(char **w, int n)
+static double answer_to(char **w, int n)
 {
-    double answer;
     if (n == 7 && !strcmp(w[0], "write"))
-        answer = write_all(&in, w[1], atoi(w[2]), atoi(w[3]), atoi(w[4]), atoi(w[5]), atol(w[6]));
-    else if (n == 3 && !strcmp(w[0], "numbers"))
-        answer = write_numbers(w[1], strtoull(w[2], NULL, 10));
-    else if (n == 4 && !strcmp(w[0], "open"))
-        answer = open_often(w[1], atoi(w[2]), atol(w[3]));
-    else if (n == 4 && !strcmp(w[0], "single"))
-        answer = read_singly(w[1], atoi(w[2]), atoi(w[3]), indices, count);
-    else if (n == 5 && !strcmp(w[0], "copy"))
-        answer = copy_alone(w[1], &in, atoi(w[2]), atoi(w[3]) ? NULL : indices, count, atol(w[4]));
-    else if (n == 2 && !strcmp(w[0], "pread"))
-        answer = pread_alone(w[1], &in, indices, count);
-    else if (n == 5 && !strcmp(w[0], "indices"))
-        answer = read_indices(w[1], atoi(w[2]), atoi(w[3]), indices, count, atol(w[4]));
-    else if (n == 5 && !strcmp(w[0], "range"))
-        answer = read_ranges(w[1], atoi(w[2]), atoi(w[3]), atol(w[4]));
-    else if (n == 6 && !strcmp(w[0], "stream")) {
+        return write_all(&in, w[1], atoi(w[2]), atoi(w[3]), atoi(w[4]), atoi(w[5]), atol(w[6]));
+    if (n == 3 && !strcmp(w[0], "numbers"))
+        return write_numbers(w[1], strtoull(w[2], NULL, 10));
+    if (n == 4 && !strcmp(w[0], "open"))
+        return open_often(w[1], atoi(w[2]), atol(w[3]));
+    if (n == 4 && !strcmp(w[0], "single"))
+        return read_singly(w[1], atoi(w[2]), atoi(w[3]), indices, count);
+    if (n == 5 && !strcmp(w[0], "copy"))
+        return copy_alone(w[1], &in, atoi(w[2]), atoi(w[3]) ? NULL : indices, count, atol(w[4]));
+    if (n == 2 && !strcmp(w[0], "pread"))
+        return pread_alone(w[1], &in, indices, count);
+    if (n == 5 && !strcmp(w[0], "indices"))
+        return read_indices(w[1], atoi(w[2]), atoi(w[3]), indices, count, atol(w[4]));
+    if (n == 5 && !strcmp(w[0], "range"))
+        return read_ranges(w[1], atoi(w[2]), atoi(w[3]), atol(w[4]));
+    if (n == 6 && !strcmp(w[0], "stream")) {
         struct indices some = {indices, indices + count};
-        answer = drain(open_bag(w[1], atoi(w[2]), atoi(w[3]), 0), atoi(w[4]) ? NULL : next_of, &some, atol(w[5]));
-    } else if (n == 4 && !strcmp(w[0], "epoch"))
-        answer = read_epoch(w[1], atoi(w[2]), atoi(w[3]));
-    else if (n == 1 && !strcmp(w[0], "memcpy"))
-        answer = copy_speed();
-    else if (n == 2 && !strcmp(w[0], "digest"))
-        return digest(w[1]);
-    else
-        return unknown(w, n);
-    printf("%.9g\n", answer);
+        return drain(open_bag(w[1], atoi(w[2]), atoi(w[3]), 0), atoi(w[4]) ? NULL : next_of, &some, atol(w[5]));
+    }
+    if (n == 4 && !strcmp(w[0], "epoch"))
+        return read_epoch(w[1], atoi(w[2]), atoi(w[3]));
+    if (n == 2 && !strcmp(w[0], "digest"))
+        return digest(w[1]), TOLD;
+    return unknown(w, n);
 }
 
 int main(int argc, char **argv)
@@ -384,5 +380,5 @@ int main(int argc, char **argv)
     }
     indices = load(argv[3], &count);
     count /= sizeof *indices;
-    return commands(argv + 4, argc - 4, run);
+    return commands(argv + 4, argc - 4, answer_to);
 }

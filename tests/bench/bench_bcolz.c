@@ -22,8 +22,7 @@
 
 static holdall_options *reading(int io)
 {
-    holdall_options *o = with_threads(THREADS);
-    set(o, HOLDALL_OPT_IO, io);
+    holdall_options *o = for_reading(io, THREADS);
     return o;
 }
 
@@ -203,31 +202,26 @@ static double column(const char *path, int io, const char *name)
     return took;
 }
 
-static void run(char **w, int n)
+static double answer_to(char **w, int n)
 {
-    double answer;
     if (n == 7 && !strcmp(w[0], "append"))
-        answer = append(w[1], w[2], atoi(w[3]), atol(w[4]), atoi(w[5]), atoi(w[6]));
-    else if (n == 7 && !strcmp(w[0], "commits"))
-        answer = commits(w[1], w[2], atoi(w[3]), atol(w[4]), atol(w[5]), atoi(w[6]));
-    else if (n == 7 && !strcmp(w[0], "tables"))
-        answer = tables(w[1], w[2], atoi(w[3]), atol(w[4]), atol(w[5]), atoi(w[6]));
-    else if (n == 3 && !strcmp(w[0], "read"))
-        answer = read_all(w[1], atoi(w[2]));
-    else if (n == 4 && !strcmp(w[0], "pieces"))
-        answer = pieces(w[1], atoi(w[2]), atol(w[3]));
-    else if (n == 5 && (!strcmp(w[0], "slices") || !strcmp(w[0], "along")))
-        answer = slices(w[1], atoi(w[2]), atol(w[3]), atol(w[4]), w[0][0] == 'a');
-    else if (n == 4 && !strcmp(w[0], "column"))
-        answer = column(w[1], atoi(w[2]), w[3]);
-    else if (n == 1 && !strcmp(w[0], "memcpy"))
-        answer = copy_speed();
-    else
-        unknown(w, n), answer = 0;
-    printf("%.9g\n", answer);
+        return append(w[1], w[2], atoi(w[3]), atol(w[4]), atoi(w[5]), atoi(w[6]));
+    if (n == 7 && !strcmp(w[0], "commits"))
+        return commits(w[1], w[2], atoi(w[3]), atol(w[4]), atol(w[5]), atoi(w[6]));
+    if (n == 7 && !strcmp(w[0], "tables"))
+        return tables(w[1], w[2], atoi(w[3]), atol(w[4]), atol(w[5]), atoi(w[6]));
+    if (n == 3 && !strcmp(w[0], "read"))
+        return read_all(w[1], atoi(w[2]));
+    if (n == 4 && !strcmp(w[0], "pieces"))
+        return pieces(w[1], atoi(w[2]), atol(w[3]));
+    if (n == 5 && (!strcmp(w[0], "slices") || !strcmp(w[0], "along")))
+        return slices(w[1], atoi(w[2]), atol(w[3]), atol(w[4]), w[0][0] == 'a');
+    if (n == 4 && !strcmp(w[0], "column"))
+        return column(w[1], atoi(w[2]), w[3]);
+    return unknown(w, n);
 }
 
 int main(int argc, char **argv)
 {
-    return commands(argv + 1, argc - 1, run);
+    return commands(argv + 1, argc - 1, answer_to);
 }

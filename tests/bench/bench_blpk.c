@@ -74,8 +74,7 @@ static double pack(const char *file, const char *path, int codec, int level, int
 static holdall_schunk *open_schunk(const char *path, int io, int threads, int verify)
 {
     holdall_schunk *s;
-    holdall_options *o = with_threads(threads);
-    set(o, HOLDALL_OPT_IO, io);
+    holdall_options *o = for_reading(io, threads);
     set(o, HOLDALL_OPT_VERIFY, verify);
     check(holdall_schunk_open(path, HOLDALL_READ, o, &s, &err), "open");
     holdall_options_free(o);
@@ -380,35 +379,30 @@ static double decode_alone(const char *library, const char *path)
     return took;
 }
 
-static void run(char **w, int n)
+static double answer_to(char **w, int n)
 {
-    double answer;
     if (n == 8 && !strcmp(w[0], "pack"))
-        answer = pack(w[1], w[2], atoi(w[3]), atoi(w[4]), atoi(w[5]), atoi(w[6]), atoi(w[7]));
-    else if (n == 4 && !strcmp(w[0], "unpack"))
-        answer = unpack(w[1], w[2], atoi(w[3]));
-    else if (n == 5 && !strcmp(w[0], "read"))
-        answer = read_all(w[1], atoi(w[2]), atoi(w[3]), atoi(w[4]));
-    else if (n == 4 && !strcmp(w[0], "open"))
-        answer = open_often(w[1], atoi(w[2]), atol(w[3]));
-    else if (n == 6 && !strcmp(w[0], "slice"))
-        answer = slice(w[1], atoi(w[2]), strtoull(w[3], NULL, 10), atol(w[4]), atol(w[5]));
-    else if (n == 5 && !strcmp(w[0], "slices"))
-        answer = slices(w[1], atoi(w[2]), atol(w[3]), atol(w[4]));
-    else if (n == 2 && !strcmp(w[0], "decode"))
-        answer = decode(w[1]);
-    else if (n == 3 && !strcmp(w[0], "alone"))
-        answer = decode_alone(w[1], w[2]);
-    else if (n == 1 && !strcmp(w[0], "memcpy"))
-        answer = copy_speed();
-    else if (n == 5 && !strcmp(w[0], "encode"))
-        return encode(w[1], atoi(w[2]), atoi(w[3]), atoi(w[4]));
-    else
-        return unknown(w, n);
-    printf("%.9g\n", answer);
+        return pack(w[1], w[2], atoi(w[3]), atoi(w[4]), atoi(w[5]), atoi(w[6]), atoi(w[7]));
+    if (n == 4 && !strcmp(w[0], "unpack"))
+        return unpack(w[1], w[2], atoi(w[3]));
+    if (n == 5 && !strcmp(w[0], "read"))
+        return read_all(w[1], atoi(w[2]), atoi(w[3]), atoi(w[4]));
+    if (n == 4 && !strcmp(w[0], "open"))
+        return open_often(w[1], atoi(w[2]), atol(w[3]));
+    if (n == 6 && !strcmp(w[0], "slice"))
+        return slice(w[1], atoi(w[2]), strtoull(w[3], NULL, 10), atol(w[4]), atol(w[5]));
+    if (n == 5 && !strcmp(w[0], "slices"))
+        return slices(w[1], atoi(w[2]), atol(w[3]), atol(w[4]));
+    if (n == 2 && !strcmp(w[0], "decode"))
+        return decode(w[1]);
+    if (n == 3 && !strcmp(w[0], "alone"))
+        return decode_alone(w[1], w[2]);
+    if (n == 5 && !strcmp(w[0], "encode"))
+        return encode(w[1], atoi(w[2]), atoi(w[3]), atoi(w[4])), TOLD;
+    return unknown(w, n);
 }
 
 int main(int argc, char **argv)
 {
-    return commands(argv + 1, argc - 1, run);
+    return commands(argv + 1, argc - 1, answer_to);
 }

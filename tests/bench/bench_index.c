@@ -61,20 +61,17 @@ static double find(const char *path, const char *file, int io, int cache, int th
     return took;
 }
 
-static void run(char **w, int n)
+static double answer_to(char **w, int n)
 {
-    double answer;
     if (n == 4 && !strcmp(w[0], "build"))
-        answer = make(w[1], atoi(w[2]), NULL, atoi(w[3]));
-    else if (n == 5 && !strcmp(w[0], "create"))
-        answer = make(w[1], atoi(w[2]), w[3], atoi(w[4]));
-    else if (n == 5 && (!strcmp(w[0], "first") || !strcmp(w[0], "all")))
-        answer = find(w[1], w[2], atoi(w[3]), atoi(w[4]), 0, w[0][0]);
-    else if (n == 5 && !strcmp(w[0], "many"))
-        answer = find(w[1], w[2], atoi(w[3]), 0, atoi(w[4]), 'm');
-    else
-        return unknown(w, n);
-    printf("%.9g\n", answer);
+        return make(w[1], atoi(w[2]), NULL, atoi(w[3]));
+    if (n == 5 && !strcmp(w[0], "create"))
+        return make(w[1], atoi(w[2]), w[3], atoi(w[4]));
+    if (n == 5 && (!strcmp(w[0], "first") || !strcmp(w[0], "all")))
+        return find(w[1], w[2], atoi(w[3]), atoi(w[4]), 0, w[0][0]);
+    if (n == 5 && !strcmp(w[0], "many"))
+        return find(w[1], w[2], atoi(w[3]), 0, atoi(w[4]), 'm');
+    return unknown(w, n);
 }
 
 int main(int argc, char **argv)
@@ -85,5 +82,5 @@ int main(int argc, char **argv)
     data = load(argv[1], &size);
     offsets = load(argv[2], &count);
     count = count / sizeof *offsets - 1;
-    return commands(argv + 3, argc - 3, run);
+    return commands(argv + 3, argc - 3, answer_to);
 }

@@ -98,23 +98,18 @@ static double records(const char *path, int io, int threads, uint64_t first, uin
     return took;
 }
 
-static void run(char **w, int n)
+static double answer_to(char **w, int n)
 {
-    double answer;
     if (n == 6 && !strcmp(w[0], "box"))
-        answer = box(w[1], atoi(w[2]), atoi(w[3]), w[4], w[5]);
-    else if (n == 7 && !strcmp(w[0], "records"))
-        answer = records(w[1], atoi(w[2]), atoi(w[3]), strtoull(w[4], NULL, 10), strtoull(w[5], NULL, 10), strtoull(w[6], NULL, 10));
-    else if (n == 2 && !strcmp(w[0], "again"))
-        answer = again(w[1]);
-    else if (n == 1 && !strcmp(w[0], "memcpy"))
-        answer = copy_speed();
-    else
-        unknown(w, n), answer = 0;
-    printf("%.9g\n", answer);
+        return box(w[1], atoi(w[2]), atoi(w[3]), w[4], w[5]);
+    if (n == 7 && !strcmp(w[0], "records"))
+        return records(w[1], atoi(w[2]), atoi(w[3]), strtoull(w[4], NULL, 10), strtoull(w[5], NULL, 10), strtoull(w[6], NULL, 10));
+    if (n == 2 && !strcmp(w[0], "again"))
+        return again(w[1]);
+    return unknown(w, n);
 }
 
 int main(int argc, char **argv)
 {
-    return commands(argv + 1, argc - 1, run);
+    return commands(argv + 1, argc - 1, answer_to);
 }

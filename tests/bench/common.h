@@ -41,11 +41,17 @@ static inline holdall_options *with_threads(int threads)
     return o;
 }
 
+static inline holdall_options *for_reading(int io, int threads)
+{
+    holdall_options *o = with_threads(threads);
+    set(o, HOLDALL_OPT_IO, io);
+    return o;
+}
+
 static inline holdall_bag *open_bag(const char *path, int io, int threads, int cache)
 {
     holdall_bag *bag;
-    holdall_options *o = with_threads(threads);
-    set(o, HOLDALL_OPT_IO, io);
+    holdall_options *o = for_reading(io, threads);
     set(o, HOLDALL_OPT_BAG_LIMITS_CACHE, cache);
     check(holdall_bag_open(path, o, &bag, &err), "open");
     holdall_options_free(o);
@@ -55,8 +61,7 @@ static inline holdall_bag *open_bag(const char *path, int io, int threads, int c
 static inline holdall_array *open_array(const char *path, int io, int threads)
 {
     holdall_array *a;
-    holdall_options *o = with_threads(threads);
-    set(o, HOLDALL_OPT_IO, io);
+    holdall_options *o = for_reading(io, threads);
     check(holdall_array_open(path, HOLDALL_READ, o, &a, &err), "open");
     holdall_options_free(o);
     return a;
@@ -159,7 +164,10 @@ static inline double copy_speed(void)
 
 /* ---- commands */
 
-static inline void unknown(char **words, int n)
+/* What answers a command that has told its figures itself. */
+#define TOLD (-1.0)
+
+static inline double unknown(char **words, int n)
 {
     fprintf(stderr, "what is %s with %d words?\n", n ? words[0] : "nothing", n);
     exit(2);
@@ -174,13 +182,21 @@ static inline void peak(void)
             fputs(line, stdout);
 }
 
-/* The one command in `words`, "nothing" among them, or without words those that come in. */
-static inline int commands(char **words, int n, void (*run)(char **words, int n))
+static inline void tell(char **words, int n, double (*answer_to)(char **words, int n))
+{
+    double answer = n == 1 && !strcmp(words[0], "memcpy") ? copy_speed() : answer_to(words, n);
+    if (answer != TOLD)
+        printf("%.9g\n", answer);
+}
+
+/* Tells the answer to the one command in `words`, "nothing" among them, or without words to those that come in. All
+ * programs know "memcpy". */
+static inline int commands(char **words, int n, double (*answer_to)(char **words, int n))
 {
     char line[8192], *told[16];
     if (n > 0) {
         if (strcmp(words[0], "nothing"))
-            run(words, n);
+            tell(words, n, answer_to);
         peak();
         return 0;
     }
@@ -188,7 +204,7 @@ static inline int commands(char **words, int n, void (*run)(char **words, int n)
         n = 0;
         for (char *w = strtok(line, " \n"); w && n < 16; w = strtok(NULL, " \n"))
             told[n++] = w;
-        run(told, n);
+        tell(told, n, answer_to);
         fflush(stdout);
     }
     return 0;

@@ -135,8 +135,7 @@ static void write_content(char **w)
 static void read_content(const char *path, int io, int threads, uint64_t piece)
 {
     holdall_schunk *s;
-    holdall_options *o = with_threads(threads);
-    set(o, HOLDALL_OPT_IO, io);
+    holdall_options *o = for_reading(io, threads);
     check(holdall_schunk_open(path, HOLDALL_READ, o, &s, &err), "open");
     uint64_t size = holdall_schunk_nbytes(s);
     piece = piece ? piece : size;

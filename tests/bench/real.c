@@ -47,8 +47,7 @@ static const struct columns *columns_of(const char *list)
 static holdall_table *open_table(const char *path, int io, int threads)
 {
     holdall_table *t;
-    holdall_options *o = with_threads(threads);
-    set(o, HOLDALL_OPT_IO, io);
+    holdall_options *o = for_reading(io, threads);
     check(holdall_table_open(path, HOLDALL_READ, o, &t, &err), "open");
     holdall_options_free(o);
     return t;
@@ -143,25 +142,20 @@ static double equal(const char *list, const char *path)
     return is;
 }
 
-static void run(char **w, int n)
+static double answer_to(char **w, int n)
 {
-    double answer;
     if (n == 6 && !strcmp(w[0], "write"))
-        answer = write_all(w[1], w[2], atoi(w[3]), atoi(w[4]), atoi(w[5]));
-    else if (n == 4 && !strcmp(w[0], "read"))
-        answer = read_all(w[1], atoi(w[2]), atoi(w[3]));
-    else if (n == 6 && !strcmp(w[0], "rows"))
-        answer = some_rows(w[1], atoi(w[2]), atoi(w[3]), atol(w[4]), atol(w[5]));
-    else if (n == 3 && !strcmp(w[0], "equal"))
-        answer = equal(w[1], w[2]);
-    else if (n == 1 && !strcmp(w[0], "memcpy"))
-        answer = copy_speed();
-    else
-        unknown(w, n), answer = 0;
-    printf("%.9g\n", answer);
+        return write_all(w[1], w[2], atoi(w[3]), atoi(w[4]), atoi(w[5]));
+    if (n == 4 && !strcmp(w[0], "read"))
+        return read_all(w[1], atoi(w[2]), atoi(w[3]));
+    if (n == 6 && !strcmp(w[0], "rows"))
+        return some_rows(w[1], atoi(w[2]), atoi(w[3]), atol(w[4]), atol(w[5]));
+    if (n == 3 && !strcmp(w[0], "equal"))
+        return equal(w[1], w[2]);
+    return unknown(w, n);
 }
 
 int main(int argc, char **argv)
 {
-    return commands(argv + 1, argc - 1, run);
+    return commands(argv + 1, argc - 1, answer_to);
 }

@@ -241,29 +241,26 @@ static void pieces(const char *path, int threads)
     free(to);
 }
 
-static void run(char **w, int n)
+static double answer_to(char **w, int n)
 {
-    double answer = 0;
     if (n == 4 && is(w[0], "make"))
-        answer = make(w[1], w[2], strtoull(w[3], NULL, 10));
-    else if (n == 4 && is(w[0], "open"))
-        answer = open_often(w[1], w[2], atol(w[3]));
-    else if (n == 4 && is(w[0], "read"))
-        answer = read_pieces(w[1], w[2], atol(w[3]));
-    else if (n == 5 && is(w[0], "grow"))
-        answer = grow(w[1], w[2], atol(w[3]), atoi(w[4]));
-    else if (n == 4 && is(w[0], "walk"))
-        answer = walk(w[1], atoi(w[2]), atol(w[3]));
-    else if (n == 3 && is(w[0], "pieces"))
-        return pieces(w[1], atoi(w[2]));
-    else
-        unknown(w, n);
-    printf("%.9g\n", answer);
+        return make(w[1], w[2], strtoull(w[3], NULL, 10));
+    if (n == 4 && is(w[0], "open"))
+        return open_often(w[1], w[2], atol(w[3]));
+    if (n == 4 && is(w[0], "read"))
+        return read_pieces(w[1], w[2], atol(w[3]));
+    if (n == 5 && is(w[0], "grow"))
+        return grow(w[1], w[2], atol(w[3]), atoi(w[4]));
+    if (n == 4 && is(w[0], "walk"))
+        return walk(w[1], atoi(w[2]), atol(w[3]));
+    if (n == 3 && is(w[0], "pieces"))
+        return pieces(w[1], atoi(w[2])), TOLD;
+    return unknown(w, n);
 }
 
 int main(int argc, char **argv)
 {
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = i * 7 / 5;
-    return commands(argv + 1, argc - 1, run);
+    return commands(argv + 1, argc - 1, answer_to);
 }
