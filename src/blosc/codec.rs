@@ -9,12 +9,11 @@ use crate::zlib::{self, CompressionLvl, Compressor, Decompressor};
 use lz4_sys::{c_char, c_int};
 use zstd_safe::{CCtx, DCtx, DDict};
 
-/// What is left of a stream is worth to be left out from this part of it on; one that is compressed to less than that is
-/// made of long runs, and decoded fast.
+/// What is left of a stream is worth to be left out from this part of it on: the codecs themselves are faster otherwise.
 const PART: usize = 8;
 
 unsafe extern "C" {
-    // in LZ4's library since 1.3; lz4-sys declares neither
+    // in LZ4's library since 1.3; lz4-sys does not declare it
     fn LZ4_decompress_safe_usingDict(
         source: *const c_char,
         dest: *mut c_char,
@@ -23,7 +22,6 @@ unsafe extern "C" {
         dictionary: *const c_char,
         dictionary_len: c_int,
     ) -> c_int;
-    fn LZ4_decompress_safe_partial(source: *const c_char, dest: *mut c_char, compressed: c_int, wanted: c_int, most: c_int) -> c_int;
 }
 
 /// What streams of one chunk were compressed with, ready for use.
@@ -64,13 +62,6 @@ fn lz4_decompress(dictionary: Option<&[u8]>, src: &[u8], dst: &mut [u8]) -> Opti
             unsafe { LZ4_decompress_safe_usingDict(from, to, len, most, d.as_ptr().cast(), known) }
         }
     };
-    usize::try_from(n).ok()
-}
-
-fn lz4_decompress_first(src: &[u8], dst: &mut [u8], wanted: usize) -> Option<usize> {
-    let (len, wanted, most) = (int(src.len())?, int(wanted)?, int(dst.len())?);
-    // SAFETY: as above; it writes no further than the lesser of the last two says.
-    let n = unsafe { LZ4_decompress_safe_partial(src.as_ptr().cast(), dst.as_mut_ptr().cast(), len, wanted, most) };
     usize::try_from(n).ok()
 }
 
@@ -123,14 +114,10 @@ impl Decoders {
     /// Fills at least the first `wanted` bytes of `dst`, which is as long as what the stream holds. False where the stream is
     /// damaged; behind what was wanted that may stay unseen.
     pub fn decode_first(&mut self, codec: Codec, src: &[u8], dst: &mut [u8], wanted: usize) -> Result<bool> {
-        let most = dst.len() / PART;
-        let n = match codec {
-            // a run that leads beyond what is wanted would be copied byte by byte: see `lz4`
-            Codec::Lz4 | Codec::Lz4Hc if wanted <= dst.len() - most && src.len() >= most => lz4_decompress_first(src, dst, wanted),
-            Codec::BloscLz if wanted <= dst.len() - most => blosclz::decompress_some(src, dst, wanted),
-            _ => return self.decode(codec, None, src, dst),
-        };
-        Ok(n.is_some_and(|n| n >= wanted))
+        if wanted > dst.len() - dst.len() / PART {
+            return self.decode(codec, None, src, dst);
+        }
+        self.decode_some(codec, src, dst, wanted)
     }
 
     /// Fills at least the first `wanted` bytes of `dst`, which has room for all that the stream holds; `src` may end where

@@ -1,5 +1,5 @@
 //! The beginning of an LZ4 stream, for those who want no more of it: LZ4's own library goes byte by byte through a match
-//! that leads beyond what is wanted.
+//! that leads beyond what is wanted, and leaves there what was in memory where the stream is damaged.
 //!
 //! A stream is a row of sequences: a token, literals, and a match, but for the last one, which ends with its literals. The
 //! upper four bits of the token are the number of literals, the lower ones the length of the match less 4; where they are
@@ -39,12 +39,16 @@ pub fn decompress_some(mut src: &[u8], dst: &mut [u8], wanted: usize) -> Option<
         }
         let (distance, rest) = src.split_first_chunk()?;
         let (more, rest) = length(usize::from(token & 15), rest)?;
-        let distance = usize::from(u16::from_le_bytes(*distance));
-        if distance == 0 {
-            return None;
-        }
         // a run may lead far beyond what is wanted
-        at = repeat(dst, at, distance, more.checked_add(SHORTEST)?.min(wanted - at))?;
+        let run = more.checked_add(SHORTEST)?.min(wanted - at);
+        at = match u16::from_le_bytes(*distance) {
+            // the format forbids it; LZ4's own library takes it as zeros, and a part must be what the whole is
+            0 => {
+                dst.get_mut(at..at + run)?.fill(0);
+                at + run
+            }
+            distance => repeat(dst, at, usize::from(distance), run)?,
+        };
         src = rest;
         if at >= wanted {
             return Some(at);
@@ -65,4 +69,46 @@ fn length(mut n: usize, mut src: &[u8]) -> Option<(usize, &[u8])> {
         }
     }
     Some((n, src))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::decompress_some;
+    use crate::blosc::Codec;
+    use crate::blosc::codec::Decoders;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    /// Literals, a distance that may be none at all, and a length less 4.
+    fn stream(sequences: &[(Vec<u8>, usize, u8)]) -> (Vec<u8>, usize) {
+        let (mut stream, mut len) = (Vec::new(), 0);
+        for (literals, distance, more) in sequences {
+            len += literals.len();
+            stream.push((literals.len() as u8) << 4 | (*more).min(15));
+            stream.extend(literals);
+            stream.extend(((distance % (len + 1)) as u16).to_le_bytes());
+            stream.extend(more.checked_sub(15));
+            len += usize::from(*more) + 4;
+        }
+        stream.push(12 << 4);
+        stream.extend([7; 12]);
+        (stream, len + 12)
+    }
+
+    proptest! {
+        /// In a buffer that held something else, and with distances that the format forbids.
+        #[test]
+        fn the_beginning_is_that_of_the_whole(
+            sequences in vec((vec(any::<u8>(), 0..15), prop_oneof![Just(0usize), any::<usize>()], 0..=200u8), 1..8),
+            wanted in any::<prop::sample::Index>(),
+        ) {
+            let (stream, len) = stream(&sequences);
+            let mut whole = vec![0xaa; len];
+            prop_assert!(Decoders::default().decode(Codec::Lz4, None, &stream, &mut whole).unwrap());
+            let wanted = wanted.index(len + 1);
+            let mut part = vec![0x55; len];
+            prop_assert!(decompress_some(&stream, &mut part, wanted).is_some_and(|n| n >= wanted));
+            prop_assert_eq!(&part[..wanted], &whole[..wanted]);
+        }
+    }
 }
