@@ -83,7 +83,13 @@ impl Error {
             ErrorKind::OutOfMemory => Status::Memory,
             _ => Status::Io,
         };
-        Error { status, os_code: e.raw_os_error().unwrap_or(0), position: -1, message: format!("{what}: {e}") }
+        let message = match e.raw_os_error() {
+            // files that need not be there are looked for whenever something is opened: asking the C library for its words,
+            // in the language of the place, would take longer than the system takes to say no
+            Some(code) if status == Status::Missing => format!("{what}: No such file or directory (os error {code})"),
+            _ => format!("{what}: {e}"),
+        };
+        Error { status, os_code: e.raw_os_error().unwrap_or(0), position: -1, message }
     }
 
     /// Did the system, or the caller's storage, fail to say what is there? Other errors say that it is not what was asked for;

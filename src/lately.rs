@@ -37,13 +37,19 @@ impl Drop for Share {
 pub struct Lately<K, V> {
     all: Mutex<VecDeque<(K, V, Share)>>,
     most: usize,
+    cost: usize,
     budget: &'static Budget,
 }
 
 impl<K: PartialEq, V: Clone> Lately<K, V> {
     /// At most so many.
     pub fn new(most: usize, budget: &'static Budget) -> Lately<K, V> {
-        Lately { all: Mutex::default(), most, budget }
+        Lately { all: Mutex::default(), most, cost: usize::MAX, budget }
+    }
+
+    /// The same, and but for one at most what costs so much together.
+    pub fn within(self, cost: usize) -> Lately<K, V> {
+        Lately { cost, ..self }
     }
 
     /// What has this key, if it is kept.
@@ -60,9 +66,7 @@ impl<K: PartialEq, V: Clone> Lately<K, V> {
     pub fn put(&self, key: K, value: V, cost: usize) {
         let Some(mut all) = unless_taken(&self.all) else { return };
         all.retain(|(k, ..)| *k != key);
-        while all.len() >= self.most {
-            all.pop_front();
-        }
+        self.drop_for(&mut all, cost);
         let share = loop {
             match self.budget.take(cost) {
                 Some(share) => break share,
@@ -71,6 +75,23 @@ impl<K: PartialEq, V: Clone> Lately<K, V> {
             }
         };
         all.push_back((key, value, share));
+    }
+
+    /// Lets go, before something is made that costs so much, of what could not be kept beside it: the last of that, to be used again.
+    pub fn make_room(&self, cost: usize) -> Option<V> {
+        unless_taken(&self.all).and_then(|mut all| self.drop_for(&mut all, cost))
+    }
+
+    fn drop_for(&self, all: &mut VecDeque<(K, V, Share)>, cost: usize) -> Option<V> {
+        let most = self.cost.saturating_sub(cost);
+        let mut there: usize = all.iter().map(|(_, _, share)| share.1).sum();
+        let mut gone = None;
+        while all.len() >= self.most || there > most {
+            let Some((_, value, share)) = all.pop_front() else { break };
+            there -= share.1;
+            gone = Some(value);
+        }
+        gone
     }
 
     /// Keeps nothing.
@@ -138,6 +159,21 @@ mod tests {
         one.clear();
         drop(two);
         assert_eq!(left(), 10);
+    }
+
+    #[test]
+    fn what_is_kept_does_not_cost_more_than_it_may() {
+        static ROOM: Budget = Budget::new(100);
+        let kept = Lately::new(3, &ROOM).within(10);
+        kept.put(1, 1, 4);
+        kept.put(2, 2, 4);
+        assert_eq!((kept.make_room(2), kept.get(&1)), (None, Some(1)));
+        assert_eq!((kept.make_room(7), kept.get(&2), kept.get(&1)), (Some(1), None, None));
+        // one is kept, whatever it costs
+        kept.put(3, 3, 50);
+        assert_eq!(kept.get(&3), Some(3));
+        kept.put(4, 4, 1);
+        assert_eq!((kept.get(&3), kept.get(&4)), (None, Some(4)));
     }
 
     #[test]

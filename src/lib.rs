@@ -18,6 +18,7 @@ pub mod identify;
 pub mod io;
 pub mod json;
 pub mod lately;
+pub mod line;
 #[allow(unsafe_code)]
 pub mod memory;
 pub mod options;

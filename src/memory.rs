@@ -4,7 +4,7 @@
 //! Unsafe code: `zeroed`, because the standard library has no zeroed allocation that can fail, and writing
 //! zeros by hand would touch every page twice; and the hint of `to_fill`.
 
-use crate::error::{Result, fail};
+use crate::error::{Error, Result, fail};
 
 /// What one file may make a call allocate, unless `HOLDALL_OPT_MEMORY_LIMIT` says otherwise.
 pub const DEFAULT_LIMIT: u64 = 4 << 30;
@@ -14,11 +14,17 @@ pub const DEFAULT_LIMIT: u64 = 4 << 30;
 const LARGE: usize = 8 << 20;
 
 /// Refuses `bytes` beyond `limit`.
+#[inline]
 pub fn allow(bytes: u64, limit: u64, what: impl std::fmt::Display) -> Result<usize> {
     match usize::try_from(bytes) {
         Ok(n) if bytes <= limit => Ok(n),
-        _ => Err(fail!(Limit, "{what}: {bytes} bytes of memory are needed, the limit is {limit} (HOLDALL_OPT_MEMORY_LIMIT)")),
+        _ => Err(too_much(bytes, limit, &what)),
     }
+}
+
+#[cold]
+fn too_much(bytes: u64, limit: u64, what: &dyn std::fmt::Display) -> Error {
+    fail!(Limit, "{what}: {bytes} bytes of memory are needed, the limit is {limit} (HOLDALL_OPT_MEMORY_LIMIT)")
 }
 
 /// `n` bytes of zeros.
@@ -68,6 +74,25 @@ pub fn defaults<T: Default>(n: usize) -> Result<Vec<T>> {
 /// Room for `n` more items.
 pub fn reserve<T>(v: &mut Vec<T>, n: usize) -> Result<()> {
     v.try_reserve(n).map_err(|_| fail!(Memory, "{} bytes of memory could not be had", n.saturating_mul(size_of::<T>())))
+}
+
+/// The same, and none beyond them.
+pub fn reserve_exact<T>(v: &mut Vec<T>, n: usize) -> Result<()> {
+    v.try_reserve_exact(n).map_err(|_| fail!(Memory, "{} bytes of memory could not be had", n.saturating_mul(size_of::<T>())))
+}
+
+/// Room for `n` more bytes of a buffer that is going to have `most` or fewer. One that has no memory yet gets all of it; one that is
+/// kept, and has some, a small part, so that little of it stays unused.
+pub fn grow(buffer: &mut Vec<u8>, n: usize, most: usize) -> Result<()> {
+    const LEAST: usize = 32 << 10;
+    let left = most.saturating_sub(buffer.len());
+    if buffer.capacity() == 0 {
+        return reserve_exact(buffer, left.max(n));
+    }
+    if buffer.capacity() - buffer.len() >= n {
+        return Ok(());
+    }
+    reserve_exact(buffer, (most / 32).max(LEAST).min(left).max(n))
 }
 
 #[cfg(test)]

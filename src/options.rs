@@ -4,6 +4,7 @@
 
 use crate::error::{Result, fail};
 use crate::memory;
+use crate::parallel::Threads;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -226,8 +227,8 @@ impl Options {
     }
 
     /// Threads a call may use.
-    pub fn threads(&self) -> usize {
-        crate::parallel::threads(self.get(Opt::Threads, 0) as usize)
+    pub fn threads(&self) -> Threads {
+        Threads::wanted(self.get(Opt::Threads, 0) as usize)
     }
 
     /// Requests of one call to object stores that may be under way at once.

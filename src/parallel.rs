@@ -49,9 +49,33 @@ pub fn processors() -> usize {
     })
 }
 
-/// How many threads a call with this option may use: 0 is all processors.
-pub fn threads(wanted: usize) -> usize {
-    if wanted == 0 { processors() } else { wanted.min(processors().max(1)) }
+/// The threads that calls of a handle may use. How many that is, is found out where work is spread: asking the system for its
+/// processors takes longer than opening most files.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Threads(usize);
+
+impl Threads {
+    /// The calling one.
+    pub const ONE: Threads = Threads(1);
+
+    /// So many, as far as there are processors; 0: as many as those.
+    pub fn wanted(n: usize) -> Threads {
+        Threads(n)
+    }
+
+    /// How many that is.
+    pub fn count(self) -> usize {
+        match self.0 {
+            0 => processors(),
+            1 => 1,
+            n => n.min(processors()),
+        }
+    }
+
+    /// How many for so many pieces of work: more than one only for several.
+    pub fn for_pieces(self, n: usize) -> usize {
+        if n < 2 { 1 } else { self.count() }
+    }
 }
 
 /// The pool, unless this process did not make it or is still making it on another thread: no lock is

@@ -59,6 +59,44 @@ fn a_column_reads_each_chunk_once() {
     }
 }
 
+/// Where a chunk's blocks are stands in its head, which is read when it is touched first; a block is no more than one read,
+/// and small ones side by side are one. With checksums what is touched first is read whole, by as many reads at most.
+#[test]
+fn a_touched_block_is_one_read() {
+    for (side, checksum) in [(20, 0), (20, 2), (50, 0), (50, 2)] {
+        let (all, h) = (2 * side, side / 5);
+        let (memory, folder) = memory();
+        let new = NewTiled { dtype: "<i4", shape: &[all; 3], chunks: Some(&[side; 3]), blocks: Some(&[h, side, side]), caterva: false };
+        let wished = [(Opt::Checksum, checksum), (Opt::Threads, 1)];
+        let options = wished.iter().fold(Options::new(), |o, (opt, n)| o.with(*opt, *n).unwrap());
+        let mut a = Array::create_frame_in(&folder, name(), Mode::New, &new, &options).unwrap();
+        let content: Vec<u8> = (0..all.pow(3) as u32).flat_map(|i| (i.wrapping_mul(2_654_435_761) >> 7 & 0xffff_7fff).to_le_bytes()).collect();
+        a.write(&[0; 3], &[all; 3], None, &content, None).unwrap();
+        a.commit().unwrap();
+        drop(a);
+        let a = Array::open_in(&folder, name(), Mode::Read, &Options::new().with(Opt::Threads, 1).unwrap()).unwrap();
+        let mut dst = vec![0; content.len()];
+        // and how many chunks are touched, how many of them first, and how many blocks
+        for (start, count, chunks, first, blocks) in [
+            ([0, 3, 3], [1; 3], 1, 1, 1),
+            ([h + 1, 8, 8], [1; 3], 1, 0, 1),
+            ([1, 5, 0], [2 * h + 1, 9, 9], 1, 0, 3),
+            ([4 * h, 0, 0], [1, all, all], 4, 3, 4),
+            ([3 * h, 0, 0], [1, all, all], 4, 0, 4),
+            ([1, 0, 0], [2 * h + 1, all, all], 4, 0, 12),
+            ([0; 3], [all; 3], 8, 4, 40),
+            ([0; 3], [all; 3], 8, 0, 40),
+        ] {
+            let before = memory.reads.load(Ordering::Relaxed);
+            a.read(&start, &count, None, &mut dst, None).unwrap();
+            let reads = memory.reads.load(Ordering::Relaxed) - before;
+            let most = if side == 20 { chunks } else { blocks + first };
+            assert!(reads <= most, "checksum {checksum}: {reads} reads for {start:?}, {count:?}, at most {most}");
+        }
+        assert!(dst == content);
+    }
+}
+
 /// A block as it is stored, and as it is decoded: whatever part of it is wanted, and whoever wrote it.
 #[test]
 fn a_read_holds_two_blocks_at_most() {

@@ -4,13 +4,16 @@
 
 use super::codec::{Encoder, Encoding};
 use crate::error::Result;
+use crate::line::{self, Keeper};
 use crate::memory;
-use crate::parallel;
 use std::sync::{Mutex, PoisonError};
 
 /// A piece of records that is worth a task.
 const PIECE_RECORDS: usize = 1024;
 const PIECE_BYTES: u64 = 256 << 10;
+
+/// The longest buffer for a piece that is kept.
+const KEPT: usize = 1 << 20;
 
 /// Records in one run of bytes: record `i` is `data[offsets[i]..offsets[i + 1]]`.
 pub struct Gathered {
@@ -65,33 +68,49 @@ pub struct Encoded {
     pub lengths: Vec<u64>,
 }
 
-/// Encodes records on several threads, with contexts that are kept.
+/// Encodes records on several threads, with contexts and buffers that are kept.
 pub struct Encoders {
     encoding: Encoding,
     spare: Mutex<Vec<Encoder>>,
+    buffers: Mutex<Vec<Encoded>>,
 }
 
 impl Encoders {
     /// For this encoding; an error where the codec refuses it.
     pub fn new(encoding: &Encoding) -> Result<Encoders> {
         let first = encoding.encoder()?;
-        Ok(Encoders { encoding: encoding.clone(), spare: Mutex::new(vec![first]) })
+        Ok(Encoders { encoding: encoding.clone(), spare: Mutex::new(vec![first]), buffers: Mutex::default() })
     }
 
-    /// Encodes records in order and gives them to `take`, piece by piece; stops at the first failure.
-    pub fn each(&self, data: &[u8], offsets: &[u64], threads: usize, mut take: impl FnMut(Encoded) -> Result<()>) -> Result<()> {
+    /// Encodes records and gives them to `take` in order, piece by piece; stops at the first failure.
+    pub fn each(
+        &self,
+        data: &[u8],
+        offsets: &[u64],
+        (threads, keeper): (usize, Keeper),
+        mut take: impl FnMut(&Encoded) -> Result<()> + Send,
+    ) -> Result<()> {
         let bytes = offsets.last().zip(offsets.first()).map_or(0, |(b, a)| b - a);
         let threads = if bytes >= 64 << 10 { threads } else { 1 };
-        for group in pieces(offsets).chunks(threads.max(1) * 4) {
-            let mut done: Vec<(&[u64], Result<Encoded>)> = group.iter().map(|o| (*o, Ok(Encoded::default()))).collect();
-            parallel::for_each(threads, done.iter_mut().collect(), |(o, encoded): &mut (&[u64], _)| *encoded = self.piece(data, o));
-            done.into_iter().try_for_each(|(_, encoded)| take(encoded?))?;
-        }
-        Ok(())
+        line::in_order(
+            threads,
+            keeper,
+            pieces(offsets),
+            |o| self.piece(data, o),
+            |encoded| {
+                let taken = take(&encoded);
+                if encoded.bytes.capacity() <= KEPT {
+                    self.buffers.lock().unwrap_or_else(PoisonError::into_inner).push(encoded);
+                }
+                taken
+            },
+        )
     }
 
     fn piece(&self, data: &[u8], offsets: &[u64]) -> Result<Encoded> {
-        let mut e = Encoded::default();
+        let mut e = self.buffers.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
+        e.bytes.clear();
+        e.lengths.clear();
         memory::reserve(&mut e.lengths, offsets.len())?;
         let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut encoder = match spare {

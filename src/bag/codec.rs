@@ -176,7 +176,9 @@ impl Encoder {
         }
         let most = zstd_safe::compress_bound(record.len());
         if self.scratch.len() < most {
-            self.scratch = memory::zeroed(most.next_power_of_two())?;
+            // somewhat more, as the next one may be somewhat longer; the old one goes before
+            self.scratch = Vec::new();
+            self.scratch = memory::zeroed(most + most / 8)?;
         }
         let n = self
             .context

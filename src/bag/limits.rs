@@ -78,6 +78,7 @@ impl Limits {
     }
 
     /// The bounds of one record and of its neighbours, and whether that is sure already: otherwise see [`Limits::still`].
+    #[inline]
     pub fn around(&self, i: u64) -> Result<(Around, bool)> {
         match self.kept_four(i) {
             Some(&[before, from, to, after]) => Ok((Around { before, from, to, after }, true)),

@@ -37,7 +37,7 @@ pub use verify::{Verified, verify};
 pub use writer::{Mode, Writer};
 
 use crate::checksum::{Hasher, Sum};
-use crate::error::{Result, Status, fail};
+use crate::error::{Error, Result, Status, fail};
 use crate::io::journal::Snapshot;
 use crate::io::{self, Access, Folder, few};
 use crate::options::{Opt, Options};
@@ -164,7 +164,7 @@ impl Bag {
         let threads = match places.iter().any(|p| p.folder.is_store()) {
             true => options.requests(),
             false if foreign => 1,
-            false => options.threads(),
+            false => options.threads().for_pieces(containers.len()),
         };
         let open = |i: usize, snap: &Snapshot<'_>| match (containers.get(i), codecs.get(i)) {
             (Some(c), Some(decoder)) => Shard::open_seen(snap, c, decoder, how),
@@ -226,16 +226,24 @@ impl Bag {
     }
 
     /// Number in the whole set of a record of this slice, which must exist.
+    #[inline]
     fn physical(&self, i: u64) -> u64 {
         // in range by construction, so the wrapping sum is the sum
         self.start.wrapping_add(i.wrapping_mul(self.step as u64))
     }
 
+    #[inline]
     fn check(&self, i: u64) -> Result<()> {
-        if i < self.size { Ok(()) } else { Err(fail!(Range, "record {i} of {}", self.size).at(i)) }
+        if i < self.size { Ok(()) } else { Err(self.beyond(i)) }
+    }
+
+    #[cold]
+    fn beyond(&self, i: u64) -> Error {
+        fail!(Range, "record {i} of {}", self.size).at(i)
     }
 
     /// Shard and number there of a record of the whole set, which must exist.
+    #[inline]
     fn find(&self, i: u64) -> (usize, u64) {
         let set = &*self.set;
         if set.interleaved {
@@ -247,6 +255,7 @@ impl Bag {
     }
 
     /// Shard, and number there, of record `i`.
+    #[inline]
     fn place(&self, i: u64) -> Result<(&Shard, u64)> {
         self.check(i)?;
         let (shard, local) = self.find(self.physical(i));

@@ -8,6 +8,7 @@ use super::shard::Shard;
 use crate::error::{Error, Result, Status, fail};
 use crate::memory;
 use crate::options::Opt;
+use crate::parallel::Threads;
 
 /// Records that are wanted, in this order.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +37,7 @@ impl Bag {
         Rules {
             spare: &self.set.spare,
             stop: None,
-            threads: if foreign { 1 } else { o.threads() },
+            threads: if foreign { Threads::ONE } else { o.threads() },
             memory_limit: o.memory_limit(),
             most: u64::MAX,
             skip: if o.get(Opt::SkipDamaged, 0) == 1 { Skip::Damaged } else { Skip::Nothing },

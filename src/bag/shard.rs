@@ -198,6 +198,7 @@ impl Shard {
 
     /// Do the limits around a record not rise, so that one of its own may be another record's? Where frames or
     /// checksums show which, they are asked instead.
+    #[inline]
     pub fn doubtful(&self, a: Around) -> bool {
         let protected = self.sums.is_some() || self.decoder.codec() == Codec::Zstd;
         // a limit beyond the end accuses nobody but itself
@@ -206,17 +207,21 @@ impl Shard {
     }
 
     /// Refuses limits that no record can have.
+    #[inline]
     pub fn check_extent(&self, a: Around) -> Result<()> {
+        if a.from <= a.to && a.to <= self.end && !self.doubtful(a) { Ok(()) } else { Err(self.impossible(a)) }
+    }
+
+    #[cold]
+    fn impossible(&self, a: Around) -> Error {
         if a.from > a.to || a.to > self.end {
-            return Err(fail!(Format, "its limits say bytes {} to {}, the records end at {}", a.from, a.to, self.end));
+            return fail!(Format, "its limits say bytes {} to {}, the records end at {}", a.from, a.to, self.end);
         }
-        if self.doubtful(a) {
-            return Err(fail!(Format, "the limits around it do not rise: {}, {}, {}, {}", a.before, a.from, a.to, a.after));
-        }
-        Ok(())
+        fail!(Format, "the limits around it do not rise: {}, {}, {}, {}", a.before, a.from, a.to, a.after)
     }
 
     /// Where a record is.
+    #[inline]
     pub fn extent(&self, i: u64) -> Result<(u64, u64)> {
         let (around, sure) = self.limits.around(i)?;
         // the record comes nearer while the system is asked whether its limits are still true
@@ -248,6 +253,7 @@ impl Shard {
     }
 
     /// The stored bytes of an extent, where the file is in memory.
+    #[inline]
     pub fn mapped(&self, (from, to): (u64, u64)) -> Option<&[u8]> {
         self.records.bytes()?.get(usize::try_from(from).ok()?..usize::try_from(to).ok()?)
     }
@@ -326,13 +332,19 @@ impl Shard {
 
 /// The part of the caller's buffer that a record of `n` bytes takes. A short buffer is an error whose
 /// position is the size that is wanted.
+#[inline]
 fn fitting(dst: Option<&mut [u8]>, n: usize) -> Result<Option<&mut [u8]>> {
     let Some(dst) = dst else { return Ok(None) };
     let have = dst.len();
     match dst.get_mut(..n) {
         Some(d) => Ok(Some(d)),
-        None => Err(fail!(Buffer, "the record has {n} bytes, the buffer has {have}").at(n as u64)),
+        None => Err(too_short(n, have)),
     }
+}
+
+#[cold]
+fn too_short(n: usize, have: usize) -> Error {
+    fail!(Buffer, "the record has {n} bytes, the buffer has {have}").at(n as u64)
 }
 
 impl Sums {

@@ -67,10 +67,10 @@ impl<'a> Encoder<'a> {
 
     fn append(&self, dst: &mut Vec<u8>, threads: usize) -> Result<()> {
         let one = &self.one;
-        memory::reserve(dst, one.most)?;
         let begin = dst.len();
         let mut header = one.header;
         if one.has_blocks() {
+            memory::grow(dst, one.head(), begin + one.most)?;
             dst.resize(begin + one.head(), 0);
             if self.blocks(begin, dst, threads)? {
                 one.finish(dst, begin);
@@ -80,6 +80,7 @@ impl<'a> Encoder<'a> {
         }
         header.flags |= COPIED;
         header.cbytes = one.most;
+        memory::reserve_exact(dst, one.most)?;
         dst.resize(begin + header.len(), 0);
         put(dst, begin, &header);
         dst.extend_from_slice(self.src);
@@ -121,7 +122,6 @@ impl<'a> Encoder<'a> {
             // nothing compressed, and a length before each stream
             let streams = part.src.len().div_ceil(blocksize) * one.header.streams(part.first);
             let most = one.most.min(part.src.len() + 4 * streams);
-            memory::reserve(&mut part.stored, most)?;
             SCRATCH.with_borrow_mut(|scratch| {
                 for (i, block) in part.src.chunks(blocksize).enumerate() {
                     let start = part.stored.len();
@@ -149,6 +149,7 @@ impl<'a> Encoder<'a> {
         if too_long.into_inner() {
             return Ok(false);
         }
+        memory::reserve_exact(dst, parts.iter().map(|p| p.stored.len()).sum())?;
         for part in &parts {
             let mut start = dst.len() - begin;
             for (i, n) in part.lengths.iter().enumerate() {
@@ -247,14 +248,14 @@ impl BlockEncoder {
 
     /// Appends block `index`, with this content, as it is stored.
     pub fn block(&self, index: usize, content: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        memory::reserve(out, content.len() + 4 * self.header.streams(index))?;
-        SCRATCH.with_borrow_mut(|scratch| self.append(scratch, index, content, out, usize::MAX)).map(|_| ())
+        let most = out.len() + content.len() + 4 * self.header.streams(index);
+        SCRATCH.with_borrow_mut(|scratch| self.append(scratch, index, content, out, most)).map(|_| ())
     }
 
     /// Makes room for a chunk, whose blocks are to be put behind each other in their order.
     pub fn begin(&self, chunk: &mut Vec<u8>) -> Result<()> {
         chunk.clear();
-        memory::reserve(chunk, self.most)?;
+        memory::grow(chunk, self.head(), self.most)?;
         chunk.resize(self.head(), 0);
         Ok(())
     }
@@ -266,13 +267,14 @@ impl BlockEncoder {
     }
 
     /// The same with a block that is encoded already.
-    pub fn keep(&self, index: usize, stored: &[u8], chunk: &mut Vec<u8>) -> bool {
+    pub fn keep(&self, index: usize, stored: &[u8], chunk: &mut Vec<u8>) -> Result<bool> {
         self.put_start(chunk, 0, index);
         let fits = chunk.len() + stored.len() <= self.most;
         if fits {
+            memory::grow(chunk, stored.len(), self.most)?;
             chunk.extend_from_slice(stored);
         }
-        fits
+        Ok(fits)
     }
 
     /// Ends a chunk that has all of its blocks.
@@ -318,7 +320,7 @@ impl BlockEncoder {
     }
 
     /// Appends a block as it is stored: its streams, each behind its length. False where `out` would
-    /// get longer than `most`, to which it has room.
+    /// get longer than `most`.
     fn append(&self, scratch: &mut Scratch, index: usize, src: &[u8], out: &mut Vec<u8>, most: usize) -> Result<bool> {
         let [a, b] = &mut scratch.filtered;
         let filtered = self.filter(a, b, index, src)?;
@@ -369,6 +371,7 @@ impl BlockEncoder {
             Some(0) => (0, &[][..]),
             // the token says: a run
             Some(byte) => (-i32::from(byte), &[1][..]),
+            None if out.len() + 4 + src.len() <= most => return self.stream_in_place(codecs, src, out, most).map(|()| true),
             None => {
                 let to = room(scratch, src.len())?;
                 let stored = match codecs.encode(self.params.codec, self.params.level, src, to)? {
@@ -382,9 +385,29 @@ impl BlockEncoder {
         if out.len() + 4 + stored.len() > most {
             return Ok(false);
         }
+        memory::grow(out, 4 + stored.len(), most)?;
         out.extend_from_slice(&length.to_le_bytes());
         out.extend_from_slice(stored);
         Ok(true)
+    }
+
+    /// The same where there is room for all of it, whatever becomes of it.
+    fn stream_in_place(&self, codecs: &mut Encoders, src: &[u8], out: &mut Vec<u8>, most: usize) -> Result<()> {
+        let begin = out.len();
+        memory::grow(out, 4 + src.len(), most)?;
+        out.resize(begin + 4 + src.len(), 0);
+        let Some((length, to)) = out.get_mut(begin..).and_then(<[u8]>::split_first_chunk_mut) else { return Ok(()) };
+        let n = match codecs.encode(self.params.codec, self.params.level, src, to)? {
+            Some(n) => n,
+            None => {
+                to.copy_from_slice(src);
+                src.len()
+            }
+        };
+        // no block is longer than i32::MAX
+        *length = (n as i32).to_le_bytes();
+        out.truncate(begin + 4 + n);
+        Ok(())
     }
 
     /// The byte that a stream is a run of, where the chunk can say so.

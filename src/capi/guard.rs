@@ -290,21 +290,33 @@ fn check_values(at: usize, n: usize, size: usize, align: usize, what: &str) -> R
 }
 
 /// The caller's buffer: NULL asks for the size.
+#[inline]
 pub(crate) fn buffer<'a>(p: *mut u8, n: usize) -> Result<Option<&'a mut [u8]>> {
     if p.is_null() {
         return Ok(None);
     }
     if n > isize::MAX as usize {
-        return Err(fail!(Argument, "a buffer of {n} bytes"));
+        return Err(too_large(n));
     }
     // SAFETY: not NULL, and by contract n bytes that only this call touches; they are written, not read.
     Ok(Some(unsafe { std::slice::from_raw_parts_mut(p, n) }))
 }
 
+#[cold]
+fn too_large(n: usize) -> Error {
+    fail!(Argument, "a buffer of {n} bytes")
+}
+
 /// A place for a result, which must not be NULL.
+#[inline]
 pub(crate) fn place<'a, T>(p: *mut T, what: &str) -> Result<&'a mut T> {
     // SAFETY: NULL or, by contract, a place for one value.
-    unsafe { p.as_mut() }.ok_or_else(|| fail!(Argument, "{what} is NULL"))
+    unsafe { p.as_mut() }.ok_or_else(|| is_null(what))
+}
+
+#[cold]
+fn is_null(what: &str) -> Error {
+    fail!(Argument, "{what} is NULL")
 }
 
 /// A place for a result that may be left out.

@@ -135,10 +135,16 @@ impl ChunkFile {
     /// Calls `f` with a range of the bytes behind the first header.
     fn with_bytes<R>(&self, range: Range<usize>, f: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
         let (from, n) = (HEADER.len() + range.start, range.len());
-        match self.head.get(from..).and_then(|h| h.get(..n)).filter(|_| range.end <= self.header.cbytes) {
+        match self.at_hand(&range) {
             Some(bytes) => f(bytes),
             None => lend::with_range(&*self.file, from as u64, n, self.limit, f),
         }
+    }
+
+    /// What was read when it was opened.
+    fn at_hand(&self, range: &Range<usize>) -> Option<&[u8]> {
+        let bytes = self.head.get(HEADER.len() + range.start..)?.get(..range.len());
+        bytes.filter(|_| range.end <= self.header.cbytes)
     }
 
     /// Decodes a range from its own blocks: no other is read.
@@ -207,9 +213,14 @@ impl ChunkFile {
     /// Decodes a part of a block whose bytes are in this range.
     fn block_part(&self, decoder: &blosc::BlockDecoder, index: usize, bytes: Range<usize>, skip: usize, dst: &mut [u8]) -> Result<()> {
         let len = self.header.block_len(index);
-        let some = |r: Range<usize>, f: &mut dyn FnMut(&[u8]) -> Result<()>| match bytes.start + r.end <= bytes.end {
-            true => self.with_bytes(bytes.start + r.start..bytes.start + r.end, f),
-            false => Err(fail!(Format, "block {index} reaches out of its chunk")),
+        let near = lend::Near::new(&*self.file, (HEADER.len() + bytes.end) as u64);
+        let some = |r: Range<usize>, f: &mut dyn FnMut(&[u8]) -> Result<()>| {
+            let r = bytes.start + r.start..bytes.start + r.end;
+            match self.at_hand(&r) {
+                _ if r.end > bytes.end => Err(fail!(Format, "block {index} reaches out of its chunk")),
+                Some(bytes) => f(bytes),
+                None => near.with_range((HEADER.len() + r.start) as u64, r.len(), self.limit, f),
+            }
         };
         if dst.len() < len && decoder.decode_part(index, skip, dst, &some)? {
             return Ok(());

@@ -16,6 +16,7 @@ use crate::error::{Error, Result, Status, fail};
 use crate::io::Access;
 use crate::lately::{Budget, Lately};
 use crate::options::{Opt, Options};
+use crate::parallel::Threads;
 use crate::superchunk::bloscpack::Bloscpack;
 use crate::{memory, parallel};
 use std::ops::Range;
@@ -54,7 +55,7 @@ pub struct How {
     /// For each file of many chunks.
     pub options: Options,
     /// Threads that may read its files.
-    pub threads: usize,
+    pub threads: Threads,
     /// Are checksums looked at?
     pub verify: bool,
     /// Is damage to read as the fill value?
@@ -75,7 +76,7 @@ impl How {
         let _ = each.set(Opt::Verify, options.get(Opt::Verify, 1).min(1));
         How {
             options: each,
-            threads: if foreign { 1 } else { options.threads() },
+            threads: if foreign { Threads::ONE } else { options.threads() },
             verify: options.get(Opt::Verify, 1) > 0,
             skip_damaged: options.get(Opt::SkipDamaged, 0) == 1,
             access: if options.get(Opt::Io, 0) == 1 { Access::Map } else { Access::Read },
@@ -244,7 +245,7 @@ impl Chunks {
         let end = at.checked_add(dst.len() as u64).filter(|end| *end <= self.len);
         let end = end.ok_or_else(|| fail!(Range, "{} bytes at {at}: there are {}", dst.len(), self.len))?;
         let worth = end - at >= WORTH;
-        let threads = if worth { self.how.threads } else { 1 };
+        let threads = if worth { self.how.threads.count() } else { 1 };
         if self.span(at).end >= end {
             return if dst.is_empty() { Ok(false) } else { self.part(at, dst, threads) };
         }
@@ -404,7 +405,7 @@ impl Chunks {
         let read = || {
             let file = self.open(place, *sum, chunk)?;
             let mut bytes = memory::zeroed(memory::allow(file.nbytes() as u64, self.how.memory_limit, "an object")?)?;
-            file.read(0, &mut bytes, self.how.verify, self.how.threads, &self.kept.blocks)?;
+            file.read(0, &mut bytes, self.how.verify, self.how.threads.count(), &self.kept.blocks)?;
             Ok(bytes)
         };
         read().map_err(|e| self.named(chunk, e))

@@ -56,7 +56,7 @@ impl Wish {
         Wish {
             options: options.clone(),
             limit: options.memory_limit(),
-            threads: options.threads(),
+            threads: options.threads().count(),
             durable: options.get(Opt::Durability, 1) == 1,
             skip: options.get(Opt::SkipDamaged, 0) == 1,
             trust: options.get(Opt::Verify, 1) == 0,
@@ -388,7 +388,7 @@ impl Plan {
                 file.read(0, content.get_mut(..n).unwrap_or_default(), true, 1, &chunk::blocks())?;
             }
             let file = self.data.open(&Names::One.waiting(*i, false), Access::Create)?;
-            file.write_at(0, &make.encode(&content, wish.threads)?)?;
+            file.write_at(0, &make.encode(&content, Vec::new(), wish.threads)?)?;
             if wish.durable {
                 file.sync()?;
             }

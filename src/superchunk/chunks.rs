@@ -81,6 +81,10 @@ pub enum Touch {
 pub trait Source: Sync {
     /// What happens to a block.
     fn touch(&self, block: usize) -> Touch;
+    /// All of a block of so many bytes, if that is new and lies somewhere as it is going to be.
+    fn lent(&self, _block: usize, _len: usize) -> Option<&[u8]> {
+        None
+    }
     /// Puts in what is new, into what was there; where all is new, that may be anything, and each byte is put in.
     fn fill(&self, block: usize, content: &mut [u8]) -> Result<()>;
 }

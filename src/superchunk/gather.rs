@@ -1,4 +1,4 @@
-//! Content on its way: what is appended waits until there is so much of it that several threads can encode it, and what is read
+//! Content on its way: what is appended waits until there is so much of it that each thread can encode a chunk, and what is read
 //! from the beginning to the end comes in pieces that they can decode at once.
 #![forbid(unsafe_code)]
 
@@ -6,8 +6,9 @@ use crate::error::Result;
 use crate::memory;
 use crate::options::Options;
 
-/// Content that waits to be encoded.
+/// The most content that waits to be encoded; and of small chunks, more than one a thread.
 const GATHERED: usize = 64 << 20;
+const SMALL: usize = 1 << 20;
 /// Content that is held at once where all is read.
 const PIECE: u64 = 64 << 20;
 /// The same where the caller's limit is lower than any sense.
@@ -25,10 +26,12 @@ pub trait Gathering {
 
 /// Appends content, for chunks of so many bytes. On failure some of it may be in.
 pub fn append(to: &mut impl Gathering, mut src: &[u8], chunk: usize, threads: usize) -> Result<()> {
-    let most = (GATHERED / chunk).clamp(1, threads.max(1) * 4) * chunk;
+    let threads = threads.max(1);
+    let most = (GATHERED / chunk).clamp(1, (SMALL / chunk).clamp(threads, threads * 4)) * chunk;
     while !src.is_empty() {
         if to.waiting().is_empty() && src.len() >= most {
-            let (now, rest) = src.split_at_checked(most).unwrap_or((src, &[]));
+            // what is behind whole chunks waits
+            let (now, rest) = src.split_at_checked(src.len() / chunk * chunk).unwrap_or((src, &[]));
             to.encode(now)?;
             src = rest;
             continue;

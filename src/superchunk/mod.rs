@@ -2,6 +2,7 @@
 //!
 //! - [`any`]: one of either kind.
 //! - [`bloscpack`]: the files of the tool of that name.
+//! - [`buffers`]: what held encoded chunks, used again.
 //! - [`chunks`]: chunks of one length, as arrays want them.
 //! - `gather`: content that is appended, or read from beginning to end, in either.
 //! - [`frame`]: the frames of c-blosc2, in one file or in a folder.
@@ -10,6 +11,7 @@
 
 pub mod any;
 pub mod bloscpack;
+pub mod buffers;
 pub mod chunks;
 pub mod frame;
 mod gather;

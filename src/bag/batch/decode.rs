@@ -16,6 +16,10 @@ impl Task<'_> {
             // one by one, to find out which cannot be read
             self.measure(budget)?;
         }
+        if self.let_go {
+            // the batch has paid for it
+            self.fetch(&Budget::new(u64::MAX, None))?;
+        }
         let mut before: &mut [u8] = &mut [];
         for k in 0..self.len() {
             budget.go_on()?;
@@ -35,6 +39,7 @@ impl Task<'_> {
             }
             before = slot;
         }
+        self.fetched = Vec::new();
         Ok(())
     }
 

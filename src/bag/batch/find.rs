@@ -10,6 +10,7 @@ use crate::bag::shape::{self, Odd};
 use crate::bag::shard;
 use crate::error::Result;
 use crate::memory;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Stored records that lie this near are fetched together.
 const GAP: u64 = 4 << 10;
@@ -53,6 +54,18 @@ impl Task<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Lets go of the stored bytes, where so many may not be held until there is room for what is in them: neighbours are read in
+    /// large pieces, so that it takes little to read them again.
+    pub fn let_go_beyond(&mut self, may_be_held: &AtomicUsize) {
+        let is_cheap = matches!(self.which, Which::Run { .. }) && !self.arrived && !self.shard.is_foreign();
+        let held = || may_be_held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(self.fetched.len()));
+        if is_cheap && !self.fetched.is_empty() && held().is_err() {
+            self.fetched = Vec::new();
+            self.found.iter_mut().for_each(|f| f.at = None);
+            self.let_go = true;
+        }
     }
 
     /// Finds where the records are.
@@ -137,7 +150,7 @@ impl Task<'_> {
     }
 
     /// Fetches the stored bytes of all records, near ones together.
-    fn fetch(&mut self, budget: &Budget<'_>) -> Result<()> {
+    pub fn fetch(&mut self, budget: &Budget<'_>) -> Result<()> {
         let file = self.shard.file();
         if file.bytes().is_some() || (self.raw() && file.object().is_some()) {
             return Ok(());

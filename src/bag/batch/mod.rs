@@ -3,7 +3,8 @@
 //! Two passes over tasks of a few hundred records, each in parallel. The first finds where the records
 //! are, fetches their stored bytes (neighbours together) and looks at the frames' headers; then all
 //! sizes are known, the buffer is made under the memory limit, and the second decodes every record
-//! straight into its place.
+//! straight into its place. Of long runs the second fetches the stored bytes again, piece by piece: they are in the system's cache, and
+//! need not all be in memory at once.
 #![forbid(unsafe_code)]
 
 mod budget;
@@ -22,15 +23,17 @@ use super::codec::Codec;
 use super::shard::Shard;
 use crate::error::{Error, Result};
 use crate::memory;
-use crate::parallel;
+use crate::parallel::{self, Threads};
 use budget::Budget;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use task::{PER_RECORD, Task, Which};
 
 /// Records of one task at most, and stored bytes of one task of a run.
 const TASK_RECORDS: usize = 512;
 const TASK_BYTES: u64 = 256 << 10;
+/// Stored bytes of runs that are held between the passes for each thread, where there is more than a task for each.
+const HELD: usize = 512 << 10;
 /// Scattered records of one task.
 const TASK_SCATTERED: usize = 128;
 
@@ -63,7 +66,7 @@ pub struct Rules<'a> {
     /// Set by others where the batch is not wanted any more.
     pub stop: Option<&'a AtomicBool>,
     /// Threads it may use.
-    pub threads: usize,
+    pub threads: Threads,
     /// Bytes it may allocate.
     pub memory_limit: u64,
     /// Bytes that its records may have.
@@ -137,7 +140,7 @@ pub fn runs(runs: &[Run<'_>], rules: Rules<'_>, room: &mut dyn Room) -> std::res
             k += n;
         }
     }
-    finish(tasks, out, if worth { rules } else { Rules { threads: 1, ..rules } }, &budget, room)
+    finish(tasks, out, if worth { rules } else { Rules { threads: Threads::ONE, ..rules } }, &budget, room)
 }
 
 /// Each with the place in the batch of its first record.
@@ -171,12 +174,18 @@ pub fn scattered(shards: &[Shard], items: &[Item], rules: Rules<'_>, room: &mut 
         memory::reserve(&mut tasks, same.len().div_ceil(piece)).map_err(whole)?;
         tasks.extend(same.chunks(piece).map(|items| Task::new(shard, Which::Scattered { items, extents: Vec::new() })));
     }
-    finish(tasks, items.len(), if worth { rules } else { Rules { threads: 1, ..rules } }, &budget, room)
+    finish(tasks, items.len(), if worth { rules } else { Rules { threads: Threads::ONE, ..rules } }, &budget, room)
 }
 
 fn finish(mut tasks: Vec<Task<'_>>, n: usize, rules: Rules<'_>, budget: &Budget<'_>, room: &mut dyn Room) -> std::result::Result<Places, Failure> {
     stores::fetch_stored(&mut tasks, budget)?;
-    each(rules.threads, tasks.iter_mut().map(|t| (t, ())).collect(), |t, ()| t.prepare(budget))?;
+    let threads = rules.threads.for_pieces(tasks.len());
+    let may_be_held = AtomicUsize::new(if tasks.len() > threads { HELD * threads } else { usize::MAX });
+    each(rules.threads, tasks.iter_mut().map(|t| (t, ())).collect(), |t, ()| {
+        t.prepare(budget)?;
+        t.let_go_beyond(&may_be_held);
+        Ok(())
+    })?;
     let offsets = place::offsets(&tasks, n).map_err(whole)?;
     let bytes = offsets.last().copied().unwrap_or(0);
     let data = memory::allow(bytes, rules.most, "the records of a batch").and_then(|_| budget.take(bytes)).and_then(|n| room.make(n));
@@ -207,12 +216,12 @@ fn finish(mut tasks: Vec<Task<'_>>, n: usize, rules: Rules<'_>, budget: &Budget<
 
 /// Does one pass over all tasks; of the failures that are not about one record, the first counts.
 fn each<'a, 't: 'a, S: Send>(
-    threads: usize,
+    threads: Threads,
     work: Vec<(&'a mut Task<'t>, S)>,
     pass: impl Fn(&mut Task<'t>, S) -> Result<()> + Sync,
 ) -> std::result::Result<(), Failure> {
     let refused = Mutex::new(None::<Failure>);
-    parallel::for_each(threads, work, |(t, s): (&mut Task<'t>, S)| {
+    parallel::for_each(threads.for_pieces(work.len()), work, |(t, s): (&mut Task<'t>, S)| {
         let Err(error) = pass(t, s) else { return };
         let out = t.out(0);
         let error = if t.len() == 1 { t.shard.at_record(t.local(0), error) } else { error };

@@ -25,6 +25,8 @@ pub struct Task<'a> {
     pub located: bool,
     /// Have their stored bytes come, for all tasks together?
     pub arrived: bool,
+    /// Were their stored bytes let go of, to be fetched again where they are decoded?
+    pub let_go: bool,
 }
 
 pub enum Which<'a> {
@@ -69,7 +71,17 @@ pub const PER_ERROR: u64 = 256;
 
 impl<'a> Task<'a> {
     pub fn new(shard: &'a Shard, which: Which<'a>) -> Self {
-        Task { shard, which, fetched: Vec::new(), found: Vec::new(), sums: Vec::new(), errors: Vec::new(), located: false, arrived: false }
+        Task {
+            shard,
+            which,
+            fetched: Vec::new(),
+            found: Vec::new(),
+            sums: Vec::new(),
+            errors: Vec::new(),
+            located: false,
+            arrived: false,
+            let_go: false,
+        }
     }
 
     pub fn len(&self) -> usize {

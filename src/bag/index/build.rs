@@ -18,7 +18,7 @@ use crate::error::{Result, Status, fail};
 use crate::io::File;
 use crate::memory;
 use crate::options::Options;
-use crate::parallel;
+use crate::parallel::{self, Threads};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -129,7 +129,7 @@ impl<'a> Plan<'a> {
         let stored = self.header.state.bytes / self.header.state.records.max(1);
         let many = (TASK_BYTES / stored.max(1)).clamp(1, TASK_RECORDS);
         let left_out = AtomicU64::new(0);
-        parallel::try_below(self.rules.threads, all.div_ceil(many) as usize, |task| {
+        parallel::try_below(self.rules.threads.count(), all.div_ceil(many) as usize, |task| {
             let first = task as u64 * many;
             // the caller's function may be called on the caller's thread alone
             if !parallel::is_worker() {
@@ -147,7 +147,7 @@ impl<'a> Plan<'a> {
             many = many.min(end - first);
             // only a record alone may take all that the caller allows
             let memory_limit = self.rules.memory_limit.min(if many > 1 { 8 * TASK_BYTES } else { u64::MAX });
-            let rules = Rules { threads: 1, memory_limit, ..self.rules };
+            let rules = Rules { threads: Threads::ONE, memory_limit, ..self.rules };
             match self.bag.read_with(Wanted::Range(first, many), rules) {
                 Err(e) if many > 1 && matches!(e.status, Status::Limit | Status::Memory) => many = (many / 8).max(1),
                 Err(e) => return Err(e),
@@ -203,7 +203,7 @@ impl<'a> Plan<'a> {
         let what = "sorting the records of one part of an index, of which too many may have the same content";
         memory::allow(largest, self.rules.memory_limit, what)?;
         let fit = self.rules.memory_limit / 4 / largest.max(1);
-        Ok((self.rules.threads as u64).min(fit).max(1) as usize)
+        Ok((self.rules.threads.count() as u64).min(fit).max(1) as usize)
     }
 }
 

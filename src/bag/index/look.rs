@@ -82,7 +82,7 @@ impl Index {
         }
         let failed = Mutex::new(None::<(usize, Error)>);
         let tasks: Vec<(usize, &mut [u64])> = rows.chunks_mut(TASK).enumerate().collect();
-        parallel::for_each_alone(self.threads, tasks, |(k, rows)| {
+        parallel::for_each_alone(self.threads.for_pieces(tasks.len()), tasks, |(k, rows)| {
             let keys = offsets.get(k * TASK..).unwrap_or_default().windows(2).map(|w| match w {
                 &[a, b] => data.get(a as usize..b as usize).unwrap_or_default(),
                 _ => &[],

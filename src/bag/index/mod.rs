@@ -55,6 +55,7 @@ use super::{Bag, damage};
 use crate::error::{Result, fail};
 use crate::io::{Access, File, Folder};
 use crate::options::{Opt, Options};
+use crate::parallel::Threads;
 use build::Out;
 use header::{HEADER, Header};
 pub use look::NO_RECORD;
@@ -85,7 +86,7 @@ pub struct Index {
     checked: bool,
     sound: Sound,
     skip_damaged: bool,
-    threads: usize,
+    threads: Threads,
 }
 
 /// The bucket of a key.
@@ -104,7 +105,7 @@ fn rules<'a>(bag: &'a Bag, options: &Options, foreign: bool) -> Rules<'a> {
     Rules {
         threads: match options.given(Opt::Threads) {
             Some(_) => options.threads(),
-            None if foreign => 1,
+            None if foreign => Threads::ONE,
             None => own.threads,
         },
         memory_limit: options.given(Opt::MemoryLimit).map_or(own.memory_limit, |m| m as u64),

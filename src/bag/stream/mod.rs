@@ -21,6 +21,7 @@ use super::batch::{Own, Places, Records, Room, Skip};
 use crate::error::{Error, Result, Status};
 use crate::memory;
 use crate::options::{Opt, Options};
+use crate::parallel::Threads;
 use plan::{Bounds, Plan};
 use slot::{Part, Slot};
 use std::collections::VecDeque;
@@ -89,11 +90,11 @@ impl Stream {
         let threads = options.given(Opt::Threads).map_or(of_bag.threads, |_| options.threads());
         let memory_limit = options.given(Opt::MemoryLimit).map_or(of_bag.memory_limit, |m| m as u64);
         let skip_damaged = options.given(Opt::SkipDamaged).map_or(of_bag.skip == Skip::Damaged, |s| s == 1);
-        let bounds = Bounds::new(options, threads, memory_limit);
+        let bounds = Bounds::new(options, threads.count(), memory_limit);
         let none = bounds.records == 0;
         let settings = Settings {
-            helpers: if none { 0 } else { threads.saturating_sub(1) },
-            threads: if none { threads } else { 1 },
+            helpers: if none { 0 } else { threads.count() - 1 },
+            threads: if none { threads } else { Threads::ONE },
             memory: bounds.memory,
             most: bounds.most,
             batches: bounds.batches,
@@ -254,7 +255,7 @@ impl Stream {
             let failing = matches!(a.queue.back(), Some(Piece::Failed(_)));
             let room = self.bounds.records.saturating_sub(planned);
             let demanded = if a.queue.is_empty() { wanted } else { 0 };
-            if failing || a.plan.ended() || a.queue.len() >= self.bounds.batches || room.max(demanded) == 0 {
+            if failing || a.plan.ended() || a.queue.len() >= self.bounds.at_once(a.work.mean()) || room.max(demanded) == 0 {
                 break;
             }
             let (slot, refused) = match room {

@@ -7,7 +7,7 @@ use crate::error::{Error, Result, fail};
 use crate::memory;
 use crate::options::{Opt, Options};
 
-/// Bytes of a batch, about, and records at most.
+/// Bytes of a batch, about, or half of that where several wait; and records at most.
 const BATCH: u64 = 1 << 20;
 const RECORDS: u64 = 1 << 16;
 /// Records of the first batch, so that the first record comes soon; each one after it has twice as many.
@@ -44,11 +44,16 @@ impl Bounds {
         let records = if bytes == Some(0) { 0 } else { options.given(Opt::BagReadAhead).map_or(u64::MAX, |r| r as u64) };
         Bounds {
             batches,
-            bytes: bytes.map_or(BATCH, each),
+            bytes: bytes.map_or(if batches > 1 { BATCH / 2 } else { BATCH }, each),
             records,
             memory: (each(memory_limit / 4), memory_limit - memory_limit / 4),
             most: bytes.map_or(u64::MAX, each),
         }
+    }
+
+    /// Batches that are read or waiting, where a record has so many bytes: fewer, if one fills more than a batch.
+    pub fn at_once(&self, mean: u64) -> usize {
+        if mean > self.bytes { self.batches.div_ceil(EACH) } else { self.batches }
     }
 
     /// Records of a batch, where a record has so many bytes.

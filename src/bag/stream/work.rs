@@ -9,7 +9,7 @@ use super::slot::{Read, Slot, Then};
 use crate::bag::Bag;
 use crate::bag::batch::{Records, Rules, Skip, Spare};
 use crate::error::{Error, Status};
-use crate::parallel;
+use crate::parallel::{self, Threads};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -79,7 +79,7 @@ pub struct Settings {
     /// Threads of the pool that may be at it.
     pub helpers: usize,
     /// Threads for one batch.
-    pub threads: usize,
+    pub threads: Threads,
     /// What one batch may allocate, and a record that does not fit into that.
     pub memory: (u64, u64),
     /// Bytes that the records of a batch may have.

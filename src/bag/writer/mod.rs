@@ -30,6 +30,7 @@ use crate::io::few;
 use crate::io::journal::{self, Change, Container, Swapped, Undo};
 use crate::io::lock::Lock;
 use crate::io::{File, Folder, locate, object};
+use crate::line::Keeper;
 use crate::options::{Opt, Options};
 use crate::os::OsStrExt;
 use crate::parallel;
@@ -155,7 +156,7 @@ impl Writer {
             stores: shards.into_iter().map(|c| Store::new(c, separate, with_sums, most)).collect(),
             whole,
             rules,
-            threads: options.threads(),
+            threads: options.threads().count(),
             encoders,
             gathered: Gathered::new(),
             encoding,
@@ -305,7 +306,9 @@ impl Writer {
             let sums: Vec<u32> = if self.with_sums() { offsets.windows(2).map(|w| crc32(span(data, w))).collect() } else { Vec::new() };
             return self.push(span(data, offsets), &lengths, &sums);
         };
-        let done = encoders.each(data, offsets, self.threads, |e| self.push(&e.bytes, &e.lengths, &[]));
+        // a caller's functions, and requests, stay on the caller's thread
+        let keeper = if self.whole.folder.is_foreign() || self.whole.folder.is_store() { Keeper::Caller } else { Keeper::Any };
+        let done = encoders.each(data, offsets, (self.threads, keeper), |e| self.push(&e.bytes, &e.lengths, &[]));
         self.encoders = Some(encoders);
         done
     }

@@ -62,7 +62,12 @@ impl Sink {
         if self.buffer.len() + n > self.most && self.upload != Some(Upload::Behind) {
             self.flush()?;
         }
-        memory::reserve(&mut self.buffer, n)
+        if self.buffer.capacity() - self.buffer.len() >= n {
+            return Ok(());
+        }
+        // twice as much each time, but no more than may wait
+        let more = self.buffer.capacity().min(self.most.saturating_sub(self.buffer.len())).max(n);
+        if self.upload == Some(Upload::Behind) { memory::reserve(&mut self.buffer, n) } else { memory::reserve_exact(&mut self.buffer, more) }
     }
 
     /// Takes in bytes: all or, on failure, none.
@@ -99,6 +104,13 @@ impl Sink {
         file.write_at(self.base + self.written, &self.buffer)?;
         self.written += self.buffer.len() as u64;
         self.buffer.clear();
+        Ok(())
+    }
+
+    /// The same, with what memory it took.
+    pub fn finish(&mut self) -> Result<()> {
+        self.flush()?;
+        self.buffer = Vec::new();
         Ok(())
     }
 

@@ -21,7 +21,7 @@ pub struct Store {
     pub container: Container,
     pub separate: bool,
     with_sums: bool,
-    /// Bytes that may wait in memory, of records and of limits and of checksums.
+    /// Bytes of records that may wait in memory.
     most: usize,
     pub records: Sink,
     pub limits: Sink,
@@ -56,8 +56,7 @@ pub type Protected = Option<bool>;
 impl Store {
     /// Of a container in which nothing waits to be settled.
     pub fn new(container: Container, separate: bool, with_sums: bool, most: usize) -> Store {
-        let sink = |prefix| Sink::new(&container.folder, container.new_name(prefix), most);
-        let (records, limits, sums) = (sink(""), sink(LIMITS_PREFIX), sink(SUMS_PREFIX));
+        let [records, limits, sums] = sinks(&container, most);
         Store { container, separate, with_sums, most, records, limits, sums, base: None, committed: 0, waiting: 0 }
     }
 
@@ -207,7 +206,7 @@ impl Store {
 
     /// Finishes the files of a new bag; adds the names that are to change for it.
     pub fn finish_new(&mut self, rules: &Rules, NewNames { renames, gone }: &mut NewNames) -> Result<()> {
-        self.records.flush()?;
+        self.records.finish()?;
         let records = self.records.file()?;
         renames.push(self.name(""));
         if self.separate {
@@ -323,9 +322,7 @@ impl Store {
         match self.base.take() {
             None => {
                 // the temporary files are the bag now
-                let sink = |prefix| Sink::new(&self.container.folder, self.container.new_name(prefix), self.most);
-                let (r, l, s) = (sink(""), sink(LIMITS_PREFIX), sink(SUMS_PREFIX));
-                (self.records, self.limits, self.sums) = (r, l, s);
+                [self.records, self.limits, self.sums] = sinks(&self.container, self.most);
                 self.base = Some(self.open_base(end)?);
             }
             Some(mut b) => {
@@ -353,6 +350,12 @@ impl Store {
         self.limits.clear();
         self.sums.clear();
     }
+}
+
+/// Of a new bag: of its records, its limits and its checksums, of which fewer bytes may wait.
+fn sinks(container: &Container, most: usize) -> [Sink; 3] {
+    let sink = |prefix, most| Sink::new(&container.folder, container.new_name(prefix), most);
+    [sink("", most), sink(LIMITS_PREFIX, most / 4), sink(SUMS_PREFIX, most / 4)]
 }
 
 /// Moves committed limits behind where new records will end, last ones first: the places may overlap.

@@ -359,13 +359,13 @@ impl ArrayFile {
         if self.attrs.damage().is_some_and(|e| !fault(e)) {
             return Ok((v, false));
         }
-        let group = self.how.threads.max(1) as u64 * 4;
+        let group = self.how.threads.count() as u64 * 4;
         for run in self.runs() {
             let (mut first, mut was_missing, mut was_bad, mut there) = (0, false, false, None);
             while first < run.count() {
                 let end = run.count().min(first + group);
                 let mut found: Vec<(u64, Result<Sound>)> = (first..end).map(|i| (i, Ok(Sound::Unchecked))).collect();
-                parallel::for_each(self.how.threads, found.iter_mut().collect(), |(i, sound): &mut (u64, _)| *sound = run.check(*i));
+                parallel::for_each(self.how.threads.count(), found.iter_mut().collect(), |(i, sound): &mut (u64, _)| *sound = run.check(*i));
                 for (_, sound) in found {
                     was_bad = sound.is_err();
                     let is_missing = sound.as_ref().is_err_and(|e| e.status == Status::Missing);

@@ -58,7 +58,7 @@ impl Store for ArrayFile {
     }
 
     fn file_threads(&self) -> usize {
-        self.how.threads
+        self.how.threads.count()
     }
 
     fn read(&self, at: u64, dst: &mut [u8]) -> Result<bool> {

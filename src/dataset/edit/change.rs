@@ -94,7 +94,7 @@ impl Chunks {
 
     /// Units that are encoded at once.
     fn group(&self) -> u64 {
-        let threads = self.edit.as_ref().map_or(1, |e| e.threads.max(1) as u64);
+        let threads = self.edit.as_ref().map_or(1, |e| e.threads.count() as u64);
         (GROUP / self.unit()).clamp(1, threads * 4)
     }
 

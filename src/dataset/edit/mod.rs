@@ -19,7 +19,9 @@ use crate::error::{Error, Result};
 use crate::io::Access;
 use crate::io::journal::NEW;
 use crate::options::{Opt, Options};
+use crate::parallel::Threads;
 use crate::superchunk::bloscpack::{self, Whole};
+use crate::superchunk::buffers::Buffers;
 use crate::{memory, parallel};
 use std::sync::{Mutex, PoisonError};
 
@@ -67,16 +69,17 @@ pub enum Make {
 }
 
 impl Make {
-    pub(super) fn encode(&self, content: &[u8], threads: usize) -> Result<Vec<u8>> {
+    /// The bytes of a file with this content; `bytes` is a buffer for them.
+    pub(super) fn encode(&self, content: &[u8], mut bytes: Vec<u8>, threads: usize) -> Result<Vec<u8>> {
         let (params, sum) = match self {
             Make::Many(whole) => return whole.encode(content, threads),
             Make::One(params, sum) => (params, sum),
         };
-        let mut bytes = memory::with_room(HEADER.len())?;
+        memory::reserve(&mut bytes, HEADER.len())?;
         bytes.extend_from_slice(&HEADER);
         blosc::encode(params, content, &mut bytes, threads)?;
         let digest = sum.of(bytes.get(HEADER.len()..).unwrap_or_default());
-        memory::reserve(&mut bytes, digest.len())?;
+        memory::reserve_exact(&mut bytes, digest.len())?;
         bytes.extend_from_slice(&digest);
         Ok(bytes)
     }
@@ -100,7 +103,7 @@ pub struct Edit {
     /// Bytes of content in a unit.
     pub(super) unit: u64,
     limit: u64,
-    threads: usize,
+    threads: Threads,
     open: Option<Open>,
     /// What the last commit has in the last unit, from its last chunk on, and what was appended to that unit since, where
     /// nothing but that is changed in it: it goes into the file that is there.
@@ -116,6 +119,7 @@ pub struct Edit {
     written: Option<(u64, u64)>,
     /// Files got their names, which may not be durable.
     is_named: bool,
+    buffers: Buffers,
 }
 
 /// A unit in a new file, and the bytes of it.
@@ -123,7 +127,7 @@ type Stored = (u64, bool, u64);
 
 impl Edit {
     /// Nothing is changed yet in this folder, which has so many bytes of content in units of so many.
-    pub fn new(place: &Place, make: Make, [unit, committed, cbytes, limit]: [u64; 4], threads: usize) -> Edit {
+    pub fn new(place: &Place, make: Make, [unit, committed, cbytes, limit]: [u64; 4], threads: Threads) -> Edit {
         let names = if matches!(make, Make::One(..)) { Names::One } else { Names::Many };
         let (place, waiting) = (place.clone(), Vec::new());
         Edit {
@@ -141,6 +145,7 @@ impl Edit {
             cbytes,
             written: None,
             is_named: false,
+            buffers: Buffers::default(),
         }
     }
 
@@ -191,7 +196,7 @@ impl Edit {
     pub(super) fn append_tail(&mut self, durable: bool) -> Result<()> {
         let (Some(tail), Make::Many(whole)) = (&self.tail, &self.make) else { return Ok(()) };
         let name = self.place.name(&self.names.own(tail.unit));
-        let mut options = Options::new().with(Opt::Threads, self.threads as i64)?.with(Opt::Durability, durable.into())?;
+        let mut options = Options::new().with(Opt::Threads, self.threads.count() as i64)?.with(Opt::Durability, durable.into())?;
         options.set(Opt::MemoryLimit, i64::try_from(self.limit).unwrap_or(i64::MAX))?;
         let keep = self.committed - tail.unit * self.unit;
         let new = tail.content.get((keep - tail.from) as usize..).unwrap_or_default();
@@ -233,6 +238,7 @@ impl Edit {
     /// So many bytes are committed; what has no use any more goes.
     pub(super) fn settle(&mut self, len: u64) {
         self.waiting.clear();
+        self.buffers = Buffers::default();
         let old = std::mem::replace(&mut self.committed, len);
         self.kept = len;
         for i in len.div_ceil(self.unit)..old.div_ceil(self.unit) {
@@ -256,10 +262,12 @@ impl Edit {
     pub(super) fn put(&self, unit: u64, content: &[u8], threads: usize) -> Result<Stored> {
         let second = self.second(unit) == Some(false);
         let name = self.names.waiting(unit, second);
-        let bytes = self.make.encode(content, threads)?;
+        let bytes = self.make.encode(content, self.buffers.take(), threads)?;
         let written = self.place.open(&name, Access::Create).and_then(|file| file.write_at(0, &bytes));
+        let n = bytes.len() as u64;
+        self.buffers.keep(bytes, self.threads.count());
         match written {
-            Ok(()) => Ok((unit, second, bytes.len() as u64)),
+            Ok(()) => Ok((unit, second, n)),
             Err(e) => {
                 self.remove(&name);
                 Err(e)
@@ -270,9 +278,9 @@ impl Edit {
     /// Writes units that stand behind each other, all or none.
     fn put_all(&self, first: u64, content: &[u8]) -> Result<Vec<Stored>> {
         let pieces: Vec<(u64, &[u8])> = (first..).zip(content.chunks(usize::try_from(self.unit).unwrap_or(usize::MAX))).collect();
-        let each = if pieces.len() > 1 { 1 } else { self.threads };
+        let each = if pieces.len() > 1 { 1 } else { self.threads.count() };
         let done = Mutex::new((Vec::new(), None::<Error>));
-        parallel::for_each(self.threads, pieces, |(i, piece)| {
+        parallel::for_each(self.threads.count(), pieces, |(i, piece)| {
             let stored = self.put(i, piece, each);
             let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
             match stored {

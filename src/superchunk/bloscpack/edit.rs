@@ -9,10 +9,12 @@ use crate::blosc;
 use crate::checksum::Sum;
 use crate::error::{Result, fail};
 use crate::io::{Access, File};
+use crate::line::{self, Keeper};
+use crate::memory;
+use crate::superchunk::buffers::Buffers;
 use crate::superchunk::gather::{self, Gathering};
-use crate::{memory, parallel};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// Encoded chunks that wait in memory before they go to a file.
 const MEMORY: usize = if cfg!(test) { 24 << 10 } else { 8 << 20 };
@@ -54,7 +56,7 @@ impl Bloscpack {
         self.close_chunk()?;
         self.take_last()?;
         self.changed = true;
-        gather::append(self, src, self.chunk_size, self.threads)
+        gather::append(self, src, self.chunk_size, self.threads.count())
     }
 
     /// The last chunk, if it has room, becomes content that waits.
@@ -73,7 +75,7 @@ impl Bloscpack {
     fn content(&self, i: usize) -> Result<Vec<u8>> {
         let n = self.slots.get(i)?.nbytes;
         let mut content = memory::zeroed(memory::allow(n.into(), self.memory_limit, "a chunk")?)?;
-        self.chunk_part(i, 0, &mut content, self.threads).map_err(|e| e.within(format_args!("{}: chunk {i}", self.name())).at(i as u64))?;
+        self.chunk_part(i, 0, &mut content, self.threads.count()).map_err(|e| e.within(format_args!("{}: chunk {i}", self.name())).at(i as u64))?;
         Ok(content)
     }
 
@@ -81,7 +83,7 @@ impl Bloscpack {
     pub(super) fn flush(&mut self) -> Result<()> {
         self.close_chunk()?;
         self.encode_pending(self.pending.len())?;
-        self.buffers = Mutex::default();
+        self.buffers = Buffers::default();
         Ok(())
     }
 
@@ -90,15 +92,38 @@ impl Bloscpack {
         gather::encode_first(self, n)
     }
 
-    fn encode_many(&self, pieces: &[&[u8]]) -> Vec<Result<Vec<u8>>> {
-        let each = if pieces.len() > 1 { 1 } else { self.threads };
-        let mut encoded: Vec<Result<Vec<u8>>> = pieces.iter().map(|_| Ok(Vec::new())).collect();
-        parallel::for_each(self.threads, pieces.iter().zip(&mut encoded).collect(), |(piece, chunk)| *chunk = self.encode_sealed(piece, each));
-        encoded
+    /// Encodes content and puts its chunks behind the last. On failure those before it stay.
+    fn push_content(&mut self, content: &[u8]) -> Result<()> {
+        let (slots, done) = self.store_all(content.chunks(self.chunk_size).collect())?;
+        slots.into_iter().try_for_each(|s| self.slots.push(s))?;
+        done
+    }
+
+    /// Encodes pieces of content and keeps them, each as a chunk. On failure there are those before the one that failed.
+    fn store_all(&mut self, pieces: Vec<&[u8]>) -> Result<(Vec<Slot>, Result<()>)> {
+        let each = if pieces.len() > 1 { 1 } else { self.threads.count() };
+        let file = self.part_for(pieces.iter().map(|p| p.len()).sum())?;
+        let keeper = if self.file_threads() > 1 { Keeper::Any } else { Keeper::Caller };
+        let (mut slots, mut bytes) = (memory::with_room(pieces.len())?, 0);
+        let (this, start) = (&*self, self.part_end);
+        let done = line::in_order(
+            this.threads.count(),
+            keeper,
+            pieces,
+            |piece| this.encode_sealed(piece, each),
+            |chunk| {
+                let n = chunk.len() as u64;
+                slots.push(this.put(file.as_deref(), start.saturating_add(bytes), chunk)?);
+                bytes += n;
+                Ok(())
+            },
+        );
+        self.kept(file.is_some(), bytes);
+        Ok((slots, done))
     }
 
     pub(super) fn encode_sealed(&self, content: &[u8], threads: usize) -> Result<Vec<u8>> {
-        let mut bytes = self.buffers.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
+        let mut bytes = self.buffers.take();
         self.encode(content, &mut bytes, threads)?;
         widen(&mut bytes, self.spare_bytes);
         seal(bytes, self.header.checksum)
@@ -123,13 +148,12 @@ impl Bloscpack {
     }
 
     /// Puts an encoded chunk into that file, or keeps it in memory.
-    pub(super) fn put(&self, file: Option<&dyn File>, at: u64, mut bytes: Vec<u8>) -> Result<Slot> {
+    pub(super) fn put(&self, file: Option<&dyn File>, at: u64, bytes: Vec<u8>) -> Result<Slot> {
         let h = blosc::Header::parse(&bytes)?;
         let place = match file {
             Some(file) => {
                 file.write_at(at, &bytes)?;
-                bytes.clear();
-                self.buffers.lock().unwrap_or_else(PoisonError::into_inner).push(bytes);
+                self.buffers.keep(bytes, self.threads.count());
                 Place::Part(at)
             }
             None => Place::Memory(bytes.into()),
@@ -191,19 +215,14 @@ impl Bloscpack {
             let place = content.get_mut((from - span.start) as usize..).and_then(|c| c.get_mut(..part.len()));
             place.ok_or_else(|| fail!(State, "a chunk of another size"))?.copy_from_slice(part);
         }
-        for group in whole.chunks(self.threads.max(1) * 2) {
-            let pieces: Vec<&[u8]> = group.iter().map(|(_, p)| *p).collect();
-            for ((i, _), chunk) in group.iter().zip(self.encode_many(&pieces)) {
-                let slot = self.store(chunk?)?;
-                self.slots.replace(*i, slot);
-            }
-        }
-        Ok(())
+        let (slots, done) = self.store_all(whole.iter().map(|(_, piece)| *piece).collect())?;
+        whole.iter().zip(slots).for_each(|((i, _), slot)| self.slots.replace(*i, slot));
+        done
     }
 
     /// Puts other content, of the same size, into a chunk.
     pub(super) fn replace_content(&mut self, i: usize, content: &[u8]) -> Result<()> {
-        let chunk = self.encode_sealed(content, self.threads)?;
+        let chunk = self.encode_sealed(content, self.threads.count())?;
         let slot = self.store(chunk)?;
         self.slots.replace(i, slot);
         self.changed = true;
@@ -223,7 +242,7 @@ impl Bloscpack {
     /// Encodes the chunk that was being changed.
     fn close_chunk(&mut self) -> Result<()> {
         let Some((i, content)) = self.open_chunk.take() else { return Ok(()) };
-        let encoded = self.encode_sealed(&content, self.threads);
+        let encoded = self.encode_sealed(&content, self.threads.count());
         match encoded.and_then(|chunk| self.store(chunk)) {
             Ok(slot) => {
                 self.slots.replace(i, slot);
@@ -247,7 +266,7 @@ impl Bloscpack {
             return Err(fail!(Unsupported, "a Blosc2 chunk (version {}): the readers of these files know those of Blosc 1 only", h.version));
         }
         let mut content = memory::zeroed(memory::allow(h.nbytes as u64, self.memory_limit, "a chunk")?)?;
-        blosc::decode(chunk, &mut content, self.threads)?;
+        blosc::decode(chunk, &mut content, self.threads.count())?;
         self.flush()?;
         let mut bytes = memory::with_room(chunk.len() + self.header.checksum.size())?;
         bytes.extend_from_slice(chunk);
@@ -262,7 +281,7 @@ impl Bloscpack {
         self.flush()?;
         let n = self.slots.len();
         let at = usize::try_from(at).ok().filter(|a| *a <= n).ok_or_else(|| fail!(Range, "{}: a chunk {at}: there are {n}", self.name()).at(at))?;
-        let chunk = self.encode_sealed(src, self.threads)?;
+        let chunk = self.encode_sealed(src, self.threads.count())?;
         let slot = self.store(chunk)?;
         self.changed = true;
         self.slots.splice(at..at, [slot])
@@ -303,7 +322,7 @@ impl Bloscpack {
 /// Puts the digest behind a chunk.
 pub(super) fn seal(mut chunk: Vec<u8>, sum: Sum) -> Result<Vec<u8>> {
     let digest = sum.of(&chunk);
-    memory::reserve(&mut chunk, digest.len())?;
+    memory::reserve_exact(&mut chunk, digest.len())?;
     chunk.extend_from_slice(&digest);
     Ok(chunk)
 }
@@ -315,7 +334,7 @@ pub(super) fn widen(chunk: &mut Vec<u8>, by: u32) -> bool {
     if by == 0 {
         return true;
     }
-    if flags & COPIED != 0 || memory::reserve(chunk, by as usize).is_err() {
+    if flags & COPIED != 0 || memory::reserve_exact(chunk, by as usize).is_err() {
         return false;
     }
     chunk.resize(wanted as usize, 0);

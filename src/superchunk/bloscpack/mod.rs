@@ -16,7 +16,6 @@ mod in_place;
 mod layout;
 #[cfg(test)]
 mod layout_tests;
-mod line;
 mod mend;
 pub mod metadata;
 pub mod offsets;
@@ -43,10 +42,12 @@ use crate::io::File;
 use crate::io::journal::Container;
 use crate::io::lock::Lock;
 use crate::options::{Opt, Options};
+use crate::parallel::Threads;
+use crate::superchunk::buffers::Buffers;
 use header::{Dialect, Header};
 use slots::Slots;
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// Bytes of content in a chunk where nothing else is said.
 const DEFAULT_CHUNK: usize = 1 << 20;
@@ -70,9 +71,7 @@ pub struct Bloscpack {
     /// The temporary file with what waits for the commit.
     part: Option<Arc<dyn File>>,
     part_end: u64,
-    /// Of chunks that were written, for those that come: asking the system for memory again and again takes longer than to
-    /// fill it.
-    buffers: Mutex<Vec<Vec<u8>>>,
+    buffers: Buffers,
     /// Bytes of the encoded chunks that wait in memory.
     in_memory: usize,
     /// Where the last chunk in the file ends, and the length of the file.
@@ -96,7 +95,7 @@ pub struct Bloscpack {
     chunk_size: usize,
     params: Params,
     spare_bytes: u32,
-    threads: usize,
+    threads: Threads,
     verify: bool,
     skip_damaged: bool,
     memory_limit: u64,
@@ -169,7 +168,7 @@ impl Bloscpack {
     /// other threads call it only on demand.
     pub fn file_threads(&self) -> usize {
         let foreign = [&self.main, &self.part].into_iter().flatten().any(|f| f.is_foreign());
-        if foreign && self.options.given(Opt::Threads).is_none() { 1 } else { self.threads }
+        if foreign && self.options.given(Opt::Threads).is_none() { 1 } else { self.threads.count() }
     }
 
     /// What the header says.

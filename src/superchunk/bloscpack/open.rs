@@ -17,8 +17,9 @@ use crate::io::{Access, File, Folder, beside, locate, object};
 use crate::json::Value;
 use crate::memory;
 use crate::options::{Opt, Options};
+use crate::superchunk::buffers::Buffers;
 use std::ffi::OsStr;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// Options that opening knows; those of creating are these and more.
 pub const OPEN_OPTIONS: &[Opt] = &[Opt::Threads, Opt::MemoryLimit, Opt::Io, Opt::Verify, Opt::SkipDamaged];
@@ -145,7 +146,7 @@ impl Bloscpack {
             part: None,
             part_end: 0,
             in_memory: 0,
-            buffers: Mutex::default(),
+            buffers: Buffers::default(),
             end: 0,
             size: 0,
             offsets_are_right: true,

@@ -78,7 +78,7 @@ impl Bloscpack {
         let total: usize = parts.iter().map(|p| p.dst.len()).sum();
         let worth = total >= WORTH;
         if let [p] = &mut parts[..] {
-            let read = self.chunk_part(p.chunk, p.from, p.dst, if worth { self.threads } else { 1 }).map_err(|e| self.named(p.chunk, e));
+            let read = self.chunk_part(p.chunk, p.from, p.dst, if worth { self.threads.count() } else { 1 }).map_err(|e| self.named(p.chunk, e));
             return self.or_zeros(read, p.dst).and_then(|bad| self.still().map(|()| bad));
         }
         // the first of those that fail, whatever the order in which they did
@@ -229,7 +229,7 @@ impl Bloscpack {
         if i >= self.slots.len() || changed.is_some() {
             let content = changed.unwrap_or_else(|| self.pending_chunk(i));
             let mut chunk = Vec::new();
-            self.encode(content, &mut chunk, self.threads)?;
+            self.encode(content, &mut chunk, self.threads.count())?;
             return f(&chunk);
         }
         let read = self.stored(self.slots.get(i)?, f).map_err(|e| self.named(i, e));
@@ -259,7 +259,7 @@ impl Bloscpack {
 
     fn verify_all(&self, fault: &mut dyn FnMut(&Error) -> bool) -> Result<Verified> {
         let mut v = Verified::default();
-        let group = self.threads.max(1) * 4;
+        let group = self.threads.count() * 4;
         for first in (0..self.slots.len()).step_by(group) {
             let mut found: Vec<(usize, Result<()>)> = (first..self.slots.len().min(first + group)).map(|i| (i, Ok(()))).collect();
             parallel::for_each(self.file_threads(), found.iter_mut().collect(), |(i, sound): &mut (usize, _)| *sound = self.sound(*i));
@@ -296,7 +296,7 @@ impl Bloscpack {
     /// Calls `f` with all content, piece by piece. True: as [`Bloscpack::read`].
     pub fn each_piece(&self, f: impl FnMut(&[u8]) -> Result<()>) -> Result<bool> {
         let (nbytes, chunk) = (self.nbytes(), self.chunk_size as u64);
-        let pieces = Pieces { nbytes, chunk, threads: self.threads, limit: self.memory_limit, options: &self.options };
+        let pieces = Pieces { nbytes, chunk, threads: self.threads.count(), limit: self.memory_limit, options: &self.options };
         pieces.each(|at, dst| self.read(at, dst), f)
     }
 

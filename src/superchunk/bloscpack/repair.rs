@@ -95,7 +95,7 @@ impl Bloscpack {
     fn is_sound(&self, slot: &Slot) -> Result<bool> {
         let decoded = self.stored(slot, |chunk| {
             let mut content = memory::zeroed(memory::allow(slot.nbytes.into(), self.memory_limit, "a chunk")?)?;
-            blosc::decode(chunk, &mut content, self.threads)
+            blosc::decode(chunk, &mut content, self.threads.count())
         });
         match decoded {
             Err(e) if matches!(e.status, Status::Format | Status::Checksum) => Ok(false),

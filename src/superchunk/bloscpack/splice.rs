@@ -123,7 +123,7 @@ impl Bloscpack {
     /// The content of a chunk that was chunk `i`.
     fn content_of(&self, i: usize, slot: &Slot) -> Result<Vec<u8>> {
         let mut content = memory::zeroed(memory::allow(slot.nbytes.into(), self.memory_limit, "a chunk")?)?;
-        let read = self.slot_part(slot, 0, &mut content, self.threads);
+        let read = self.slot_part(slot, 0, &mut content, self.threads.count());
         read.map_err(|e| e.within(format_args!("{}: chunk {i}", self.name())).at(i as u64))?;
         Ok(content)
     }

@@ -24,8 +24,9 @@ const GAP: usize = 4 << 10;
 /// Small parts of a block after which it is decoded as a whole: about what that takes then. Other codecs have to decode
 /// almost all of it for any part.
 const PARTS: u32 = 4;
-/// The longest block that is kept.
+/// The longest block that is kept; and what blocks of small chunks may have together.
 pub const LONGEST_KEPT: usize = 4 << 20;
+const LEAST_KEPT: usize = 256 << 10;
 /// What a thread keeps for decoding a block.
 const SCRATCH: usize = 8 << 20;
 
@@ -46,9 +47,9 @@ pub fn open_chunks(are_files: bool) -> OpenChunks {
     Lately::new(if are_files { 16 } else { 512 }, &TABLES)
 }
 
-/// None yet.
-pub fn blocks() -> Blocks {
-    Lately::new(8, &BLOCKS)
+/// None yet; of a frame with chunks of so many bytes no more than half a chunk, or a single one.
+pub fn blocks(chunk: usize) -> Blocks {
+    Lately::new(8, &BLOCKS).within((chunk / 2).max(LEAST_KEPT))
 }
 
 /// An open chunk.
@@ -257,8 +258,16 @@ impl Chunk {
         with_scratch(len, |content| self.decode(block, stored, first, content).and_then(|()| sink.put(block, &Decoded::Plain(content))))
     }
 
-    /// Decodes a part of a block; gives all of it where it had to be decoded, or is likely to be wanted.
-    pub fn read_part(&self, have: Option<&[u8]>, block: usize, from: usize, dst: &mut [u8]) -> Result<Option<Arc<Vec<u8>>>> {
+    /// Decodes a part of a block; gives all of it where it had to be decoded, or is likely to be wanted, in memory that `room` gives,
+    /// whatever that holds.
+    pub fn read_part(
+        &self,
+        have: Option<&[u8]>,
+        block: usize,
+        from: usize,
+        dst: &mut [u8],
+        room: impl FnOnce(usize) -> Result<Vec<u8>>,
+    ) -> Result<Option<Arc<Vec<u8>>>> {
         let (span, len) = (self.span(block)?, self.header.block_len(block));
         if from.checked_add(dst.len()).is_none_or(|end| end > len) {
             return Err(fail!(Range, "block {block} has {len} bytes: there are no {} from {from} on", dst.len()));
@@ -287,7 +296,7 @@ impl Chunk {
             if !self.is_worth_it(block, from, dst.len(), len) && table.decoder.decode_part(block, from, dst, &some)? {
                 return Ok(None);
             }
-            let mut whole = memory::zeroed(len)?;
+            let mut whole = room(len)?;
             table.decoder.decode(block, stored, first, &mut whole)?;
             dst.copy_from_slice(whole.get(from..from + dst.len()).unwrap_or_default());
             Ok(Some(Arc::new(whole)))

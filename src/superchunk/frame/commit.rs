@@ -22,9 +22,9 @@ use crate::io::journal::{self, Change, Swapped, Undo};
 use crate::io::lock::Lock;
 use crate::io::{self, Access, File, lend};
 use crate::memory;
+use crate::superchunk::buffers::Buffers;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::Mutex;
 
 /// What a disk writes as a whole.
 const SECTOR: usize = 512;
@@ -42,7 +42,7 @@ impl Frame {
     pub fn commit(&mut self) -> Result<()> {
         self.check_writer()?;
         self.flush()?;
-        self.writing.spare = Mutex::default();
+        self.writing.buffers = Buffers::default();
         if !self.writing.changed {
             return Ok(());
         }

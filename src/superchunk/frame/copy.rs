@@ -68,7 +68,7 @@ impl Frame {
         }
         let mut content = memory::zeroed(memory::allow(n as u64, self.memory_limit, "a chunk")?)?;
         let bad = self.read_chunk(i, &mut content)?;
-        let new = to.encode_content(&content, self.threads)?;
+        let new = to.encode_content(&content, self.threads.count())?;
         to.put_chunk(i, n, new).map(|()| bad)
     }
 

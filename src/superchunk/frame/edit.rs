@@ -42,9 +42,11 @@ impl Frame {
             fn touch(&self, _: usize) -> Touch {
                 Touch::Whole
             }
+            fn lent(&self, block: usize, len: usize) -> Option<&[u8]> {
+                self.0.get(block * self.1..).and_then(|c| c.get(..len))
+            }
             fn fill(&self, block: usize, dst: &mut [u8]) -> Result<()> {
-                let own = self.0.get(block * self.1..).and_then(|c| c.get(..dst.len()));
-                dst.copy_from_slice(own.ok_or_else(|| fail!(State, "a block outside of its chunk"))?);
+                dst.copy_from_slice(self.lent(block, dst.len()).ok_or_else(|| fail!(State, "a block outside of its chunk"))?);
                 Ok(())
             }
         }
@@ -54,11 +56,29 @@ impl Frame {
 
     /// Encodes content and puts its chunks behind the last. On failure those before it stay.
     fn push_content(&mut self, content: &[u8]) -> Result<()> {
-        let size = self.chunk_bytes().max(1);
-        for group in content.chunks(size.saturating_mul(self.threads.max(1) * 2)) {
-            let mut made: Vec<(&[u8], Result<Encoded>)> = group.chunks(size).map(|piece| (piece, Ok(Encoded::Fill(Fill::Zeros)))).collect();
-            let each = if made.len() > 1 { 1 } else { self.threads };
-            parallel::for_each(self.threads, made.iter_mut().collect(), |(piece, new): &mut (&[u8], _)| *new = self.encode_content(piece, each));
+        let pieces: Vec<&[u8]> = content.chunks(self.chunk_bytes().max(1)).collect();
+        let (threads, each) = if pieces.len() > 1 { (self.threads.count(), 1) } else { (1, self.threads.count()) };
+        if self.site.sparse {
+            return self.push_files(&pieces, each);
+        }
+        self.room_for(content.len() as u64)?;
+        let make = |frame: &Frame, piece: &[u8]| frame.form(piece.len(), frame.encode_content(piece, each)?).map(Some);
+        let (puts, done) = self.write_meanwhile(threads, pieces.clone(), make)?;
+        for (piece, put) in pieces.iter().zip(puts.into_iter().flatten()) {
+            self.room_for(piece.len() as u64)?;
+            let entry = self.entry_of(put);
+            self.push(entry, piece.len())?;
+        }
+        done
+    }
+
+    /// The same where each chunk is a file of its own.
+    fn push_files(&mut self, pieces: &[&[u8]], each: usize) -> Result<()> {
+        for group in pieces.chunks(self.threads.count()) {
+            let mut made: Vec<(&[u8], Result<Encoded>)> = group.iter().map(|piece| (*piece, Ok(Encoded::Fill(Fill::Zeros)))).collect();
+            parallel::for_each(self.threads.count(), made.iter_mut().collect(), |(piece, new): &mut (&[u8], _)| {
+                *new = self.encode_content(piece, each)
+            });
             for (piece, new) in made {
                 self.room_for(piece.len() as u64)?;
                 let entry = self.store(piece.len(), new?)?;
@@ -83,7 +103,7 @@ impl Frame {
         if chunk == 0 {
             return Err(fail!(State, "{}: its chunks have 0 bytes: no content goes in", self.name));
         }
-        gather::append(self, src, chunk, self.threads)
+        gather::append(self, src, chunk, self.threads.count())
     }
 
     /// The last chunk, if it has room, becomes content that waits.
@@ -146,9 +166,9 @@ impl Frame {
                 pieces.push(Piece { chunk: i, from: (from - span.start) as usize, part });
             }
         }
-        for group in pieces.chunks(self.threads.max(1) * 2) {
+        for group in pieces.chunks(self.threads.count() * 2) {
             let mut made: Vec<(&Piece, Result<Encoded>)> = group.iter().map(|p| (p, Ok(Encoded::Fill(Fill::Zeros)))).collect();
-            let each = if made.len() > 1 { 1 } else { self.threads };
+            let each = if made.len() > 1 { 1 } else { self.threads.count() };
             parallel::for_each(self.file_threads(), made.iter_mut().collect(), |(piece, new): &mut (&Piece, _)| *new = self.encode_part(piece, each));
             for (piece, new) in made {
                 let n = self.span(piece.chunk).map(|s| (s.end - s.start) as usize)?;
@@ -178,7 +198,7 @@ impl Frame {
             return Err(fail!(Unsupported, "a chunk of Blosc 1: frames have those of Blosc 2"));
         }
         let mut content = memory::zeroed(memory::allow(h.nbytes as u64, self.memory_limit, "a chunk")?)?;
-        blosc::decode(bytes, &mut content, self.threads)?;
+        blosc::decode(bytes, &mut content, self.threads.count())?;
         drop(content);
         self.flush()?;
         let mut copy = memory::with_room(bytes.len())?;
@@ -190,7 +210,7 @@ impl Frame {
     pub fn insert(&mut self, at: u64, src: &[u8]) -> Result<()> {
         self.check_writer()?;
         self.flush()?;
-        let new = self.encode_content(src, self.threads)?;
+        let new = self.encode_content(src, self.threads.count())?;
         self.insert_made(at, src.len(), new)
     }
 

@@ -4,7 +4,7 @@
 
 use super::Frame;
 use super::chunk::{Chunk, with_scratch};
-use crate::blosc::{self, BlockEncoder, Content, Decoded};
+use crate::blosc::{self, BlockEncoder, Content, Decoded, Header};
 use crate::error::{Error, Result, fail};
 use crate::superchunk::chunks::{Encoded, Fill, Sink, Source, Touch};
 use crate::{memory, parallel};
@@ -89,7 +89,7 @@ impl Frame {
     /// Makes the blocks, one behind the other in the chunk; nothing where it would be longer than its content.
     fn chunk_in_turn(&self, before: &Before, encoder: &BlockEncoder, keeps: bool, source: &dyn Source) -> Result<Option<Encoded>> {
         let header = encoder.header();
-        let mut chunk = self.writing.spare();
+        let mut chunk = self.writing.buffers.take();
         encoder.begin(&mut chunk)?;
         // the item that all blocks are so far
         let mut item: Option<Arc<[u8]>> = None;
@@ -98,10 +98,9 @@ impl Frame {
                 (Before::Chunk(there, bytes), Touch::Kept, true) => {
                     item = None;
                     let stored = bytes.get(there.span(block)?).ok_or_else(|| fail!(Format, "block {block} reaches out of its chunk"))?;
-                    encoder.keep(block, stored, &mut chunk)
+                    encoder.keep(block, stored, &mut chunk)?
                 }
-                _ => with_scratch(header.block_len(block), |content| {
-                    put_content(before, source, block, header.blocksize, content)?;
+                _ => with_content(before, source, header, block, |content| {
                     let own = repeated(content, header.typesize, block * header.blocksize);
                     if block == 0 || own != item.as_deref() {
                         item = own.filter(|_| block == 0).map(Arc::from);
@@ -158,7 +157,7 @@ impl Frame {
         let mut content = memory::zeroed(memory::allow(n as u64, self.memory_limit, "a chunk")?)?;
         blosc::repeat(item.unwrap_or_default(), 0, &mut content);
         let mut chunk = Vec::new();
-        blosc::encode(params, &content, &mut chunk, self.threads)?;
+        blosc::encode(params, &content, &mut chunk, self.threads.count())?;
         Ok(chunk)
     }
 }
@@ -172,11 +171,22 @@ fn block_of(before: &Before, encoder: &BlockEncoder, keeps: bool, source: &dyn S
         made.stored.extend_from_slice(stored);
         return Ok(());
     }
-    with_scratch(header.block_len(block), |content| {
-        put_content(before, source, block, header.blocksize, content)?;
+    with_content(before, source, header, block, |content| {
         made.item = repeated(content, header.typesize, block * header.blocksize).map(Arc::from);
         encoder.block(block, content, &mut made.stored)
     })
+}
+
+/// Calls `f` with what a block is going to be.
+fn with_content<R>(before: &Before, source: &dyn Source, header: &Header, block: usize, f: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
+    let n = header.block_len(block);
+    match source.lent(block, n) {
+        Some(content) => f(content),
+        None => with_scratch(n, |content| {
+            put_content(before, source, block, header.blocksize, content)?;
+            f(content)
+        }),
+    }
 }
 
 /// The item that all of this is.

@@ -1,34 +1,21 @@
-//! Several new chunks: each thread makes one, and writes what is done while the others still make theirs.
+//! Several new chunks: each thread makes one, and writes it while the others still make theirs.
 //!
-//! They lie in the file in the order in which they come, whoever is done first: the same calls make the same files. Where a
-//! chunk begins is known when all before it are made, so that one that is done early waits for them, and is written by the
-//! thread that was waited for. What is written lies behind everything that counts, and is put in its place by the caller's
-//! thread, in order, when all are there: until then nothing of the frame has changed.
+//! They lie in the file in the order in which they come, whoever is done first: the same calls make the same files. What is
+//! written lies behind everything that counts, and is put in its place by the caller's thread, in order, when all are there: until
+//! then nothing of the frame has changed.
 #![forbid(unsafe_code)]
 
 use super::Frame;
 use super::entry::Entry;
 use super::index::Slot;
 use super::put::Form;
-use crate::error::{Error, Result};
-use crate::parallel;
+use crate::error::Result;
+use crate::line::{self, Keeper};
+use crate::memory;
 use crate::superchunk::chunks::{Coming, jobs};
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
-
-/// The chunks on their way to the file.
-struct Line {
-    /// Which of them has its place next, and where that is.
-    next: usize,
-    at: u64,
-    /// Those that are made and wait for others; of those that are in the index alone, none.
-    waiting: BTreeMap<usize, Option<Vec<u8>>>,
-    /// What could not be written.
-    failed: BTreeMap<usize, Error>,
-}
 
 /// What has become of a chunk that has its place.
-enum Put {
+pub(super) enum Put {
     Slot(Slot),
     Bytes(u32, Option<u32>),
 }
@@ -43,64 +30,58 @@ impl Frame {
 
     /// Makes these on so many threads, writes them meanwhile, and puts them. On failure those before it are put.
     pub(super) fn put_meanwhile(&mut self, threads: usize, coming: Vec<Coming>) -> Result<()> {
+        let n = self.chunk_bytes();
+        let chunks: Vec<Option<u64>> = coming.iter().map(|c| c.chunk).collect();
+        let make = |frame: &Frame, c: Coming| c.work.done(frame, 1)?.map(|new| frame.form(n, new)).transpose();
+        let (puts, done) = self.write_meanwhile(threads, coming, make)?;
+        for (chunk, put) in chunks.into_iter().zip(puts) {
+            let Some(put) = put else { continue };
+            self.put_entry(chunk.unwrap_or(self.entries.len() as u64), n, |frame| Ok(frame.entry_of(put)))?;
+        }
+        done
+    }
+
+    /// Makes chunks of these on so many threads, and writes those that take room behind each other. On failure there are those
+    /// before the one that failed.
+    pub(super) fn write_meanwhile<P: Send>(
+        &mut self,
+        threads: usize,
+        pieces: Vec<P>,
+        make: impl Fn(&Frame, P) -> Result<Option<Form>> + Sync,
+    ) -> Result<(Vec<Option<Put>>, Result<()>)> {
         self.check_writer()?;
         self.before_first()?;
-        let line = Mutex::new(Line { next: 0, at: self.next, waiting: BTreeMap::new(), failed: BTreeMap::new() });
-        let mut made: Vec<(Coming, Result<Option<Put>>)> = coming.into_iter().map(|c| (c, Ok(None))).collect();
-        let this = &*self;
-        parallel::for_each_alone(threads, made.iter_mut().enumerate().collect(), |(k, (coming, put)): (usize, &mut (Coming, _))| {
-            *put = this.make_and_pass(k, coming, &line);
-        });
-        let mut failed = line.into_inner().unwrap_or_else(PoisonError::into_inner).failed;
-        let n = self.chunk_bytes();
-        for (k, (coming, put)) in made.into_iter().enumerate() {
-            let Some(put) = put? else { continue };
-            if let Some(e) = failed.remove(&k) {
-                return Err(e);
-            }
-            self.put_entry(coming.chunk.unwrap_or(self.entries.len() as u64), n, |frame| {
-                frame.writing.changed = true;
-                Ok(match put {
-                    Put::Slot(slot) => Entry::bare(slot),
-                    Put::Bytes(cbytes, crc) => Entry::sound(Slot::At(frame.written(cbytes)), cbytes, crc),
-                })
-            })?;
-        }
-        Ok(())
+        let keeper = if self.file_threads() > 1 { Keeper::Any } else { Keeper::Caller };
+        let (this, mut at) = (&*self, self.next);
+        let mut puts = memory::with_room(pieces.len())?;
+        let done = line::in_order(
+            threads,
+            keeper,
+            pieces,
+            |piece| make(this, piece),
+            |form| {
+                puts.push(match form {
+                    None => None,
+                    Some(Form::Slot(slot)) => Some(Put::Slot(slot)),
+                    Some(Form::Bytes { bytes, cbytes, crc }) => {
+                        this.write_chunk(at, &bytes)?;
+                        at = at.saturating_add(cbytes.into());
+                        this.writing.buffers.keep(bytes, this.threads.count());
+                        Some(Put::Bytes(cbytes, crc))
+                    }
+                });
+                Ok(())
+            },
+        );
+        Ok((puts, done))
     }
 
-    fn make_and_pass(&self, k: usize, coming: &Coming, line: &Mutex<Line>) -> Result<Option<Put>> {
-        let new = coming.work.done(self, 1)?;
-        let (put, bytes) = match new.map(|new| self.form(self.chunk_bytes(), new)).transpose()? {
-            Some(Form::Bytes { bytes, cbytes, crc }) => (Some(Put::Bytes(cbytes, crc)), Some(bytes)),
-            Some(Form::Slot(slot)) => (Some(Put::Slot(slot)), None),
-            None => (None, None),
-        };
-        self.pass(k, bytes, line);
-        Ok(put)
-    }
-
-    /// Gives a chunk, and those that waited for it, their places, and writes them.
-    fn pass(&self, k: usize, bytes: Option<Vec<u8>>, line: &Mutex<Line>) {
-        let mut now = Vec::new();
-        let locked = || line.lock().unwrap_or_else(PoisonError::into_inner);
-        {
-            let line = &mut *locked();
-            line.waiting.insert(k, bytes);
-            while let Some(bytes) = line.waiting.remove(&line.next) {
-                if let Some(bytes) = bytes {
-                    let place = line.at;
-                    line.at = place.saturating_add(bytes.len() as u64);
-                    now.push((line.next, place, bytes));
-                }
-                line.next += 1;
-            }
-        }
-        for (k, place, bytes) in now {
-            if let Err(e) = self.write_chunk(place, &bytes) {
-                locked().failed.insert(k, e);
-            }
-            self.writing.keep(bytes, self.threads);
+    /// The entry of a chunk that was written so, in the order of these.
+    pub(super) fn entry_of(&mut self, put: Put) -> Entry {
+        self.writing.changed = true;
+        match put {
+            Put::Slot(slot) => Entry::bare(slot),
+            Put::Bytes(cbytes, crc) => Entry::sound(Slot::At(self.written(cbytes)), cbytes, crc),
         }
     }
 }

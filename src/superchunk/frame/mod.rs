@@ -58,8 +58,9 @@ use crate::error::{Error, Result, fail};
 use crate::io::lock::Lock;
 use crate::io::{File, Folder};
 use crate::options::Options;
-use crate::parallel;
+use crate::parallel::Threads;
 use crate::superchunk::bloscpack::Mode;
+use crate::superchunk::buffers::Buffers;
 use chunk::{Blocks, OpenChunks};
 use entry::Entry;
 use header::Header;
@@ -68,7 +69,7 @@ use paged::{Known, Paged};
 use site::Site;
 use std::ffi::OsString;
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// The metalayer with the checksums of the chunks.
 const SUMS: &str = "holdall.crc32";
@@ -108,7 +109,7 @@ pub struct Frame {
     open_chunks: OpenChunks,
     blocks: Blocks,
     params: Result<Params>,
-    threads: usize,
+    threads: Threads,
     verify: bool,
     skip_damaged: bool,
     memory_limit: u64,
@@ -139,23 +140,7 @@ struct Writing {
     files: Vec<u64>,
     /// The folder that was made for it, and where that is.
     made: Option<(Arc<dyn Folder>, OsString)>,
-    /// Buffers that held chunks, for those to come.
-    spare: Mutex<Vec<Vec<u8>>>,
-}
-
-/// The longest buffer that is kept.
-const SPARE: usize = 16 << 20;
-
-impl Writing {
-    fn spare(&self) -> Vec<u8> {
-        parallel::unless_taken(&self.spare).and_then(|mut s| s.pop()).unwrap_or_default()
-    }
-
-    fn keep(&self, buffer: Vec<u8>, threads: usize) {
-        if let Some(mut spare) = parallel::unless_taken(&self.spare).filter(|s| buffer.capacity() <= SPARE && s.len() < 2 * threads) {
-            spare.push(buffer);
-        }
-    }
+    buffers: Buffers,
 }
 
 /// How a frame was found, to tell whether it still is so.
@@ -249,7 +234,7 @@ impl Frame {
     /// other threads call it only on demand.
     pub fn file_threads(&self) -> usize {
         let foreign = self.site.folder.is_foreign();
-        if foreign && self.options.given(crate::options::Opt::Threads).is_none() { 1 } else { self.threads }
+        if foreign && self.options.given(crate::options::Opt::Threads).is_none() { 1 } else { self.threads.count() }
     }
 
     /// The bytes of content of a chunk.

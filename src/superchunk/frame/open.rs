@@ -164,6 +164,7 @@ impl Frame {
 
     /// Without chunks.
     pub(super) fn of(site: &Site, header: Header, options: &Options, lock: Lock) -> Frame {
+        let blocks = chunk::blocks(header.chunksize as usize);
         Frame {
             site: site.clone(),
             name: site.show(),
@@ -184,7 +185,7 @@ impl Frame {
             next: 0,
             last: Committed::default(),
             open_chunks: chunk::open_chunks(site.sparse),
-            blocks: chunk::blocks(),
+            blocks,
             threads: options.threads(),
             verify: options.get(Opt::Verify, 1) > 0,
             skip_damaged: options.get(Opt::SkipDamaged, 0) == 1,

@@ -191,7 +191,7 @@ fn part(chunk: &Chunk, first: u64, dst: &mut [u8]) -> Result<()> {
         let (block, from) = (at / size, at % size);
         let n = rest.len().min(size - from);
         let (now, behind) = rest.split_at_mut_checked(n).unwrap_or_default();
-        chunk.read_part(None, block, from, now)?;
+        chunk.read_part(None, block, from, now, memory::zeroed)?;
         (at, rest) = (at + n, behind);
     }
     Ok(())

@@ -120,7 +120,7 @@ impl Frame {
             self.write_chunk(self.next, &bytes)?;
             self.written(cbytes)
         };
-        self.writing.keep(bytes, self.threads);
+        self.writing.buffers.keep(bytes, self.threads.count());
         Ok(Entry::sound(Slot::At(place), cbytes, crc))
     }
 

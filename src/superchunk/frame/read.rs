@@ -10,9 +10,9 @@ use crate::blosc::{self, Decoded};
 use crate::checksum::crc32;
 use crate::error::{Error, Result, Status, fail};
 use crate::io::{Access, File, lend};
-use crate::parallel;
 use crate::superchunk::chunks::{Fill, Sink};
 use crate::superchunk::gather::Pieces;
+use crate::{memory, parallel};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -393,7 +393,11 @@ impl Frame {
         if self.kept_part(i, block, from, dst)? {
             return Ok(());
         }
-        if let Some(whole) = chunk.read_part(have, block, from, dst)?.filter(|w| w.len() <= super::chunk::LONGEST_KEPT) {
+        let room = |n| match self.blocks.make_room(n).and_then(|old| Arc::try_unwrap(old).ok()) {
+            Some(old) if old.len() == n => Ok(old),
+            _ => memory::zeroed(n),
+        };
+        if let Some(whole) = chunk.read_part(have, block, from, dst, room)?.filter(|w| w.len() <= super::chunk::LONGEST_KEPT) {
             let cost = whole.len();
             self.blocks.put(self.block_key(i, block)?, whole, cost);
         }
@@ -451,7 +455,7 @@ impl Frame {
             return f(&self.filled(&fill, n)?);
         }
         let mut chunk = Vec::new();
-        blosc::encode(self.params()?, self.waiting(i).unwrap_or_default(), &mut chunk, self.threads)?;
+        blosc::encode(self.params()?, self.waiting(i).unwrap_or_default(), &mut chunk, self.threads.count())?;
         f(&chunk)
     }
 
@@ -471,7 +475,7 @@ impl Frame {
     /// Calls `f` with all content, piece by piece. True: as [`Frame::read`].
     pub fn each_piece(&self, f: impl FnMut(&[u8]) -> Result<()>) -> Result<bool> {
         let (nbytes, chunk) = (self.nbytes(), self.chunk_bytes().max(1 << 20) as u64);
-        let pieces = Pieces { nbytes, chunk, threads: self.threads, limit: self.memory_limit, options: &self.options };
+        let pieces = Pieces { nbytes, chunk, threads: self.threads.count(), limit: self.memory_limit, options: &self.options };
         pieces.each(|at, dst| self.read(at, dst), f)
     }
 }

@@ -38,7 +38,7 @@ impl Frame {
 
     fn verify_all(&self, fault: &mut dyn FnMut(&Error) -> bool) -> Result<Verified> {
         let mut v = Verified::default();
-        let (group, n) = (self.threads.max(1) as u64 * 4, self.stored_chunks());
+        let (group, n) = (self.threads.count() as u64 * 4, self.stored_chunks());
         for first in (0..n).step_by(group as usize) {
             let mut found: Vec<(u64, Result<bool>)> = (first..n.min(first + group)).map(|i| (i, Ok(false))).collect();
             parallel::for_each(self.file_threads(), found.iter_mut().collect(), |(i, sound): &mut (u64, _)| *sound = self.sound(*i));

@@ -84,7 +84,7 @@ fn flips_that_nobody_checks_give_no_wrong_row() {
             checked: false,
             sound: Sound::default(),
             skip_damaged: false,
-            threads: 1,
+            threads: Threads::ONE,
         };
         for key in &keys {
             let Ok(rows) = index.find(key) else { continue };
