@@ -54,7 +54,7 @@ DATA = {k: v for k, v in DATA.items() if k in os.environ.get("HOLDALL_BENCH_DATA
 # chunks of other lengths, along axis 0
 LENGTHS = (0.5, 2)
 # seconds that a row may take
-LONG = 8
+LONG = 12
 CODECS = {k: n for k, n in dict(lz4=2, zstd=6).items() if k in os.environ.get("HOLDALL_BENCH_CODECS", "lz4 zstd").split()}
 ALONE = "codec alone"
 # bytes of a chunk's header, and of a write
@@ -207,7 +207,7 @@ def decode_boxes(path, boxes, threads):
     schunk, array = blosc2.schunk_from_cframe(path.read_bytes()), boxes.array
     size = array.dtype.itemsize * math.prod(array.blocks)
     stored, heads = {}, {}
-    grid, within = ([n // c for n, c in zip(*s)] for s in ((array.shape, array.chunks), (array.chunks, array.blocks)))
+    grid, within = ([-(-n // c) for n, c in zip(*s)] for s in ((array.shape, array.chunks), (array.chunks, array.blocks)))
 
     def chunk(key):
         found = []
@@ -305,7 +305,7 @@ def rows_of(ours, folder, kind, data, codec, only=ONLY, asked=(0,)):
             )
         if others_goal:
             paths = {"holdall": own, "the file of blosc2": t}
-            yield beside_others(ours, f"{what}, {name}, 2 threads", others, paths, count, times, command, others_goal)
+            yield beside_others(ours, f"{what}, {name}, 2 threads", others, paths, count, times, command, others_goal, bool(alone))
 
     if "planes" in only:
         for axis in range(data.ndim):
@@ -368,18 +368,22 @@ def rows_of(ours, folder, kind, data, codec, only=ONLY, asked=(0,)):
             )
 
 
-def beside_others(ours, what, others, paths, count, times, command, goal=0):
-    """A row against those that decode whole chunks; `paths`: what we read, the first of which is held to the goal. They take long."""
+def beside_others(ours, what, others, paths, count, times, command, goal=0, bounded=False):
+    """A row against those that decode whole chunks; `paths`: what we read, the first of which is held to the goal. They take long.
+    `bounded`: the codec alone, for the blocks of that first one, stands beside it."""
     few = min(times, 20)
     boxes = {other: Boxes(array, count, few) for other, array in others.items()}
+    first = next(iter(paths.values()))
+    bound = {ALONE: lambda run=decode_boxes(first, Boxes(open_blosc2(first, 2), count, few), 2): timed(run)} if bounded else {}
     return Row(
         what,
-        {other: lambda boxes=boxes: timed(boxes) for other, boxes in boxes.items()},
+        {**{other: lambda boxes=boxes: timed(boxes) for other, boxes in boxes.items()}, **bound},
         {way: bind(ours, command[0], path, READ, 2, *command[1:], few) for way, path in paths.items()},
         goal,
         each=few,
         shown=tuple(paths)[1 if goal else 0 :],
         to_all=True,
+        bound=ALONE if bounded else "",
     )
 
 

@@ -9,8 +9,8 @@ What is held to what, in one rule: both sides do the same. Bagz maps its files, 
 To read uncompressed records of random places is one system call each, on purpose: whoever cuts a mapped file short kills its reader.
 Bagz has no such way, so these have a star, and `pread alone` is what bounds them. In order, and of compressed records, our reading ways
 are held to the goals of the mapped. A limit has as many threads as we, and the same memory to write to: fresh where we give all
-records in one call, else in use; memcpy of random records takes them out of a new map, whose pages have to be found by everybody. Where
-a multiple of bagz is asked for and the limit itself is less than that, nobody can reach it: then our share of the limit decides.
+records in one call, else in use; memcpy takes random records, and zstd alone all frames, out of a new map of the file, whose pages have to
+be found by everybody. Where a multiple of bagz is asked for and the limit itself is less than that, nobody can reach it: then our share of the limit decides.
 Whoever writes finds the disk idle: what others have written is there by then.
 """
 
@@ -27,6 +27,7 @@ import zstandard
 from array_record.python.array_record_module import ArrayRecordReader, ArrayRecordWriter
 
 import common
+import zstd_alone
 from common import MAP, READ, version
 from rows import Part, Row, publish
 
@@ -203,43 +204,6 @@ class Lmdb:
             return drain(map(unpack, t.cursor().iternext(keys=False, values=True)))
 
 
-class Zstd:
-    """zstd alone on the frames of the file, or on the records: nothing is opened or looked up."""
-
-    def __init__(self, data, path):
-        self.data, self.path = data, path
-
-    def frames(self, which):
-        file = np.fromfile(self.path, dtype=np.uint8)
-        limits = file[int.from_bytes(file[-8:].tobytes(), "little") :].view("<u8")
-        starts = np.concatenate(([0], limits[:-1])).astype("<u8")[which]
-        lengths = limits[which] - starts
-        segments = np.stack((starts, lengths), axis=1).astype("<u8")
-        sizes = np.diff(self.data.offsets)[which].astype("<u8")
-        return file, segments, sizes
-
-    def decode(self, which=slice(None), at_once=None, threads=THREADS):
-        """Those of `which`; so many in a call."""
-        file, segments, sizes = self.frames(which)
-        n = at_once or len(sizes)
-        d = zstandard.ZstdDecompressor()
-        took = 0.0
-        for k in range(0, len(sizes), n):
-            part = segments[k : k + n]
-            from_, to = int(part[:, 0].min()), int((part[:, 0] + part[:, 1]).max())
-            part = part - np.array([from_, 0], dtype="<u8")
-            frames = zstandard.BufferWithSegments(file[from_:to].data, np.ascontiguousarray(part).tobytes())
-            some = sizes[k : k + n].tobytes()
-            took += timed(lambda: d.multi_decompress_to_buffer(frames, decompressed_sizes=some, threads=threads))[0]
-        return took
-
-    def encode(self, threads):
-        data = np.fromfile(self.data.folder / "data", dtype=np.uint8)
-        segments = np.stack((self.data.offsets[:-1], np.diff(self.data.offsets)), axis=1).astype("<u8")
-        records = zstandard.BufferWithSegments(data.data, segments.tobytes())
-        return timed(lambda: zstandard.ZstdCompressor(level=3).multi_compress_to_buffer(records, threads=threads))[0]
-
-
 def write_alone(data, path):
     """The bytes of all records, which are in memory, to a file."""
     content = memoryview((data.folder / "data").read_bytes())
@@ -267,7 +231,6 @@ def rows(data, ours, codec, write=True):
     path = data.folder / f"theirs.{suffix}"
     their = Bagz(data, path)
     array, db = ArrayRecord(data, data.folder / f"{suffix}.array_record", codec), Lmdb(data, data.folder / f"{suffix}.mdb", codec)
-    alone = Zstd(data, path)
     mine = data.folder / f"ours.{suffix}"
     best = [f"bagz, {p} thread{'s' * (p > 1)}" for p in (DEFAULT, *CHOSEN)]
 
@@ -279,8 +242,10 @@ def rows(data, ours, codec, write=True):
         return [g for way in ways for g in ((way, best[:1], default), (way, best, GOALS[chosen]), (way, [limit], of_limit))]
 
     def limit_of(order, batch):
-        decoded = lambda: alone.decode(*([] if order else [data.indices]), at_once=batch or None)  # noqa: E731
-        return {limit: decoded if codec else bind("copy", path, THREADS, order, batch)}
+        return {limit: decoded(THREADS, order, batch) if codec else bind("copy", path, THREADS, order, batch)}
+
+    def decoded(threads, order, batch):
+        return lambda: zstd_alone.decode(path, data.offsets, threads, slice(None) if order else data.indices, batch)
 
     def bind(*command):
         return lambda: ours.time(*command)
@@ -297,7 +262,7 @@ def rows(data, ours, codec, write=True):
     theirs = {"bagz": their.write, "array_record": array.write, "lmdb": db.write}
     for threads in (1, 2):
         bytes_alone = "zstd alone" if codec else "its bytes alone"
-        alone_of = {bytes_alone: (lambda t=threads: alone.encode(t)) if codec else lambda: write_alone(data, mine)}
+        alone_of = {bytes_alone: (lambda t=threads: zstd_alone.encode(data.folder / "data", data.offsets, t)) if codec else lambda: write_alone(data, mine)}
         yield Row(f"{name}: write, {threads} thread{'s' * (threads > 1)}", (theirs if threads == 2 else {}) | alone_of,
             {"many at once": written(threads, at_once), "one by one": written(threads, 1)}, bound=bytes_alone,
             goals=[("many at once", ["bagz"], GOALS["write"])] * (threads == 2) + [("many at once", ["zstd alone"], GOALS["zstd"])] * bool(codec),
@@ -308,7 +273,7 @@ def rows(data, ours, codec, write=True):
     # what is faster for so large records
     single = limit if codec or data.bytes < data.count << 20 else "pread alone"
     yield Row(f"{name}: one at random", {"bagz": their.single, "array_record": array.single, "lmdb": db.single}
-        | ({"zstd alone": lambda: alone.decode(data.indices, data.batch, threads=1)} if codec else {limit: bind("copy", path, 1, 0, 1), "pread alone": bind("pread", path)}),
+        | ({"zstd alone": decoded(1, 0, data.batch)} if codec else {limit: bind("copy", path, 1, 0, 1), "pread alone": bind("pread", path)}),
         {"mapped": bind("single", path, MAP, 0), "read": bind("single", path, READ, 0)},
         goals=[("mapped", ["zstd alone"], GOALS["zstd_single"]) if codec else ("mapped", ["bagz"], GOALS["raw_single"])], bound=single,
         shown=reading, each=data.random)  # fmt: skip
@@ -335,9 +300,9 @@ def compare(folder):
         other, copy = common.Others(ours), ours.time("memcpy")
         for codec in (ZSTD, NONE):
             for row in rows(data, ours, codec):
-                row.measure()
+                row.measure(nbytes=data.bytes)
                 measured.append(row)
-        others.append(f"{name}: {other.said()}")
+        others.append(f"{name}: {data.count:,} records, {data.bytes / 1e6:,.0f} MB; {other.said()}")
         ours.process.stdin.close()
     return Part(
         "Records, beside bagz, array_record, LMDB and zstd alone",

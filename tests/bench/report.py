@@ -28,7 +28,8 @@ it makes the data and installs the others from PyPI. Parts are measured by thems
 and each says when that was, and of which version.
 
 Others are called from Python, as their users do, holdall from C; all run in turns, in one process each, with their files in the system's
-cache. A figure is the median of the rounds, and behind it are the quartiles; a ratio is the median of the rounds' ratios, above 1 holdall
+cache. Before each turn memory is touched and given back, since a virtual machine has to fetch from its host what was free for a while, and
+would do so in the turn of whoever is first. A figure is the median of the rounds, and behind it are the quartiles; a ratio is the median of the rounds' ratios, above 1 holdall
 is the faster. A *limit* is what nobody can do without: the codec alone on the same bytes from memory, memcpy of the records, writing the
 same bytes; *share* is the limit's time as a share of ours. A star is on what is shown and held to no goal, since it does more or less
 than the other side: checksums, syncing, safe reading in place of mapping, fewer threads.

@@ -8,6 +8,7 @@ HOLDALL_BENCH_ROUNDS is how many rounds (default 5).
 import dataclasses
 import datetime
 import json
+import mmap
 import os
 import pathlib
 import platform
@@ -22,9 +23,11 @@ RESULTS = ROOT / "target" / "bench"
 ROUNDS = int(os.environ.get("HOLDALL_BENCH_ROUNDS", 5))
 # of what bounds a row: the rest is for reading and placing
 OF_BOUND = 0.9
+# bytes of memory that are made ready before each way, at least and at most
+READY = 1 << 28, 1 << 31
 
 
-def measure(what, theirs, ours, seconds=float("inf"), warm=True):
+def measure(what, theirs, ours, seconds=float("inf"), warm=True, nbytes=0):
     """The seconds of each way in each round after a warm-up; the ways, by name, are functions that give them. When so many
     seconds have passed there are no more rounds than two."""
     ways = {("theirs", k): f for k, f in theirs.items()} | {("ours", k): f for k, f in ours.items()}
@@ -37,18 +40,23 @@ def measure(what, theirs, ours, seconds=float("inf"), warm=True):
         if done > 2 and time.monotonic() - start > seconds:
             break
         for w in order:
+            settle(nbytes)
             took = ways[w]()
-            settle()
             if done:
                 times[w].append(took)
     return times
 
 
-def settle():
-    """Has the C library do at once what it puts off until more than a little memory is asked for: after a million small pieces
-    that were given back it works for tens of milliseconds, and would on one of the processors that the next way is to have. And
-    gives threads of the others a while to end what they are at."""
+def settle(nbytes):
+    """What could make the next way slow that is not of its own making. The C library puts off work until more than a little
+    memory is asked for, tens of milliseconds of it after a million small pieces were given back. Threads of the way before may
+    not be at their end. And a virtual machine hands memory that is free for some seconds back to its host; it takes fifty
+    times as long to touch the first time then, so twice as much as the content, within bounds, is touched here."""
     bytearray(1 << 16)
+    least, most = READY
+    with mmap.mmap(-1, min(max(2 * nbytes, least), most), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as ready:
+        ready.madvise(mmap.MADV_HUGEPAGE)
+        ready[:: mmap.PAGESIZE] = bytes(-(-len(ready) // mmap.PAGESIZE))
     time.sleep(0.03)
 
 
@@ -78,8 +86,8 @@ class Row:
     times: dict = dataclasses.field(default_factory=dict)
 
     def measure(self, **limits):
-        """And forgets how to, since the functions hold what they work on."""
-        self.times = measure(self.what, self.theirs, self.ours, **limits)
+        """And forgets how to, since the functions hold what they work on. `limits` are as in `measure`."""
+        self.times = measure(self.what, self.theirs, self.ours, **{"nbytes": self.nbytes, **limits})
         self.theirs, self.ours = dict.fromkeys(self.theirs), dict.fromkeys(self.ours)
 
     def median(self, whose, way):
@@ -91,7 +99,7 @@ class Row:
 
     def all_goals(self):
         """Each as a way of ours, one of theirs, and the least ratio."""
-        held_to = list(self.theirs) if self.to_all else list(self.theirs)[:1]
+        held_to = [t for t in self.theirs if not is_limit(t)] if self.to_all else list(self.theirs)[:1]
         for way in self.ours if self.goal else ():
             yield from ((way, t, self.goal) for t in held_to if way not in self.shown)
         for way, some, least in self.goals:

@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 
 OK, NOT_FOUND = 0, 1
 E_ARGUMENT, E_PANIC, E_MEMORY, E_BUFFER, E_IO, E_MISSING, E_EXISTS = range(-1, -8, -1)
@@ -229,9 +230,19 @@ class Handle:
         self._handle = None
 
 
+class _Room(threading.local):
+    """Where functions write to, of each thread."""
+
+    def __init__(self):
+        self.bytes = c.create_string_buffer(1 << 16)
+        self.rows = (U64 * 16)()
+
+
+_room = _Room()
+
+
 class Bag(Handle):
     close_name = "holdall_bag_close"
-    _room = c.create_string_buffer(1 << 16)
 
     def __init__(self, path, **options):
         out = P()
@@ -249,13 +260,13 @@ class Bag(Handle):
     def read(self, i):
         n = SIZE()
         try:
-            call("bag_read", self._handle, i, self._room, len(self._room), c.byref(n))
+            call("bag_read", self._handle, i, _room.bytes, len(_room.bytes), c.byref(n))
         except Error as e:
             if e.status != E_BUFFER:
                 raise
-            Bag._room = c.create_string_buffer(n.value)
-            call("bag_read", self._handle, i, self._room, len(self._room), c.byref(n))
-        return c.string_at(self._room, n.value)
+            _room.bytes = c.create_string_buffer(n.value)
+            call("bag_read", self._handle, i, _room.bytes, len(_room.bytes), c.byref(n))
+        return c.string_at(_room.bytes, n.value)
 
     def size_of(self, i):
         n = SIZE()
@@ -282,8 +293,8 @@ class Bag(Handle):
 
     def checksum(self, sum):
         n = SIZE()
-        call("bag_checksum", self._handle, sum, self._room, len(self._room), c.byref(n))
-        return c.string_at(self._room, n.value)
+        call("bag_checksum", self._handle, sum, _room.bytes, len(_room.bytes), c.byref(n))
+        return c.string_at(_room.bytes, n.value)
 
     def to_arrow(self, stream, first=0, n=None, batch=0):
         """stream: the address of a struct ArrowArrayStream."""
@@ -340,7 +351,6 @@ class Index(Handle):
     """An index of a bag: in memory, or with a path the one there, which a mode makes."""
 
     close_name = "holdall_bag_index_close"
-    _room = (U64 * 16)()
 
     def __init__(self, bag, path=None, mode=None, **options):
         out = P()
@@ -368,13 +378,13 @@ class Index(Handle):
         """All of them."""
         n = SIZE()
         try:
-            call("bag_index_find", self._handle, key, len(key), self._room, len(self._room), c.byref(n))
+            call("bag_index_find", self._handle, key, len(key), _room.rows, len(_room.rows), c.byref(n))
         except Error as e:
             if e.status != E_BUFFER:
                 raise
-            Index._room = (U64 * n.value)()
-            call("bag_index_find", self._handle, key, len(key), self._room, len(self._room), c.byref(n))
-        return self._room[: n.value]
+            _room.rows = (U64 * n.value)()
+            call("bag_index_find", self._handle, key, len(key), _room.rows, len(_room.rows), c.byref(n))
+        return _room.rows[: n.value]
 
     def find_many(self, keys):
         """The first of each, or None."""
