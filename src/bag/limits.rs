@@ -81,14 +81,14 @@ impl Limits {
     #[inline]
     pub fn around(&self, i: u64) -> Result<(Around, bool)> {
         match self.kept_four(i) {
-            Some(&[before, from, to, after]) => Ok((Around { before, from, to, after }, true)),
+            Some([before, from, to, after]) => Ok((Around { before, from, to, after }, true)),
             None => self.around_any(i),
         }
     }
 
     /// What is around record `i`, where it is at no end, of limits that are kept.
     #[inline]
-    fn kept_four(&self, i: u64) -> Option<&[u64; 4]> {
+    fn kept_four(&self, i: u64) -> Option<[u64; 4]> {
         let Place::Disk { kept: Some(kept), .. } = &self.place else { return None };
         if i.checked_add(2)? <= self.count { kept.four(i.checked_sub(2)?) } else { None }
     }
@@ -134,15 +134,17 @@ impl Limits {
         let first = i - i % kept::PIECE as u64;
         let n = (self.count - first).min(kept::PIECE as u64) as usize;
         let mut bytes = [0; kept::PIECE * LIMIT as usize];
-        match self.fetch(first, bytes.get_mut(..n * LIMIT as usize).unwrap_or_default()) {
+        let bytes = bytes.get_mut(..n * LIMIT as usize).unwrap_or_default();
+        match self.fetch(first, bytes) {
             // one that is wanted may be readable all the same
             Err(e) if e.status != Status::Memory => return Ok(false),
             read => read?,
         }
         self.still()?;
-        let mut piece = Box::new([0; kept::PIECE]);
-        piece.iter_mut().zip(bytes.as_chunks::<8>().0).for_each(|(w, b)| *w = u64::from_le_bytes(*b));
-        kept.put(first, self.count, piece);
+        let mut limits = [0; kept::PIECE];
+        let limits = limits.get_mut(..n).unwrap_or_default();
+        limits.iter_mut().zip(bytes.as_chunks::<8>().0).for_each(|(w, b)| *w = u64::from_le_bytes(*b));
+        kept.put(first, self.count, limits);
         Ok(kept.get(i).is_some())
     }
 

@@ -134,7 +134,7 @@ impl Bag {
             let (shard, local) = self.find(self.physical(wanted.number(out)));
             Item { shard, local, out }
         }));
-        items.sort_unstable();
+        items.sort_unstable_by_key(Item::place);
         Ok(items)
     }
 

@@ -13,7 +13,7 @@ use crate::memory;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Stored records that lie this near are fetched together.
-const GAP: u64 = 4 << 10;
+pub const GAP: u64 = 4 << 10;
 const GROUP: u64 = 256 << 10;
 /// Limits, and checksums, that lie this near are fetched together.
 const LIMITS_GAP: u64 = 256;

@@ -34,11 +34,12 @@ const TASK_RECORDS: usize = 512;
 const TASK_BYTES: u64 = 256 << 10;
 /// Stored bytes of runs that are held between the passes for each thread, where there is more than a task for each.
 const HELD: usize = 512 << 10;
-/// Scattered records of one task.
-const TASK_SCATTERED: usize = 128;
+/// Scattered records of one task: few, so that no thread has much left when the others end; more where they are read together.
+const TASK_SCATTERED: usize = 32;
+const TASK_NEAR: usize = 128;
 
 /// A record that is wanted, and where in the batch it goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug)]
 pub struct Item {
     /// Which file.
     pub shard: usize,
@@ -46,6 +47,13 @@ pub struct Item {
     pub local: u64,
     /// Its place in the batch.
     pub out: usize,
+}
+
+impl Item {
+    /// By which they are in the order of their records, as one number: it is compared without a branch.
+    pub fn place(&self) -> u128 {
+        (self.shard as u128) << 64 | u128::from(self.local)
+    }
 }
 
 /// Neighbours of one file that go to neighbouring places of the batch.
@@ -160,6 +168,15 @@ fn piece<'b>(shard: &Shard, bounds: &'b [u64]) -> &'b [u64] {
     bounds.get(..=fits).unwrap_or(bounds)
 }
 
+/// How many of these scattered records of about so many bytes are worth a task.
+fn together(items: &[Item], mean: u64) -> usize {
+    let most = (TASK_BYTES / mean).clamp(1, TASK_NEAR as u64) as usize;
+    let near = |pair: &&[Item]| matches!(pair, [a, b] if (b.local - a.local).saturating_mul(mean) <= find::GAP);
+    let few = most.min(TASK_SCATTERED);
+    let more = items.get(few - 1..).unwrap_or_default().windows(2).take(most - few).take_while(near).count();
+    few + more
+}
+
 /// Reads scattered records; `items` must be sorted, and fill places 0 to their number.
 pub fn scattered(shards: &[Shard], items: &[Item], rules: Rules<'_>, room: &mut dyn Room) -> std::result::Result<Places, Failure> {
     let budget = Budget::new(rules.memory_limit, rules.stop);
@@ -170,9 +187,13 @@ pub fn scattered(shards: &[Shard], items: &[Item], rules: Rules<'_>, room: &mut 
         let Some(shard) = same.first().and_then(|i| shards.get(i.shard)) else { continue };
         let mean = shard.end() / shard.count().max(1);
         worth |= enough(shard, items.len(), mean.saturating_mul(items.len() as u64));
-        let piece = (TASK_BYTES / mean.max(1)).clamp(1, TASK_SCATTERED as u64) as usize;
-        memory::reserve(&mut tasks, same.len().div_ceil(piece)).map_err(whole)?;
-        tasks.extend(same.chunks(piece).map(|items| Task::new(shard, Which::Scattered { items, extents: Vec::new() })));
+        let mut rest = same;
+        while !rest.is_empty() {
+            let (items, others) = rest.split_at_checked(together(rest, mean.max(1))).unwrap_or((rest, &[]));
+            memory::reserve(&mut tasks, 1).map_err(whole)?;
+            tasks.push(Task::new(shard, Which::Scattered { items, extents: Vec::new() }));
+            rest = others;
+        }
     }
     finish(tasks, items.len(), if worth { rules } else { Rules { threads: Threads::ONE, ..rules } }, &budget, room)
 }

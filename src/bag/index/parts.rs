@@ -14,8 +14,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub type Item = u128;
 /// Rows are below.
 pub const MOST_ROWS: u64 = 1 << 48;
-/// Items of a piece at most.
+/// Items of a piece at most: where there is a file for them; and where there is none, so many that their memory goes back to the
+/// system, for the index itself, when a part has been taken out.
 const PIECE: u64 = 1024;
+const LARGE_PIECE: u64 = 16 << 10;
 /// Bytes of an item: a row takes as many as all need, 4 or 6, and the rest 10.
 const SHORT: usize = 14;
 const LONG: usize = 16;
@@ -83,7 +85,8 @@ impl Parts {
         let each = if rows <= 1 << 32 { SHORT } else { LONG };
         let all = memory::defaults(parts as usize)?;
         let fit = most / (4 * parts * each as u64);
-        Ok(Parts { all, each, piece: fit.clamp(16, PIECE) as usize * each, most, kept: AtomicU64::new(0), spill })
+        let largest = if spill.is_some() { PIECE } else { LARGE_PIECE };
+        Ok(Parts { all, each, piece: fit.clamp(16, largest) as usize * each, most, kept: AtomicU64::new(0), spill })
     }
 
     /// How many items a part has.
