@@ -8,9 +8,11 @@ use crate::line::{self, Keeper};
 use crate::memory;
 use std::sync::{Mutex, PoisonError};
 
-/// A piece of records that is worth a task.
-const PIECE_RECORDS: usize = 1024;
-const PIECE_BYTES: u64 = 256 << 10;
+/// A piece of records that is worth a task: small, so that no thread has much left when the others end.
+const PIECE_RECORDS: usize = 256;
+const PIECE_BYTES: u64 = 64 << 10;
+/// Pieces for each thread that are gathered.
+const GATHERED: usize = 8;
 
 /// The longest buffer for a piece that is kept.
 const KEPT: usize = 1 << 20;
@@ -36,7 +38,7 @@ impl Gathered {
 
     /// Is there, with these records more, enough for all threads?
     pub fn fills(&self, records: usize, bytes: usize, threads: usize) -> bool {
-        let wanted = 2 * threads.clamp(1, 16);
+        let wanted = GATHERED * threads.clamp(1, 16);
         self.offsets.len() + records > wanted * PIECE_RECORDS || self.data.len() + bytes > wanted * PIECE_BYTES as usize
     }
 
