@@ -276,7 +276,7 @@ venv:
 	    echo 'caterva 0.7.3 could not be had ($(CATERVA_VENV).log says why): its tests are left out'; \
 	}
 
-# Each part that is named, into a file in target/bench; of all that are there, whenever they were measured, BENCHMARKS.md is made.
+# Each part that is named, into a file in target/bench; BENCHMARKS.md takes those over, and keeps the other parts as they are.
 bench: need-bench build stage venv
 	@PYTHON=$(PYTHON) sh cmake/venv.sh $(VENV) array-record==0.8.6 h5py==3.16.0 hdf5plugin==7.1.0 lmdb==3.0.0 tensorstore==0.1.86 zarr==3.1.6 zstandard==0.25.0
 	@set -e; for part in $(PARTS); do $(VENV)/bin/python tests/bench/bench_$$part.py; done

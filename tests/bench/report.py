@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""usage: report.py    writes BENCHMARKS.md, and its pictures in docs/figures/bench, of the files in target/bench alone
+"""usage: report.py    writes BENCHMARKS.md, and its pictures in docs/figures/bench, of the files in target/bench; parts of which
+there is none stay as they are
 
 What the records in those files are is said in rows.py, which makes them.
 """
@@ -7,6 +8,7 @@ What the records in those files are is said in rows.py, which makes them.
 import json
 import math
 import pathlib
+import re
 import statistics
 import sys
 
@@ -14,6 +16,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 RESULTS = ROOT / "target" / "bench"
 PICTURES = ROOT / "docs" / "figures" / "bench"
+REPORT = ROOT / "BENCHMARKS.md"
 sys.path.insert(0, str(ROOT / "docs" / "figures"))
 
 from draw import Picture
@@ -247,26 +250,35 @@ def read_all():
     return sorted(parts, key=lambda p: (place.get(p[0]["part"], len(ORDER)), p[0]["part"]))
 
 
+def kept():
+    """What BENCHMARKS.md has now: of each part, by its title, its line of the table and its text."""
+    if not REPORT.exists():
+        return {}
+    head, *sections = re.split("^(?=## )", REPORT.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    lines = {line.split("|")[1].strip(): line for line in head.splitlines() if line.startswith("| ")}
+    titled = ((section[3:].partition("\n")[0], section.rstrip()) for section in sections)
+    return {title: (lines[title], section) for title, section in titled if title in lines}
+
+
 def main():
     parts = read_all()
     if not parts:
         sys.exit(f"nothing was measured: there is no file in {RESULTS}")
-    text = [HEAD, "| part | measured | version | goals met |", "| --- | --- | --- | --: |"]
-    for head, *records in parts:
-        met = [m for m, _ in verdicts(records)]
-        text.append(f"| {head['title']} | {head['date'][:10]} | {head['version']} {head['commit']} | {sum(met)} of {len(met)} |")
     PICTURES.mkdir(parents=True, exist_ok=True)
+    all = kept()
     for lines in parts:
-        name = lines[0]["part"]
-        drawn, body = picture(lines), list(part(lines))
-        if drawn:
-            (PICTURES / f"{name}.svg").write_text(drawn, encoding="utf-8")
-            body[1:1] = ["", f"![{lines[0]['title']}](docs/figures/bench/{name}.svg)"]
-        text += ["", *body]
-    bounds = HERE / "bounds.md"
-    if bounds.exists():
-        text += ["", bounds.read_text(encoding="utf-8").rstrip()]
-    (ROOT / "BENCHMARKS.md").write_text("\n".join(text) + "\n", encoding="utf-8")
+        head, *records = lines
+        title, met, body = head["title"], [m for m, _ in verdicts(records)], list(part(lines))
+        if drawn := picture(lines):
+            (PICTURES / f"{head['part']}.svg").write_text(drawn, encoding="utf-8")
+            body[1:1] = ["", f"![{title}](docs/figures/bench/{head['part']}.svg)"]
+        line = f"| {title} | {head['date'][:10]} | {head['version']} {head['commit']} | {sum(met)} of {len(met)} |"
+        all[title] = line, "\n".join(body).rstrip()
+    text = [HEAD, "| part | measured | version | goals met |", "| --- | --- | --- | --: |", *(line for line, _ in all.values())]
+    for _, section in all.values():
+        text += ["", section]
+    text += ["", (HERE / "bounds.md").read_text(encoding="utf-8").rstrip()]
+    REPORT.write_text("\n".join(text) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
