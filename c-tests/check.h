@@ -118,8 +118,8 @@ static inline bool says(const char *words)
 
 /* ---- slow surroundings --------------------------------------------------------------------------*/
 
-/* Under valgrind or a sanitizer? Loops over many cases then take fewer of them. */
-static inline bool slow(void)
+/* Under the address sanitizer? */
+static inline bool addresses_are_seen(void)
 {
 #if defined(__SANITIZE_ADDRESS__)
     return true;
@@ -128,8 +128,14 @@ static inline bool slow(void)
     return true;
 #endif
 #endif
+    return false;
+}
+
+/* Under valgrind or that sanitizer? Loops over many cases then take fewer of them. */
+static inline bool slow(void)
+{
     const char *preload = getenv("LD_PRELOAD");
-    return preload != NULL && strstr(preload, "vgpreload") != NULL;
+    return addresses_are_seen() || (preload != NULL && strstr(preload, "vgpreload") != NULL);
 }
 
 /* Under the thread sanitizer? */

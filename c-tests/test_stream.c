@@ -389,9 +389,6 @@ static void goes_on(const void *ctx)
 /* What is being read when a process is forked is nobody's work in the child: it must not be waited for there. */
 static void a_child_goes_on_by_itself(void)
 {
-#if defined(__SANITIZE_ADDRESS__)
-    return; /* the allocator of this checker is not whole in a child of a process whose other threads are at it */
-#endif
     holdall_bag *bag = open_bag(in_tmp(names[1]), NULL);
     for (uint64_t given = 0; given < (slow() ? 3 : 60); given++) {
         half h = {open_stream(bag, NULL, NULL, NULL), given * 37 % many};

@@ -18,17 +18,17 @@ const MOST_PIECES: u64 = 1 << 17;
 /// Pieces that are kept.
 static ALL: AtomicUsize = AtomicUsize::new(0);
 
-type Piece = OnceLock<Box<Limits>>;
+type Piece = OnceLock<Box<Distances>>;
 
 /// The limits of a piece, by their distance from the first: half as much memory, of which at random each is a wait.
-struct Limits {
+struct Distances {
     first: u64,
     distances: [u32; PIECE],
 }
 
-impl Limits {
+impl Distances {
     /// None where one is below the first, or too far from it: records of 4 MiB are no slower for being looked up.
-    fn of(limits: &[u64]) -> Option<Limits> {
+    fn of(limits: &[u64]) -> Option<Distances> {
         let first = *limits.first()?;
         let (mut distances, mut all) = ([0; PIECE], 0);
         // without a branch, which the compiler makes a few instructions of
@@ -40,7 +40,7 @@ impl Limits {
         if all >> 32 != 0 {
             return None;
         }
-        Some(Limits { first, distances })
+        Some(Distances { first, distances })
     }
 }
 
@@ -51,7 +51,7 @@ pub struct Kept {
 }
 
 impl Kept {
-    fn piece(&self, i: usize) -> Option<&Limits> {
+    fn piece(&self, i: usize) -> Option<&Distances> {
         self.pieces.get()?.get(i / PIECE)?.get().map(|piece| &**piece)
     }
 
@@ -72,7 +72,7 @@ impl Kept {
 
     /// Keeps the piece that begins with limit `number`, of a file of `count`, where there is room for it and it can be kept.
     pub fn put(&self, number: u64, count: u64, limits: &[u64]) {
-        let Some(piece) = Limits::of(limits) else { return };
+        let Some(piece) = Distances::of(limits) else { return };
         let pieces = made(&self.pieces, || Kept::table(count));
         let Some(place) = usize::try_from(number).ok().and_then(|number| pieces.get(number / PIECE)) else { return };
         if ALL.fetch_add(1, Ordering::Relaxed) >= MOST || place.set(Box::new(piece)).is_err() {
