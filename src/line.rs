@@ -8,7 +8,7 @@ use crate::parallel;
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Of so many threads one may lay down what it has made too early, and go on.
+/// Of so many threads one may lay down what it has made too early, and go on, where what is made takes much memory.
 const THREADS_EACH: usize = 4;
 /// Things that are made for each thread before the calling one keeps them, where no other may.
 const TOGETHER: usize = 2;
@@ -22,10 +22,16 @@ pub enum Keeper {
     Caller,
 }
 
+/// How many large things may be laid down before their turn.
+pub fn few(threads: usize) -> usize {
+    threads / THREADS_EACH
+}
+
 /// Makes something of each piece, on so many threads, and keeps all in the order of the pieces. What fails first in this order ends
-/// it: all before it are kept, and none behind it.
+/// it: all before it are kept, and none behind it. Up to `early` of them are laid down before their turn.
 pub fn in_order<P: Send, T: Send>(
     threads: usize,
+    early: usize,
     keeper: Keeper,
     pieces: Vec<P>,
     make: impl Fn(P) -> Result<T> + Sync,
@@ -38,7 +44,7 @@ pub fn in_order<P: Send, T: Send>(
         return in_groups(threads, pieces, make, keep);
     }
     let state = State { next: 0, early: BTreeMap::new(), failed: None, ended: false };
-    let line = Line { state: Mutex::new(state), moved: Condvar::new(), keep: Mutex::new(keep), room: threads / THREADS_EACH };
+    let line = Line { state: Mutex::new(state), moved: Condvar::new(), keep: Mutex::new(keep), room: early };
     parallel::for_each_alone(threads, pieces.into_iter().enumerate().collect(), |(i, piece)| {
         let _end = EndOnPanic(&line.state, &line.moved);
         if !line.state().ended {
@@ -131,13 +137,17 @@ mod tests {
     use crate::error::fail;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    const BOTH: [Keeper; 2] = [Keeper::Any, Keeper::Caller];
+    /// Threads, how many things may be early, and who keeps them.
+    fn ways() -> impl Iterator<Item = (usize, usize, Keeper)> {
+        let threads = [1, 2, 9].into_iter().flat_map(|t| [Keeper::Any, Keeper::Caller].map(|k| (t, k)));
+        threads.flat_map(|(t, k)| [0, t].map(|early| (t, early, k)))
+    }
 
     /// Makes 300 things of which these fail, and keeps them until this one; gives those that were kept.
-    fn kept(threads: usize, keeper: Keeper, bad: &[usize], last: usize) -> (Vec<usize>, Result<()>) {
+    fn kept((threads, early, keeper): (usize, usize, Keeper), bad: &[usize], last: usize) -> (Vec<usize>, Result<()>) {
         let mut kept = Vec::new();
         let make = |i| if bad.contains(&i) { Err(fail!(Format, "{i}").at(i as u64)) } else { Ok(i) };
-        let done = in_order(threads, keeper, (0..300).collect(), make, |i| {
+        let done = in_order(threads, early, keeper, (0..300).collect(), make, |i| {
             kept.push(i);
             if i == last { Err(fail!(Io, "full").at(i as u64)) } else { Ok(()) }
         });
@@ -146,24 +156,24 @@ mod tests {
 
     #[test]
     fn all_in_their_order() {
-        for (threads, keeper) in [1, 2, 9].into_iter().flat_map(|t| BOTH.map(|k| (t, k))) {
-            assert_eq!(kept(threads, keeper, &[], 300), ((0..300).collect(), Ok(())));
+        for way in ways() {
+            assert_eq!(kept(way, &[], 300), ((0..300).collect(), Ok(())));
         }
     }
 
     #[test]
     fn what_fails_first_in_order_ends_it() {
-        for (threads, keeper) in [1, 2, 9].into_iter().flat_map(|t| BOTH.map(|k| (t, k))) {
-            let (all, done) = kept(threads, keeper, &[50, 7, 8], 300);
+        for way in ways() {
+            let (all, done) = kept(way, &[50, 7, 8], 300);
             assert_eq!((all, done.unwrap_err().position), ((0..7).collect::<Vec<_>>(), 7));
-            let (all, done) = kept(threads, keeper, &[50, 70], 40);
+            let (all, done) = kept(way, &[50, 70], 40);
             assert_eq!((all, done.unwrap_err().position), ((0..=40).collect::<Vec<_>>(), 40));
         }
     }
 
     #[test]
     fn few_are_there_at_once() {
-        for threads in [2, 4] {
+        for (threads, early) in [(2, 0), (4, few(4)), (4, 4)] {
             let (there, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
             let make = |i| {
                 most.fetch_max(there.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
@@ -173,9 +183,9 @@ mod tests {
                 there.fetch_sub(1, Ordering::SeqCst);
                 Ok(())
             };
-            in_order(threads, Keeper::Any, (0..3000).collect(), make, keep).unwrap();
+            in_order(threads, early, Keeper::Any, (0..3000).collect(), make, keep).unwrap();
             let most = most.into_inner();
-            assert!((1..=threads + threads / THREADS_EACH).contains(&most), "{most} with {threads} threads");
+            assert!((1..=threads + early).contains(&most), "{most} with {threads} threads");
         }
     }
 
@@ -191,7 +201,7 @@ mod tests {
                 planned(!in_make, i);
                 Ok(())
             };
-            assert!(std::panic::catch_unwind(|| in_order(3, Keeper::Any, (0..300).collect(), make, keep)).is_err());
+            assert!(std::panic::catch_unwind(|| in_order(3, 1, Keeper::Any, (0..300).collect(), make, keep)).is_err());
         }
         all_in_their_order();
     }

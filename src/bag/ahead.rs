@@ -94,10 +94,14 @@ impl Encoders {
     ) -> Result<()> {
         let bytes = offsets.last().zip(offsets.first()).map_or(0, |(b, a)| b - a);
         let threads = if bytes >= 64 << 10 { threads } else { 1 };
+        let pieces = pieces(offsets);
+        // where they are small nobody waits for a neighbour whose records take longer
+        let early = if bytes <= PIECE_BYTES * pieces.len() as u64 { threads } else { line::few(threads) };
         line::in_order(
             threads,
+            early,
             keeper,
-            pieces(offsets),
+            pieces,
             |o| self.piece(data, o),
             |encoded| {
                 let taken = take(&encoded);

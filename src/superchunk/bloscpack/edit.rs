@@ -108,6 +108,7 @@ impl Bloscpack {
         let (this, start) = (&*self, self.part_end);
         let done = line::in_order(
             this.threads.count(),
+            line::few(this.threads.count()),
             keeper,
             pieces,
             |piece| this.encode_sealed(piece, each),

@@ -56,6 +56,7 @@ impl Frame {
         let mut puts = memory::with_room(pieces.len())?;
         let done = line::in_order(
             threads,
+            line::few(threads),
             keeper,
             pieces,
             |piece| make(this, piece),
