@@ -214,16 +214,22 @@ static inline void save(const char *path, const void *bytes, size_t n)
     CHECK(fclose(f) == 0);
 }
 
-/* How many files $HOLDALL_TMP holds whose names contain `part`. */
-static inline int files_with(const char *part)
+/* How many entries of a folder have names that contain `part`, but for hidden ones. */
+static inline int entries(const char *folder, const char *part)
 {
     int n = 0;
-    DIR *d = opendir(in_tmp("."));
+    DIR *d = opendir(folder);
     CHECK(d != NULL);
     for (struct dirent *e = readdir(d); e != NULL; e = readdir(d))
         n += e->d_name[0] != '.' && strstr(e->d_name, part) != NULL;
     closedir(d);
     return n;
+}
+
+/* The same of $HOLDALL_TMP. */
+static inline int files_with(const char *part)
+{
+    return entries(in_tmp("."), part);
 }
 
 /* Nothing of a writer is left beside the containers. */

@@ -4,7 +4,6 @@
 
 #include "check.h"
 
-#include <dirent.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <time.h>

@@ -1,6 +1,7 @@
 //! Things that several threads make and that are kept one by one, in their order, as what lies in a file behind each other: whoever
-//! has made the one that is next keeps it. A thread that is early waits for its turn, so that hardly more things are in memory than
-//! there are threads; where these take about as long for each, they soon stand in a row and hardly wait.
+//! has made the one that is next keeps it. A thread that is early lays down what it has made, where the caller gives room for that, and
+//! else waits for its turn, so that no more things are in memory than there are threads and room; where these take about as long for
+//! each, they soon stand in a row and hardly wait.
 #![forbid(unsafe_code)]
 
 use crate::error::{Error, Result};
