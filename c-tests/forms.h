@@ -31,6 +31,20 @@ static const struct {
 };
 enum { FORMS = sizeof forms / sizeof forms[0] };
 
+/* HOLDALL_OPT_MEMORY_LIMIT of all handles; 0: the default limit. */
+static int64_t memory_limit;
+
+/* The options of a handle: those of the form where `own`. */
+static inline holdall_options *form_options(int form, bool own)
+{
+    holdall_options *o = options_of(own ? forms[form].pairs : NULL);
+    if (o == NULL)
+        CHECK((o = holdall_options_new()) != NULL);
+    if (memory_limit > 0)
+        OK(holdall_options_set(o, HOLDALL_OPT_MEMORY_LIMIT, memory_limit, &err));
+    return o;
+}
+
 static _Thread_local int32_t rows_of[ROWS];
 
 /* Rows first to first + n, as they are appended, or as they are written anew. */
@@ -62,7 +76,7 @@ static inline holdall_status open_writer_of(int form, const char *path, bool mak
 {
     static const uint64_t none[] = {0}, chunks[] = {CHUNK};
     static const char *const names[] = {"x", "y"}, *const types[] = {"<i4", "<i4"};
-    holdall_options *o = options_of(make || forms[form].kind == BAG ? forms[form].pairs : NULL);
+    holdall_options *o = form_options(form, make || forms[form].kind == BAG);
     holdall_format format = forms[form].format;
     holdall_status s;
     *w = (writer){.kind = forms[form].kind};
@@ -149,19 +163,18 @@ static inline void close_reader(reader *r)
 
 static inline holdall_status open_reader(int form, const char *path, reader *r)
 {
+    holdall_options *o = form_options(form, forms[form].kind == BAG);
+    holdall_status s;
     *r = (reader){.kind = forms[form].kind};
     preset_error();
     switch (r->kind) {
-    case SCHUNK: return holdall_schunk_open(path, HOLDALL_READ, NULL, &r->schunk, &err);
-    case ARRAY: return holdall_array_open(path, HOLDALL_READ, NULL, &r->array, &err);
-    case TABLE: return holdall_table_open(path, HOLDALL_READ, NULL, &r->table, &err);
-    default: {
-        holdall_options *o = options_of(forms[form].pairs);
-        holdall_status s = holdall_bag_open(path, o, &r->bag, &err);
-        holdall_options_free(o);
-        return s;
+    case SCHUNK: s = holdall_schunk_open(path, HOLDALL_READ, o, &r->schunk, &err); break;
+    case ARRAY: s = holdall_array_open(path, HOLDALL_READ, o, &r->array, &err); break;
+    case TABLE: s = holdall_table_open(path, HOLDALL_READ, o, &r->table, &err); break;
+    default: s = holdall_bag_open(path, o, &r->bag, &err);
     }
-    }
+    holdall_options_free(o);
+    return s;
 }
 
 static inline holdall_status read_array(const holdall_array *a, int32_t *dst, uint64_t *n)

@@ -187,11 +187,12 @@ impl Writer {
 
 /// Refuses to go on where a file is another one than that of the last commit.
 pub fn still_ours(place: &Place, file: &str, last: Option<&[u8]>) -> Result<()> {
-    match (last, place.read(file, u64::MAX)?) {
-        (None, Some(_)) => Err(fail!(Exists, "{}: it is there already", place.show(""))),
-        (old, now) if old == now.as_deref() => Ok(()),
-        _ => Err(fail!(State, "{}: another writer has changed it since it was opened here", place.show(""))),
-    }
+    let is_ours = match last {
+        None if place.has(file)? => return Err(fail!(Exists, "{}: it is there already", place.show(""))),
+        None => true,
+        Some(last) => place.is_still(file, last)?,
+    };
+    if is_ours { Ok(()) } else { Err(fail!(State, "{}: another writer has changed it since it was opened here", place.show(""))) }
 }
 
 /// Removes the new files that a writer has left in a folder, and settles files that it was appending to.

@@ -148,6 +148,20 @@ impl Place {
         self.folder.exists(&self.name(name))
     }
 
+    /// Does a file have exactly these bytes? Takes no more memory than they do, whatever the file has become.
+    pub fn is_still(&self, name: &str, bytes: &[u8]) -> Result<bool> {
+        let file = match self.open(name, Access::Read) {
+            Err(e) if e.status == Status::Missing => return Ok(false),
+            file => file?,
+        };
+        if file.as_opened()?.0 != bytes.len() as u64 {
+            return Ok(false);
+        }
+        let mut now = memory::zeroed(bytes.len())?;
+        file.read_exact_at(0, &mut now)?;
+        Ok(now == bytes)
+    }
+
     /// All bytes of a small file, if they match their checksum; nothing where there is none.
     pub fn read(&self, name: &str, limit: u64) -> Result<Option<Vec<u8>>> {
         let file = match self.open(name, Access::Read) {

@@ -28,7 +28,7 @@ pub fn repair(place: &Place, wish: &Wish, options: &Options, site: &Arc<Site>) -
     let own = place.trusted(wish.trust);
     let Some(text) = place.trusted(true).read(STORAGE, limit)? else { return Ok(None) };
     let Ok(meta) = parse(&text).and_then(Meta::of_storage) else { return Ok(None) };
-    if !is_of_papers(place, &meta)? || (seal::check(&text).is_err() && !wish.trust) {
+    if !is_of_papers(place, &meta, options)? || (seal::check(&text).is_err() && !wish.trust) {
         // what the other words are for
         return Ok(None);
     }
@@ -40,10 +40,15 @@ pub fn repair(place: &Place, wish: &Wish, options: &Options, site: &Arc<Site>) -
     Ok(Some((kept, dropped + lost)))
 }
 
-fn is_of_papers(place: &Place, meta: &Meta) -> Result<bool> {
+/// The options for files that are read: of those for a repair, the memory limit.
+fn limited(options: &Options) -> Result<Options> {
+    Options::new().with(Opt::MemoryLimit, i64::try_from(options.memory_limit()).unwrap_or(i64::MAX))
+}
+
+fn is_of_papers(place: &Place, meta: &Meta, options: &Options) -> Result<bool> {
     let mut empty = meta.clone();
     empty.array.shape = vec![0];
-    let how = How::new(&Options::new(), place);
+    let how = How::new(&limited(options)?, place);
     Ok(meta.superchunk.is_some() || has_superchunks(&place.down("data")?, || Ok(false))? || ArrayFile::fields(place, &empty, &how)?.is_some())
 }
 
@@ -61,7 +66,7 @@ fn small_files(place: &Place, storage: &[u8], meta: &Meta, wish: &Wish, options:
     }
     match Meta::read(place, limit, wish.trust) {
         Err(e) if is_damage(e.status) => {
-            let rows = rows_there(place, meta)?;
+            let rows = rows_there(place, meta, options)?;
             if place.has(SIZES)? {
                 damaged.push(SIZES);
             }
@@ -82,10 +87,10 @@ fn small_files(place: &Place, storage: &[u8], meta: &Meta, wish: &Wish, options:
 }
 
 /// As many rows as all fields have in their files.
-fn rows_there(place: &Place, meta: &Meta) -> Result<u64> {
+fn rows_there(place: &Place, meta: &Meta, options: &Options) -> Result<u64> {
     let mut empty = meta.clone();
     empty.array.shape = vec![0];
-    let how = How::new(&Options::new().with(Opt::SkipDamaged, 1)?, place);
+    let how = How::new(&limited(options)?.with(Opt::SkipDamaged, 1)?, place);
     let file = ArrayFile::open(place, empty, &how)?;
     let mut rows = u64::MAX;
     for ((way, _), row) in file.ways().iter().zip(file.row_bytes()) {
@@ -116,7 +121,7 @@ fn rows_there(place: &Place, meta: &Meta) -> Result<u64> {
 fn chunks(place: &Place, wish: &Wish, options: &Options, site: &Arc<Site>) -> Result<Done> {
     let limit = options.memory_limit();
     let meta = Meta::read(place, limit, wish.trust)?;
-    let strict = ArrayFile::open(place, meta.clone(), &How::new(&Options::new(), place))?;
+    let strict = ArrayFile::open(place, meta.clone(), &How::new(&limited(options)?, place))?;
     let bad = strict.damaged()?;
     let (all, lost) = (strict.chunks(), bad.iter().flatten().map(|r| r.end - r.start).sum::<u64>());
     if lost == 0 {
@@ -137,12 +142,12 @@ fn chunks(place: &Place, wish: &Wish, options: &Options, site: &Arc<Site>) -> Re
         first = first.min(at);
     }
     drop(strict);
-    let how = How::new(&Options::new().with(Opt::SkipDamaged, 1)?, place);
+    let how = How::new(&limited(options)?.with(Opt::SkipDamaged, 1)?, place);
     let rows = if wish.skip { meta.rows() } else { first.saturating_mul(meta.chunklen).min(meta.rows()) };
     let shape = [&[rows], meta.row()].concat();
     let bytes = meta.row_items()?.saturating_mul(meta.array.dtype.item.size as u64).saturating_mul(rows);
     let writer = Writer::new(place, Mode::Append, options, site)?;
-    let mut file = ArrayFile::open_for_writing(place, meta, &how, &Options::new(), writer)?;
+    let mut file = ArrayFile::open_for_writing(place, meta, &how, &limited(options)?, writer)?;
     if !wish.skip {
         file.truncate(bytes)?;
         file.set_shape(&shape)?;

@@ -153,7 +153,7 @@ impl Writer {
         let with_sums = codec == Codec::None && encoding.checksum;
         let most = (MOST_OF_ALL / shards.len().max(1)).clamp(LEAST, MOST);
         let mut w = Writer {
-            stores: shards.into_iter().map(|c| Store::new(c, separate, with_sums, most)).collect(),
+            stores: shards.into_iter().map(|c| Store::new(c, separate, with_sums, most, options.memory_limit())).collect(),
             whole,
             rules,
             threads: options.threads().count(),

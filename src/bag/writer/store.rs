@@ -23,6 +23,8 @@ pub struct Store {
     with_sums: bool,
     /// Bytes of records that may wait in memory.
     most: usize,
+    /// The most that a file may make a call allocate.
+    memory_limit: u64,
     pub records: Sink,
     pub limits: Sink,
     pub sums: Sink,
@@ -55,9 +57,9 @@ pub type Protected = Option<bool>;
 
 impl Store {
     /// Of a container in which nothing waits to be settled.
-    pub fn new(container: Container, separate: bool, with_sums: bool, most: usize) -> Store {
+    pub fn new(container: Container, separate: bool, with_sums: bool, most: usize, memory_limit: u64) -> Store {
         let [records, limits, sums] = sinks(&container, most);
-        Store { container, separate, with_sums, most, records, limits, sums, base: None, committed: 0, waiting: 0 }
+        Store { container, separate, with_sums, most, memory_limit, records, limits, sums, base: None, committed: 0, waiting: 0 }
     }
 
     /// The file with this prefix.
@@ -104,7 +106,7 @@ impl Store {
 
     /// Opens the last commit to go on from it; tells how its records are protected.
     pub fn open_committed(&mut self, decoder: &Arc<Decoder>) -> Result<Protected> {
-        let how = How { access: Access::Read, separate: self.separate, cache: false, verify: true, memory_limit: memory::DEFAULT_LIMIT };
+        let how = How { access: Access::Read, separate: self.separate, cache: false, verify: true, memory_limit: self.memory_limit };
         let shard = Shard::open(&self.container, decoder, how)?;
         self.refuse_the_other_kind(&shard)?;
         self.committed = shard.count();
@@ -242,7 +244,7 @@ impl Store {
     /// it is somebody else's.
     pub fn replaces_sums(&self) -> bool {
         let fits = |separate| {
-            let how = How { access: Access::Read, separate, cache: false, verify: true, memory_limit: memory::DEFAULT_LIMIT };
+            let how = How { access: Access::Read, separate, cache: false, verify: true, memory_limit: self.memory_limit };
             let decoder = Arc::new(Decoder::new(Codec::None, None)?);
             Shard::open(&self.container, &decoder, how).map(|old| old.has_sums())
         };
