@@ -566,8 +566,12 @@ holdall_status holdall_bag_files(const char *spec,
  * Bags: takes the options of holdall_bag_open() but HOLDALL_OPT_VERIFY and _SKIP_DAMAGED. Superchunks and folders:
  * HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO, frames also _AT. Superchunks in storage of the caller's: see
  * HOLDALL_OPT_VERIFY 2.
- * HOLDALL_OK: sound. Else the status and words of the first fault; what cannot be opened is one. HOLDALL_E_CANCELLED, and
- * HOLDALL_E_ARGUMENT of an option, are none: nobody is told, and the counts stay as they were. */
+ * A writer may commit meanwhile: what is found counts for one commit, so the call then starts again on the next
+ * one, and tells no fault twice.
+ * HOLDALL_OK: sound. Else the status and words of the first fault; what cannot be opened is one. HOLDALL_E_CANCELLED,
+ * HOLDALL_E_ARGUMENT of an option, and HOLDALL_E_BUSY are none: nobody is told, and the counts stay as they were.
+ * HOLDALL_E_BUSY: a writer committed during each of several attempts, for 5 seconds or more. That says nothing
+ * of what is there. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_verify(const char *path,

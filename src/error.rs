@@ -98,6 +98,11 @@ impl Error {
         matches!(self.status, Status::Io | Status::Callback | Status::Memory) && !os::NO_NAME.contains(&self.os_code)
     }
 
+    /// The same failure, because a writer came in between: what was read says nothing of what is there.
+    pub fn because_changed(self) -> Self {
+        Error { status: Status::Busy, ..self }
+    }
+
     /// The same failure, at a position (kept where there is one already).
     pub fn at(mut self, position: u64) -> Self {
         if self.position < 0 {

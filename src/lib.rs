@@ -26,6 +26,7 @@ pub(crate) mod os;
 pub mod parallel;
 pub mod superchunk;
 pub mod table;
+pub mod verify;
 pub mod zlib;
 
 pub use error::{Error, Result, Status};

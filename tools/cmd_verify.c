@@ -17,6 +17,7 @@ struct verdict {
     const char *path;
     uint64_t sound, bad, unchecked;
     bool damaged; /* the container, or something in it */
+    bool changed; /* a writer came in between, each time */
     bool failed;  /* it could not be read; that was said on stderr */
     bool whole;   /* the damage is not that of one record or chunk */
 };
@@ -67,7 +68,8 @@ static struct verdict verify_one(const struct args *args, const char *path, cons
     progress_clear();
     if (status < 0 && !v.damaged && !v.failed && !stopped) {
         complain_error(path, &error, "");
-        v.failed = true;
+        v.changed = status == HOLDALL_E_BUSY;
+        v.failed = !v.changed;
     }
     return v;
 }
@@ -99,6 +101,7 @@ static void verify_each(const struct args *args, const char *files, size_t n, st
         all->sound += v.sound;
         all->bad += v.bad;
         all->unchecked += v.unchecked;
+        all->changed |= v.changed;
         faulty += v.damaged || v.failed;
         there++;
     }
@@ -119,7 +122,7 @@ static struct verdict verify(const struct args *args, const char *path, const ho
     char *files = named ? files_of_bag(path, &n) : NULL;
     if (files && strlen(files) + 1 < n) {
         verify_each(args, files, n, &v);
-    } else if (!args->quiet && (!v.failed || has_counted(&v))) {
+    } else if (!args->quiet && ((!v.failed && !v.changed) || has_counted(&v))) {
         put_counts(args, &v);
     }
     free(files);
@@ -127,7 +130,7 @@ static struct verdict verify(const struct args *args, const char *path, const ho
 }
 
 int cmd_verify(const struct args *args) {
-    size_t damaged = 0, failed = 0;
+    size_t damaged = 0, failed = 0, changed = 0;
     catch_signals();
     holdall_options *options = reader_options(args);
     if (!options) return FAILED;
@@ -136,11 +139,12 @@ int cmd_verify(const struct args *args) {
         struct verdict verdict = verify(args, args->operands[i], options);
         damaged += verdict.damaged;
         failed += verdict.failed;
+        changed += verdict.changed;
     }
     holdall_options_free(options);
     if (stopped) fflush(stdout); /* what was found so far */
     if (stopped) die_of_signal();
-    int code = put_end(damaged || failed ? FAILED : DONE);
+    int code = put_end(damaged || failed ? FAILED : changed ? CHANGED : DONE);
     if (damaged && failed) {
         complain("verify: damage was found in %zu of %zu, %zu could not be read", damaged, args->operand_count, failed);
     } else if (damaged) {

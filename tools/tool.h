@@ -10,7 +10,7 @@
 #include "holdall.h"
 
 /* Exit codes, as the man page promises them. */
-enum { DONE = 0, FAILED = 1, USAGE = 2 };
+enum { DONE = 0, FAILED = 1, USAGE = 2, CHANGED = 3 };
 
 /* Each runs one command and returns its exit code. Some are commands on bags, or on superchunks, only. */
 int bag_info(const struct args *args);

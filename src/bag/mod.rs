@@ -306,6 +306,11 @@ impl Bag {
         Ok(h.finish())
     }
 
+    /// Refuses to go on where what was read may be that of another commit.
+    fn still(&self) -> Result<()> {
+        self.set.shards.iter().try_for_each(|s| s.limits().still())
+    }
+
     /// Files it is made of.
     pub fn shards(&self) -> usize {
         self.set.shards.len()

@@ -19,11 +19,18 @@ pub struct Verified {
 }
 
 /// Verifies a bag; every fault goes to `fault`, which says whether to go on. A bag that cannot be
-/// opened at all is one fault, and nothing is counted.
-pub fn verify(spec: &OsStr, options: &Options, fault: impl FnMut(&Error) -> bool) -> Result<Verified> {
+/// opened at all is one fault, and nothing is counted. `Busy` where a writer came in between; `again` where that happened before:
+/// with its limits in memory, as far as that is allowed, a bag is read on through appends.
+pub fn verify(spec: &OsStr, options: &Options, again: bool, fault: impl FnMut(&Error) -> bool) -> Result<Verified> {
     let known: Vec<Opt> = READ_OPTIONS.iter().copied().filter(|o| !matches!(o, Opt::Verify | Opt::SkipDamaged)).collect();
     options.only("holdall_verify", &known)?;
-    match Bag::open(spec, options) {
+    let cached = if again { Some(options.clone().with(Opt::BagLimitsCache, 1)?) } else { None };
+    let opened = match cached.map(|cached| Bag::open(spec, &cached)) {
+        Some(Err(e)) if e.status == Status::Limit => Bag::open(spec, options),
+        Some(opened) => opened,
+        None => Bag::open(spec, options),
+    };
+    match opened {
         Ok(bag) => verify_bag(&bag, fault),
         Err(e) => tell_of_each_file(spec, options, e, fault),
     }
@@ -62,6 +69,7 @@ pub fn verify_bag(bag: &Bag, mut fault: impl FnMut(&Error) -> bool) -> Result<Ve
             }
         };
         for (at, e) in damaged {
+            bag.still().map_err(Error::because_changed)?;
             if !fault(&super::read::positioned(e.clone(), first + at)) {
                 stopped = true;
                 return Err(Error::new(Status::Cancelled, ""));

@@ -3,13 +3,12 @@
 use super::guard::*;
 use super::options::{chosen, holdall_options};
 use crate::checksum::{Hasher, Sum};
-use crate::dataset::open::{is_folder, is_local};
+use crate::dataset::open::is_folder;
 use crate::error::{Error, Result, Status, fail};
 use crate::identify::{identify, is_bloscpack};
-use crate::options::Options;
 use crate::superchunk::{bloscpack, frame};
 use crate::table;
-use crate::{array, bag};
+use crate::{bag, verify};
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
@@ -166,8 +165,11 @@ pub type holdall_fault_fn = Option<unsafe extern "C" fn(ctx: *mut c_void, part: 
 /// Of a frame that another tool has written, or changed since, chunks without a checksum that fits are unchecked.
 /// Bags: takes the options of holdall_bag_open() but HOLDALL_OPT_VERIFY and _SKIP_DAMAGED. Superchunks and folders:
 /// HOLDALL_OPT_THREADS, _MEMORY_LIMIT, _IO, frames also _AT. Superchunks in storage of the caller's: see HOLDALL_OPT_VERIFY 2.
-/// HOLDALL_OK: sound. Else the status and words of the first fault; what cannot be opened is one. HOLDALL_E_CANCELLED, and
-/// HOLDALL_E_ARGUMENT of an option, are none: nobody is told, and the counts stay as they were.
+/// A writer may commit meanwhile: what is found counts for one commit, so the call then starts again on the next one, and tells
+/// no fault twice.
+/// HOLDALL_OK: sound. Else the status and words of the first fault; what cannot be opened is one. HOLDALL_E_CANCELLED,
+/// HOLDALL_E_ARGUMENT of an option, and HOLDALL_E_BUSY are none: nobody is told, and the counts stay as they were.
+/// HOLDALL_E_BUSY: a writer committed during each of several attempts, for 5 seconds or more. That says nothing of what is there.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_verify(
@@ -183,59 +185,25 @@ pub unsafe extern "C" fn holdall_verify(
     guard(err, || {
         let path = string(path, "path")?;
         let mut first = None;
-        let options = chosen(options);
-        let what = what_is_at(path, &options);
-        let chunks = what.as_ref().is_ok_and(|what| *what != What::Bag);
-        let mut tell = |part: Option<&str>, e: &Error| {
+        let found = verify::verify(path, &chosen(options), &mut |part, e| {
             first.get_or_insert_with(|| e.clone());
-            let part = part.map_or_else(|| part_of(if chunks { "chunk" } else { "record" }, path, e), str::to_owned);
             tell_fault(fault, ctx, part, e)
-        };
-        let found = what.and_then(|what| match what {
-            What::Frame => array::verify(path, &options, &mut |e: &Error| tell(None, e)).map(|v| [v.sound, v.bad, v.unchecked]),
-            What::Folder => table::verify(path, &options, &mut tell).map(|v| [v.sound, v.bad, v.unchecked]),
-            What::Bloscpack => bloscpack::verify(path, &options, |e| tell(None, e)).map(|v| [v.sound, v.bad, v.unchecked]),
-            What::Bag => bag::verify(path, &options, |e| tell(None, e)).map(|v| [v.sound, v.bad, v.unchecked]),
         });
-        match &found {
-            // no fault of what is there
-            Err(e) if matches!(e.status, Status::Argument | Status::Cancelled) => return Err(e.clone()),
-            Err(e) => _ = tell(None, e),
-            Ok(_) => {}
+        let is_fault = |e: &Error| !matches!(e.status, Status::Argument | Status::Cancelled | Status::Busy);
+        if first.is_some() || found.as_ref().map_or_else(is_fault, |_| true) {
+            for (place, n) in [sound, bad, unchecked].into_iter().zip(found.as_ref().copied().unwrap_or_default()) {
+                put(place, n);
+            }
         }
-        let counted = found.as_ref().copied().unwrap_or_default();
-        for (place, n) in [sound, bad, unchecked].into_iter().zip(counted) {
-            put(place, n);
+        match (found, first) {
+            (Err(e), Some(first)) if e.status == Status::Busy => Err(first),
+            (Err(e), _) | (Ok(_), Some(e)) => Err(e),
+            (Ok(_), None) => Ok(HOLDALL_OK),
         }
-        found?;
-        first.map_or(Ok(HOLDALL_OK), Err)
     })
 }
 
-/// How a path is verified.
-#[derive(PartialEq)]
-enum What {
-    Frame,
-    Folder,
-    Bloscpack,
-    Bag,
-}
-
-fn what_is_at(path: &std::ffi::OsStr, options: &Options) -> Result<What> {
-    Ok(match frame::is_at(path, options)? {
-        true => What::Frame,
-        false if is_local(path) => What::Folder,
-        false if is_bloscpack(path)? => What::Bloscpack,
-        false => What::Bag,
-    })
-}
-
-/// What a fault is in.
-fn part_of(kind: &str, path: &std::ffi::OsStr, e: &Error) -> String {
-    if e.position >= 0 { format!("{kind} {}", e.position) } else { path.display().to_string() }
-}
-
-fn tell_fault(fault: holdall_fault_fn, ctx: *mut c_void, part: String, e: &Error) -> bool {
+fn tell_fault(fault: holdall_fault_fn, ctx: *mut c_void, part: &str, e: &Error) -> bool {
     let Some(f) = fault else { return true };
     let part = CString::new(part).unwrap_or_default();
     let mut words = holdall_error { status: 0, os_code: 0, position: -1, message: [0; 496] };

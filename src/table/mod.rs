@@ -18,6 +18,7 @@ pub use repair::{Repaired, repair, repair_at};
 use self::write::Changing;
 use crate::array::Array;
 use crate::array::store::Store;
+use crate::checksum::crc32;
 use crate::dataset::array::{ArrayFile, Verified};
 use crate::dataset::attrs::Attrs;
 use crate::dataset::chunks::How;
@@ -26,7 +27,7 @@ use crate::dataset::meta::{self, Meta, SIZES, STORAGE};
 use crate::dataset::open::{self, ROOTDIRS, all_sound, how};
 use crate::dataset::place::Place;
 use crate::dataset::seal;
-use crate::error::{Error, Result, fail};
+use crate::error::{Error, Result, Status, fail};
 use crate::identify::{Format, Kind};
 use crate::io::{Folder, object};
 use crate::json::Value;
@@ -258,20 +259,58 @@ pub fn verify_at(place: &Place, options: &Options, mut fault: impl FnMut(Option<
     // in a file of many chunks all that are there are looked at
     let skipping = options.clone().with(Opt::SkipDamaged, 1)?;
     let strict = How { skip_damaged: false, ..How::new(&skipping, place) };
-    let (columns, attrs) = snapshot_of_many(place, |place, same| {
-        Ok(find(place, &strict, same)?.unwrap_or_else(|| {
+    let limit = strict.memory_limit;
+    let (columns, attrs, states) = snapshot_of_many(place, |place, same| {
+        let before = states(place, limit)?;
+        let (columns, attrs) = find(place, &strict, same)?.unwrap_or_else(|| {
             let file = open::file_of_one_commit(place, &strict, same);
             (vec![Found { name: String::new(), folder: String::new(), stored_rows: 0, file }], Attrs::default())
-        }))
+        });
+        let busy = columns.iter().find_map(|c| c.file.as_ref().err().filter(|e| e.status == Status::Busy));
+        match busy {
+            Some(e) => Err(e.clone()),
+            None if !same()? || states(place, limit)? != before => Err(open::changing(place)),
+            None => Ok((columns, attrs, before)),
+        }
     })?;
-    if attrs.damage().is_some_and(|e| !fault(None, e)) {
-        return Ok(Verified::default());
-    }
     let (parts, files): (Vec<_>, Vec<_>) = columns.into_iter().map(|c| ((c.name, c.folder), c.file)).unzip();
-    open::verify(&files, options, |i, e| match parts.get(i).filter(|(name, _)| !name.is_empty()) {
-        Some((name, folder)) => fault(Some(&part(place, name, folder, files.get(i), e)), e),
-        None => fault(None, e),
-    })
+    // a fault of a dataset that a writer has changed meanwhile is none
+    let mut changed = None;
+    let mut fault = |folder: &str, part: Option<&str>, e: &Error| {
+        let now = snapshot(place, |now| Ok((state(now, "", limit), state(now, folder, limit))));
+        let is_same = now.map(|(root, column)| states.get("") == Some(&root) && states.get(folder) == Some(&column));
+        changed = is_same.map_or_else(Some, |same| (!same).then(|| open::changing(place)));
+        changed.is_none() && fault(part, e)
+    };
+    let found = match attrs.damage() {
+        Some(e) if !fault("", None, e) => Ok(Verified::default()),
+        _ => open::verify(&files, options, |i, e| match parts.get(i) {
+            Some((name, folder)) if !name.is_empty() => fault(folder, Some(&part(place, name, folder, files.get(i), e)), e),
+            _ => fault("", None, e),
+        }),
+    };
+    changed.map_or(found, Err)
+}
+
+/// What tells one commit of a dataset from another, by the folders of its columns; "" is its own.
+fn states(place: &Place, limit: u64) -> Result<HashMap<String, u32>> {
+    let text = place.read(ROOTDIRS, limit).unwrap_or_default().unwrap_or_default();
+    let folders = names(&text).unwrap_or_default().into_iter().map(|(_, folder)| folder);
+    Ok(std::iter::once(String::new()).chain(folders).map(|folder| (state(place, &folder, limit), folder)).map(|(s, f)| (f, s)).collect())
+}
+
+/// The same of one folder: what its small files say, or why they say nothing.
+fn state(place: &Place, folder: &str, limit: u64) -> u32 {
+    let place = if folder.is_empty() { Ok(place.clone()) } else { place.down(folder) };
+    let mut all = Vec::new();
+    for file in [ROOTDIRS, SIZES, STORAGE] {
+        match place.as_ref().map_err(Clone::clone).and_then(|place| place.read(file, limit)) {
+            Ok(text) => all.extend(text.unwrap_or_default()),
+            Err(e) => all.extend(e.message.bytes()),
+        }
+        all.push(0);
+    }
+    crc32(&all)
 }
 
 /// The column, and the file in it that the words tell of.

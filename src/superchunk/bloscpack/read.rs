@@ -268,6 +268,7 @@ impl Bloscpack {
                     Ok(()) if self.header.checksum.size() > 0 => v.sound += 1,
                     Ok(()) => v.unchecked += 1,
                     Err(e) => {
+                        self.still_for_a_fault()?;
                         v.bad += 1;
                         if !fault(&self.named(i, e)) {
                             return Ok(v);
@@ -277,7 +278,7 @@ impl Bloscpack {
             }
             self.options.progress(self.slots.len().min(first + group) as u64, self.slots.len() as u64)?;
         }
-        self.still()?;
+        self.still_for_a_fault()?;
         // one fault tells of all that are missing
         v.bad = v.bad.saturating_add(self.missing);
         let shape = if self.missing > 0 { None } else { self.shape_fault() };
@@ -285,6 +286,11 @@ impl Bloscpack {
             fault(e);
         }
         Ok(v)
+    }
+
+    /// A fault of a file that a writer has changed meanwhile is none.
+    fn still_for_a_fault(&self) -> Result<()> {
+        self.still().map_err(Error::because_changed)
     }
 
     /// What speaks against metadata of an array.

@@ -47,6 +47,7 @@ impl Frame {
                     Ok(true) => v.sound += 1,
                     Ok(false) => v.unchecked += 1,
                     Err(e) => {
+                        self.still_for_a_fault()?;
                         v.bad += 1;
                         if !fault(&self.named(i, e)) {
                             return Ok(v);
@@ -58,11 +59,17 @@ impl Frame {
         }
         let metas = self.vlmeta.iter().filter_map(|m| self.vlmeta(&m.name).err());
         for e in self.doubts.iter().cloned().chain(metas) {
+            self.still_for_a_fault()?;
             if !fault(&e) {
                 break;
             }
         }
         Ok(v)
+    }
+
+    /// A fault of a frame that a writer has changed meanwhile is none.
+    fn still_for_a_fault(&self) -> Result<()> {
+        self.still().map_err(Error::because_changed)
     }
 
     /// Decodes a chunk; true where its checksum was found to fit, or it takes no room and the index has one.
