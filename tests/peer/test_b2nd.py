@@ -14,6 +14,7 @@ import numpy as np
 import holdall_c as h
 import test_arrays
 from test_arrays import SEED, literal, same
+from test_frames import metalayers
 
 DTYPES = ("|u1", "<i2", "<f4", ">i4", "<f8", ">f8", "<c16", "|S5", "<U3", "|b1", "<M8[ns]", [("a", "<i4"), ("b", "<f8")])
 CODECS = test_arrays.CODECS
@@ -48,6 +49,7 @@ class B2nd(test_arrays.Arrays):
         got = np.asarray(array[...]) if model.ndim else np.asarray(array[()])
         self.assertEqual((got.shape, array.dtype), (model.shape, model.dtype))
         self.assertTrue(same(np.asarray(got, model.dtype), model), "items differ")
+        metalayers(array.schunk)
         self.tally["reads by blosc2"] += 1
 
     def changed_by_theirs(self, path, model):

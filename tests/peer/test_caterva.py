@@ -15,6 +15,7 @@ import blosc2
 import holdall_c as h
 import numpy as np
 from beside import Beside
+from test_frames import metalayers
 
 PYTHON = pathlib.Path(os.environ.get("HOLDALL_CATERVA") or h.ROOT / "target/venv-caterva") / "bin/python"
 SEED = int(os.environ.get("HOLDALL_SEED", 0)) or random.SystemRandom().randrange(1, 1 << 30)
@@ -56,6 +57,8 @@ class Caterva(unittest.TestCase):
         if both:
             array = blosc2.open(str(path), mode="r")
             self.assertEqual((array.dtype, array[...].tobytes()), (want.dtype, want.tobytes()))
+        frame = blosc2.open(str(path), mode="r")
+        metalayers(getattr(frame, "schunk", frame))
         self.states += 1
 
     def changed_by_theirs(self, path, want):

@@ -12,9 +12,10 @@ use super::entry::Entry;
 use super::header::Header;
 use super::index::{self, Slot};
 use super::open::read_header;
-use super::paged::{PAGE, SUM};
+use super::paged::PAGE;
+use super::sums::{self, SUM, SUMS};
 use super::trailer::{TAIL, Trailer};
-use super::{Committed, Frame, SUMS, seal};
+use super::{Committed, Frame, seal};
 use crate::blosc::{self, Codec, Params, Target};
 use crate::checksum::crc32;
 use crate::error::{Result, fail};
@@ -151,8 +152,7 @@ impl Frame {
     }
 
     fn sums_chunk(&self) -> Result<Vec<u8>> {
-        let mut sums = memory::with_room(self.entries.len().saturating_mul(8))?;
-        sums.extend(self.entries.iter().flat_map(|e| e.sum().map(u32::to_le_bytes)).flatten());
+        let sums = sums::encode(self.entries.len(), self.entries.iter().map(Entry::sum))?;
         let mut chunk = Vec::new();
         // readers look up some of them at a time
         let params = Params { blocksize: Some(PAGE as usize * 2 * SUM), ..Params::new(Target::Blosc2, Codec::Lz4, 5, SUM) };

@@ -1,8 +1,9 @@
 //! Metalayers: named values of the header, whose length is fixed, and of the trailer, which are stored as Blosc chunks.
 #![forbid(unsafe_code)]
 
+use super::Frame;
 use super::metalayers::Kind;
-use super::{Frame, SUMS};
+use super::sums::SUMS;
 use crate::blosc::{self, Codec, Params, Target};
 use crate::error::{Error, Result, fail};
 use crate::memory;

@@ -2,6 +2,7 @@
 //! or in a folder with a file a chunk.
 //!
 //! - [`header`], [`metalayers`], [`index`], [`trailer`]: the parts of a frame, from bytes and back to the same bytes.
+//! - `sums`: the metalayer with the checksums of the chunks.
 //! - [`seal`]: what tells whether these parts are damaged.
 //! - `rescue`, with `walk`, `correct`, `overlay`: what can be found again of a frame that is damaged.
 //! - [`site`], [`entry`], [`chunk`]: where a frame is, what is known of a chunk before it is looked at, and one that is open.
@@ -40,6 +41,7 @@ mod repair;
 mod rescue;
 pub mod seal;
 pub mod site;
+mod sums;
 #[cfg(test)]
 mod tests;
 pub mod trailer;
@@ -70,9 +72,6 @@ use site::Site;
 use std::ffi::OsString;
 use std::ops::Range;
 use std::sync::Arc;
-
-/// The metalayer with the checksums of the chunks.
-const SUMS: &str = "holdall.crc32";
 
 /// An open frame. It sees its own changes at once; others see them after the commit.
 pub struct Frame {

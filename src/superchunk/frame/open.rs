@@ -9,8 +9,9 @@ use super::paged::Paged;
 use super::rescue::rescue;
 use super::seal::{self, Writer};
 use super::site::Site;
+use super::sums::{self, SUMS};
 use super::trailer::{TAIL, Trailer};
-use super::{Committed, Frame, SUMS, Writing, chunk};
+use super::{Committed, Frame, Writing, chunk};
 use crate::blosc;
 use crate::error::{Error, Result, Status, fail};
 use crate::io::journal::{self, Snapshot};
@@ -200,7 +201,7 @@ impl Frame {
     /// Chunks and metalayers.
     fn take_in(&mut self, mut slots: Vec<Slot>, vlmeta: Vec<(String, Vec<u8>)>) -> Result<()> {
         doubt_shared(&mut slots)?;
-        let mut sums = Vec::new();
+        let mut value = Vec::new();
         for (name, chunk) in vlmeta {
             if name != SUMS {
                 self.vlmeta.push(Variable::new(name, chunk));
@@ -208,18 +209,19 @@ impl Frame {
             }
             self.sums = true;
             match decode(&chunk, self.memory_limit) {
-                Ok(bytes) => sums = bytes,
+                Ok(bytes) => value = bytes,
                 // one that others have changed is theirs
                 Err(e) if self.binding => self.doubts.push(e.within(format_args!("{}: metalayer {SUMS:?}", self.name))),
                 Err(_) => {}
             }
         }
+        let sums = sums::numbers(&value);
         // there is nothing to say of no chunk
         self.sums |= slots.is_empty() && self.binding;
         if self.binding && self.sums && self.doubts.is_empty() && sums.len() != slots.len() * 8 {
             self.doubts.push(fail!(Format, "{}: {} chunks have checksums in {} bytes", self.name, slots.len(), sums.len()));
         }
-        let sums = read_sums(&sums).into_iter();
+        let sums = sums::pairs(sums).into_iter();
         let known = if self.binding { Entry::sealed } else { Entry::stored };
         memory::allow((slots.len() * size_of::<Entry>()) as u64, self.memory_limit, "the index of the chunks")?;
         memory::reserve(&mut self.entries, slots.len())?;
@@ -372,12 +374,6 @@ fn read_index<'b>(header: &Header, bytes: &'b [u8], limit: u64) -> Result<(&'b [
     let bytes = bytes.get(..own.cbytes).ok_or_else(|| fail!(Format, "an index of {} bytes has no room in the frame", own.cbytes))?;
     let chunks = if header.variable_chunks { own.nbytes as u64 / 8 } else { header.chunks()? };
     Ok((bytes, index::decode(bytes, chunks, limit)?))
-}
-
-/// Length and CRC-32 of each chunk.
-pub(super) fn read_sums(bytes: &[u8]) -> Vec<[u32; 2]> {
-    let of = |[a, b, c, d, e, f, g, h]: &[u8; 8]| [u32::from_le_bytes([*a, *b, *c, *d]), u32::from_le_bytes([*e, *f, *g, *h])];
-    bytes.as_chunks::<8>().0.iter().map(of).collect()
 }
 
 /// Is this what damage looks like, as against a failing disk or a limit of the caller's?

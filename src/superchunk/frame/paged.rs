@@ -13,9 +13,9 @@ use super::chunk::Chunk;
 use super::entry::Entry;
 use super::header::Header;
 use super::index::{self, ENTRY, LOST, Slot};
-use super::open::read_sums;
+use super::sums::{self, MARKER, SUM, SUMS};
 use super::trailer::{TAIL, Trailer};
-use super::{Committed, SUMS, seal};
+use super::{Committed, seal};
 use crate::blosc::LONG;
 use crate::checksum::{Hasher, Sum};
 use crate::error::{Error, Result};
@@ -26,8 +26,6 @@ use crate::parallel::made;
 use std::ops::{Deref, Range};
 use std::sync::{Arc, OnceLock};
 
-/// Bytes of an item of the checksums, of which an entry has two.
-pub(super) const SUM: usize = ENTRY / 2;
 /// A frame of no more chunks is read at once (fuzzers have short ones).
 const FEW: u64 = if cfg!(fuzzing) { 1 } else { 4096 };
 /// Entries of a page: those in a block of an index.
@@ -43,6 +41,8 @@ pub(super) struct Paged {
     count: u64,
     index: Chunk,
     sums: Chunk,
+    /// Bytes of the marker before them.
+    marker: usize,
     pages: Lately<u64, Arc<Page>>,
     file: Arc<dyn File>,
     /// Where the index is stored, and the CRC-32 of that, which the seal has.
@@ -91,12 +91,14 @@ impl Paged {
         let (Some(place), Some(from)) = (header.index_place(trailer_len)?, end.checked_sub(trailer_len.into())) else { return Ok(None) };
         let Some(sums) = only_sums(&**file, from..tail_at)? else { return Ok(None) };
         let (count, begin) = (header.chunks()?, at.saturating_add(place.start));
-        let index = open_chunk(file, begin..from, count, ENTRY, limit)?;
-        let (Some(index), Some(sums)) = (index, open_chunk(file, sums, count, SUM, limit)?) else { return Ok(None) };
+        let index = open_chunk(file, begin..from, count, (ENTRY, 0), limit)?;
+        let (Some(index), Some(sums)) = (index, open_chunk(file, sums, count, (SUM, MARKER), limit)?) else { return Ok(None) };
         let paged = Paged {
             count,
             stored: begin..begin.saturating_add(index.header().cbytes as u64),
             index,
+            // frames of the first versions have none
+            marker: if sums.header().nbytes as u64 == count * ENTRY as u64 { 0 } else { MARKER },
             sums,
             pages: Lately::new(KEPT, &BUDGET),
             file: file.clone(),
@@ -131,10 +133,10 @@ impl Paged {
         let n = self.count.saturating_sub(first).min(PAGE) as usize;
         memory::allow((n * (2 * ENTRY + size_of::<Entry>())) as u64, self.limit, "a page of the index of the chunks")?;
         let (mut slots, mut sums) = (memory::zeroed(n * ENTRY)?, memory::zeroed(n * ENTRY)?);
-        part(&self.index, first, &mut slots).map_err(|e| e.within("the index of the chunks"))?;
-        part(&self.sums, first, &mut sums).map_err(|e| e.within(format_args!("metalayer {SUMS:?}")))?;
+        part(&self.index, first as usize * ENTRY, &mut slots).map_err(|e| e.within("the index of the chunks"))?;
+        part(&self.sums, self.marker + first as usize * ENTRY, &mut sums).map_err(|e| e.within(format_args!("metalayer {SUMS:?}")))?;
         let mut entries = memory::with_room(n)?;
-        for (slot, sum) in index::slots(&slots).zip(read_sums(&sums)) {
+        for (slot, sum) in index::slots(&slots).zip(sums::pairs(&sums)) {
             if matches!(sum, [0, _]) {
                 self.index_is_sound()?;
             }
@@ -173,20 +175,21 @@ fn only_sums(file: &dyn File, trailer: Range<u64>) -> Result<Option<Range<u64>>>
     Ok((found == wanted).then_some(begin..trailer.end))
 }
 
-/// The chunk at this place that has 8 bytes for each of so many chunks.
-fn open_chunk(file: &Arc<dyn File>, place: Range<u64>, count: u64, typesize: usize, limit: u64) -> Result<Option<Chunk>> {
+/// The chunk at this offset that has 8 bytes for each of so many chunks, and `marker` bytes before them or none.
+fn open_chunk(file: &Arc<dyn File>, place: Range<u64>, count: u64, (typesize, marker): (usize, usize), limit: u64) -> Result<Option<Chunk>> {
     let room = place.end.saturating_sub(place.start);
     // where its blocks begin, if they have the usual length
     let first = LONG + 4 * count.div_ceil(PAGE) as usize;
     let chunk = Chunk::open(file, place.start, room, first.min(room as usize), limit, |chunk, _| Ok(chunk))?;
     let h = chunk.header();
-    let fits = Some(h.nbytes as u64) == count.checked_mul(ENTRY as u64) && h.typesize == typesize && h.cbytes as u64 <= room;
+    let marked = (h.nbytes as u64).checked_sub(count.saturating_mul(ENTRY as u64));
+    let fits = marked.is_some_and(|n| n == 0 || n == marker as u64) && h.typesize == typesize && h.cbytes as u64 <= room;
     Ok(fits.then_some(chunk))
 }
 
-/// Decodes the items from the `first` on.
-fn part(chunk: &Chunk, first: u64, dst: &mut [u8]) -> Result<()> {
-    let (size, mut at, mut rest) = (chunk.header().blocksize.max(1), first as usize * ENTRY, dst);
+/// Decodes the bytes from this offset on.
+fn part(chunk: &Chunk, from: usize, dst: &mut [u8]) -> Result<()> {
+    let (size, mut at, mut rest) = (chunk.header().blocksize.max(1), from, dst);
     while !rest.is_empty() {
         let (block, from) = (at / size, at % size);
         let n = rest.len().min(size - from);

@@ -10,11 +10,11 @@
 use super::correct::corrections;
 use super::header::{self, Header};
 use super::index::{self, LOST, Slot};
-use super::open::read_sums;
 use super::overlay::Overlay;
 use super::site::Site;
+use super::sums::{self, SUMS};
 use super::trailer::{TAIL, Trailer};
-use super::{SUMS, meta, seal, walk};
+use super::{meta, seal, walk};
 use crate::blosc;
 use crate::checksum::crc32;
 use crate::error::{Error, Result, fail};
@@ -164,7 +164,7 @@ impl Search<'_> {
             let trailer = Trailer::parse(&right).ok()?;
             let [head_crc, index_crc, _] = seal::sums(&right)?;
             let sums = match trailer.vlmeta.iter().find(|(name, _)| name == SUMS) {
-                Some((_, chunk)) => read_sums(&meta::decode(chunk, self.limit).ok()?),
+                Some((_, chunk)) => sums::pairs(sums::numbers(&meta::decode(chunk, self.limit).ok()?)),
                 None => Vec::new(),
             };
             Some(Sealed { trailer, place: from..end, head_crc, index_crc, sums })

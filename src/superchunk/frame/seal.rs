@@ -6,10 +6,10 @@
 //! in the header and leave the trailer alone: a byte of the header that they always write as 0 is ours, too.
 #![forbid(unsafe_code)]
 
-use super::SUMS;
 use super::correct::corrections;
 use super::header::{Header, MARK_AT};
 use super::msgpack::{EXT_16, UINT_32};
+use super::sums::SUMS;
 use super::trailer::{TAIL, Trailer};
 use crate::checksum::{Hasher, Sum, crc32};
 use crate::error::{Result, fail};

@@ -3,7 +3,9 @@
 
 use super::damage::{Files, folder};
 use super::*;
+use crate::blosc;
 use crate::superchunk::bloscpack::Destination;
+use crate::superchunk::frame::sums::{self, SUMS};
 
 const CHUNKS: usize = 5000;
 /// So short that a frame of many is made soon.
@@ -50,22 +52,81 @@ fn places(files: &Files) -> [usize; 3] {
 
 type Change = fn(&mut Vec<index::Slot>);
 
-/// The same with another index, sealed anew.
-fn with_index(files: &Files, change: Change) -> Files {
+/// The same with other parts, sealed again.
+fn with_parts(files: &Files, change: impl Fn(&mut Vec<index::Slot>, &mut trailer::Trailer)) -> Files {
     let (mut files, [begin, trailer, end]) = (files.clone(), places(files));
     let bytes = files.get_mut(OsStr::new(NAME)).unwrap();
     let len = header::said_len(bytes).unwrap();
     let mut head = Header::parse(&bytes[..len]).unwrap();
     let mut tail = trailer::Trailer::parse(&bytes[trailer..end]).unwrap();
     let mut slots = index::decode(&bytes[begin..], head.chunks().unwrap(), 1 << 30).unwrap();
-    change(&mut slots);
+    change(&mut slots, &mut tail);
     let index = index::encode(&slots).unwrap();
-    head.frame_len = (begin + index.len() + end - trailer) as u64;
+    head.frame_len = begin as u64 + index.len() as u64 + tail.len();
     let (head, tail) = seal::seal(&mut head, &index, &mut tail).unwrap();
     bytes[..len].copy_from_slice(&head);
     bytes.truncate(begin);
     bytes.extend([index, tail].concat());
     files
+}
+
+/// The same with another index.
+fn with_index(files: &Files, change: Change) -> Files {
+    with_parts(files, |slots, _| change(slots))
+}
+
+/// The checksums of the chunks as they are stored.
+fn sums_of(files: &Files) -> Vec<u8> {
+    let ([_, trailer, end], bytes) = (places(files), &files[OsStr::new(NAME)]);
+    let tail = trailer::Trailer::parse(&bytes[trailer..end]).unwrap();
+    super::super::meta::decode(&tail.vlmeta.iter().find(|(name, _)| name == SUMS).unwrap().1, 1 << 30).unwrap()
+}
+
+/// The same with the checksums as the first versions of this library wrote them.
+fn without_marker(files: &Files) -> Files {
+    with_parts(files, |_, trailer| {
+        let (_, chunk) = trailer.vlmeta.iter_mut().find(|(name, _)| name == SUMS).unwrap();
+        let value = super::super::meta::decode(chunk, 1 << 30).unwrap();
+        let params = Params { blocksize: Some(16384), ..Params::new(Target::Blosc2, Codec::Lz4, 5, sums::SUM) };
+        chunk.clear();
+        blosc::encode(&params, &value[sums::MARKER..], chunk, 1).unwrap();
+    })
+}
+
+#[test]
+fn checksums_are_messagepack_and_are_read_without_its_marker_too() {
+    for chunks in [1, 40, CHUNKS] {
+        let disk = SimDisk::default();
+        let all = content(6, chunks);
+        let mut w = LONG.create(&disk.folder(), Mode::New).unwrap();
+        w.append(&all).unwrap();
+        w.commit().unwrap();
+        drop(w);
+        let value = sums_of(&disk.contents());
+        assert_eq!(value[..sums::MARKER], [&[0xc6][..], &(chunks as u32 * 8).to_be_bytes()].concat());
+        assert_eq!(value.len(), sums::MARKER + chunks * 8);
+        let old = without_marker(&disk.contents());
+        assert_eq!(sums_of(&old), value[sums::MARKER..]);
+        let f = plain(&old).unwrap();
+        assert!(f.has_sums() && f.paged.is_some() == (chunks > 4096) && State::of(&f).unwrap().content() == all);
+        // they are those of the chunks
+        let mut bad = old.clone();
+        *bad.get_mut(OsStr::new(NAME)).unwrap().get_mut(places(&old)[0] - 3).unwrap() ^= 1;
+        let e = plain(&bad).and_then(|f| f.read_chunk(chunks as u64 - 1, &mut [0; 16])).unwrap_err();
+        assert_eq!(e.status, Status::Checksum, "{e}");
+        // the index can be found again by them
+        let mut bad = old.clone();
+        bad.get_mut(OsStr::new(NAME)).unwrap()[places(&old)[0]..][..32].fill(0x55);
+        let r = opened(&bad, &Options::new().with(Opt::SkipDamaged, 1).unwrap()).unwrap();
+        assert!(State::of(&r).unwrap().content()[..16] == all[..16]);
+        // they are the same after the next commit
+        let disk = folder(&old);
+        let mut w = LONG.append(&disk).unwrap();
+        w.append(&all[..16]).unwrap();
+        w.commit().unwrap();
+        drop(w);
+        assert!(State::of(&reader(&disk).unwrap()).unwrap().content() == [&all[..], &all[..16]].concat());
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ use super::*;
 use crate::blosc::Decoded;
 use crate::io::{Access, File, Folder};
 use crate::superchunk::chunks::{Chunks, Sink};
+use crate::superchunk::frame::sums::SUMS;
 use std::ffi::OsString;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
