@@ -262,30 +262,73 @@ static void writers_race_and_readers_read(void)
     printf("%d processes write, %ld looks\n", WRITERS, looks);
 }
 
+static void forks_in_the_middle_of(int form, bool with_equal_pids)
+{
+    const char *path = made(form, OLD);
+    writer w;
+    GAVE(HOLDALL_OK, open_writer_of(form, path, false, &w));
+    GAVE(HOLDALL_OK, write_anew(&w));
+#ifdef __linux__
+    CHECK(!with_equal_pids || unshare(CLONE_NEWPID) == 0);
+#endif
+    pid_t me = getpid(), child = forked();
+    if (child == 0) {
+        alarm(HANGS);
+        CHECK(with_equal_pids == (getpid() == me));
+        holdall_status s = append(&w, OLD, NEW - OLD);
+        CHECK(s == HOLDALL_E_STATE);
+        CHECK(commit(&w) == HOLDALL_E_STATE);
+        close_writer(&w);
+        EQUAL(look(form, path), OLD);
+        _exit(0);
+    }
+    check_child(child, 0);
+    GAVE(HOLDALL_OK, append(&w, OLD, NEW - OLD));
+    GAVE(HOLDALL_OK, commit(&w));
+    close_writer(&w);
+    goes_on(form, path, true);
+}
+
 static void forks_in_the_middle(void)
 {
     for (int form = 0; form < FORMS; form++) {
         now("fork, %s", forms[form].name);
-        const char *path = made(form, OLD);
-        writer w;
-        GAVE(HOLDALL_OK, open_writer_of(form, path, false, &w));
-        GAVE(HOLDALL_OK, write_anew(&w));
-        pid_t child = forked();
-        if (child == 0) {
-            alarm(HANGS);
-            holdall_status s = append(&w, OLD, NEW - OLD);
-            CHECK(s == HOLDALL_E_STATE);
-            CHECK(commit(&w) == HOLDALL_E_STATE);
-            close_writer(&w);
-            EQUAL(look(form, path), OLD);
+        forks_in_the_middle_of(form, false);
+    }
+}
+
+/* Process 1 of a container forks process 1 of another one: getpid() gives both the same number. */
+static void forks_with_equal_pids(void)
+{
+#ifdef __linux__
+    for (int form = 0; form < FORMS; form++) {
+        now("fork into a PID namespace, %s", forms[form].name);
+        pid_t outside = forked();
+        if (outside == 0) {
+            /* nobody can have new threads in a process whose children are in another namespace */
+            setenv("HOLDALL_THREADS", "1", 1);
+            if (unshare(CLONE_NEWPID) != 0)
+                _exit(NOT_POSSIBLE);
+            pid_t first = forked();
+            if (first == 0) {
+                alarm(HANGS);
+                EQUAL(getpid(), 1);
+                forks_in_the_middle_of(form, true);
+                _exit(0);
+            }
+            check_child(first, 0);
             _exit(0);
         }
-        check_child(child, 0);
-        GAVE(HOLDALL_OK, append(&w, OLD, NEW - OLD));
-        GAVE(HOLDALL_OK, commit(&w));
-        close_writer(&w);
-        goes_on(form, path, true);
+        int status = 0;
+        CHECK(waitpid(outside, &status, 0) == outside && WIFEXITED(status));
+        if (WEXITSTATUS(status) == NOT_POSSIBLE) {
+            printf("skipped: PID namespaces, which this user may not make\n");
+            return;
+        }
+        EQUAL(WEXITSTATUS(status), 0);
+        remove_all();
     }
+#endif
 }
 
 /* ---- files that change beneath an open handle ---------------------------------------------------- */
@@ -374,6 +417,7 @@ int main(void)
 #endif
     RUN(writers_race_and_readers_read);
     RUN(forks_in_the_middle);
+    RUN(forks_with_equal_pids);
     RUN(files_change_beneath_open_handles);
     remove_all();
     return 0;

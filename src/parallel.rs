@@ -81,7 +81,7 @@ impl Threads {
 /// The pool, unless this process did not make it or is still making it on another thread: no lock is
 /// ever waited for here, because a fork may have copied it locked.
 fn pool() -> Option<&'static rayon_core::ThreadPool> {
-    let me = std::process::id();
+    let me = os::process();
     match OWNER.compare_exchange(0, me, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => {
             let made = rayon_core::ThreadPoolBuilder::new()

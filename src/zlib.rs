@@ -5,6 +5,7 @@
 //! it choose before any other calls it.
 #![forbid(unsafe_code)]
 
+use crate::os;
 pub use libdeflater::{Adler32, CompressionLvl, Compressor, DecompressionError, Decompressor};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -36,7 +37,7 @@ fn chosen() {
         if by == DONE {
             return;
         }
-        let me = std::process::id();
+        let me = os::process();
         if by == me {
             // another thread is at it, for microseconds
             std::thread::yield_now();
@@ -68,7 +69,7 @@ mod tests {
         assert_eq!(&back, b"holdall");
         assert_eq!(CHOSEN.load(Ordering::Acquire), DONE);
         // what a fork leaves of a choice under way
-        CHOSEN.store(std::process::id() ^ 1, Ordering::Release);
+        CHOSEN.store(os::process() ^ 1, Ordering::Release);
         let mut sum = adler32();
         sum.update(b"abc");
         assert_eq!(sum.sum(), 0x024d0127);

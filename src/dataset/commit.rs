@@ -19,6 +19,7 @@ use crate::io::journal::{self, Container, NEW, Snapshot, Swapped};
 use crate::io::lock::Lock;
 use crate::io::{Access, Folder};
 use crate::options::{Opt, Options};
+use crate::os;
 use crate::parallel;
 use crate::superchunk::bloscpack::{self, Mode};
 use std::ffi::OsStr;
@@ -104,7 +105,7 @@ impl Site {
             parent: OnceLock::new(),
             committed: AtomicBool::new(false),
             broken: AtomicBool::new(false),
-            owner: std::process::id(),
+            owner: os::process(),
             lock: Some(lock),
         }))
     }
@@ -128,7 +129,7 @@ impl Site {
 
     /// Is this the process that may write?
     pub fn is_own(&self) -> bool {
-        self.owner == std::process::id()
+        self.owner == os::process()
     }
 
     fn break_off(&self) {

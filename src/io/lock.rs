@@ -51,7 +51,7 @@ impl Lock {
                 Err(TryLockError::Error(e)) => return Err(Error::os(&shown, &e)),
             }
             if os::is_lock(&file, &path).map_err(|e| Error::os(&shown, &e))? {
-                return Ok(Lock(Some(Held { file, path, owner: std::process::id() })));
+                return Ok(Lock(Some(Held { file, path, owner: os::process() })));
             }
         }
     }
@@ -60,7 +60,7 @@ impl Lock {
 impl Drop for Lock {
     fn drop(&mut self) {
         // a forked child has a copy of this value, and the lock is its parent's
-        if let Some(held) = self.0.take().filter(|h| h.owner == std::process::id()) {
+        if let Some(held) = self.0.take().filter(|h| h.owner == os::process()) {
             os::unlock(held.file, &held.path);
         }
     }

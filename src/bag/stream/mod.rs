@@ -21,6 +21,7 @@ use super::batch::{Own, Places, Records, Room, Skip};
 use crate::error::{Error, Result, Status};
 use crate::memory;
 use crate::options::{Opt, Options};
+use crate::os;
 use crate::parallel::Threads;
 use plan::{Bounds, Plan};
 use slot::{Part, Slot};
@@ -109,7 +110,7 @@ impl Stream {
             damaged: AtomicU64::new(0),
             number: u64::MAX,
             inside: AtomicUsize::new(0),
-            process: AtomicU32::new(std::process::id()),
+            process: AtomicU32::new(os::process()),
         })
     }
 
@@ -202,7 +203,7 @@ impl Stream {
         if self.is_inside() {
             return Err(inside_of_a_stream());
         }
-        let me = std::process::id();
+        let me = os::process();
         let mut a = match self.ahead.try_lock() {
             Ok(a) => a,
             Err(TryLockError::Poisoned(e)) => e.into_inner(),
@@ -346,7 +347,7 @@ impl Ahead {
 impl Drop for Stream {
     fn drop(&mut self) {
         // in a forked child that has not used it nobody is at work
-        if self.process.load(Ordering::Acquire) == std::process::id() {
+        if self.process.load(Ordering::Acquire) == os::process() {
             let a = self.ahead.get_mut().unwrap_or_else(PoisonError::into_inner);
             a.gate.close(&a.work);
         }

@@ -32,7 +32,7 @@ use crate::io::lock::Lock;
 use crate::io::{File, Folder, locate, object};
 use crate::line::Keeper;
 use crate::options::{Opt, Options};
-use crate::os::OsStrExt;
+use crate::os::{self, OsStrExt};
 use crate::parallel;
 use std::ffi::OsStr;
 use std::sync::Arc;
@@ -165,7 +165,7 @@ impl Writer {
             waiting: 0,
             broken: false,
             finished: false,
-            owner: std::process::id(),
+            owner: os::process(),
             _locks: locks,
         };
         if w.whole.folder.is_store() {
@@ -248,7 +248,7 @@ impl Writer {
     }
 
     fn check(&self) -> Result<()> {
-        if self.owner != std::process::id() {
+        if self.owner != os::process() {
             return Err(fail!(State, "{}: this writer belongs to the process that opened it", self.shown()));
         }
         if self.finished {
@@ -420,7 +420,7 @@ impl Writer {
 impl Drop for Writer {
     /// What was not committed goes, as far as it can.
     fn drop(&mut self) {
-        if !self.broken && self.owner == std::process::id() {
+        if !self.broken && self.owner == os::process() {
             self.stores.iter_mut().for_each(Store::abandon);
         }
     }

@@ -12,6 +12,7 @@ use super::{runtime, words};
 use crate::error::{Error, Result, Status, fail};
 use crate::io::{File, Part, read_only};
 use crate::memory;
+use crate::os;
 use futures_util::stream::StreamExt;
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, GetResult, ObjectMeta};
@@ -47,7 +48,7 @@ impl ObjectFile {
         if !tail.is_empty() {
             kept.keep_recent(meta.size - tail.len() as u64, tail);
         }
-        Ok(ObjectFile { store: store.clone(), key: key.into(), path, shown, meta, kept, process: std::process::id() })
+        Ok(ObjectFile { store: store.clone(), key: key.into(), path, shown, meta, kept, process: os::process() })
     }
 
     pub(super) fn store(&self) -> &Arc<Store> {

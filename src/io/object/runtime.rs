@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 use crate::error::{Result, fail};
+use crate::os;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::{Arc, OnceLock};
@@ -25,7 +26,7 @@ struct Made {
 static MADE: [OnceLock<Made>; GENERATIONS] = [const { OnceLock::new() }; GENERATIONS];
 
 fn runtime() -> Result<&'static Runtime> {
-    let process = std::process::id();
+    let process = os::process();
     for cell in &MADE {
         if let Some(made) = cell.get() {
             if made.process == process {
@@ -50,7 +51,7 @@ fn runtime() -> Result<&'static Runtime> {
 
 /// Refuses what another process has opened.
 pub fn same_process(owner: u32, shown: &str) -> Result<()> {
-    if owner == std::process::id() {
+    if owner == os::process() {
         return Ok(());
     }
     Err(fail!(State, "{shown}: it was opened before this process was forked; open it again here"))

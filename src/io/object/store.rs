@@ -6,6 +6,7 @@ use super::name::{Name, Scheme};
 use super::{runtime, words};
 use crate::error::{Error, Result};
 use crate::options::{Opt, Options};
+use crate::os;
 use crate::parallel::unless_taken;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey, S3CopyIfNotExists};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
@@ -106,7 +107,7 @@ impl Store {
     /// The store that this object is in.
     pub fn of(name: &Name) -> Result<Arc<Store>> {
         let patience = ASKED.get().unwrap_or_else(|| Patience::of(&Options::new()));
-        let key = Key { name: Name { key: String::new(), ..name.clone() }, patience, environment: environment(), process: std::process::id() };
+        let key = Key { name: Name { key: String::new(), ..name.clone() }, patience, environment: environment(), process: os::process() };
         let same = |k: &Key| k.name == key.name && k.patience == patience && k.environment == key.environment && k.process == key.process;
         // a fork may have copied the lock taken: what is kept is then not to be had
         if let Some(found) = unless_taken(&STORES).and_then(|all| all.iter().find(|(k, _)| same(k)).map(|(_, s)| s.clone())) {

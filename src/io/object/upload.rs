@@ -12,6 +12,7 @@ use crate::error::{Error, Result, fail};
 use crate::io::File;
 use crate::io::journal::NEW;
 use crate::memory;
+use crate::os;
 use object_store::path::Path;
 use object_store::{CopyMode, CopyOptions, MultipartUpload, ObjectStoreExt, PutMode, PutMultipartOptions, PutOptions};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -55,7 +56,7 @@ impl Upload {
     /// To this key; `only_new`: where nothing may be.
     pub fn new(store: &Arc<Store>, key: &str, only_new: bool) -> Result<Upload> {
         let (path, shown) = (store.path(key)?, store.show(key));
-        Ok(Upload { store: store.clone(), key: key.into(), path, shown, only_new, state: Mutex::default(), process: std::process::id() })
+        Ok(Upload { store: store.clone(), key: key.into(), path, shown, only_new, state: Mutex::default(), process: os::process() })
     }
 
     fn state(&self) -> Result<MutexGuard<'_, State>> {

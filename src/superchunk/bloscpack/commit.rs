@@ -16,6 +16,7 @@ use crate::error::{Result, fail};
 use crate::io::journal::{self, Swapped};
 use crate::io::{self, Access, File};
 use crate::options::Opt;
+use crate::os;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -306,7 +307,7 @@ fn copy_run(run: Option<(&Arc<dyn File>, Range<u64>)>, to: &dyn File, at: u64) -
 impl Drop for Bloscpack {
     /// What was not committed goes, as far as it can.
     fn drop(&mut self) {
-        if self.owner == std::process::id() && self.part.take().is_some() {
+        if self.owner == os::process() && self.part.take().is_some() {
             let _ = self.container.folder.remove_if_there(&part_name(&self.container));
         }
     }

@@ -11,6 +11,7 @@ use crate::error::{Result, fail};
 use crate::io::{Access, File};
 use crate::line::{self, Keeper};
 use crate::memory;
+use crate::os;
 use crate::superchunk::buffers::Buffers;
 use crate::superchunk::gather::{self, Gathering};
 use std::ops::Range;
@@ -38,7 +39,7 @@ impl Bloscpack {
         if self.owner == 0 {
             return Err(fail!(State, "{}: it was opened for reading", self.name()));
         }
-        if self.owner != std::process::id() {
+        if self.owner != os::process() {
             return Err(fail!(State, "{}: this handle belongs to the process that opened it for writing", self.name()));
         }
         if self.broken {

@@ -17,6 +17,7 @@ use crate::io::{Access, File, Folder, beside, locate, object};
 use crate::json::Value;
 use crate::memory;
 use crate::options::{Opt, Options};
+use crate::os;
 use crate::superchunk::buffers::Buffers;
 use std::ffi::OsStr;
 use std::sync::Arc;
@@ -184,7 +185,7 @@ impl Bloscpack {
         journal::tidy(&container, durable)?;
         folder.remove_if_there(&part_name(&container))?;
         let mut b = Bloscpack::blank(container, options, lock);
-        b.owner = std::process::id();
+        b.owner = os::process();
         Ok(b)
     }
 

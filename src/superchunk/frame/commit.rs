@@ -23,6 +23,7 @@ use crate::io::journal::{self, Change, Swapped, Undo};
 use crate::io::lock::Lock;
 use crate::io::{self, Access, File, lend};
 use crate::memory;
+use crate::os;
 use crate::superchunk::buffers::Buffers;
 use std::ops::Range;
 use std::sync::Arc;
@@ -387,7 +388,7 @@ fn one_sector(old: &[u8], new: &[u8]) -> Option<Range<usize>> {
 impl Drop for Frame {
     /// What was not committed goes, as far as it can.
     fn drop(&mut self) {
-        if self.owner != std::process::id() {
+        if self.owner != os::process() {
             return;
         }
         let folder = self.site.folder.clone();

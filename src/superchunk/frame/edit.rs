@@ -4,6 +4,7 @@
 use super::Frame;
 use crate::blosc;
 use crate::error::{Result, fail};
+use crate::os;
 use crate::superchunk::chunks::{Encoded, Fill, Source, Touch};
 use crate::superchunk::gather::{self, Gathering};
 use crate::{memory, parallel};
@@ -26,7 +27,7 @@ impl Frame {
         if self.owner == 0 {
             return Err(fail!(State, "{}: it was opened for reading", self.name));
         }
-        if self.owner != std::process::id() {
+        if self.owner != os::process() {
             return Err(fail!(State, "{}: this handle belongs to the process that opened it for writing", self.name));
         }
         if self.writing.broken {

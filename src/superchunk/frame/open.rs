@@ -19,6 +19,7 @@ use crate::io::lock::Lock;
 use crate::io::{Access, File, Folder, lend, locate, object};
 use crate::memory;
 use crate::options::{Opt, Options};
+use crate::os;
 use crate::superchunk::bloscpack::Mode;
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -255,7 +256,7 @@ impl Frame {
 
     /// What it needs to write.
     pub(super) fn write_from_here(&mut self, mode: Mode) {
-        self.owner = std::process::id();
+        self.owner = os::process();
         self.writing.mode = Some(mode);
         self.writing.durable = self.options.get(Opt::Durability, 1) == 1;
         self.settle_places();
