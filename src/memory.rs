@@ -104,6 +104,8 @@ mod tests {
     fn refusals_are_errors() {
         assert_eq!(zeroed(0).unwrap(), Vec::<u8>::new());
         assert_eq!(zeroed(5).unwrap(), [0; 5]);
+        // with 32 bits, half of the address space may well be there
+        #[cfg(target_pointer_width = "64")]
         assert_eq!(zeroed(isize::MAX as usize).unwrap_err().status, Status::Memory);
         assert_eq!(zeroed(usize::MAX).unwrap_err().status, Status::Memory);
         assert_eq!(with_room::<u64>(usize::MAX / 2).unwrap_err().status, Status::Memory);

@@ -105,11 +105,11 @@ fn check_as_frame(path: &Path, chunks: &[Vec<u8>]) {
         let options = Options::new().with(Opt::Io, io).unwrap().with(Opt::Threads, threads).unwrap();
         let frame = Frame::open(path.as_os_str(), Mode::Read, &options).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!((frame.chunks(), frame.nbytes()), (chunks.len() as u64, content.len() as u64), "{}", frame.name());
-        let mut seed = 7usize;
+        let mut seed = 7u64;
         let ranges = (0..40).map(|_| {
             let mut draw = |n: usize| {
                 seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                (seed >> 33) % (n + 1)
+                ((seed >> 33) % (n as u64 + 1)) as usize
             };
             let from = draw(content.len());
             from..from + draw([60, content.len()][from % 2]).min(content.len() - from)

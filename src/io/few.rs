@@ -256,14 +256,14 @@ mod tests {
         let name = |i: usize| OsString::from(format!("f{i}"));
         let files: Vec<_> = (0..2 * MOST).map(|i| folder.open(&name(i), Access::Create).unwrap()).collect();
         for (i, f) in files.iter().enumerate() {
-            f.write_at(0, &i.to_le_bytes()).unwrap();
+            f.write_at(0, &(i as u64).to_le_bytes()).unwrap();
         }
         let read = |f: &Arc<dyn File>| {
             let mut word = [0; 8];
-            f.read_exact_at(0, &mut word).map(|()| usize::from_le_bytes(word))
+            f.read_exact_at(0, &mut word).map(|()| u64::from_le_bytes(word))
         };
         for (i, f) in files.iter().enumerate() {
-            assert_eq!(read(f).unwrap(), i);
+            assert_eq!(read(f).unwrap(), i as u64);
         }
         assert!(OPEN.lock().unwrap().len() <= MOST);
         disk.folder().rename(&name(1), &name(0)).unwrap();

@@ -35,6 +35,11 @@ fn patience() -> usize {
     std::env::var("HOLDALL_DISK_STATES").ok().and_then(|v| v.trim().parse().ok()).unwrap_or(1)
 }
 
+/// Returns the seeds that a test with random content or damage tries: one, or as many as `HOLDALL_SEEDS` says.
+pub fn seeds() -> std::ops::Range<u64> {
+    0..std::env::var("HOLDALL_SEEDS").ok().and_then(|v| v.trim().parse().ok()).unwrap_or(1)
+}
+
 /// What a reader saw, or why it did not.
 pub(super) type Seen = Result<Vec<Vec<u8>>>;
 pub(super) type Read<'a> = dyn Fn(Arc<dyn Folder>) -> Seen + 'a;

@@ -17,7 +17,7 @@ mod proof;
 mod repair;
 mod wrong;
 
-pub use check::{Scene, Tally, check};
+pub use check::{Scene, Tally, check, seeds};
 pub use left::Files;
 pub use moments::{check_full, check_opened_before, check_readers};
 pub use proof::{Proof, mutations, mutations_of_repairs, syncs_left_out};
@@ -265,9 +265,10 @@ impl Rng {
         self.0 ^= self.0 >> 27;
         self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
     }
-    /// A number below `n` (0 where `n` is 0).
+    /// Returns a number below `n`, or 0 if `n` is 0. The remainder is taken of 64 bits, so that a
+    /// seed draws the same numbers whatever the width of `usize`.
     pub fn below(&mut self, n: usize) -> usize {
-        if n == 0 { 0 } else { (self.draw() >> 16) as usize % n }
+        if n == 0 { 0 } else { ((self.draw() >> 16) % n as u64) as usize }
     }
 }
 

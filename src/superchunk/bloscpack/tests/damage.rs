@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::io::memory::MemoryFolder;
+use crate::io::sim;
 use crate::superchunk::bloscpack::metadata::Form as MetaForm;
 use crate::superchunk::bloscpack::table::ChunkTable;
 use std::collections::BTreeMap;
@@ -263,9 +264,14 @@ fn repair_keeps_what_is_sound() {
 
 #[test]
 fn damage_in_several_places_is_not_silent() {
-    let mut rng = Rng(77);
+    for seed in sim::seeds() {
+        damage_several_places(Rng(77 + seed), 1000);
+    }
+}
+
+fn damage_several_places(mut rng: Rng, times: usize) {
     for s in samples(&[2]).iter().filter(|s| s.regular) {
-        for _ in 0..1000 {
+        for _ in 0..times {
             let mut hurt = s.bytes.clone();
             for _ in 0..2 + rng.below(3) {
                 let at = rng.below(hurt.len());
