@@ -5,7 +5,9 @@ import hashlib
 import os
 import pty
 import re
+import signal
 import subprocess
+import sys
 import threading
 import time
 import unittest
@@ -25,6 +27,21 @@ class Usage(Base):
                 self.assertIn("usage: holdall " + c, text)
                 self.assertIn("--quiet", text)
         self.assertRegex(self.good("--version").decode(), r"^holdall \d+\.\d+\.\d+ .*zstd/\d")
+
+    def test_signals_that_a_parent_ignores(self):
+        """Tests stop the tool by signals, whatever they are run from."""
+        ask = "import signal; print([signal.getsignal(n) for n in (2, 15)], signal.pthread_sigmask(0, []))"
+        tests = f"import signal, subprocess, sys, tool; subprocess.run([sys.executable, '-c', {ask!r}], check=True)"
+
+        def ignore():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, signal.SIG_IGN)
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+
+        here = {"cwd": os.path.dirname(os.path.abspath(__file__)), "stdout": subprocess.PIPE, "check": True}
+        usual = subprocess.run([sys.executable, "-c", tests], **here).stdout
+        self.assertEqual(subprocess.run([sys.executable, "-c", tests], preexec_fn=ignore, **here).stdout, usual)
+        self.assertIn(b"set()", usual)
 
     def test_wrong_usage(self):
         self.pack("a.bag", [b"x"])

@@ -9,6 +9,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import struct
 import subprocess
 import tempfile
@@ -20,6 +21,18 @@ TOOL = os.path.abspath(os.environ.get("HOLDALL_TOOL") or shutil.which("holdall")
 FIXTURES = os.environ.get("HOLDALL_FIXTURES")
 # seconds: no run takes nearly as many
 LONG = 600
+
+
+def default_signals():
+    """Sets the signals that tests rely on to what they are in a shell. A parent may have them ignored (nohup, a job in the background) or
+    blocked, which the tool would inherit and respect. Handlers of Python do not pass to programs: those get the default. SIGHUP
+    stays: nohup is to protect the tests."""
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD, signal.SIGALRM):
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+
+
+default_signals()
 
 
 def run(*args, stdin=b"", cwd=None, **more):
