@@ -18,32 +18,35 @@ SECONDS ?= 60
 PARTS ?= b2nd blpk bcolz records bag index start scaling real cold memory
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
 
+# Relative: the path of this folder may hold spaces, and then stands in no recipe. Recipes take an absolute path from
+# the environment, or make it of $$PWD.
 BUILD := target/cmake
-STAGE := $(CURDIR)/target/prefix
+STAGE := target/prefix
 VENV := target/venv
 BLZ_VENV := target/venv-blz
 CATERVA_VENV := target/venv-caterva
 CLOUD_VENV := target/venv-cloud
 
 # Files that the real tools made, for the tests.
-HOLDALL_FIXTURES ?= $(abspath $(firstword $(wildcard ../shared/fixtures) tests/fixtures))
-export HOLDALL_FIXTURES
+HOLDALL_FIXTURES ?= $(shell cd $(firstword $(wildcard ../shared/fixtures) tests/fixtures) && pwd)
+export HOLDALL_FIXTURES CARGO PYTHON
 # What the tests in other languages use, as installed by the target `stage`.
-export HOLDALL_TOOL := $(STAGE)/bin/holdall
+export HOLDALL_TOOL := $(CURDIR)/$(STAGE)/bin/holdall
 export HOLDALL_LIB := $(CURDIR)/$(BUILD)/lib/libholdall.$(if $(filter Darwin,$(shell uname)),dylib,so)
 
 # The steps below are in their order: one fails, and those after it do not run.
 .NOTPARALLEL:
 MAKEFLAGS += --no-print-directory
-.PHONY: help build install demo bench bench-compare docs fuzz clean stage venv debs static-tool need-demo need-check need-mpi need-languages need-packages need-bench
-.PHONY: check check-rust check-c check-counts check-consumers check-tool check-docs check-peers check-languages
+.PHONY: help build install uninstall demo bench bench-compare docs fuzz clean stage venv debs static-tool
+.PHONY: need-build need-check need-languages need-cloud need-mpi need-packages need-static need-bench
+.PHONY: check check-scripts check-rust check-c check-counts check-consumers check-tool check-docs check-peers check-languages
 .PHONY: cloud check-cloud check-mpi check-packages
 .PHONY: check-tsan check-miri check-abi check-supply
 .PHONY: check-long check-disk check-kills check-flips check-calls check-soak check-valgrind check-reproducible tests-of-c
 
 help:
 	@echo 'make demo      build, install below target/, compile examples/demo.c against it, run it on real data'
-	@echo 'make check     every test; its parts: check-rust check-c check-counts check-consumers check-tool check-docs check-peers'
+	@echo 'make check     every test; its parts: check-scripts check-rust check-c check-counts check-consumers check-tool check-docs check-peers'
 	@echo '                 check-languages (Go, Julia and Python)'
 	@echo 'make check-cloud   the same of what CMAKE_FLAGS=-DHOLDALL_CLOUD=ON builds, on emulators of object stores'
 	@echo 'make check-mpi  four ranks write and read, and are killed; needs an MPI'
@@ -57,74 +60,83 @@ help:
 	@echo 'make fuzz      every fuzzer, TIME=$(TIME) seconds in sum; needs nightly Rust'
 	@echo 'make build     the libraries and the tool, in $(BUILD)'
 	@echo 'make install   what make build made (builds first where nothing is built): PREFIX=$(PREFIX) DESTDIR='
+	@echo 'make uninstall removes that again'
 	@echo 'make bench     side by side with the peers, to BENCHMARKS.md: PARTS="$(PARTS)"'
 	@echo 'make bench-compare  two versions of the library, each a file or a revision: OLD=$(OLD) NEW=...'
 	@echo 'make docs      the manual and the guides as HTML with a search, and as man pages, in target/docs'
 	@echo 'make clean     remove target/'
 	@echo 'CMAKE_FLAGS goes to cmake; CARGO, PYTHON and JOBS choose those.'
 
-build:
+build: need-build
 	cmake -S . -B $(BUILD) -DHOLDALL_TESTS=OFF $(CMAKE_FLAGS)
 	cmake --build $(BUILD) --parallel $(JOBS)
 
 # Not after `build`: under sudo there often is no Rust.
 install:
 	@test -f $(BUILD)/cmake_install.cmake || $(MAKE) build
+	@sh cmake/need.sh make cmake
 	DESTDIR='$(DESTDIR)' cmake --install $(BUILD) --prefix '$(PREFIX)'
+	@cat $(BUILD)/install_manifest.txt >>$(BUILD)/installed.txt && echo >>$(BUILD)/installed.txt
+
+# What `make install` has installed there, from this folder.
+uninstall:
+	@DESTDIR='$(DESTDIR)' sh cmake/uninstall.sh $(BUILD)/installed.txt '$(PREFIX)'
 
 # A fresh installation below target/.
 stage:
-	@rm -rf $(STAGE)
-	@cmake --install $(BUILD) --prefix $(STAGE) >$(BUILD)/install.log || { cat $(BUILD)/install.log; exit 1; }
+	@rm -rf "$(STAGE)"
+	@DESTDIR= cmake --install $(BUILD) --prefix "$$PWD/$(STAGE)" >$(BUILD)/install.log || { cat $(BUILD)/install.log; exit 1; }
 
-need-demo:
-	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc cmake
+# What these targets use, as cmake/need.sh lists it.
+need-build need-check need-languages need-cloud need-mpi need-packages need-static need-bench:
+	@sh cmake/need.sh @$(@:need-%=%)
 
-need-check:
-	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc c++ gfortran clang cmake pkg-config valgrind venv
-
-need-mpi:
-	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc c++ cmake mpi strace
-
-need-packages:
-	@PYTHON=$(PYTHON) CARGO=$(CARGO) sh cmake/need.sh cargo cargo-c cc cmake pkg-config musl dpkg-deb
-
-need-bench:
-	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc cmake venv
-
-demo: need-demo build stage
+demo: build stage
 	@sh examples/demo.sh $(STAGE) target/demo
 
 # Rust's tests beside the others, as both have long stretches of one thread; they are shown last.
-check: need-check need-languages
+# Rust's tests beside the others, as both have long stretches of one thread; they are shown last. A part that fails is named at the
+# end, and those after it run.
+check: need-check
 	@mkdir -p target
-	@$(MAKE) check-rust >target/check-rust.log 2>&1 & rust=$$!; \
-	$(MAKE) check-c check-counts check-consumers check-tool check-docs check-peers check-languages; others=$$?; \
-	wait $$rust; rust=$$?; cat target/check-rust.log; \
-	[ $$others = 0 ] && [ $$rust = 0 ]
+	@$(MAKE) check-rust >target/check-rust.log 2>&1 & rust=$$!; failed=; \
+	for part in check-scripts check-c check-counts check-consumers check-tool check-docs check-peers check-languages; do \
+	    $(MAKE) $$part || failed="$$failed $$part"; \
+	done; \
+	wait $$rust || failed="$$failed check-rust"; \
+	cat target/check-rust.log; \
+	[ -z "$$failed" ] || { echo "== make check: failed:$$failed" >&2; exit 1; }
 	@echo '== make check: all passed'
+
+# Shell scripts, and what a path with spaces does to the recipes here.
+check-scripts:
+	@echo '== Scripts'
+	@sh tests/scripts/lint.sh
+	@sh tests/scripts/paths.sh target/check-scripts
+	@sh tests/scripts/need.sh target/check-need
+	@sh tests/scripts/uninstall.sh target/check-uninstall
 
 # cargo-nextest where it is installed; it does not run the examples in the documentation.
 check-rust:
 	@echo '== Rust tests'
 	@# the lints that the layers deny; clippy is no part of every Rust
-	@if $(CARGO) clippy --version >/dev/null 2>&1; then $(CARGO) clippy --locked --lib -- -D warnings; fi
-	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
-	    $(CARGO) nextest run --locked && $(CARGO) test --locked --doc; \
+	@if "$$CARGO" clippy --version >/dev/null 2>&1; then "$$CARGO" clippy --locked --lib -- -D warnings; fi
+	@if "$$CARGO" nextest --version >/dev/null 2>&1; then \
+	    "$$CARGO" nextest run --locked && "$$CARGO" test --locked --doc; \
 	else \
-	    $(CARGO) test --locked; \
+	    "$$CARGO" test --locked; \
 	fi
 
 check-c:
 	@echo '== C tests'
-	cmake -S . -B $(BUILD) -DHOLDALL_TESTS=ON -DHOLDALL_FIXTURES=$(HOLDALL_FIXTURES) $(CMAKE_FLAGS)
+	cmake -S . -B $(BUILD) -DHOLDALL_TESTS=ON -DHOLDALL_FIXTURES="$$HOLDALL_FIXTURES" $(CMAKE_FLAGS)
 	cmake --build $(BUILD) --parallel $(JOBS)
 	cd $(BUILD) && ctest --output-on-failure --parallel $(JOBS)
 
 # How many instructions the hot paths take; tests/bench/counts.py says how to have others.
 check-counts: stage
 	@echo '== Instructions'
-	@$(PYTHON) tests/bench/counts.py $(STAGE) target/counts
+	@"$$PYTHON" tests/bench/counts.py $(STAGE) target/counts
 
 check-consumers: stage
 	@echo '== Consumers'
@@ -132,15 +144,15 @@ check-consumers: stage
 
 check-tool: stage
 	@echo '== Command-line tool'
-	@sh tests/abreast.sh $(JOBS) $(PYTHON) tools/tests/test_*.py
+	@sh tests/abreast.sh $(JOBS) "$$PYTHON" tools/tests/test_*.py
 
 # Every block of code in the documents is run, and the pages of the manual are made.
 check-docs: stage
 	@echo '== Documents'
-	@$(PYTHON) tests/docs/test_blocks.py target/check-docs/tests
-	@$(PYTHON) tests/docs/blocks.py $(STAGE) target/check-docs/blocks
-	@$(PYTHON) tests/docs/pages.py target/check-docs/pages
-	@$(PYTHON) docs/figures/draw.py --check
+	@"$$PYTHON" tests/docs/test_blocks.py target/check-docs/tests
+	@"$$PYTHON" tests/docs/blocks.py $(STAGE) target/check-docs/blocks
+	@"$$PYTHON" tests/docs/pages.py target/check-docs/pages
+	@"$$PYTHON" docs/figures/draw.py --check
 
 # The tools whose files we read and write, against ours, both ways.
 check-peers: stage venv
@@ -149,56 +161,50 @@ check-peers: stage venv
 
 # Go under the race detector, Julia as its grammar and the compiler of C++ see it, Python beside NumPy, pyarrow, Polars and DuckDB.
 check-languages: need-languages stage venv
-	@PYTHON=$(PYTHON) sh cmake/venv.sh $(VENV) tree-sitter==0.26.1 tree-sitter-julia==0.23.1
+	@sh cmake/venv.sh $(VENV) languages
 	@echo '== Go'
 	@sh tests/languages/go.sh $(STAGE) target/languages/go
 	@echo '== The same in each language'
 	@sh tests/languages/trips.sh $(STAGE) target/languages/trips $(VENV)/bin/python
 	@echo '== Julia and Python'
-	@PYTHONPATH=$(STAGE)/share/holdall/python sh c-tests/run.sh target/languages/conform 0 \
+	@PYTHONPATH="$$PWD/$(STAGE)/share/holdall/python" sh c-tests/run.sh target/languages/conform 0 \
 	    $(VENV)/bin/python c-tests/conform.py all $(VENV)/bin/python tests/languages/conform_python.py
-	@HOLDALL_PREFIX=$(STAGE) sh tests/abreast.sh $(JOBS) $(VENV)/bin/python tests/languages/test_*.py
-
-need-languages:
-	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc c++ gfortran cmake go pkg-config venv
+	@HOLDALL_PREFIX="$$PWD/$(STAGE)" sh tests/abreast.sh $(JOBS) $(VENV)/bin/python tests/languages/test_*.py
 
 # In a folder of its own, and without debug information: it has some hundred crates more.
-cloud:
-	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc venv
-	@PYTHON=$(PYTHON) sh cmake/venv.sh $(CLOUD_VENV) bagz==0.3.8 bagz-gcs==0.3.8 gcp-storage-emulator==2026.7.19 'moto[server]==5.2.5'
-	CARGO_TARGET_DIR=target/cloud CARGO_PROFILE_DEV_DEBUG=0 $(CARGO) rustc --locked --lib --crate-type cdylib --features cloud
+cloud: need-cloud
+	@sh cmake/venv.sh $(CLOUD_VENV) cloud
+	CARGO_TARGET_DIR=target/cloud CARGO_PROFILE_DEV_DEBUG=0 "$$CARGO" rustc --locked --lib --crate-type cdylib --features cloud
 
 check-cloud: cloud
 	@echo '== Object stores'
-	@HOLDALL_LIB=$(CURDIR)/target/cloud/debug/$(notdir $(HOLDALL_LIB)) $(CLOUD_VENV)/bin/python tests/cloud/test_cloud.py
+	@HOLDALL_LIB="$$PWD/target/cloud/debug/$${HOLDALL_LIB##*/}" $(CLOUD_VENV)/bin/python tests/cloud/test_cloud.py
 
 # Under MPI: the programs of examples/mpi.
 check-mpi: need-mpi build stage
 	@echo '== MPI'
 	@sh tests/mpi/header.sh $(STAGE)
-	@cmake -S examples/mpi -B target/mpi -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH=$(STAGE) >target/mpi.log && cmake --build target/mpi >>target/mpi.log || \
+	@cmake -S examples/mpi -B target/mpi -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$$PWD/$(STAGE)" >target/mpi.log && cmake --build target/mpi >>target/mpi.log || \
 	    { cat target/mpi.log; exit 1; }
-	@HOLDALL_MPI_PROGRAMS=$(CURDIR)/target/mpi $(PYTHON) tests/mpi/test_mpi.py
+	@HOLDALL_MPI_PROGRAMS="$$PWD/target/mpi" "$$PYTHON" tests/mpi/test_mpi.py
 
 # Packages for Debian; one more build, of the same libraries, that is for /usr.
-debs:
-	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc cmake
+debs: need-build
 	cmake -S . -B target/deb/build -DCMAKE_INSTALL_PREFIX=/usr -DHOLDALL_TESTS=OFF $(CMAKE_FLAGS) >target/deb.log
 	cmake --build target/deb/build --parallel $(JOBS) >>target/deb.log
 	@rm -f target/deb/*.deb
 	@sh cmake/deb.sh target/deb/build target/deb
 
 # The tool as one file that runs on any Linux.
-static-tool:
-	@PYTHON=$(PYTHON) sh cmake/need.sh cargo cc musl
-	@sh cmake/static.sh $(CARGO) target/static/holdall
+static-tool: need-static
+	@sh cmake/static.sh "$$CARGO" target/static/holdall
 
 # All that it needs is looked for before the first of its builds.
 check-packages: need-packages debs static-tool
 	@echo '== Packages'
 	@sh tests/packages/debs.sh target/deb target/deb/test
 	@sh tests/packages/static.sh target/static/holdall target/static/test
-	@sh tests/packages/cinstall.sh $(CARGO) target/deb/build target/cinstall
+	@sh tests/packages/cinstall.sh "$$CARGO" target/deb/build target/cinstall
 
 # Not in `check`: it needs nightly Rust, and builds Rust's standard library.
 check-tsan:
@@ -213,7 +219,7 @@ check-miri:
 check-abi: build
 	@echo '== What programs that are built rely on'
 	@sh cmake/need.sh cc abidiff
-	@sh c-tests/package/abi.sh include/holdall.h $(HOLDALL_LIB) target/abi
+	@sh c-tests/package/abi.sh include/holdall.h "$$HOLDALL_LIB" target/abi
 
 check-supply:
 	@echo '== What the library is made of'
@@ -225,7 +231,7 @@ check-long: need-check check-disk check-kills check-flips check-calls check-soak
 
 # STATES times as many states of the simulated disk as `check` tries.
 check-disk:
-	@CARGO=$(CARGO) sh tests/disk.sh $(STATES) target/disk
+	@sh tests/disk.sh $(STATES) target/disk
 
 # KILLS kills of each scenario, whose names and counts the tests print.
 check-kills: build stage venv
@@ -242,7 +248,7 @@ check-flips: build stage venv
 	done
 
 tests-of-c:
-	cmake -S . -B $(BUILD) -DHOLDALL_TESTS=ON -DHOLDALL_FIXTURES=$(HOLDALL_FIXTURES) $(CMAKE_FLAGS)
+	cmake -S . -B $(BUILD) -DHOLDALL_TESTS=ON -DHOLDALL_FIXTURES="$$HOLDALL_FIXTURES" $(CMAKE_FLAGS)
 	cmake --build $(BUILD) --parallel $(JOBS) --target calls_asan soak_shared
 
 # The test of calls under the address sanitizer, from the first seed that `check` does not draw.
@@ -257,7 +263,7 @@ check-soak: tests-of-c
 # Python's conformance, as check-languages has it, under valgrind.
 check-valgrind: stage venv
 	@echo '== Python under valgrind'
-	@sh tests/languages/valgrind_python.sh $(STAGE) $(CURDIR)/target/languages/valgrind $(VENV)/bin/python
+	@sh tests/languages/valgrind_python.sh "$$PWD/$(STAGE)" "$$PWD/target/languages/valgrind" $(VENV)/bin/python
 
 check-reproducible:
 	@echo '== Two builds'
@@ -267,31 +273,31 @@ fuzz:
 	@sh fuzz/run.sh $(TIME)
 
 venv:
-	@PYTHON=$(PYTHON) sh cmake/venv.sh $(VENV) bagz==0.3.8 bcolz-zipline==1.13.0 blosc==1.11.4 blosc2==4.14.1 bloscpack==0.16.0 \
-	    duckdb==2.0.0 numpy==2.4.6 pandas==3.1.1 polars==2.1.0 pyarrow==26.0.1
-	@PYTHON=$(PYTHON) sh cmake/blz.sh $(BLZ_VENV)
+	@sh cmake/venv.sh $(VENV) peers
+	@sh cmake/blz.sh $(BLZ_VENV)
 	@# there are wheels of it for Python 3.8 to 3.11
-	@PYTHON=$(PYTHON) sh cmake/venv.sh $(CATERVA_VENV) caterva==0.7.3 numpy==1.26.4 >$(CATERVA_VENV).log 2>&1 || { \
+	@sh cmake/venv.sh $(CATERVA_VENV) caterva >$(CATERVA_VENV).log 2>&1 || { \
 	    rm -rf $(CATERVA_VENV); \
 	    echo 'caterva 0.7.3 could not be had ($(CATERVA_VENV).log says why): its tests are left out'; \
 	}
 
 # Each part that is named, into a file in target/bench; BENCHMARKS.md takes those over, and keeps the other parts as they are.
 bench: need-bench build stage venv
-	@PYTHON=$(PYTHON) sh cmake/venv.sh $(VENV) array-record==0.8.6 h5py==3.16.0 hdf5plugin==7.1.0 lmdb==3.0.0 tensorstore==0.1.86 zarr==3.1.6 zstandard==0.25.0
+	@sh cmake/venv.sh $(VENV) bench
 	@set -e; for part in $(PARTS); do $(VENV)/bin/python tests/bench/bench_$$part.py; done
-	@$(PYTHON) tests/bench/report.py
+	@"$$PYTHON" tests/bench/report.py
 
 # Two versions of the library by turns, each a file or a revision; ends with an error where a path became slower, or holds more memory.
 OLD ?= HEAD
 NEW ?= $(HOLDALL_LIB)
+export OLD NEW
 bench-compare: need-bench stage
-	@$(PYTHON) tests/bench/versus.py '$(OLD)' '$(NEW)' target/versus
+	@"$$PYTHON" tests/bench/versus.py "$$OLD" "$$NEW" target/versus
 
 # Python's standard library is all that it needs; the man pages are made and installed by `build` as well.
 docs:
-	@$(PYTHON) docs/make/make.py html target/docs
-	@$(PYTHON) docs/make/make.py man target/docs/man3
+	@"$$PYTHON" docs/make/make.py html target/docs
+	@"$$PYTHON" docs/make/make.py man target/docs/man3
 
 clean:
 	rm -rf target

@@ -4,13 +4,15 @@
 # cannot be built (it takes a Python of 3.8 to 3.11) that is said, and its tests are left out.
 set -u
 folder=$1
+here=$(cd "$(dirname "$0")" && pwd)
 [ -x "$folder/bin/python" ] && exit 0
 make_it() {
-    "${PYTHON:-python3}" -m venv "$folder" &&
-    "$folder/bin/python" -m pip install --quiet --disable-pip-version-check 'cython<3' numpy==1.23.5 'setuptools<58' wheel || return 1
+    sh "$here/venv.sh" "$folder" blz-build || return 1
     # it compares versions as text, and asks time for what is not there any more
     site=$("$folder/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))') || return 1
-    cat > "$site/sitecustomize.py" <<'SHIM'
+    # by a .pth file: a sitecustomize.py of the system's, as Debian has, would come first
+    echo 'import shim_for_blz' > "$site/shim_for_blz.pth"
+    cat > "$site/shim_for_blz.py" <<'SHIM'
 import os
 import time
 
@@ -22,7 +24,7 @@ if os.environ.get("BLZ_BUILD"):
 SHIM
     # compilers of today make its C-Blosc decode wrongly with more than this
     BLZ_BUILD=1 CFLAGS="-O1 -fno-strict-aliasing -w" "$folder/bin/python" -m pip install --quiet --disable-pip-version-check \
-        --no-build-isolation --no-deps --no-binary :all: blz==0.6.2 &&
+        --no-build-isolation --no-deps --no-binary :all: --require-hashes -r "$here/python/blz.txt" &&
     "$folder/bin/python" -W ignore -c 'import blz'
 }
 if ! make_it > "$folder.log" 2>&1; then

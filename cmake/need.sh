@@ -1,19 +1,43 @@
 #!/bin/sh
-# usage: need.sh THING...     of: make cc c++ gfortran go clang cmake pkg-config valgrind venv cargo abidiff mpi strace musl cargo-c dpkg-deb
-# Sees to it that the tools a make target uses are there. What is missing is installed on Debian and
-# Ubuntu, where one command gives it; elsewhere it is named, and the exit status is 1.
+# usage: need.sh THING|@GROUP...
+# Checks that the tools of a make target exist. A group (see below) is the list of one target, several may be given, and
+# all is named at once. On Debian and Ubuntu, one apt-get installs what is missing. What is then still missing is
+# listed in one message, with exit status 1.
+# PYTHON and CARGO choose the Python and the cargo that are tested.
 set -eu
+
+# The tools of make targets.
+group() {
+    case $1 in
+    @build | @demo) echo make cargo cc cmake ;;
+    @check) echo make cargo cc c++ gfortran clang cmake pkg-config valgrind go shellcheck venv ;;
+    @languages) echo make cargo cc c++ gfortran cmake go pkg-config venv ;;
+    @mpi) echo make cargo cc c++ cmake mpi strace ;;
+    @cloud) echo make cargo cc venv ;;
+    @packages) echo make cargo cargo-c cc cmake pkg-config musl dpkg-deb ;;
+    @static) echo make cargo cc musl ;;
+    @bench) echo make cargo cc cmake venv ;;
+    @*) echo "need.sh: no group $1" >&2 && exit 2 ;;
+    *) echo "$1" ;;
+    esac
+}
+
+# at_least VERSION LEAST: compares two versions MAJOR.MINOR
+at_least() {
+    awk -v v="$1" -v least="$2" 'BEGIN { split(v, a, "."); split(least, b, "."); exit !(a[1] > b[1] || (a[1] == b[1] && a[2] + 0 >= b[2])) }'
+}
 
 have() {
     case $1 in
-    cmake) command -v cmake >/dev/null &&      # 3.16 is what CMakeLists.txt asks for
-        cmake --version | awk 'NR == 1 { split($3, v, "."); exit !(v[1] > 3 || (v[1] == 3 && v[2] >= 16)) }' ;;
-    go) command -v go >/dev/null &&         # 1.19 is what go/go.mod asks for
-        go version | awk '{ sub("go", "", $3); split($3, v, "."); exit !(v[1] > 1 || v[2] >= 19) }' ;;
+    cmake) command -v cmake >/dev/null && at_least "$(cmake --version | awk 'NR == 1 { print $3 }')" 3.16 ;; # as CMakeLists.txt asks
+    cargo) at_least "$("${CARGO:-cargo}" --version 2>/dev/null | awk '{ print $2 }')" 1.89 ;;               # as Cargo.toml asks
+    go) command -v go >/dev/null && at_least "$(go version | awk '{ sub("go", "", $3); print $3 }')" 1.19 ;; # as go/go.mod asks
     mpi) command -v mpicc >/dev/null && command -v mpirun >/dev/null ;;
     musl) command -v musl-gcc >/dev/null ;;
     cargo-c) "${CARGO:-cargo}" cinstall --version >/dev/null 2>&1 ;;
-    venv) "${PYTHON:-python3}" -c 'import ensurepip, venv' 2>/dev/null ;;
+    venv) # the peers' packages are of Python 3.11, and where one has no wheel its source is compiled
+        "${PYTHON:-python3}" -c 'import ensurepip, os, sys, sysconfig, venv
+sys.exit(sys.version_info < (3, 11) or not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))' 2>/dev/null ;;
     *) command -v "$1" >/dev/null ;;
     esac
 }
@@ -27,54 +51,75 @@ package() {
     musl) echo musl-tools ;;
     abidiff) echo abigail-tools ;;
     dpkg-deb) echo dpkg ;;
-    venv) echo python3 python3-venv ;;
+    venv) echo python3 python3-venv python3-dev ;;
+    cargo | cargo-c) ;; # Debian's may be older than the library asks for: named, not installed
     *) echo "$1" ;;
     esac
 }
 
-missing=
-for thing; do
-    have "$thing" || missing="$missing $thing"
+say() {
+    case $1 in
+    make) echo "make (GNU)" ;;
+    cmake) echo "CMake 3.16 or later" ;;
+    cc) echo "a C compiler with its address and undefined-behaviour sanitizers (gcc, libasan, libubsan)" ;;
+    c++) echo "a C++ compiler (g++, gcc-c++)" ;;
+    go) echo "Go 1.19 or later (golang-go)" ;;
+    gfortran) echo "the Fortran compiler gfortran (gcc-gfortran)" ;;
+    venv) echo "Python 3.11 or later with its headers and the modules venv and ensurepip (python3-dev, python3-venv)" ;;
+    cargo) echo "Rust 1.89 or later, from https://rustup.rs" ;;
+    cargo-c) echo "cargo-c (cargo install cargo-c --locked; where that asks for a later Rust, the --version that it names)" ;;
+    mpi) echo "an MPI with mpicc and mpirun (libopenmpi-dev and openmpi-bin)" ;;
+    musl) echo "musl-gcc (musl-tools)" ;;
+    abidiff) echo "abidw and abidiff (libabigail, abigail-tools)" ;;
+    pkg-config) echo "pkg-config (or pkgconf)" ;;
+    *) echo "$1" ;;
+    esac
+}
+
+# missing THING...: those that are not there, each once
+missing() {
+    for thing; do
+        have "$thing" || echo "$thing"
+    done | awk '!seen[$0]++'
+}
+
+# packages THING...: their packages, in one line
+packages() {
+    for thing; do package "$thing"; done | tr '\n' ' ' | sed 's/ *$//'
+}
+
+things=
+for asked; do
+    things="$things $(group "$asked")"
 done
-[ -n "$missing" ] || exit 0
+# Lists of words from here on.
+# shellcheck disable=SC2086
+absent=$(missing $things)
+[ -n "$absent" ] || exit 0
 
 if command -v apt-get >/dev/null; then
-    packages=
-    for thing in $missing; do
-        # Debian's cargo, and cargo-c, may be older than the library asks for: named below, not installed.
-        [ "$thing" = cargo ] || [ "$thing" = cargo-c ] || packages="$packages $(package "$thing")"
-    done
+    # shellcheck disable=SC2086
+    install=$(packages $absent)
     root=
     [ "$(id -u)" = 0 ] || root=sudo
-    if [ -n "$packages" ] && { [ -z "$root" ] || command -v sudo >/dev/null; }; then
-        echo "need.sh: installing$packages"
-        # Whether it worked is asked below, by thing: a dead mirror may not matter.
+    if [ -n "$install" ] && { [ -z "$root" ] || command -v sudo >/dev/null; }; then
+        echo "need.sh: installing $install"
+        # Whether it worked is tested below, by thing: a dead mirror may not matter.
         $root apt-get update -qq || true
-        # shellcheck disable=SC2086 # a list of words
+        # shellcheck disable=SC2086
         $root env DEBIAN_FRONTEND=noninteractive \
-            apt-get install -y -qq --no-install-recommends $packages || true
+            apt-get install -y -qq --no-install-recommends $install || true
+        # shellcheck disable=SC2086
+        absent=$(missing $absent)
     fi
 fi
 
-status=0
-for thing in $missing; do
-    have "$thing" && continue
-    case $thing in
-    cmake) say="CMake 3.16 or later" ;;
-    cc) say="a C compiler with its address and undefined-behaviour sanitizers (gcc, libasan, libubsan)" ;;
-    c++) say="a C++ compiler (g++, gcc-c++)" ;;
-    go) say="Go 1.19 or later (golang-go)" ;;
-    gfortran) say="the Fortran compiler gfortran (gcc-gfortran)" ;;
-    venv) say="Python 3 with its modules venv and ensurepip (python3-venv)" ;;
-    cargo) say="Rust, from https://rustup.rs" ;;
-    cargo-c) say="cargo-c (cargo install cargo-c --locked; where that asks for a later Rust, the --version that it names)" ;;
-    mpi) say="an MPI with mpicc and mpirun (libopenmpi-dev and openmpi-bin)" ;;
-    musl) say="musl-gcc (musl-tools)" ;;
-    abidiff) say="abidw and abidiff (libabigail, abigail-tools)" ;;
-    pkg-config) say="pkg-config (or pkgconf)" ;;
-    *) say=$thing ;;
-    esac
-    echo "need.sh: please install $say" >&2
-    status=1
-done
-exit $status
+[ -n "$absent" ] || exit 0
+{
+    echo "need.sh: please install"
+    for thing in $absent; do echo "  - $(say "$thing")"; done
+    # shellcheck disable=SC2086
+    install=$(packages $absent)
+    ! command -v apt-get >/dev/null || [ -z "$install" ] || echo "  on Debian and Ubuntu: sudo apt-get install $install"
+} >&2
+exit 1

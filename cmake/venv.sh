@@ -1,21 +1,17 @@
 #!/bin/sh
-# usage: venv.sh FOLDER PACKAGE...     each NAME or NAME==VERSION
-# Makes a Python environment with these packages in FOLDER, or leaves the one that has them alone:
-# a second run asks nothing of the network.
+# usage: venv.sh FOLDER LIST...
+# Makes a Python environment in FOLDER with the packages of cmake/python/LIST.txt, or leaves the one that has them alone: a second run
+# asks nothing of the network. pip takes only files whose hashes are in the list. LIST.in has the packages that are asked for; after
+# a change there (bench and languages go into the environment of peers, whose versions hold: -c peers.txt), in cmake/python:
+#
+#   uv pip compile --generate-hashes --universal --python-version 3.11 --no-annotate --no-header LIST.in -o LIST.txt
 set -eu
+here=$(cd "$(dirname "$0")" && pwd)
 folder=$1
 shift
 [ -x "$folder/bin/python" ] || "${PYTHON:-python3}" -m venv "$folder"
-if ! "$folder/bin/python" - "$@" <<'CHECK'
-import sys
-from importlib.metadata import PackageNotFoundError, version
-try:
-    for name, _, wanted in (package.partition("==") for package in sys.argv[1:]):
-        if wanted not in ("", version(name.partition("[")[0])):
-            sys.exit(1)
-except PackageNotFoundError:
-    sys.exit(1)
-CHECK
-then
-    "$folder/bin/python" -m pip install --quiet --disable-pip-version-check "$@"
-fi
+for list; do
+    cmp -s "$here/python/$list.txt" "$folder/$list.txt" && continue
+    "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r "$here/python/$list.txt"
+    cp "$here/python/$list.txt" "$folder/$list.txt"
+done

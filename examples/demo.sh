@@ -18,7 +18,7 @@ run() {
 PATH=$prefix/bin:$PATH
 
 say "cmake -S examples -B build -DCMAKE_PREFIX_PATH=$prefix && cmake --build build"
-cmake -S "$here" -B build -DCMAKE_PREFIX_PATH="$prefix" >build.log && cmake --build build >>build.log ||
+{ cmake -S "$here" -B build -DCMAKE_PREFIX_PATH="$prefix" >build.log && cmake --build build >>build.log; } ||
     { cat build.log; exit 1; }
 
 cp "$here/data/nyc-weather-2013.csv" weather.csv
@@ -47,4 +47,4 @@ if holdall verify broken.bagz >found 2>words; then
     exit 1
 fi
 cat found words
-grep -q ' 1 bad' found && grep -q 'record [0-9]' found || { echo "demo.sh: verify did not name the broken record" >&2; exit 1; }
+{ grep -q ' 1 bad' found && grep -q 'record [0-9]' found; } || { echo "demo.sh: verify did not name the broken record" >&2; exit 1; }

@@ -40,6 +40,7 @@ say holdall verify volume.b2nd
 
 printf '\nhyperplanes by holdall cat volume.b2nd --slice .., and by planes.py from volume.nii:\n'
 count=0
+# shellcheck disable=SC2094 # another file
 "$python" "$here/planes.py" slices volume.nii >slices
 while read -r slice axis place; do
     "$tool" cat volume.b2nd --slice="$slice" >ours

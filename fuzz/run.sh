@@ -40,7 +40,7 @@ seconds=$1
 shift
 if [ $# = 0 ]; then
     # shellcheck disable=SC2046 # a list of words
-    set -- $(ls "$here/fuzz_targets" | sed 's/\.rs$//') frame:parts frame:open
+    set -- $(cd "$here/fuzz_targets" && printf '%s\n' *.rs | sed 's/\.rs$//') frame:parts frame:open
 fi
 build
 each=$((seconds / $#)) status=0

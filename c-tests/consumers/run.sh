@@ -29,6 +29,7 @@ mode() {
     mkdir "$folder"
     ( set -eu; cd "$folder"; "$@" ) >"$folder/log" 2>&1
     # Not `if ( … )`: the shell ignores set -e in a condition.
+    # shellcheck disable=SC2181
     if [ $? -eq 0 ]; then
         passed=$((passed + 1))
         echo "ok    $name: $(tail -n 1 "$folder/log")"
@@ -127,6 +128,7 @@ pkg_config_languages() { # PREFIX
     package_in "$1"
     eval "${CXX:-c++} -std=c++17 -o trips_cxx \"\$source/examples/trips/trips.cc\" $(pkg-config --cflags --libs holdall)"
     trips ./trips_cxx
+    # shellcheck disable=SC2034 # for eval
     module=$(pkg-config --variable=fortran holdall)/holdall.f90
     eval "${FC:-gfortran} -o trips_f \"\$module\" \"\$source/examples/trips/trips.f90\" $(pkg-config --libs holdall)"
     trips ./trips_f
@@ -147,7 +149,7 @@ examples() { # PREFIX
     "$1/bin/holdall" pack -q --shards 4 lines set.bagz
     for rank in 0 1; do build/epoch set@4.bagz 7 $rank 2 2 >"rank$rank"; done
     [ "$(grep -c '^epoch [01]: 2500 records, .* 0 left out$' rank0 rank1 | cut -d : -f 2 | tr -d '\n')" = 22 ]
-    [ "$(sed -n 's/^epoch 0: .* records, \([0-9]*\) bytes.*/\1/p' rank0 rank1 | paste -s -d + | sed 's/$//' | { read -r sum; echo $(($sum)); })" = 18893 ]
+    [ "$(sed -n 's/^epoch 0: .* records, \([0-9]*\) bytes.*/\1/p' rank0 rank1 | paste -s -d + | sed 's/$//' | { read -r sum; echo $((sum)); })" = 18893 ]
     tail -n 1 rank1
 }
 

@@ -15,7 +15,7 @@ for standard; do
     esac
     tried=$((tried + 1))
     if ! printf '#include <%s>\n#include <%s>\n' "$name" "$name" |
-        "$compiler" -x $language -std=$standard -Wall -Wextra -Wpedantic -Wundef -Werror \
+        "$compiler" -x $language "-std=$standard" -Wall -Wextra -Wpedantic -Wundef -Werror \
             -I"$folder" -c -o /dev/null -; then
         echo "header.sh: $compiler -std=$standard does not take $header" >&2
         failed=$((failed + 1))

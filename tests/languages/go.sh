@@ -19,6 +19,7 @@ grep -c '^--- PASS' "$scratch/test.log" | sed 's/$/ tests under the race detecto
 tail -n 1 "$scratch/test.log"
 
 seq 1 9000 >"$scratch/lines.txt"
+# shellcheck disable=SC2016 # Markdown
 sed -n '/^```go$/,/^```$/p' "$source/docs/languages.md" | sed '1d; $d' >"$scratch/guide.go"
 [ -z "$(gofmt -l "$scratch/guide.go")" ] || { echo "the program of the guide is not as gofmt has it" >&2; exit 1; }
 go_program "$scratch/guide" "$scratch/guide.go"

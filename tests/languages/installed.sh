@@ -1,4 +1,6 @@
 # To be read by a script that has set source, and prefix, an installation: what compilers, pkg-config and Go need to find that and nothing else.
+# shellcheck shell=sh
+# shellcheck disable=SC2154 # prefix
 PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name holdall.pc)")
 LD_LIBRARY_PATH=$(dirname "$PKG_CONFIG_PATH") DYLD_LIBRARY_PATH=$LD_LIBRARY_PATH
 # Nothing is asked of the network.
@@ -10,7 +12,7 @@ go_program() {
     mkdir "$1"
     cp "$2" "$1/main.go"
     (
-        cd "$1"
+        cd "$1" || exit
         go mod init program 2>/dev/null
         go mod edit -require=holdall@v0.0.0 -replace=holdall="$(pkg-config --variable=go holdall)"
         go build -o program .

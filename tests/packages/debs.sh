@@ -41,7 +41,7 @@ cd "$scratch"
     cc -o shared "$source/examples/demo.c" $(pkg-config --cflags --libs holdall)
     cc -static -o static "$source/examples/demo.c" $(pkg-config --static --cflags --libs holdall)
 }
-cmake -S "$source/examples" -B build -DCMAKE_PREFIX_PATH="$root/usr" >cmake.log && cmake --build build >>cmake.log || { cat cmake.log; fail "CMake"; }
+{ cmake -S "$source/examples" -B build -DCMAKE_PREFIX_PATH="$root/usr" >cmake.log && cmake --build build >>cmake.log; } || { cat cmake.log; fail "CMake"; }
 head -n 9000 "$source/examples/data/nyc-weather-2013.csv" >lines.txt
 for program in ./shared ./static build/demo; do
     LD_LIBRARY_PATH=$lib $program lines.txt lines.bagz >said || fail "$program: $(cat said)"
