@@ -29,5 +29,10 @@ for kind in shared static; do
         status=1
     fi
 done
+# The codecs are C, and built with -fstack-protector-strong (.cargo/config.toml), unless CFLAGS says otherwise.
+if [ -z "${CFLAGS:-}" ] && [ "$(uname)" = Linux ] && ! "$nm" -D --undefined-only "$shared" | grep -q __stack_chk_fail; then
+    echo "$shared: the C code was built without -fstack-protector-strong" >&2
+    status=1
+fi
 echo "$(wc -l <"$work/header") functions in the header, $(wc -l <"$work/shared") in the shared library, $(wc -l <"$work/static") in the static one"
 exit $status

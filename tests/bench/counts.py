@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""usage: counts.py PREFIX FOLDER    checks how many instructions the hot paths (paths.c) take, with the library installed in PREFIX
+"""usage: counts.py PREFIX FOLDER    checks how many instructions the hot paths (paths.c) take, with the library installed in PREFIX, and
+how many bytes the shared library has
 
 counts.json has how many they took, and each may be off by 3 %: an instruction count does not depend on how busy the machine is, or
 how fast. More than that is a path that became slower; less, one that became faster, which the file is to keep. After a change that is
@@ -7,8 +8,8 @@ meant, `HOLDALL_BLESS=1 make check-counts` writes the file anew: look at what it
 
 Only instructions of the library are counted, with the codecs in it, and not those of the C library, which the machine chooses by its
 processor. What the compilers make of the same source differs, so the counts are kept by the versions of rustc and cc that made the
-library, and with others nothing is checked: bless there to add yours. Valgrind shows programs the same processor, with AVX2,
-on all that have it; elsewhere nothing is checked either. One thread, no caches of the machine: what this cannot see, `make bench` does.
+library, and with others nothing is checked, as the last line then says: bless there to add yours. Valgrind shows programs the same
+processor, with AVX2, on all that have it; elsewhere nothing is checked either. One thread, no caches of the machine: what this cannot see, `make bench` does.
 """
 
 import json
@@ -23,6 +24,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 KEPT = HERE / "counts.json"
 WITHIN = 0.03
+SIZE = "size of the shared library"  # with the counts, as it too differs by compiler
 
 
 def made_with():
@@ -46,6 +48,11 @@ def build(prefix, folder, source="paths.c"):
     command = [os.environ.get("CC", "cc"), "-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror", HERE / source, "-o", program]
     subprocess.run([*command, f"-I{prefix}/include", f"-L{prefix}/lib", f"-Wl,--enable-new-dtags,-rpath,{prefix}/lib", "-lholdall", "-lm"], check=True)
     return program
+
+
+def size(prefix):
+    """Bytes of the file that is installed, without symbols."""
+    return next(prefix.glob("lib*/libholdall.so")).stat().st_size
 
 
 def count(program, folder):
@@ -82,20 +89,22 @@ def compare(kept, found):
         if name not in found or name not in kept:
             yield f"{name}: {'is not counted any more' if name in kept else 'was not counted before'}"
         elif abs(found[name] / kept[name] - 1) > WITHIN:
-            yield f"{name}: {found[name]:,} instructions, {kept[name]:,} before ({found[name] / kept[name] - 1:+.1%})"
+            yield f"{name}: {found[name]:,} {'bytes' if name == SIZE else 'instructions'}, {kept[name]:,} before ({found[name] / kept[name] - 1:+.1%})"
 
 
 def main(prefix, folder):
     if reason := why_not():
-        return print(f"instructions are not counted: {reason}")
+        return print(f"SKIPPED  instructions are not counted: {reason}")
     folder = pathlib.Path(folder)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     key, all = made_with(), json.loads(KEPT.read_text()) if KEPT.exists() else {}
     bless = bool(os.environ.get("HOLDALL_BLESS"))
     if key not in all and not bless:
-        return print(f"instructions are not counted: {KEPT.name} has none for {key}, only for {'; '.join(all)}")
-    found = count(build(pathlib.Path(prefix).resolve(), folder), folder)
+        others = "; ".join(all)
+        return print(f"SKIPPED  instructions are not counted: {KEPT.name} has none for {key}, only for {others}")
+    prefix = pathlib.Path(prefix).resolve()
+    found = count(build(prefix, folder), folder) | {SIZE: size(prefix)}
     if bless:
         KEPT.write_text(json.dumps(all | {key: found}, indent=1, sort_keys=True) + "\n")
         return print(f"{len(found)} counts for {key} are in {KEPT.name}")
@@ -103,7 +112,7 @@ def main(prefix, folder):
     shutil.rmtree(folder)
     if off:
         sys.exit("\n".join([*off, "not as counts.json has it; where that is meant: HOLDALL_BLESS=1 make check-counts"]))
-    print(f"{len(found)} paths take as many instructions as before, within {WITHIN:.0%}")
+    print(f"{len(found) - 1} paths take as many instructions as before, and the library as many bytes, within {WITHIN:.0%}")
 
 
 if __name__ == "__main__":
