@@ -7,7 +7,7 @@ object with the functions that holdall._storage tells of.
 """
 from ._arrays import Array
 from ._bags import Bag, BagWriter, Index, Records, Stream
-from ._call import DamageWarning, version
+from ._call import DamageWarning, UncommittedWarning, version
 from ._errors import (
     ArgumentError, BufferError, BusyError, CallbackError, CancelledError, ChecksumError, CodecError, Error, ExistsError, FormatError,
     IOError, LimitError, MemoryError, MissingError, PanicError, RangeError, StateError, TypeError, UnsupportedError, VersionError,
@@ -17,10 +17,10 @@ from ._storage import Memory
 from ._tables import Table
 from ._whole import Counts, Fault, identify, repair, verify
 
+# Without BufferError, IOError, MemoryError and TypeError: `import *` must not shadow a builtin.
 __all__ = [
     "Array", "Bag", "BagWriter", "Counts", "DamageWarning", "Error", "Fault", "Index", "Memory", "Records", "Schunk", "Stream", "Table",
-    "identify", "repair", "verify", "version",
-    "ArgumentError", "BufferError", "BusyError", "CallbackError", "CancelledError", "ChecksumError", "CodecError", "ExistsError",
-    "FormatError", "IOError", "LimitError", "MemoryError", "MissingError", "PanicError", "RangeError", "StateError", "TypeError",
-    "UnsupportedError", "VersionError",
+    "UncommittedWarning", "identify", "repair", "verify", "version",
+    "ArgumentError", "BusyError", "CallbackError", "CancelledError", "ChecksumError", "CodecError", "ExistsError", "FormatError",
+    "LimitError", "MissingError", "PanicError", "RangeError", "StateError", "UnsupportedError", "VersionError",
 ]  # fmt: skip

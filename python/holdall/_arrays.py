@@ -5,7 +5,8 @@ import ctypes as c
 import numpy as np
 
 from . import _errors, _selection, _table
-from ._call import Handle, Options, mode_of, number, numbers, path, sound
+from ._call import Handle, Options, mode_of, number, numbers, octets, path, sound
+from ._casts import exact
 from ._storage import place
 
 I64 = c.c_int64
@@ -24,6 +25,14 @@ def spelled(dtype):
     if dtype.names:
         dtype = np.dtype((np.void, dtype))  # no recarray
     return str(dtype) if dtype.names or dtype.subdtype else dtype.str
+
+
+def item_bytes(item, dtype):
+    """One item as it is stored; of other types than strings, bytes are it already."""
+    if isinstance(item, bytes) and dtype.kind not in "SU":
+        return item
+    item = exact(item, dtype.base)
+    return np.broadcast_to(item, dtype.shape or item.shape).tobytes()
 
 
 def address(array):
@@ -45,11 +54,12 @@ class Array(Handle):
         for grid in (chunks, blocks):
             if grid is not None and len(grid) != len(shape):
                 raise ValueError(f"{len(grid)} numbers for {len(shape)} dimensions")
-        if "fill" in options and not isinstance(options["fill"], bytes):
-            options["fill"] = np.asarray(options["fill"], dtype).tobytes()
+        if options.get("fill") is not None:
+            options["fill"] = item_bytes(options["fill"], np.dtype(dtype))
         made = cls.__new__(cls)
         grids = numbers(shape), numbers(chunks), numbers(blocks)
         made._open(options, "array_create", place(name), mode_of(mode), number("FORMAT_", format), spelled(dtype).encode(), len(shape), *grids, changes=True)
+        made._uncommitted = True
         return made
 
     @classmethod
@@ -120,7 +130,7 @@ class Array(Handle):
     def __setitem__(self, key, value):
         with self._lock:
             chosen = _selection.of(key, self.shape)
-            value = np.asarray(value, self.dtype)
+            value = exact(value, self.dtype)
             if chosen.kind == "points":
                 # NumPy does it, in memory, on all combinations of the places.
                 chosen, inside = _selection.hull(key, self.shape)
@@ -132,7 +142,7 @@ class Array(Handle):
             else:
                 value = np.ascontiguousarray(np.broadcast_to(value, chosen.count))
                 kept, pointers, counts = self._lists(chosen)
-                self._call("array_write_orthogonal", pointers, counts, address(value), value.nbytes)
+                self._change("array_write_orthogonal", pointers, counts, address(value), value.nbytes)
 
     def _write_box(self, box, value):
         value = np.broadcast_to(value, box.shape).reshape(box.count)
@@ -142,12 +152,12 @@ class Array(Handle):
             value = np.ascontiguousarray(value)
         # From the first item to behind the last, repeated or apart as they are.
         size = sum((n - 1) * s for n, s in zip(box.count, value.strides)) + value.itemsize if value.size else 0
-        self._call("array_write", numbers(box.start), numbers(box.count), numbers(box.step), address(value), numbers(value.strides, I64), size)
+        self._change("array_write", numbers(box.start), numbers(box.count), numbers(box.step), address(value), numbers(value.strides, I64), size)
 
     def _items(self, items, axis):
         """Items that are put in along an axis, and how many places they are."""
         shape = list(self.shape)
-        items = np.asarray(items, self.dtype)
+        items = exact(items, self.dtype)
         if not 0 <= axis < len(shape):
             raise _errors.ArgumentError(f"axis {axis} of {len(shape)}")
         if items.ndim != len(shape):
@@ -160,24 +170,24 @@ class Array(Handle):
         """Lets it grow along an axis by these items."""
         with self._lock:
             n, items = self._items(items, axis)
-            self._call("array_append", axis, n, address(items), items.nbytes)
+            self._change("array_append", axis, n, address(items), items.nbytes)
 
     def insert(self, at, items, axis=0):
         """Puts items before place `at` of an axis."""
         with self._lock:
             n, items = self._items(items, axis)
-            self._call("array_insert", axis, at, n, address(items), items.nbytes)
+            self._change("array_insert", axis, at, n, address(items), items.nbytes)
 
     def remove(self, at, n=1, axis=0):
         """Takes n places away."""
-        self._call("array_remove", axis, at, n)
+        self._change("array_remove", axis, at, n)
 
     def resize(self, *shape):
         """Gives it another shape; what is new is zeros, or `fill`."""
         shape = shape[0] if len(shape) == 1 and not np.isscalar(shape[0]) else shape
         if len(shape) != self.ndim:
             raise _errors.ArgumentError(f"a shape of {len(shape)} dimensions for {self.ndim}")
-        self._call("array_resize", numbers(shape))
+        self._change("array_resize", numbers(shape))
 
     @property
     def fill(self):
@@ -191,8 +201,8 @@ class Array(Handle):
 
     def set_fill(self, item):
         """None: zeros."""
-        item = b"" if item is None else np.asarray(item, self.dtype).tobytes()
-        self._call("array_fill_set", item, len(item))
+        item = b"" if item is None else item_bytes(item, self.dtype)
+        self._change("array_fill_set", item, len(item))
 
     def read_object(self, i):
         """Item i of an array of Python's objects, pickled: unpickling runs what its writer wanted to be run."""
@@ -207,11 +217,12 @@ class Array(Handle):
 
     def set_attr(self, name, value):
         """None removes it."""
-        self._call("array_attr_set", name.encode(), value, len(value or b""))
+        value = None if value is None else octets(value)
+        self._change("array_attr_set", name.encode(), value, len(value or b""))
 
     def commit(self):
         """All changes count from now on."""
-        self._call("array_commit")
+        self._commit("array_commit")
 
     def copy(self, name, format="b2nd", chunks=None, blocks=None, mode="x", **options):
         """Writes it into a new container."""

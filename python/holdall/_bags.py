@@ -6,7 +6,7 @@ import numpy as np
 
 from . import _errors, _table
 from ._arrow import capsule
-from ._call import CALLBACKS, Function, Handle, Owned, call, lib, mode_of, number, numbers, sound
+from ._call import CALLBACKS, Function, Handle, Owned, call, lib, mode_of, number, numbers, octets, sound, whole
 from ._storage import place
 
 U64 = c.c_uint64
@@ -61,7 +61,7 @@ class Bag(Handle, collections.abc.Sequence):
     def __getitem__(self, i):
         if isinstance(i, slice):
             chosen = range(len(self))[i]
-            return self._slice(chosen.start if chosen else 0, chosen.step, len(chosen))
+            return self._slice(chosen.start if chosen else 0, chosen.step if len(chosen) > 1 else 1, len(chosen))
         if isinstance(i, (int, np.integer)):
             n = len(self)
             if not -n <= i < n:
@@ -149,7 +149,7 @@ class Stream(Handle):
                 i = next(wanted, None)
                 if i is None:
                     return 1
-                index[0] = i
+                index[0] = whole(i)
                 return 0
 
             keep = [Function("holdall_next_index_fn", next_index)]
@@ -160,7 +160,7 @@ class Stream(Handle):
     def take(self, n=0):
         """The next n Records, or with 0 as many as were read together; fewer at the end, None behind it."""
         out = c.c_void_p()
-        if self._call("bag_stream_take", n, c.byref(out)) == _table.NOT_FOUND:
+        if self._call("bag_stream_take", whole(n, c.c_size_t), c.byref(out)) == _table.NOT_FOUND:
             return None
         return Records(out.value)
 
@@ -185,25 +185,26 @@ class BagWriter(Handle):
 
     def __init__(self, name, mode="x", **options):
         self._open(options, "bag_writer_open", place(name), mode_of(mode), changes=True)
+        self._uncommitted = mode != "a"
 
     def append(self, record):
         """One record: bytes, or what has a buffer."""
-        record = bytes(record) if not isinstance(record, bytes) else record
-        self._call("bag_writer_append", record, len(record))
+        record = octets(record)
+        self._change("bag_writer_append", record, len(record))
 
     def extend(self, records):
         """Many, compressed in parallel."""
-        records = [r if isinstance(r, bytes) else bytes(r) for r in records]
+        records = [octets(r) for r in records]
         offsets = np.zeros(len(records) + 1, np.uint64)
         np.cumsum([len(r) for r in records], out=offsets[1:])
-        self._call("bag_writer_append_many", b"".join(records), offsets.ctypes.data_as(c.c_void_p), len(records))
+        self._change("bag_writer_append_many", b"".join(records), offsets.ctypes.data_as(c.c_void_p), len(records))
 
     def __len__(self):
         return self._get("bag_writer_size")
 
     def commit(self):
         """All that was appended counts from now on."""
-        self._call("bag_writer_commit")
+        self._commit("bag_writer_commit")
 
 
 class Index(Handle):
@@ -227,13 +228,13 @@ class Index(Handle):
 
     def first(self, key):
         """The number of the first record that is the key, or None."""
-        record = U64()
+        key, record = octets(key), U64()
         status = self._call("bag_index_find_first", key, len(key), c.byref(record))
         return record.value if status == _table.OK else None
 
     def find(self, key):
         """The numbers of all that are."""
-        n, most = c.c_size_t(), 16
+        key, n, most = octets(key), c.c_size_t(), 16
         while True:
             room = (U64 * most)()
             try:
@@ -244,7 +245,7 @@ class Index(Handle):
 
     def find_many(self, keys):
         """first() of many keys at once."""
-        keys = list(keys)
+        keys = [octets(key) for key in keys]
         offsets = numbers(np.cumsum([0, *map(len, keys)]))
         records = (U64 * max(len(keys), 1))()
         self._call("bag_index_find_many", b"".join(keys), offsets, len(keys), records)

@@ -3,10 +3,12 @@
 Which functions there are, and with what, _table.py has.
 """
 import ctypes as c
+import operator
 import os
 import pathlib
 import sys
 import threading
+import types
 import warnings
 
 from . import _errors, _table
@@ -21,6 +23,30 @@ class DamageWarning(UserWarning):
     """What is damaged was left out, as skip_damaged wished: it is empty, or zeros."""
 
 
+class UncommittedWarning(UserWarning):
+    """A `with` block ended without commit(): its changes are dropped."""
+
+
+def whole(value, ctype=c.c_uint64):
+    """An integer as the C type has it. ctypes itself takes fewer bits of what is too large."""
+    i = operator.index(value)
+    bits, signed = 8 * c.sizeof(ctype), ctype(-1).value == -1
+    low, end = (-(1 << bits - 1), 1 << bits - 1) if signed else (0, 1 << bits)
+    if not low <= i < end:
+        raise OverflowError(f"{i} is out of range (expected {low} to {end - 1})")
+    return i
+
+
+def octets(value):
+    """Bytes of an object with a buffer. bytes() itself would make zeros of an integer."""
+    if isinstance(value, bytes):
+        return value
+    view = memoryview(value)
+    if "O" in view.format:
+        raise TypeError("a buffer of Python's objects has no bytes to store")
+    return view.tobytes()
+
+
 def _field(kind):
     kind, _, n = kind.partition(" ")
     return c.c_void_p if kind == "ptr" else NUMBERS[kind] * int(n) if n else NUMBERS[kind]
@@ -28,6 +54,22 @@ def _field(kind):
 
 STRUCTS = {name: type(name, (c.Structure,), {"_fields_": [(f, _field(k)) for f, k in fields]}) for name, fields in _table.STRUCTS.items()}
 CError = STRUCTS["holdall_error"]
+
+
+def _whole_of(ctype):
+    """The type of an integer argument: an error where ctypes would convert."""
+    end = 1 << 8 * c.sizeof(ctype) - 1  # what is below fits, signed or not
+
+    def from_param(value):
+        if type(value) is int and 0 <= value < end:
+            return ctype(value)
+        return ctype(whole(value, ctype))
+
+    return types.SimpleNamespace(from_param=from_param)
+
+
+# Not of sizes: those are lengths of buffers, and the way of a single record has two of them in each call.
+WHOLE = {kind: _whole_of(NUMBERS[kind]) for kind in ("int", "i32", "i64", "u8", "u32", "u64")}
 
 
 def _type(kind, pointer=c.c_void_p):
@@ -46,15 +88,17 @@ CALLBACKS.update((name, _callback(*kinds)) for name, kinds in _table.CALLBACKS.i
 
 
 def _places():
-    """Where the library may be: as HOLDALL_LIB says, in the prefix that this file was installed in, where libraries are."""
+    """Where the library may be: as HOLDALL_LIB says, beside this file, in the prefix that it was installed in, where libraries are."""
     if os.environ.get("HOLDALL_LIB"):
         return [os.environ["HOLDALL_LIB"]]
     version = f"{_table.VERSION_MAJOR}.{_table.VERSION_MINOR}"
     name = f"libholdall.{version}.dylib" if sys.platform == "darwin" else f"libholdall.so.{version}"
-    beside = []
+    plain = "libholdall.dylib" if sys.platform == "darwin" else "libholdall.so"
+    here = pathlib.Path(__file__).resolve().parent  # as wheels have it
+    beside = [str(here / n) for n in (name, plain) if (here / n).exists()]
     if len(pathlib.Path(__file__).resolve().parents) > 4:
         prefix = pathlib.Path(__file__).resolve().parents[4]  # of PREFIX/share/holdall/python/holdall
-        beside = [str(found) for lib in ("lib", "lib64") for found in (*(prefix / lib).glob(name), *(prefix / lib).glob("*/" + name))]
+        beside += [str(found) for lib in ("lib", "lib64") for found in (*(prefix / lib).glob(name), *(prefix / lib).glob("*/" + name))]
     return [*beside, name]
 
 
@@ -73,7 +117,7 @@ for _name, (_result, *_parameters) in _table.FUNCTIONS.items():
     _function = getattr(lib, _name, None)
     if _function is None:
         raise ImportError(f"{lib._name} has no function {_name}: it is of another version than this module")
-    _function.restype, _function.argtypes = _type(_result), [_type(k) for k in _parameters]
+    _function.restype, _function.argtypes = _type(_result), [WHOLE.get(k) or _type(k) for k in _parameters]
 
 
 def version():
@@ -84,7 +128,14 @@ def version():
 def call(name, *arguments):
     """Calls a function that can fail; gives its status, 0 or more."""
     err = CError()
-    status = getattr(lib, "holdall_" + name)(*arguments, c.byref(err))
+    try:
+        status = getattr(lib, "holdall_" + name)(*arguments, c.byref(err))
+    except c.ArgumentError:
+        # ctypes has its own class for every error of from_param(): have that error
+        for value, kind in zip(arguments, _table.FUNCTIONS["holdall_" + name][1:]):
+            if kind in WHOLE:
+                WHOLE[kind].from_param(value)
+        raise
     if status < 0:
         raise _errors.of(err)
     return status
@@ -123,7 +174,7 @@ WORDS = {"codec": "CODEC_", "checksum": "SUM_", "filters": "FILTER_", "io": "IO_
 def number(prefix, value):
     """A constant of the header, by its name in any case, or as a number."""
     if not isinstance(value, str):
-        return int(value)
+        return operator.index(value)
     found = getattr(_table, prefix + value.upper(), None)
     if found is None:
         said = sorted(n[len(prefix) :].lower() for n in vars(_table) if n.startswith(prefix))
@@ -198,6 +249,7 @@ class Handle:
 
     _owned = None
     _closes = ""
+    _uncommitted = False
 
     def _take(self, pointer, keep=(), changes=False):
         self._owned = Owned(pointer, getattr(lib, self._closes), keep)
@@ -235,6 +287,17 @@ class Handle:
                 check(owned.keep)
                 raise
 
+    def _change(self, name, *arguments):
+        """Calls one that changes what the next commit stores."""
+        with self._lock:
+            self._call(name, *arguments)
+            self._uncommitted = True
+
+    def _commit(self, name):
+        with self._lock:
+            self._call(name)
+            self._uncommitted = False
+
     def _get(self, name, *arguments):
         """Calls one that cannot."""
         with self._lock:
@@ -264,8 +327,11 @@ class Handle:
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, raised, *_):
+        lost = self._uncommitted and self._owned is not None and raised is None
         self.close()
+        if lost:
+            warnings.warn("changes without commit() are dropped", UncommittedWarning, stacklevel=2)
 
 
 class NoLock:
@@ -294,5 +360,6 @@ def path(name):
 
 
 def numbers(values, ctype=c.c_uint64):
-    """An array of C's; None stays None."""
-    return None if values is None else (ctype * max(len(values), 1))(*map(int, values))
+    """An array of C's integers; None stays None."""
+    ctype = c.c_size_t if ctype is c.c_void_p else ctype  # addresses
+    return None if values is None else (ctype * max(len(values), 1))(*(whole(n, ctype) for n in values))

@@ -1,7 +1,7 @@
 """Superchunks: a run of bytes in compressed chunks."""
 import ctypes as c
 
-from ._call import Handle, Options, mode_of, number, path, sound
+from ._call import Handle, Options, mode_of, number, octets, path, sound, whole
 from ._storage import place
 
 SIZE = c.c_size_t
@@ -19,7 +19,8 @@ class Schunk(Handle):
     def create(cls, name, typesize=1, format="bloscpack", mode="x", **options):
         """format: "bloscpack" or "b2frame"; mode: "x" or "w"."""
         made = cls.__new__(cls)
-        made._open(options, "schunk_create", place(name), mode_of(mode), number("FORMAT_", format), typesize, changes=True)
+        made._open(options, "schunk_create", place(name), mode_of(mode), number("FORMAT_", format), whole(typesize, SIZE), changes=True)
+        made._uncommitted = True
         return made
 
     def __len__(self):
@@ -61,25 +62,27 @@ class Schunk(Handle):
         return self._sized("schunk_checksum", number("SUM_", sum))
 
     def append(self, data):
-        data = bytes(data)
-        self._call("schunk_append", data, len(data))
+        data = octets(data)
+        self._change("schunk_append", data, len(data))
 
     def append_raw(self, chunk):
-        self._call("schunk_append_raw", chunk, len(chunk))
+        chunk = octets(chunk)
+        self._change("schunk_append_raw", chunk, len(chunk))
 
     def write(self, at, data):
-        data = bytes(data)
-        self._call("schunk_write", at, data, len(data))
+        data = octets(data)
+        self._change("schunk_write", at, data, len(data))
 
     def insert(self, chunk, data):
         """A chunk of its own before a chunk."""
-        self._call("schunk_insert", chunk, data, len(data))
+        data = octets(data)
+        self._change("schunk_insert", chunk, data, len(data))
 
     def remove(self, chunk):
-        self._call("schunk_remove", chunk)
+        self._change("schunk_remove", chunk)
 
     def truncate(self, nbytes):
-        self._call("schunk_truncate", nbytes)
+        self._change("schunk_truncate", nbytes)
 
     @property
     def metas(self):
@@ -89,10 +92,11 @@ class Schunk(Handle):
 
     def set_meta(self, name, value):
         """None removes it."""
-        self._call("schunk_meta_set", name.encode(), value, len(value or b""))
+        value = None if value is None else octets(value)
+        self._change("schunk_meta_set", name.encode(), value, len(value or b""))
 
     def commit(self):
-        self._call("schunk_commit")
+        self._commit("schunk_commit")
 
     def copy(self, name, format="bloscpack", mode="x", **options):
         with Options(options) as o:

@@ -44,6 +44,9 @@ def _expanded(key, ndim):
     key = key if isinstance(key, tuple) else (key,)
     if any(isinstance(k, (bool, np.bool_)) for k in key):
         raise _errors.TypeError("a bool is no index of an array on disk")
+    for k in key:
+        if isinstance(k, (float, np.floating)):
+            raise _errors.TypeError(f"an index is a whole number, not {k!r}")
     key = tuple(k if k is None or k is Ellipsis or _number(k) or isinstance(k, slice) else _array(k) for k in key)
     used = sum(k.ndim if isinstance(k, np.ndarray) and k.dtype == bool else k is not None and k is not Ellipsis for k in key)
     if used > ndim or sum(k is Ellipsis for k in key) > 1:
@@ -69,7 +72,7 @@ def _box(key, shape):
             out.append(len(chosen))
         start.append(min(chosen[0], chosen[-1]) if chosen else 0)
         count.append(len(chosen))
-        step.append(abs(chosen.step))
+        step.append(abs(chosen.step) if len(chosen) > 1 else 1)
         backwards.append(chosen.step < 0)
         d += 1
     return Box(start, count, step, backwards, tuple(out))

@@ -16,7 +16,7 @@ import errno
 import itertools
 import os
 
-from ._call import STRUCTS, Owned, call, lib
+from ._call import STRUCTS, Owned, call, lib, octets, whole
 
 Functions = STRUCTS["holdall_io_functions"]
 EACH = c.CFUNCTYPE(c.c_int, c.c_void_p, c.c_char_p)
@@ -53,7 +53,7 @@ class Memory:
     # Not holdall_io_from_memory(): what is made of a bag, such as an Arrow stream, may outlive all that Python sees of it.
 
     def __init__(self, content):
-        self.content = bytes(content)
+        self.content = octets(content)
 
     def size(self, name):
         if name:
@@ -65,7 +65,7 @@ class Memory:
 
 
 def _size(storage, name):
-    return storage.size(name)
+    return whole(storage.size(name), c.c_int64)
 
 
 def _read_at(storage, name, at, dst, n):

@@ -6,7 +6,8 @@ import numpy as np
 from . import _errors
 from ._arrays import Array, address, spelled
 from ._arrow import capsule, given
-from ._call import Handle, lib, mode_of, number, numbers
+from ._call import Handle, lib, mode_of, number, numbers, octets
+from ._casts import exact
 from ._storage import place
 
 
@@ -28,6 +29,7 @@ class Table(Handle):
         made = cls.__new__(cls)
         made._turns = 0
         made._open(options, "table_create", place(name), mode_of(mode), number("FORMAT_", format), len(columns), names, dtypes, changes=True)
+        made._uncommitted = True
         return made
 
     def __len__(self):
@@ -58,23 +60,23 @@ class Table(Handle):
         """Rows behind the last: arrays by name, all columns of them, or what has an Arrow stream (all of it or nothing)."""
         if hasattr(rows, "__arrow_c_stream__"):
             stream, held = given(rows)
-            self._call("table_append_arrow", stream)
+            self._change("table_append_arrow", stream)
             return
         with self._lock:
             if set(rows) != set(self.names):
                 raise _errors.ArgumentError(f"columns {sorted(rows)}, not {sorted(self.names)}")
-            columns = [np.ascontiguousarray(rows[name], self[name].dtype) for name in self.names]
+            columns = [np.ascontiguousarray(exact(rows[name], self[name].dtype, f"column {name!r}")) for name in self.names]
             for name, column in zip(self.names, columns):
                 if len(column) != len(columns[0]) or column.shape[1:] != self[name].shape[1:]:
                     raise _errors.ArgumentError(f"column {name!r} has the shape {column.shape}")
             data = numbers([a.ctypes.data for a in columns], c.c_void_p)
-            self._call("table_append", len(columns[0]), data, numbers([a.nbytes for a in columns], c.c_size_t))
+            self._change("table_append", len(columns[0]), data, numbers([a.nbytes for a in columns], c.c_size_t))
 
     def write(self, name, first, items):
         """Writes over rows of a column, from `first` on."""
         with self._lock:
-            items = np.ascontiguousarray(items, self[name].dtype)
-            self._call("table_write", self._number(name), first, len(items), address(items), items.nbytes)
+            items = np.ascontiguousarray(exact(items, self[name].dtype, f"column {name!r}"))
+            self._change("table_write", self._number(name), first, len(items), address(items), items.nbytes)
 
     def add(self, name, items, at=None):
         """A new column, with an item for each row, before column `at`, or behind the last."""
@@ -83,17 +85,17 @@ class Table(Handle):
         with self._lock:
             self._turns += 1
             at = len(self.names) if at is None else at
-            self._call("table_column_add", at, name.encode(), spelled(dtype).encode(), address(items), items.nbytes)
+            self._change("table_column_add", at, name.encode(), spelled(dtype).encode(), address(items), items.nbytes)
 
     def remove(self, name):
         """Takes a column away."""
         with self._lock:
             self._turns += 1
-            self._call("table_column_remove", name.encode())
+            self._change("table_column_remove", name.encode())
 
     def truncate(self, rows):
         """Keeps the first rows."""
-        self._call("table_truncate", rows)
+        self._change("table_truncate", rows)
 
     @property
     def attrs(self):
@@ -104,14 +106,15 @@ class Table(Handle):
 
     def set_attr(self, name, value, column=None):
         """A value of JSON, as bytes, of the table or of a column; None removes it."""
+        value = None if value is None else octets(value)
         if column is None:
-            self._call("table_attr_set", name.encode(), value, len(value or b""))
+            self._change("table_attr_set", name.encode(), value, len(value or b""))
         else:
-            self._call("table_column_attr_set", self._number(column), name.encode(), value, len(value or b""))
+            self._change("table_column_attr_set", self._number(column), name.encode(), value, len(value or b""))
 
     def commit(self):
         """All changes count from now on, together."""
-        self._call("table_commit")
+        self._commit("table_commit")
 
     def __arrow_c_stream__(self, requested_schema=None):
         return capsule(self, "table_to_arrow", len(self))

@@ -107,11 +107,13 @@ class Arrays(Case):
         with holdall.Array.create(self.path(), (), "<f4") as a:
             a[()] = 2.5
             self.assertEqual((a[()], a.shape, float(np.asarray(a))), (2.5, (), 2.5))
+            a.commit()
         with holdall.Array.create(self.path(), 3, "<i2", format="bcolz", fill=-1) as a:
             a.resize(5)
             self.assertEqual((a[:].tolist(), int(a.fill)), ([-1] * 5, -1))
             a.set_fill(4)
             self.assertEqual(int(a.fill), 4)
+            a.commit()
 
     def test_dtypes_come_back(self):
         for values in (np.array(["\u00e9", "xx"]), np.array([True, False]), np.zeros(3, APART), np.zeros((2, 0), ">c8"), np.zeros(2, "M8[25us]")):
@@ -183,6 +185,7 @@ class Tables(Case):
                 with self.assertRaises(holdall.TypeError):
                     to.append(pa.table({"key": [1]}))
                 self.assertEqual(len(to), 10)
+                to.commit()
         with self.assertRaises(TypeError):
             to.append(3)
 

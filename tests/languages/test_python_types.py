@@ -1,0 +1,179 @@
+"""The Python module: what an argument's type or size would change on its way into C is an error; nothing is dropped in silence."""
+import builtins
+import os
+import shutil
+import subprocess
+import sys
+import unittest
+
+import numpy as np
+
+from case import ROOT, Case, holdall
+
+NO_BYTES = ["hello", 5, 2.5, [1, 2], None, np.array([None])]
+NO_COUNTS = [(2**64, OverflowError), (-1, OverflowError), (1.0, TypeError), (2.5, TypeError), ("1", TypeError), (None, TypeError)]
+
+
+class Types(Case):
+    def opened(self):
+        """One of each, to be changed, with three of what it has."""
+        field = holdall.Array.create(self.path(), 3, "<i4")
+        table = holdall.Table.create(self.path(), {"key": "<i4"})
+        table.append({"key": [1, 2, 3]})
+        schunk = holdall.Schunk.create(self.path(), 4)
+        schunk.append(b"abc")
+        bag = holdall.Bag(self.bag([b"a", b"b", b"c"]))
+        return field, table, schunk, bag, holdall.BagWriter(self.path()), holdall.Index(bag)
+
+    def test_only_bytes_are_bytes(self):
+        field, table, schunk, bag, writer, index = self.opened()
+        calls = {
+            "array attr": lambda v: field.set_attr("note", v), "table attr": lambda v: table.set_attr("note", v),
+            "column attr": lambda v: table.set_attr("note", v, column="key"), "meta": lambda v: schunk.set_meta("", v),
+            "schunk append": schunk.append, "append_raw": schunk.append_raw, "write": lambda v: schunk.write(0, v),
+            "insert": lambda v: schunk.insert(0, v), "bag append": writer.append, "extend": lambda v: writer.extend([v]),
+            "first": index.first, "find": index.find, "find_many": lambda v: index.find_many([v]), "memory": holdall.Memory,
+        }  # fmt: skip
+        for what, call in calls.items():
+            for value in NO_BYTES:
+                if value is None and what.endswith(("attr", "meta")):
+                    continue  # removes it
+                with self.assertRaises(TypeError, msg=f"{what} of {value!r}"):
+                    call(value)
+        with self.assertRaises(TypeError):
+            writer.extend(b"abc")
+        self.assertEqual((len(writer), len(schunk), table["key"].attrs, field.attrs), (0, 3, {}, {}))
+        for value in (b"ab", bytearray(b"ab"), memoryview(b"axbx")[::2], np.frombuffer(b"ab", "u1")):
+            writer.append(value)
+        writer.commit()
+        self.assertEqual(len(writer), 4)
+
+    def test_counts_are_whole_and_fit(self):
+        field, table, schunk, bag, writer, index = self.opened()
+        stream = bag.stream()
+        calls = {
+            "resize": lambda n: field.resize((n,)), "insert": lambda n: field.insert(n, [1]), "remove": lambda n: field.remove(0, n),
+            "remove at": lambda n: field.remove(n), "create": lambda n: holdall.Array.create(self.path(), (n,), "<i4"),
+            "chunks": lambda n: holdall.Array.create(self.path(), (3,), "<i4", chunks=(n,)), "read_object": field.read_object,
+            "truncate": table.truncate, "write": lambda n: table.write("key", n, [1]), "schunk truncate": schunk.truncate,
+            "schunk read": lambda n: schunk.read(n, 1), "schunk write": lambda n: schunk.write(n, b"x"), "read_chunk": schunk.read_chunk,
+            "schunk insert": lambda n: schunk.insert(n, b"x"), "schunk remove": schunk.remove, "chunk_info": schunk.chunk_info,
+            "typesize": lambda n: holdall.Schunk.create(self.path(), n), "bag read": bag.read, "take": stream.take,
+            "stream": lambda n: next(bag.stream([n])), "epoch": lambda n: bag.epoch(n), "position": lambda n: bag.epoch(1, position=n),
+            "rank": lambda n: bag.epoch(1, rank=n),
+        }  # fmt: skip
+        for what, call in calls.items():
+            for value, error in NO_COUNTS:
+                if value is None and what == "stream":
+                    continue  # the library's own iterator ends there
+                with self.assertRaises(error, msg=f"{what} of {value!r}"):
+                    call(value)
+        for value in (2**63, -(2**63) - 1):
+            with self.assertRaises(OverflowError):
+                holdall.Bag(self.bag([]), threads=value)
+        with self.assertRaises(TypeError):
+            holdall.Bag(self.bag([]), threads=2.7)
+        self.assertEqual((field.shape, len(table), schunk.read()), ((3,), 3, b"abc"))
+        self.assertEqual((list(bag[:: 2**70]), field[:: 2**70].tolist()), ([b"a"], [0]))
+
+    def test_casts_that_lose_are_refused(self):
+        refused = [
+            ("i1", [3.7]), ("i1", [300]), ("i1", np.array([300])), ("u8", [-1]), ("u8", [2**64]), ("i4", [1, "2"]), ("i4", ["2"]), ("i8", [np.nan]),
+            ("i8", [2.0**63]), ("f4", np.array([0.1])), ("f4", [1e300]), ("f8", np.array([2**53 + 1])), ("f8", np.array([2**63 - 1])), ("f4", [1j]),
+            ("S4", [b"zzzzzz"]), ("S4", ["\u00e9"]), ("S4", [12]), ("U2", ["abc"]), ("U2", [b"abc"]), ("?", [2]), ("M8[D]", np.array(["2020-01-01T10"], "M8[h]")),
+            ("M8[D]", ["2020-01-01T10"]), ("M8[D]", [1.5]), ("i8", np.array(["2020-01-01"], "M8[D]")), ([("a", "i1"), ("b", "S2")], [(1, b"xyz")]),
+            ([("a", "i1"), ("b", "S2")], [(1.5, b"x")]), ([("a", "i1")], np.array([(300,)], [("a", "i4")])), ("i1", np.array([1, 3.7], object)),
+        ]  # fmt: skip
+        taken = [
+            ("i1", [3.0, -128]), ("u8", [2**64 - 1]), ("f4", [0.1]), ("f4", np.array([0.5, np.nan, -np.inf])), ("f8", np.array([2**53])),
+            ("S4", [b"zzzz", b"a"]), ("S4", ["ab"]), ("U3", [b"ab"]), (">i2", np.array([7, -7], "<i8")), ("?", [0, 1]), ("M8[s]", ["2020-01-01", "NaT"]),
+            ("M8[D]", np.array(["2020-01-01T00"], "M8[h]")), ([("a", "i1"), ("b", "S2"), ("c", "f4", (2,))], [(1, b"x", [0.5, 2])]),
+            ([("a", "i1")], np.array([(3,)], [("a", "i4")])), ("c8", [1.5]), ("i1", []),
+        ]  # fmt: skip
+        for dtype, values, no in [(*case, True) for case in refused] + [(*case, False) for case in taken]:
+            name = self.path()
+            array = holdall.Array.create(name, 1, dtype)
+            table = holdall.Table.create(self.path(), {"a": dtype})
+            table.append({"a": np.zeros(1, dtype)})
+            calls = [array.append, lambda v: array.insert(0, v), lambda v: table.append({"a": v}), lambda v: table.write("a", 0, v)]
+            if len(values) == 1:
+                calls += [lambda v: array.__setitem__(0, v[0]), lambda v: array.__setitem__([0], v)]
+                calls.append(lambda v: holdall.Array.create(self.path(), 1, dtype, fill=v[0]))
+                calls += [array.set_fill] if no else []  # a b2nd array has none
+            for i, call in enumerate(calls):
+                if no:
+                    with self.assertRaises((TypeError, OverflowError, ValueError), msg=f"call {i}: {values!r} into {dtype}"):
+                        call(values)
+                elif len(values) == 1 or i not in (3,):
+                    call(values)
+            if no:
+                self.assertEqual((array.shape, len(table), array[...].tolist()), ((1,), 1, np.zeros(1, dtype).tolist()), f"{values!r} into {dtype}")
+            elif len(values):
+                self.assertEqual(str(table["a"][1:].tolist()), str(np.asarray(values, dtype).tolist()), f"{values!r} into {dtype}")
+
+    def test_no_fill(self):
+        for format in ("b2nd", "bcolz"):
+            array = holdall.Array.create(self.path(), 3, "<f8", format, fill=None)
+            self.assertEqual(array[...].tolist(), [0, 0, 0])
+        self.assertEqual(holdall.Array.create(self.path(), 2, "S4", fill=b"ab")[...].tolist(), [b"ab", b"ab"])
+
+    def test_no_float_is_an_index(self):
+        field = self.opened()[0]
+        for key in (1.0, np.float32(1), (1.0,), slice(0.0, 2)):
+            with self.assertRaises(TypeError):
+                field[key]
+            with self.assertRaises(TypeError):
+                field[key] = 1
+
+    def test_nothing_is_dropped_in_silence(self):
+        def array(mode):
+            return holdall.Array(self.folder / "a", mode) if mode == "a" else holdall.Array.create(self.folder / "a", 3, "i4")
+
+        def table(mode):
+            return holdall.Table(self.folder / "t", mode) if mode == "a" else holdall.Table.create(self.folder / "t", {"a": "i4"})
+
+        def schunk(mode):
+            return holdall.Schunk(self.folder / "s", mode) if mode == "a" else holdall.Schunk.create(self.folder / "s")
+
+        changes = {array: lambda h: h.append([1]), table: lambda h: h.append({"a": [1]}), schunk: lambda h: h.append(b"x")}
+        changes[lambda mode: holdall.BagWriter(self.folder / "b", mode)] = lambda h: h.append(b"x")
+        for opened, change in changes.items():
+            with self.assertWarns(holdall.UncommittedWarning), opened("x") as handle:
+                change(handle)
+            with self.assertWarns(holdall.UncommittedWarning), opened("x"):
+                pass
+            with opened("x") as handle:
+                change(handle)
+                handle.commit()
+            with opened("a"):
+                pass
+            with self.assertWarns(holdall.UncommittedWarning), opened("a") as handle:
+                handle.commit()
+                change(handle)
+            with self.assertRaises(ZeroDivisionError), opened("a") as handle:  # and no warning
+                change(handle)
+                raise ZeroDivisionError
+            with opened("a") as handle:
+                change(handle)
+                handle.close()
+
+    def test_import_star_shadows_nothing(self):
+        self.assertEqual(set(holdall.__all__) & set(dir(builtins)), set())
+        self.assertTrue(all(hasattr(holdall, name) for name in holdall.__all__))
+
+    def test_a_library_beside_the_module_is_found(self):
+        name = holdall._call.lib._name
+        if not os.path.isfile(name):
+            self.skipTest(f"the library {name} is not given by its path")
+        package = self.folder / "holdall"
+        shutil.copytree(ROOT / "python/holdall", package, ignore=shutil.ignore_patterns("__pycache__"))
+        beside = package / ("libholdall.dylib" if sys.platform == "darwin" else "libholdall.so")
+        beside.symlink_to(os.path.abspath(name))
+        clean = {k: v for k, v in os.environ.items() if k != "HOLDALL_LIB"} | {"PYTHONPATH": str(self.folder)}
+        program = "import holdall; print(holdall._call.lib._name)"
+        done = subprocess.run([sys.executable, "-c", program], env=clean, cwd=self.folder, capture_output=True, text=True)
+        self.assertEqual((done.stdout, done.stderr), (f"{package.resolve() / beside.name}\n", ""))
+
+
+if __name__ == "__main__":
+    unittest.main()
