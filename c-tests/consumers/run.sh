@@ -10,8 +10,10 @@ here=$(cd "$(dirname "$0")" && pwd)
 source=$(cd "$here/../.." && pwd)
 prefix=$(cd "$1" && pwd) || exit 2
 rm -rf "$2" && mkdir -p "$2" || exit 2
-scratch=$(cd "$2" && pwd)
-moved=$scratch/moved/elsewhere
+# Paths with spaces and more than ASCII, for what is built and for the prefix that was moved.
+scratch="$(cd "$2" && pwd)/my prüfung dir"
+mkdir "$scratch" || exit 2
+moved="$scratch/moved to elsewhere/ümlaut"
 cc=${CC:-cc}
 version=$(find "$prefix" -name holdall.pc -exec sed -n 's/^Version: \([0-9]*\.[0-9]*\).*/\1/p' {} +)
 other=${version%.*}.$((${version#*.} + 1))   # another minor version: another ABI
@@ -96,6 +98,27 @@ subdirectory() { # shared|static
     linked build/consumer "$1"
     build/own_zstd own.bagz
     build/consumer made.bagz
+    # The installed program runs; the library comes with it where it is linked to that, and nothing else.
+    cmake --install build --prefix "$PWD/installed" >/dev/null
+    find installed -name '*holdall*' >found
+    if [ "$1" = shared ]; then
+        [ "$(sed 's/.*libholdall\.so//; s/.*\.dylib//' found | tr -d '0-9.\n')" = "" ] && [ -s found ]
+    else
+        [ ! -s found ]
+    fi
+    rm -r build
+    installed/bin/consumer made-too.bagz
+}
+
+# With the project around it, all of the library is installed where that is asked for.
+subdirectory_installed() {
+    cmake -S "$here/subdirectory" -B build -DHOLDALL_SOURCE="$source" -DBUILD_SHARED_LIBS=ON -DHOLDALL_INSTALL=ON
+    cmake --build build
+    cmake --install build --prefix "$PWD/installed" >/dev/null
+    rm -r build
+    installed/bin/consumer made-too.bagz
+    find installed -name libholdall_crashkit.a | grep -q .
+    pkg_config "$PWD/installed" shared
 }
 
 # Where pkg-config finds the package, and programs its shared library.
@@ -170,6 +193,7 @@ installed "$prefix" ""
 mode "find_package Fortran shared" find_package "$prefix" shared Fortran
 mode "add_subdirectory shared" subdirectory shared
 mode "add_subdirectory static" subdirectory static
+mode "add_subdirectory, installed" subdirectory_installed
 
 mkdir -p "$(dirname "$moved")"
 mv "$prefix" "$moved" || exit 2
