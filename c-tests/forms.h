@@ -17,9 +17,9 @@ static const struct {
     holdall_format format;
     int64_t pairs[6];
 } forms[] = {
-    {"x.blp", SCHUNK, HOLDALL_FORMAT_BLOSCPACK, {HOLDALL_OPT_CHUNK_BYTES, CHUNK * 4}},
-    {"x.b2frame", SCHUNK, HOLDALL_FORMAT_B2FRAME, {HOLDALL_OPT_CHUNK_BYTES, CHUNK * 4}},
-    {"sparse.b2frame", SCHUNK, HOLDALL_FORMAT_B2FRAME, {HOLDALL_OPT_CHUNK_BYTES, CHUNK * 4, HOLDALL_OPT_SPARSE, 1}},
+    {"x.blp", SCHUNK, HOLDALL_FORMAT_BLOSCPACK, {0}},
+    {"x.b2frame", SCHUNK, HOLDALL_FORMAT_B2FRAME, {0}},
+    {"sparse.b2frame", SCHUNK, HOLDALL_FORMAT_B2FRAME, {HOLDALL_OPT_SPARSE, 1}},
     {"x.b2nd", ARRAY, HOLDALL_FORMAT_B2ND, {0}},
     {"x.cat", ARRAY, HOLDALL_FORMAT_CATERVA, {0}},
     {"array.bcolz", ARRAY, HOLDALL_FORMAT_BCOLZ, {0}},
@@ -33,6 +33,8 @@ enum { FORMS = sizeof forms / sizeof forms[0] };
 
 /* HOLDALL_OPT_MEMORY_LIMIT of all handles; 0: the default limit. */
 static int64_t memory_limit;
+/* Rows of a chunk of a container that is made. */
+static uint64_t chunk_rows = CHUNK;
 
 /* The options of a handle: those of the form where `own`. */
 static inline holdall_options *form_options(int form, bool own)
@@ -40,6 +42,8 @@ static inline holdall_options *form_options(int form, bool own)
     holdall_options *o = options_of(own ? forms[form].pairs : NULL);
     if (o == NULL)
         CHECK((o = holdall_options_new()) != NULL);
+    if (own && forms[form].kind == SCHUNK)
+        OK(holdall_options_set(o, HOLDALL_OPT_CHUNK_BYTES, (int64_t)chunk_rows * 4, &err));
     if (memory_limit > 0)
         OK(holdall_options_set(o, HOLDALL_OPT_MEMORY_LIMIT, memory_limit, &err));
     return o;
@@ -74,7 +78,8 @@ static inline void close_writer(writer *w)
 
 static inline holdall_status open_writer_of(int form, const char *path, bool make, writer *w)
 {
-    static const uint64_t none[] = {0}, chunks[] = {CHUNK};
+    static const uint64_t none[] = {0};
+    const uint64_t chunks[] = {chunk_rows};
     static const char *const names[] = {"x", "y"}, *const types[] = {"<i4", "<i4"};
     holdall_options *o = form_options(form, make || forms[form].kind == BAG);
     holdall_format format = forms[form].format;

@@ -220,8 +220,8 @@ impl Source for FileSource<'_> {
             let at = at.checked_sub(from).and_then(|n| usize::try_from(n).ok());
             at.and_then(|at| bytes.get(at..)?.get(..dst.len())).map(|b| dst.copy_from_slice(b)).is_some()
         };
-        if self.file.bytes().is_some_and(|b| copy(0, b, dst)) {
-            return Ok(true);
+        if self.file.is_in_memory() {
+            return self.file.read_exact_at(at, dst).map(|()| true);
         }
         let have = {
             let ahead = self.ahead.borrow();

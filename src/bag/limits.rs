@@ -53,7 +53,7 @@ impl Limits {
     /// the records.
     pub fn on_disk(file: Arc<dyn File>, base: u64, count: u64, in_place: bool) -> Limits {
         let unchanged = in_place.then(|| base.saturating_add(count.saturating_mul(LIMIT)));
-        let kept = (file.object().is_none() && (in_place || file.bytes().is_none())).then(Kept::default);
+        let kept = (file.object().is_none() && (in_place || !file.is_in_memory())).then(Kept::default);
         Limits { count, place: Place::Disk { file, base, unchanged, kept } }
     }
 

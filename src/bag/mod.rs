@@ -262,7 +262,7 @@ impl Bag {
         Ok((self.set.shards.get(shard).ok_or_else(|| fail!(Range, "no shard {shard}"))?, local))
     }
 
-    /// Record `i`, where nothing need be read for it: uncompressed, and mapped. It is no damaged one.
+    /// Record `i`, where nothing need be read for it: uncompressed, and in memory that nobody changes. It is no damaged one.
     fn in_memory(&self, i: u64) -> Result<Option<&[u8]>> {
         let (shard, local) = self.place(i)?;
         shard.in_memory(local).map_err(|e| read::positioned(e, i))

@@ -252,13 +252,13 @@ impl Shard {
         result
     }
 
-    /// The stored bytes of an extent, where the file is in memory.
+    /// The stored bytes of an extent, where the file is in memory that nobody changes.
     #[inline]
     pub fn mapped(&self, (from, to): (u64, u64)) -> Option<&[u8]> {
         self.records.bytes()?.get(usize::try_from(from).ok()?..usize::try_from(to).ok()?)
     }
 
-    /// Record `i` where it lies, if it lies in memory as it is; its checksum was looked at.
+    /// Record `i` where it lies, if it lies as it is in memory that nobody changes; its checksum was looked at.
     pub fn in_memory(&self, i: u64) -> Result<Option<&[u8]>> {
         if self.decoder.codec() != Codec::None || self.records.bytes().is_none() {
             return Ok(None);

@@ -9,6 +9,7 @@ use crate::error::{Error, Result, Status, fail};
 use crate::os;
 use std::cell::Cell;
 use std::ffi::{CStr, OsStr, c_char};
+use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -264,13 +265,16 @@ pub(crate) fn slice<'a, T>(p: *const T, n: usize, what: &str) -> Result<&'a [T]>
     Ok(unsafe { std::slice::from_raw_parts(p, n) })
 }
 
-/// A place for values of the caller's: NULL only where there are none.
-pub(crate) fn slice_mut<'a, T>(p: *mut T, n: usize, what: &str) -> Result<&'a mut [T]> {
+/// Room for values of the caller's, who need not have written to it: each becomes `value` first. NULL only where there are none.
+pub(crate) fn filled<'a, T: Copy>(p: *mut T, n: usize, value: T, what: &str) -> Result<&'a mut [T]> {
     if n == 0 {
         return Ok(&mut []);
     }
     check_values(p.addr(), n, size_of::<T>(), align_of::<T>(), what)?;
-    // SAFETY: not NULL, aligned, and by contract room for n values that only this call touches.
+    // SAFETY: not NULL, aligned, and by contract room for n values that only this call touches, as values that may be missing.
+    let room = unsafe { std::slice::from_raw_parts_mut(p.cast::<MaybeUninit<T>>(), n) };
+    room.fill(MaybeUninit::new(value));
+    // SAFETY: the same room, all of whose values have been written.
     Ok(unsafe { std::slice::from_raw_parts_mut(p, n) })
 }
 
@@ -289,7 +293,9 @@ fn check_values(at: usize, n: usize, size: usize, align: usize, what: &str) -> R
     Ok(())
 }
 
-/// The caller's buffer: NULL asks for the size.
+/// The caller's buffer: NULL asks for the size. The caller need not have written to it, and writing to all of it first would cost as
+/// much as many a read. So what gets this slice writes to it, and reads nothing that it has not written: buffers without values are
+/// what the tests pass under Miri (`tests/boundary`) and valgrind (`c-tests`), which both tell where such a byte decides something.
 #[inline]
 pub(crate) fn buffer<'a>(p: *mut u8, n: usize) -> Result<Option<&'a mut [u8]>> {
     if p.is_null() {
@@ -298,7 +304,8 @@ pub(crate) fn buffer<'a>(p: *mut u8, n: usize) -> Result<Option<&'a mut [u8]>> {
     if n > isize::MAX as usize {
         return Err(too_large(n));
     }
-    // SAFETY: not NULL, and by contract n bytes that only this call touches; they are written, not read.
+    // SAFETY: not NULL, and by contract n bytes that only this call touches. They come from outside of what the compiler sees, so
+    // that to it they are some bytes, whether written or not; and they are written before they are read.
     Ok(Some(unsafe { std::slice::from_raw_parts_mut(p, n) }))
 }
 
@@ -321,9 +328,9 @@ fn is_null(what: &str) -> Error {
 
 /// A place for a result that may be left out.
 pub(crate) fn put<T>(p: *mut T, value: T) {
-    // SAFETY: NULL or, by contract, a place for one value.
-    if let Some(p) = unsafe { p.as_mut() } {
-        *p = value;
+    if !p.is_null() {
+        // SAFETY: not NULL, so by contract a place for one value, which may have none yet.
+        unsafe { p.write(value) };
     }
 }
 

@@ -191,11 +191,11 @@ pub unsafe extern "C" fn holdall_bag_index_find(
         let n = place(n, "n")?;
         let rows = i.index.find(slice(key.cast(), key_size, "key")?)?;
         if !records.is_null() {
-            let Some(room) = slice_mut(records, most, "records")?.get_mut(..rows.len()) else {
+            if rows.len() > most {
                 *n = rows.len();
                 return Err(fail!(Buffer, "{} records have this content, there is room for {most}", rows.len()));
-            };
-            room.copy_from_slice(&rows);
+            }
+            filled(records, rows.len(), HOLDALL_NO_RECORD, "records")?.copy_from_slice(&rows);
         }
         *n = rows.len();
         Ok(if rows.is_empty() { HOLDALL_NOT_FOUND } else { HOLDALL_OK })
@@ -220,7 +220,7 @@ pub unsafe extern "C" fn holdall_bag_index_find_many(
         let offsets = slice(offsets, if count == 0 { 0 } else { many }, "offsets")?;
         let end = offsets.last().copied().unwrap_or(0);
         let end = usize::try_from(end).map_err(|_| fail!(Argument, "the last of the offsets is {end}"))?;
-        let absent = i.index.first_of_each(slice(data.cast(), end, "data")?, offsets, slice_mut(records, count, "records")?)?;
+        let absent = i.index.first_of_each(slice(data.cast(), end, "data")?, offsets, filled(records, count, HOLDALL_NO_RECORD, "records")?)?;
         Ok(if absent == 0 { HOLDALL_OK } else { HOLDALL_NOT_FOUND })
     })
 }

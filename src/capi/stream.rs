@@ -254,7 +254,7 @@ fn read_to(
     guard_handle(borrow(bag), err, |b| {
         let allocate = allocate.ok_or_else(|| fail!(Argument, "allocate is NULL"))?;
         let n = n.checked_add(1).ok_or_else(|| fail!(Argument, "{n} records"))?;
-        let offsets = slice_mut(offsets, n, "offsets")?;
+        let offsets = filled(offsets, n, 0, "offsets")?;
         let places = read(&b.bag, &mut Allocated { allocate, ctx })?;
         if offsets.len() == places.offsets.len() {
             offsets.copy_from_slice(&places.offsets);

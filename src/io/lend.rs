@@ -1,4 +1,4 @@
-//! Ranges of files, lent: from the memory where the file is, or from a buffer that each thread keeps.
+//! Ranges of files, lent: from memory that nobody changes where the file is in that, or from a buffer that each thread keeps.
 #![forbid(unsafe_code)]
 
 use super::File;
@@ -76,7 +76,7 @@ impl<'a> Near<'a> {
         let longest = usize::try_from(self.end.saturating_sub(at)).unwrap_or(NEAR).min(NEAR);
         // what is in memory needs no other place, and a range may be asked for while another one is lent
         let Ok(mut last) = self.last.try_borrow_mut() else { return with_range(self.file, at, n, limit, f) };
-        if n > longest || self.file.bytes().is_some() {
+        if n > longest || self.file.is_in_memory() {
             return with_range(self.file, at, n, limit, f);
         }
         let (begin, len, bytes) = &mut *last;

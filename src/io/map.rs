@@ -1,7 +1,11 @@
 //! A local file mapped into memory, for those who ask for it: a file that is cut short by another
 //! process then ends this one with SIGBUS, which is why reading is the default.
 //!
-//! Unsafe code: the two calls that map and unmap, the slice over the mapping, and a hint to the processor.
+//! Another process may write to the file at any time. Rust takes bytes behind a reference, and C decoders take their input, for bytes
+//! that do not change while they look at them twice. So the mapping is never lent: reading copies from it, and what is copied is
+//! then checked and decoded.
+//!
+//! Unsafe code: the two calls that map and unmap, the copy out of the mapping, and a hint to the processor.
 
 use super::{File, file::LocalFile, touched::Touched};
 use crate::error::{Error, Result, fail};
@@ -35,6 +39,13 @@ impl MappedFile {
         }
         Ok(MappedFile { file, start: p.cast(), len, touched: Touched::default() })
     }
+
+    /// Where `n` bytes from `at` on are, if all of them are mapped.
+    #[inline]
+    fn within(&self, at: u64, n: usize) -> Option<*const u8> {
+        let at = usize::try_from(at).ok()?;
+        (at <= self.len && n <= self.len - at).then(|| self.start.wrapping_add(at))
+    }
 }
 
 impl Drop for MappedFile {
@@ -52,13 +63,14 @@ impl File for MappedFile {
     }
 
     fn read_at(&self, at: u64, dst: &mut [u8]) -> Result<usize> {
-        let mapped = self.bytes().and_then(|b| b.get(usize::try_from(at).ok()?..)?.get(..dst.len()));
-        match mapped.filter(|b| !self.touched.read_rather(at, b.len(), self.len)) {
-            Some(b) => {
-                dst.copy_from_slice(b);
-                Ok(b.len())
+        match self.within(at, dst.len()) {
+            Some(from) if !self.touched.read_rather(at, dst.len(), self.len) => {
+                // SAFETY: so many bytes from there on are in the mapping, and `dst` is memory of the caller's alone. Another
+                // process may write to them meanwhile: no reference says that they stay as they are, and any bytes are fine.
+                unsafe { std::ptr::copy_nonoverlapping(from, dst.as_mut_ptr(), dst.len()) };
+                Ok(dst.len())
             }
-            None => self.file.read_at(at, dst),
+            _ => self.file.read_at(at, dst),
         }
     }
 
@@ -74,10 +86,8 @@ impl File for MappedFile {
         Ok(())
     }
 
-    fn bytes(&self) -> Option<&[u8]> {
-        // SAFETY: mapped for reading as long as `self` lives. Another process may change the bytes under
-        // us: every value read from them is checked after it was copied out, and the caller was told.
-        Some(unsafe { std::slice::from_raw_parts(self.start, self.len) })
+    fn is_in_memory(&self) -> bool {
+        true
     }
 
     fn name(&self) -> &str {
@@ -108,15 +118,40 @@ impl File for MappedFile {
         const LINE: usize = 64;
         // the first lines: the processor itself goes on from there
         const MOST: u64 = 8 * LINE as u64;
-        let wanted = self.bytes().and_then(|b| b.get(usize::try_from(from).ok()?..usize::try_from(to.min(from.saturating_add(MOST))).ok()?));
-        for line in wanted.unwrap_or_default().chunks(LINE) {
+        let n = usize::try_from(to.saturating_sub(from).min(MOST)).unwrap_or_default();
+        let Some(start) = self.within(from, n) else { return };
+        for line in (0..n).step_by(LINE) {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: a hint, on an address inside the mapping.
             unsafe {
-                std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(line.as_ptr().cast())
+                std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(start.wrapping_add(line).cast())
             };
             #[cfg(not(target_arch = "x86_64"))]
-            let _ = line;
+            let _ = (start, line);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::io::{Access, file};
+    use std::ffi::OsStr;
+
+    #[test]
+    fn a_mapping_is_copied_from_and_never_lent() {
+        let name = format!("holdall-map-{}", std::process::id());
+        let path = std::env::temp_dir().join(&name);
+        std::fs::write(&path, [7; 5000]).unwrap();
+        let mapped = file::folder(std::env::temp_dir().as_os_str()).unwrap().open(OsStr::new(&name), Access::Map).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert!(mapped.is_in_memory() && mapped.bytes().is_none());
+        for (at, n, got) in [(0, 5000, 5000), (0, 10, 10), (4990, 10, 10), (4990, 11, 10), (5000, 1, 0), (5001, 0, 0), (u64::MAX, 9, 0)] {
+            let mut dst = vec![0; n];
+            assert_eq!(mapped.read_at(at, &mut dst).ok(), Some(got), "{n} at {at}");
+            assert!(dst.iter().enumerate().all(|(i, b)| *b == if i < got { 7 } else { 0 }));
+        }
+        for (from, to) in [(0, 5000), (4999, 5000), (5000, 6000), (9, 3), (u64::MAX, u64::MAX)] {
+            mapped.prefetch(from, to);
         }
     }
 }

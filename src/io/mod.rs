@@ -71,9 +71,13 @@ pub trait File: Send + Sync {
     fn set_size(&self, size: u64) -> Result<()>;
     /// Makes bytes and length durable (not the name: that is [`Folder::sync`]).
     fn sync(&self) -> Result<()>;
-    /// The whole file as it was when opened, where it is mapped or in memory.
+    /// The whole file, where it is in memory that nobody changes. A mapped file is not: another process may write to it.
     fn bytes(&self) -> Option<&[u8]> {
         None
+    }
+    /// Does reading it copy from memory, without a system call?
+    fn is_in_memory(&self) -> bool {
+        self.bytes().is_some()
     }
     /// Name for messages.
     fn name(&self) -> &str;

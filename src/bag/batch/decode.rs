@@ -54,7 +54,7 @@ impl Task<'_> {
         match self.found.get(k) {
             Some(Found { decoded: Some(d), .. }) => slot.copy_from_slice(d),
             Some(Found { odd: Some(Odd::Empty), .. }) | None => {}
-            Some(_) => self.shard.decoder().decode(self.stored(k), slot)?,
+            Some(_) => self.with_stored(k, |stored| self.shard.decoder().decode(stored, slot))?,
         }
         Ok(())
     }

@@ -152,7 +152,7 @@ impl Task<'_> {
     /// Fetches the stored bytes of all records, near ones together.
     pub fn fetch(&mut self, budget: &Budget<'_>) -> Result<()> {
         let file = self.shard.file();
-        if file.bytes().is_some() || (self.raw() && file.object().is_some()) {
+        if file.bytes().is_some() || (self.raw() && (file.is_in_memory() || file.object().is_some())) {
             return Ok(());
         }
         let mut k = 0;
@@ -222,9 +222,12 @@ impl Task<'_> {
         Some(Group { first: k, next, from, to })
     }
 
-    /// The stored bytes of a record.
-    pub fn stored(&self, k: usize) -> &[u8] {
-        self.shard.mapped(self.extent(k)).or_else(|| self.fetched(k)).unwrap_or_default()
+    /// Calls `f` with the stored bytes of a record.
+    pub fn with_stored<R>(&self, k: usize, f: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
+        match self.fetched(k) {
+            Some(bytes) => f(bytes),
+            None => self.shard.stored(self.extent(k), f),
+        }
     }
 
     /// The same, where they were fetched.
@@ -270,16 +273,17 @@ impl Task<'_> {
     }
 
     fn look_inside(&self, k: usize, budget: &Budget<'_>) -> Result<(Survey, Option<Vec<u8>>)> {
-        let stored = self.stored(k);
-        let survey = self.shard.decoder().survey(stored)?;
-        if survey.content.is_some() {
-            return Ok((survey, None));
-        }
-        budget.take(survey.most)?;
-        let decoded = self.shard.decoder().decode_unknown(stored, &survey, budget.limit);
-        let kept = decoded.as_ref().map_or(0, |d| d.len() as u64);
-        budget.give_back(survey.most.saturating_sub(kept));
-        Ok((survey, Some(decoded?)))
+        self.with_stored(k, |stored| {
+            let survey = self.shard.decoder().survey(stored)?;
+            if survey.content.is_some() {
+                return Ok((survey, None));
+            }
+            budget.take(survey.most)?;
+            let decoded = self.shard.decoder().decode_unknown(stored, &survey, budget.limit);
+            let kept = decoded.as_ref().map_or(0, |d| d.len() as u64);
+            budget.give_back(survey.most.saturating_sub(kept));
+            Ok((survey, Some(decoded?)))
+        })
     }
 
     fn compare_with_neighbours(&self, k: usize) -> Result<()> {

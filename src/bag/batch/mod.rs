@@ -104,7 +104,7 @@ pub struct Failure {
 
 /// Is it worth waking other threads? They cost some ten microseconds.
 fn enough(shard: &Shard, records: usize, stored: u64) -> bool {
-    match (shard.decoder().codec(), shard.file().bytes().is_some()) {
+    match (shard.decoder().codec(), shard.file().is_in_memory()) {
         (Codec::Zstd, _) => stored >= 128 << 10,
         (Codec::None, mapped) => stored >= 8 << 20 || records >= if mapped { 512 } else { 256 },
     }

@@ -163,7 +163,7 @@ impl Index {
         }
         let word = u64::from_le_bytes(word);
         let (at, keys) = (word & (u64::MAX >> 16), word >> 48);
-        let mapped = self.file.bytes().is_some();
+        let mapped = self.file.is_in_memory();
         self.part(at, keys * (4 + u64::from(self.header.width)) + SUM, |bytes| {
             let (bytes, sum) = bytes.split_last_chunk().ok_or_else(|| self.damaged_at(at))?;
             if self.checked && !(mapped && self.sound.is(number)) {
