@@ -13,6 +13,8 @@ TIMES ?= 100
 STATES ?= 25
 KILLS ?= 100
 FLIPS ?= 300
+CRASHES ?= 2000
+COMMITS ?= 200
 SECONDS ?= 60
 # Of the benchmarks.
 PARTS ?= b2nd blpk bcolz records bag index start scaling real cold memory
@@ -42,7 +44,7 @@ MAKEFLAGS += --no-print-directory
 .PHONY: check check-scripts check-rust check-c check-counts check-consumers check-tool check-docs check-peers check-languages
 .PHONY: cloud check-cloud check-mpi check-packages
 .PHONY: check-tsan check-miri check-abi check-supply
-.PHONY: check-long check-disk check-kills check-flips check-calls check-soak check-valgrind check-reproducible tests-of-c
+.PHONY: check-long check-disk check-crashes check-beside check-kills check-flips check-calls check-soak check-valgrind check-reproducible tests-of-c
 
 help:
 	@echo 'make demo      build, install below target/, compile examples/demo.c against it, run it on real data'
@@ -55,7 +57,7 @@ help:
 	@echo 'make check-miri  the C functions under Miri; needs nightly Rust with it'
 	@echo 'make check-abi   what programs that are built rely on, against c-tests/package/abi.xml'
 	@echo 'make check-long  the rigs at length: STATES=$(STATES) KILLS=$(KILLS) FLIPS=$(FLIPS) TIMES=$(TIMES) SECONDS=$(SECONDS), and builds that are the same;'
-	@echo '                 its parts: check-disk check-kills check-flips check-calls check-soak check-valgrind check-reproducible check-abi check-miri'
+	@echo '                 its parts: check-disk check-crashes check-beside check-kills check-flips check-calls check-soak check-valgrind check-reproducible check-abi check-miri'
 	@echo 'make check-supply  the crates, their licences and known faults; needs cargo-deny'
 	@echo 'make fuzz      every fuzzer, TIME=$(TIME) seconds in sum; needs nightly Rust'
 	@echo 'make build     the libraries and the tool, in $(BUILD)'
@@ -144,7 +146,7 @@ check-consumers: stage
 
 check-tool: stage
 	@echo '== Command-line tool'
-	@sh tests/abreast.sh $(JOBS) "$$PYTHON" tools/tests/test_*.py
+	@sh tests/abreast.sh $(JOBS) "$$PYTHON" tools/tests/test_*.py tests/crash/test_crash.py
 
 # Every block of code in the documents is run, and the pages of the manual are made.
 check-docs: stage
@@ -226,12 +228,22 @@ check-supply:
 	@sh cmake/supply.sh $(CARGO)
 
 # What docs/promises.md has figures of. Each part stands alone.
-check-long: need-check check-disk check-kills check-flips check-calls check-soak check-valgrind check-reproducible check-abi check-miri
+check-long: need-check check-disk check-crashes check-beside check-kills check-flips check-calls check-soak check-valgrind check-reproducible check-abi check-miri
 	@echo '== make check-long: all passed'
 
 # STATES times as many states of the simulated disk as `check` tries.
 check-disk:
 	@sh tests/disk.sh $(STATES) target/disk
+
+# CRASHES states of each change under each set of rules.
+check-crashes: build stage
+	@echo '== Crashes by system calls'
+	HOLDALL_CRASHES=$(CRASHES) "$$PYTHON" tests/crash/test_crash.py
+
+# COMMITS commits of each form beside holdall_verify().
+check-beside: tests-of-c
+	@echo '== Verifying beside writers'
+	HOLDALL_COMMITS=$(COMMITS) sh c-tests/run.sh $(BUILD)/beside 0 $(BUILD)/c-tests/verify_beside_shared
 
 # KILLS kills of each scenario, whose names and counts the tests print.
 check-kills: build stage venv
@@ -249,7 +261,7 @@ check-flips: build stage venv
 
 tests-of-c:
 	cmake -S . -B $(BUILD) -DHOLDALL_TESTS=ON -DHOLDALL_FIXTURES="$$HOLDALL_FIXTURES" $(CMAKE_FLAGS)
-	cmake --build $(BUILD) --parallel $(JOBS) --target calls_asan soak_shared
+	cmake --build $(BUILD) --parallel $(JOBS) --target calls_asan soak_shared verify_beside_shared
 
 # The test of calls under the address sanitizer, from the first seed that `check` does not draw.
 check-calls: tests-of-c
