@@ -151,8 +151,10 @@ pkg_config_languages() { # PREFIX
     package_in "$1"
     eval "${CXX:-c++} -std=c++17 -o trips_cxx \"\$source/examples/trips/trips.cc\" $(pkg-config --cflags --libs holdall)"
     trips ./trips_cxx
+    # pkgconf quotes variables as well, pkg-config does not: one word or several.
+    eval "set -- $(pkg-config --variable=fortran holdall)"
     # shellcheck disable=SC2034 # for eval
-    module=$(pkg-config --variable=fortran holdall)/holdall.f90
+    module="$*/holdall.f90"
     eval "${FC:-gfortran} -o trips_f \"\$module\" \"\$source/examples/trips/trips.f90\" $(pkg-config --libs holdall)"
     trips ./trips_f
 }

@@ -7,6 +7,12 @@ LD_LIBRARY_PATH=$(dirname "$PKG_CONFIG_PATH") DYLD_LIBRARY_PATH=$LD_LIBRARY_PATH
 GOFLAGS=-mod=mod GOPROXY=off GOTOOLCHAIN=local CGO_ENABLED=1
 export PKG_CONFIG_PATH LD_LIBRARY_PATH DYLD_LIBRARY_PATH GOFLAGS GOPROXY GOTOOLCHAIN CGO_ENABLED
 
+# variable NAME: a variable of the package. pkgconf quotes it as for a shell, pkg-config does not: one word or several.
+variable() {
+    eval "set -- $(pkg-config --variable="$1" holdall)"
+    printf '%s\n' "$*"
+}
+
 # go_program FOLDER FILE: builds FOLDER/program, in a module of its own
 go_program() {
     mkdir "$1"
@@ -14,7 +20,7 @@ go_program() {
     (
         cd "$1" || exit
         go mod init program 2>/dev/null
-        go mod edit -require=holdall@v0.0.0 -replace=holdall="$(pkg-config --variable=go holdall)"
+        go mod edit -require=holdall@v0.0.0 -replace=holdall="$(variable go)"
         go build -o program .
     )
 }

@@ -26,11 +26,11 @@ eval "${CC:-cc} -o c.run \"\$programs/trips.c\" $(pkg-config --cflags --libs hol
 same c ./c.run
 eval "${CXX:-c++} -std=c++17 -o c++.run \"\$programs/trips.cc\" $(pkg-config --cflags --libs holdall)"
 same c++ ./c++.run
-eval "${FC:-gfortran} -o fortran.run \"$(pkg-config --variable=fortran holdall)/holdall.f90\" \"\$programs/trips.f90\" $(pkg-config --libs holdall)"
+eval "${FC:-gfortran} -o fortran.run \"$(variable fortran)/holdall.f90\" \"\$programs/trips.f90\" $(pkg-config --libs holdall)"
 same fortran ./fortran.run
 go_program go.build "$programs/trips.go"
 same go go.build/program
 export PYTHONDONTWRITEBYTECODE=1
-PYTHONPATH=$(pkg-config --variable=python holdall) same python "$python" "$programs/trips.py"
+PYTHONPATH=$(variable python) same python "$python" "$programs/trips.py"
 same "julia's layer" "$python" "$source/tests/languages/trips_julia.py" "$prefix"
 echo "the same $(wc -l <c.said) lines and $(find c -type f | wc -l) files: $languages"

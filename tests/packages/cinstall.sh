@@ -37,10 +37,10 @@ same "version" "$(version prefix/lib)" "$(version "$theirs")"
 
 # Of the libraries of the system it names gcc_s, too, which is shared alone: the program's own library is what is static here.
 export PKG_CONFIG_PATH="$scratch/prefix/lib/pkgconfig"
-# shellcheck disable=SC2046 # lists of words
+# eval, because pkg-config quotes what a shell would split
 {
-    cc -o shared "$source/examples/demo.c" $(pkg-config --cflags --libs holdall)
-    cc -o static "$source/examples/demo.c" $(pkg-config --static --cflags --libs holdall | sed 's:-lholdall:-l\:libholdall.a:')
+    eval "cc -o shared \"\$source/examples/demo.c\" $(pkg-config --cflags --libs holdall)"
+    eval "cc -o static \"\$source/examples/demo.c\" $(pkg-config --static --cflags --libs holdall | sed 's:-lholdall:-l\:libholdall.a:')"
 }
 readelf -d static | grep 'NEEDED.*holdall' && fail "the static program asks for the shared library"
 head -n 9000 "$source/examples/data/nyc-weather-2013.csv" >lines.txt

@@ -36,10 +36,10 @@ in_root --verify
 lib=$(dirname "$(find "$root/usr" -name libholdall.a)")
 export PKG_CONFIG_PATH="$lib/pkgconfig"
 cd "$scratch"
-# shellcheck disable=SC2046 # lists of words
+# eval, because pkg-config quotes what a shell would split
 {
-    cc -o shared "$source/examples/demo.c" $(pkg-config --cflags --libs holdall)
-    cc -static -o static "$source/examples/demo.c" $(pkg-config --static --cflags --libs holdall)
+    eval "cc -o shared \"\$source/examples/demo.c\" $(pkg-config --cflags --libs holdall)"
+    eval "cc -static -o static \"\$source/examples/demo.c\" $(pkg-config --static --cflags --libs holdall)"
 }
 { cmake -S "$source/examples" -B build -DCMAKE_PREFIX_PATH="$root/usr" >cmake.log && cmake --build build >>cmake.log; } || { cat cmake.log; fail "CMake"; }
 head -n 9000 "$source/examples/data/nyc-weather-2013.csv" >lines.txt
