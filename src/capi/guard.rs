@@ -229,18 +229,29 @@ fn tell(out: &mut holdall_error, e: &Error) {
     out.os_code = e.os_code;
     out.position = e.position;
     let words = e.message.replace('\0', " ");
-    let mut cut = words.len();
-    if cut > MESSAGE - 1 {
-        cut = MESSAGE - 4;
-        while !words.is_char_boundary(cut) {
-            cut -= 1;
-        }
-    }
-    let dots: &[u8] = if cut < words.len() { b"..." } else { b"" };
-    let bytes = words.as_bytes().get(..cut).unwrap_or_default().iter().chain(dots).chain(std::iter::once(&0));
+    let (head, dots, tail) = shortened(&words, MESSAGE - 1);
+    let bytes = [head, dots, tail, "\0"].into_iter().flat_map(str::bytes);
     for (d, s) in out.message.iter_mut().zip(bytes) {
-        *d = *s as c_char;
+        *d = s as c_char;
     }
+}
+
+/// Shortens a message to `most` bytes. What is long in a message is a path or a name, which comes first, and the reason comes
+/// last: the middle is left out, so that both the beginning of the path and the reason stay.
+fn shortened(message: &str, most: usize) -> (&str, &str, &str) {
+    const DOTS: &str = "...";
+    if message.len() <= most {
+        return (message, "", "");
+    }
+    let room = most.saturating_sub(DOTS.len());
+    let (mut head, mut tail) = (room / 3, message.len() - (room - room / 3));
+    while !message.is_char_boundary(head) {
+        head -= 1;
+    }
+    while !message.is_char_boundary(tail) {
+        tail += 1;
+    }
+    (message.get(..head).unwrap_or_default(), DOTS, message.get(tail..).unwrap_or_default())
 }
 
 // ---- arguments
