@@ -24,11 +24,14 @@ struct flag {
     enum kind kind;
     const char *value; /* what help calls the value; the words of a CHOICE; NULL for a SWITCH */
     size_t place;      /* where in struct args it goes */
-    int64_t low, high; /* of a NUMBER */
+    int64_t low, high; /* of a NUMBER, a SIZE, NUMBERS; both 0: any */
     const char *help;
 };
 
 #define AT(member) offsetof(struct args, member)
+
+/* The largest chunk that the library takes. */
+enum { CHUNK_MOST = 2147483615 };
 
 static const struct flag flags[] = {
     {"json", F_JSON, SWITCH, NULL, AT(json), 0, 0, "print one JSON object"},
@@ -60,11 +63,11 @@ static const struct flag flags[] = {
     {"dtypes", F_DTYPES, TEXT, "X=DTYPE,..", AT(dtypes), 0, 0,
      "types of columns of CSV or JSON lines, as NumPy spells them, instead of those that fit"},
     {"dtype", F_DTYPE, TEXT, "DTYPE", AT(dtype), 0, 0, "the type of the items of a file without a header, as NumPy spells it: '<i2'"},
-    {"shape", F_SHAPE, NUMBERS, "I,J,..", AT(shape), 0, 0, "their shape (default: one dimension)"},
+    {"shape", F_SHAPE, NUMBERS, "I,J,..", AT(shape), 0, INT64_MAX, "their shape (default: one dimension)"},
     {"order", F_ORDER, CHOICE, "C|F", AT(order), 0, 0, "C: their last index runs fastest, F: the first one does (default: C)"},
     {"skip", F_SKIP, SIZE, "BYTES", AT(skip), 0, 0, "leave out so many bytes in front of them"},
-    {"chunks", F_CHUNKS, NUMBERS, "I,J,..", AT(chunks), 0, 0, "the shape of a chunk of an array (default: one that suits)"},
-    {"blocks", F_BLOCKS, NUMBERS, "I,J,..", AT(blocks), 0, 0, "the shape of a block of a chunk (default: one that suits)"},
+    {"chunks", F_CHUNKS, NUMBERS, "I,J,..", AT(chunks), 1, INT64_MAX, "the shape of a chunk of an array (default: one that suits)"},
+    {"blocks", F_BLOCKS, NUMBERS, "I,J,..", AT(blocks), 1, INT64_MAX, "the shape of a block of a chunk (default: one that suits)"},
     {"sparse", F_SPARSE, SWITCH, NULL, AT(sparse), 0, 0, "b2nd, caterva and b2frame: a folder with a file for each chunk"},
     {"both", F_BOTH, SWITCH, NULL, AT(both), 0, 0, "b2nd and caterva: readers of both see the array"},
     {"filters", F_FILTERS, TEXT, "X,Y,..", AT(filters), 0, 0, "what sorts the items first, in this order: shuffle, bitshuffle, delta, bytedelta; or none"},
@@ -78,7 +81,7 @@ static const struct flag flags[] = {
     {"shuffle", F_SHUFFLE, CHOICE, FILTER_WORDS, AT(shuffle), 0, 0,
      "what sorts the bytes, or bits, of the items first (default: shuffle)"},
     {"typesize", F_TYPESIZE, NUMBER, "N", AT(typesize), 1, 255, "bytes of an item (default: 8)"},
-    {"chunk-size", F_CHUNK_SIZE, SIZE, "BYTES", AT(chunk_size), 0, 0,
+    {"chunk-size", F_CHUNK_SIZE, SIZE, "BYTES", AT(chunk_size), 1, CHUNK_MOST,
      "content of a chunk, whole items; K, M, G (default: 1M)"},
     {"checksum", F_CHECKSUM, CHOICE, SUM_WORDS, AT(checksum), 0, 0, "checksums of the chunks (default: crc32)"},
     {"no-offsets", F_NO_OFFSETS, SWITCH, NULL, AT(no_offsets), 0, 0, "write no table of where the chunks are"},
@@ -245,6 +248,17 @@ static const struct flag *find_flag(const struct command *command, const char *n
     return NULL;
 }
 
+static bool is_within(const struct flag *flag, int64_t value) {
+    return flag->high == 0 || (value >= flag->low && value <= flag->high);
+}
+
+static bool are_within(const struct flag *flag, const struct numbers *numbers) {
+    for (size_t i = 0; i < numbers->count; i++) {
+        if (!is_within(flag, numbers->items[i])) return false;
+    }
+    return true;
+}
+
 static bool store(const struct flag *flag, const char *value, struct args *args) {
     void *place = (char *)args + flag->place;
     args->given |= flag->bit;
@@ -252,10 +266,10 @@ static bool store(const struct flag *flag, const char *value, struct args *args)
     case SWITCH: *(bool *)place = true; return true;
     case CHOICE: return parse_choice(flag->value, value, place);
     case NUMBER: return parse_number(args->command, flag, value, place);
-    case SIZE: return parse_size(value, place);
+    case SIZE: return parse_size(value, place) && is_within(flag, *(int64_t *)place);
     case TEXT: *(const char **)place = value; return true;
     case SLICE: return parse_picks(value, args);
-    case NUMBERS: return parse_numbers(value, place);
+    case NUMBERS: return parse_numbers(value, place) && are_within(flag, place);
     case ROWS: return parse_rows(value, args);
     }
     return false;
@@ -271,12 +285,21 @@ static int bad_value(const struct command *command, const struct flag *flag, con
         }
         return usage_error(command, "--%s takes a whole number from %lld to %lld, not '%s'", flag->name,
                            (long long)flag->low, (long long)flag->high, value);
-    case SIZE: return usage_error(command, "--%s takes bytes, as 4096, 64K, 16M or 2G, not '%s'", flag->name, value);
+    case SIZE:
+        if (flag->high > 0) {
+            return usage_error(command, "--%s takes bytes from %lld to %lld, as 4096, 64K or 16M, not '%s'", flag->name,
+                               (long long)flag->low, (long long)flag->high, value);
+        }
+        return usage_error(command, "--%s takes bytes, as 4096, 64K, 16M or 2G, not '%s'", flag->name, value);
     case SLICE:
         return usage_error(command, "--%s takes A:B or A:B:C with C not 0, and of an array such a part, a number or ... for each dimension, as 3:4,:,5; not '%s'",
                            flag->name, value);
     case ROWS: return usage_error(command, "--%s takes A:B, A:B:C or whole numbers, as 0,5,-1, not '%s'", flag->name, value);
     default:
+        if (flag->high > 0) {
+            return usage_error(command, "--%s takes whole numbers of at least %lld, as 80,100,100, not '%s'", flag->name,
+                               (long long)flag->low, value);
+        }
         return usage_error(command, "--%s takes whole numbers, as %s, not '%s'", flag->name,
                            flag->bit == F_RECORDS ? "0,5,-1" : "80,100,100", value);
     }

@@ -57,7 +57,8 @@ bool is_bag_way(const struct args *args) {
     if (as_of(args) == AS_BAGZ || (args->as != NOT_GIVEN && args->as >= AS_BAGZ && args->as < AS_ARROW)) return true;
     if (args->from != NOT_GIVEN) return args->from >= FROM_LINES;
     /* a file of items, which may look like a bag: one that ends in zeros has limits there */
-    if ((args->given & F_DTYPE) || ends_in(args->operands[0], ".npy")) return false;
+    if ((args->given & F_DTYPE) && !stored_format(args->operands[0])) return false;
+    if (ends_in(args->operands[0], ".npy")) return false;
     return format_at(args->operands[0]) == HOLDALL_FORMAT_BAGZ;
 }
 
@@ -79,7 +80,7 @@ static int check_ways(const struct args *args, int64_t from, int64_t as) {
     const struct command *command = args->command;
     const char *in = args->operands[0], *out = args->operands[1];
     if (as == AS_BAGZ) {
-        if (strcmp(out, "-") == 0) return usage_error(command, "a bag is not written from front to back: not to '-'");
+        if (strcmp(out, "-") == 0) return check_bag_out(args);
         if (from == NOT_GIVEN) return check_bag_in(args);
         if (from >= FROM_LINES) return -1;
         return usage_error(command, "'%s' becomes a bag, and '%s' has no records: --from lines takes its lines", out, in);

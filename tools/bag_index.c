@@ -181,5 +181,8 @@ int cmd_index(const struct args *args) {
     }
     if (strcmp(what, "build") != 0) return usage_error(args->command, "'%s' is neither build nor find", what);
     wrong = args_refuse(args, F_KEYS, "index find");
+    if (wrong < 0 && args->index && strcmp(args->index, "-") == 0) {
+        return usage_error(args->command, "--index names a file that is written in place: not '-'");
+    }
     return wrong < 0 ? build(args) : wrong;
 }

@@ -53,6 +53,11 @@ static int check_usage(const struct args *args) {
     if (!args->whole && args->to == NOT_GIVEN && ends_in(args->operands[0], ".npy")) {
         return usage_error(command, "lines of a .npy are no records: --to blpk, or OUT.blp, makes it an array (--to bagz insists)");
     }
+    if (args->to == NOT_GIVEN && !known_ending(out, ".bag|.bagz")) {
+        return usage_error(command, "'%s' ends in none of .bag|.bagz|.blp|.blpk (--to says what it becomes)", out);
+    }
+    const char *stored = args->whole || args->to != NOT_GIVEN ? NULL : stored_format(args->operands[0]);
+    if (stored) return usage_error(command, "'%s' is a file of %s, which has no lines (--to bagz insists)", args->operands[0], stored);
     if (!args->whole && args->operand_count > 2) {
         return usage_error(command, "one operand too many, '%s'", args->operands[2]);
     }

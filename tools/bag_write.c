@@ -21,6 +21,9 @@ int check_bag_out(const struct args *args) {
     if (args->separate && args->limits == LIMITS_TAIL && !(command->flags & F_AS)) {
         return usage_error(command, "--separate and --limits tail exclude each other");
     }
+    if (strcmp(args->operands[args->operand_count - 1], "-") == 0) {
+        return usage_error(command, "a bag is not written from front to back: not to '-'");
+    }
     const char *out = args->operands[args->operand_count - 1], *slash = strrchr(out, '/'), *at = strchr(slash ? slash : out, '@');
     if (args->shard_count != NOT_GIVEN && at && at[1] && strchr("*0123456789", at[1])) {
         return usage_error(command, "'%s' says how many files there are, and so does --shards", out);

@@ -21,7 +21,10 @@ holdall_format format_of(int64_t as) {
     return formats[as];
 }
 
-/* What OUT becomes; rows of a table are a table where its name says nothing. */
+#define ENDINGS \
+    ".blp|.blpk|.bcolz|.blz|.npy|.csv|.jsonl|.ndjson|.b2nd|.b2frame|.caterva|.arrow|.feather|.arrows|.bag|.bagz"
+
+/* What OUT becomes; rows of a table are a table where its name has no ending. An ending that is not known is refused before. */
 static int64_t target_of(const struct args *args, bool table) {
     static const struct {
         const char *end;
@@ -49,7 +52,11 @@ static int check_raw(const struct args *args, int64_t from) {
     const struct command *command = args->command;
     if (from == FROM_RAW && !args->dtype) return usage_error(command, "--from raw wants the type of the items, --dtype '<f8' (pack takes bytes)");
     if (from == FROM_RAW) return -1;
-    if (args->dtype) return usage_error(command, "--dtype is for a file without a header; other files have their types");
+    if (args->dtype) {
+        const char *format = stored_format(args->operands[0]);
+        return usage_error(command, "--dtype is for a file without a header, and '%s' is a file of %s, which has its own types (--from raw takes its bytes)",
+                           args->operands[0], format ? format : "rows");
+    }
     if (args->shape.count > 0 || args->order != NOT_GIVEN || args->skip != NOT_GIVEN) {
         return usage_error(command, "--%s is for a file without a header, with --dtype",
                            args->shape.count > 0 ? "shape" : args->order != NOT_GIVEN ? "order" : "skip");
@@ -69,6 +76,10 @@ static int check_usage(const struct args *args, int64_t from, int64_t as, bool t
     }
     if (strcmp(out, "-") == 0 && format_of(as)) {
         return usage_error(command, "a container is not written from front to back: not to '-'");
+    }
+    bool missing = from == NOT_GIVEN && holdall_identify(in, NULL, NULL, NULL) == HOLDALL_E_MISSING; /* that is said first */
+    if (args->as == NOT_GIVEN && !missing && !known_ending(out, ENDINGS)) {
+        return usage_error(command, "'%s' ends in none of %s (--to says what it becomes)", out, ENDINGS);
     }
     if (is_arrow(as) && !table) return usage_error(command, "'%s' becomes Arrow's format, which is for tables and bags", out);
     int wrong = check_raw(args, from);
@@ -120,7 +131,8 @@ int cmd_convert(const struct args *args) {
     if (is_bag_way(args)) return bag_convert(args);
     int code = args_refuse(args, F_BAGS | F_COLUMNS, "records: of bags, or files of lines, TFRecord and the like");
     if (code >= 0) return code;
-    int64_t from = args->dtype && args->from == NOT_GIVEN ? FROM_RAW : file_format(in, args->from);
+    int64_t from = file_format(in, args->from);
+    if (args->dtype && from == NOT_GIVEN && !stored_format(in)) from = FROM_RAW;
     enum container container = from == NOT_GIVEN ? container_there(args, in) : BAG;
     struct dataset dataset = {.path = in};
     if (container == DATASET && !dataset_read(&dataset, in, args)) return FAILED;

@@ -40,6 +40,14 @@ static bool is_text(const struct packing *p) {
     return from == FROM_CSV || from == FROM_JSONL;
 }
 
+/* Bytes of a container are no rows, unless that is asked for. */
+static bool are_rows(const struct args *args) {
+    const char *in = args->operands[1];
+    const char *stored = args->raw || file_format(in, args->from) != NOT_GIVEN ? NULL : stored_format(in);
+    if (!stored) return true;
+    return complain("%s: it is a file of %s, whose bytes are no rows (--raw takes them)", in, stored), false;
+}
+
 static bool open_to_append(struct packing *p) {
     holdall_options *options = new_options();
     p->format = format_at(p->out);
@@ -52,6 +60,7 @@ static bool open_to_append(struct packing *p) {
         complain("%s: rows of text are for tables, and %s is an array (--raw takes its bytes)", p->from, p->out);
         return false;
     }
+    if (p->array && !are_rows(p->args)) return false;
     return p->array ? takes_rows(p) && read_npy(p) : p->schunk != NULL;
 }
 
@@ -74,7 +83,7 @@ int cmd_append(const struct args *args) {
     struct packing p = {.args = args, .from = args->operands[1], .out = args->operands[0], .done = "appended"};
     int wrong = check_chunk_flags(args);
     if (wrong >= 0) return wrong;
-    if (is_table(args->operands[0])) return table_append(args);
+    if (is_table(args->operands[0])) return are_rows(args) ? table_append(args) : FAILED;
     if (are_swapped(args)) {
         return usage_error(args->command, "'%s' is no superchunk, '%s' is one: what grows comes first", args->operands[0],
                            args->operands[1]);

@@ -69,6 +69,50 @@ enum container container_there(const struct args *args, const char *path) {
     return format == HOLDALL_FORMAT_B2ND || format == HOLDALL_FORMAT_CATERVA ? DATASET : SUPERCHUNK;
 }
 
+/* The first bytes of a file; fewer where it is shorter, 0 where it cannot be read. */
+static size_t first_bytes(const char *path, unsigned char *head, size_t n) {
+    struct stat about;
+    if (stat(path, &about) != 0 || !S_ISREG(about.st_mode)) return 0;
+    FILE *file = fopen(path, "rb");
+    size_t got = file ? fread(head, 1, n, file) : 0;
+    if (file) fclose(file);
+    return got;
+}
+
+const char *stored_format(const char *path) {
+    unsigned char head[8];
+    if (strcmp(path, "-") == 0) return NULL;
+    size_t n = first_bytes(path, head, sizeof head);
+    if (n >= 6 && memcmp(head, "\x93NUMPY", 6) == 0) return "npy";
+    if (n >= 6 && memcmp(head, "ARROW1", 6) == 0) return "arrow";
+    holdall_format format = format_at(path);
+    if (format == 0 || format == HOLDALL_FORMAT_BAGZ) {
+        bool zstd = n >= 4 && memcmp(head, "\x28\xb5\x2f\xfd", 4) == 0;
+        if (format && (zstd || ends_in(path, ".bagz") || ends_in(path, ".bag"))) return format_name(format);
+        return container_of(path) == BAG ? NULL : container_name(container_of(path));
+    }
+    return format_name(format);
+}
+
+bool known_ending(const char *path, const char *endings) {
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/') length--;
+    size_t name = length;
+    while (name > 0 && path[name - 1] != '/') name--;
+    size_t dot = length;
+    while (dot > name && path[dot - 1] != '.') dot--;
+    if (dot <= name + 1) return true; /* there is no dot, or it is a hidden file */
+    const char *ending = path + dot - 1;
+    size_t n = 0;
+    while (ending + n < path + length && ending[n] != '@' && ending[n] != '-') n++;
+    for (const char *at = endings; *at;) {
+        size_t m = strcspn(at, "|");
+        if (m == n && memcmp(at, ending, n) == 0) return true;
+        at += m + (at[m] == '|');
+    }
+    return false;
+}
+
 const char *container_name(enum container container) {
     return container == BAG ? "bag" : container == SUPERCHUNK ? "superchunk" : "dataset";
 }

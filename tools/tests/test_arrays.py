@@ -305,12 +305,13 @@ class Formats(Arrays):
                      ["in.npy", "o.b2nd", "--from", "npy", "--dtype", "<i4"], ["-", "o.b2nd"], ["raw", "-", "--to", "b2nd", "--dtype", "<i4"],
                      ["raw", "o.npy", "--dtype", "<i4", "--chunks", "2"], ["raw", "o.npy", "--dtype", "<i4", "--sparse"], ["raw", "o.blp", "--dtype", "<i4", "--both"],
                      ["raw", "o.b2nd", "--dtype", "<i4", "--order", "A"], ["raw", "o.b2nd", "--dtype", "<i4", "--chunks", "2,"],
-                     ["raw", "o.b2nd", "--dtype", "<i4", "--filters", "shuffle", "--shuffle", "none"]]:
+                     ["raw", "o.b2nd", "--dtype", "<i4", "--filters", "shuffle", "--shuffle", "none"], ["raw", "o.b2nd", "--dtype", "<i4", "--shape", "-6"],
+                     ["raw", "o.b2nd", "--dtype", "<i4", "--chunks", "0"], ["raw", "o.b2nd", "--dtype", "<i4", "--blocks", "1,0"]]:
             with self.subTest(args=args):
                 self.bad("convert", *args, code=2)
         for flags, words in [(["<i4", "--shape", "5"], "20 bytes"), (["<i4", "--shape", "7"], "28 bytes"), (["<i5"], "<i5"), (["<i4", "--skip", "1"], "whole number"),
-                             (["<i4", "--shape", "-6"], "dimension 0"), (["<i4", "--skip", "25", "--shape", "0"], "24 bytes"), (["<i4", "--chunks", "2,3"], "2 numbers.*1 dimension"),
-                             (["<i4", "--chunks", "0"], "dimension 0"), (["<i4", "--filters", "shuffle,zip"], "bytedelta"), (["|O"], r"\|O")]:
+                             (["<i4", "--skip", "25", "--shape", "0"], "24 bytes"), (["<i4", "--chunks", "2,3"], "2 numbers.*1 dimension"),
+                             (["<i4", "--filters", "shuffle,zip"], "bytedelta"), (["|O"], r"\|O")]:
             with self.subTest(flags=flags):
                 self.assertRegex(self.bad("convert", "raw", "o.b2nd", "--dtype", *flags)[0], words)
         self.assertIn("--shape", self.bad("convert", "-", "o.b2nd", "--dtype", "<i4", stdin=bytes(24))[0])

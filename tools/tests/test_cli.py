@@ -17,6 +17,69 @@ from tool import LONG, TOOL, Base, digest, framed, sample
 COMMANDS = ["info", "ls", "cat", "pack", "unpack", "append", "convert", "trim", "attr", "index", "verify", "repair", "sum", "identify"]
 
 
+class Containers(Base):
+    """One container of each kind, as what a command takes and as what it writes."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("raw", bytes(range(240)))
+        self.pack("r.bag", [b"one", b"two"])
+        self.pack("r.bagz", [b"one", b"two"])
+        self.write("t.csv", b"x,y\n1,a\n2,b\n")
+        self.good("pack", "-q", "raw", "s.blp")
+        for end in ("blp", "b2nd", "caterva", "b2frame", "bcolz", "blz", "npy"):
+            self.good("convert", "-q", "raw", "a." + end, "--dtype", "<i4")
+        self.good("convert", "-q", "t.csv", "t.bcolz")
+        self.good("convert", "-q", "t.bcolz", "t.arrow")
+        self.good("convert", "-q", "a.npy", "f.b2nd", "--sparse")
+        self.kinds = ["r.bagz", "s.blp", "a.blp", "a.b2nd", "a.caterva", "a.b2frame", "a.bcolz", "a.blz", "a.npy", "t.bcolz", "t.arrow", "f.b2nd"]
+
+    def test_bytes_of_a_container_are_no_items(self):
+        for name in self.kinds:
+            other = "other-" + name.replace(".", "-")  # its bytes tell, not its name
+            os.rename(self.path(name), self.path(other))
+            before = self.files()
+            for args in [["convert", other, "o.b2nd", "--dtype", "|u1"], ["convert", other, "o.blp", "--dtype", "|u1"], ["convert", other, "o.npy", "--dtype", "|u1"],
+                         ["pack", other, "o.bagz"]]:
+                with self.subTest(args=args):
+                    self.bad(*args, code=2)
+                    self.assertEqual(self.files(), before)
+            if os.path.isfile(self.path(other)):
+                self.good("convert", "-q", "--from", "raw", "--dtype", "|u1", other, "o.b2nd")
+                self.assertEqual(self.good("cat", "o.b2nd"), self.read(other))
+                os.remove(self.path("o.b2nd"))
+                for to in ("a.b2nd", "t.bcolz"):
+                    if self.path(to) != self.path(name) and "npy" not in name and os.path.exists(self.path(to)):
+                        self.bad("append", to, other)
+            os.rename(self.path(other), self.path(name))
+
+    def test_a_long_path_leaves_the_reason(self):
+        for n in range(50, 1500, 50):
+            name = "/".join(["d" * 49] * (n // 50)) + "/n.blp"
+            for args in [["verify", name], ["pack", "raw", name], ["sum", "/" + name]]:
+                self.assertRegex(self.bad(*args)[0], "(?i)no such (file|folder)")
+
+    def test_an_ending_that_is_not_known(self):
+        before = self.files()
+        for name in self.kinds + ["t.csv", "raw"]:
+            for end in (".parquet", ".zarr", ".bn2d", ".B2ND", ".npz", ".v1", ".zarr/", ".b2nd.gz"):
+                flags = ["--dtype", "<i4"] if name == "raw" else []
+                for args in [["convert", name, "o" + end, *flags], ["pack", "raw", "o" + end]]:
+                    with self.subTest(args=args):
+                        words = self.bad(*args, code=2)[0]
+                        self.assertIn("--to", words)
+                        self.assertEqual(self.files(), before)
+        known = re.search(r"none of (\S+)", self.bad("convert", "a.npy", "o.zarr", code=2)[0])[1].split("|")
+        self.assertIn(".b2nd", known)
+        for end in known:
+            taken = "r.bagz" if end in (".bag", ".bagz") else "t.bcolz" if end in (".arrow", ".arrows", ".feather") else "a.npy"
+            self.good("convert", "-q", taken, "k" + end)
+        self.good("convert", "-q", "a.npy", "o.zarr", "--to", "b2nd")
+        self.good("convert", "-q", "a.npy", "plain")
+        for name in ("plain2", "p.bagz", "p.bag", "p@2.bagz"):
+            self.good("pack", "-q", "t.csv", name)
+
+
 class Usage(Base):
     def test_help_and_version(self):
         overview = self.good("--help").decode()
@@ -60,6 +123,9 @@ class Usage(Base):
             ["cat", "a.bag", "--compression", "gzip"], ["cat", "a.bag", "--dictionary"],
             ["cat", "a.bag", "--memory-limit", "1T"], ["cat", "a.bag", "--memory-limit", "-1"],
             ["cat", "a.bag", "--memory-limit", "1KB"], ["cat", "a.bag", "--memory-limit", "9999999999G"],
+            ["pack", "x", "y.blp", "--chunk-size", "0"], ["pack", "x", "y.blp", "--chunk-size", "2G"],
+            ["convert", "a.bag", "y.blp", "--chunk-size", "0"], ["pack", "x", "-"], ["convert", "a.bag", "-", "--to", "bagz"],
+            ["index", "build", "--index=-", "a.bag"],
             ["pack", "x"], ["pack", "x", "y", "z"], ["pack", "--append", "--replace", "x", "y"],
             ["pack", "--level", "23", "x", "y"], ["pack", "--level", "1.5", "x", "y"], ["pack", "--level", "", "x", "y"],
             ["pack", "--separate", "--limits", "tail", "x", "y"], ["pack", "--map", "x", "y"],

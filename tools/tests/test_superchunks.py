@@ -106,7 +106,7 @@ class Superchunk(Blp):
         for args in [["pack", "in", "in", "--to", "blpk", "--force"], ["append", "a.blp", "a.blp"], ["pack", "nope", "n.blp"],
                      ["pack", ".", "n.blp"], ["pack", "in", "no/n.blp"], ["append", "nope.blp", "in"], ["append", "in", "in"],
                      ["append", "a.blp", "nope"], ["unpack", "nope.blp", "n"], ["unpack", "in", "n"], ["unpack", "a.blp", "."],
-                     ["unpack", "a.blp", "no/n"], ["pack", "in", "n.blp", "--metadata", "nope"], ["pack", "in", "n.blp", "--chunk-size", "0"]]:
+                     ["unpack", "a.blp", "no/n"], ["pack", "in", "n.blp", "--metadata", "nope"]]:
             words, _ = self.bad(*args)
             self.assertEqual(self.files(), ["a.blp", "in", "out"], args)
         self.assertEqual((self.good("cat", "a.blp"), self.read("in")), (b"new", b"new"))
