@@ -293,14 +293,15 @@ static void errors_have_codes_positions_and_words(void)
     EQUAL(err.position, 2);
     holdall_bag_close(bag);
 
-    /* Words that are too long are cut, with dots. */
+    /* Of a message that is too long the middle is left out: the path begins it, and the reason ends it. */
     char name[900];
     for (size_t i = 0; i < sizeof name; i++)
         name[i] = i % 50 == 49 ? '/' : 'n';
     name[sizeof name - 1] = '\0';
     GIVES(HOLDALL_E_MISSING, holdall_bag_open(in_tmp(name), NULL, &bag, &err));
     size_t length = strlen(err.message);
-    CHECK(length >= 490 && strcmp(err.message + length - 3, "...") == 0);
+    CHECK(length >= 490 && strstr(err.message, "...") != NULL && strncmp(err.message, in_tmp("n"), 8) == 0);
+    CHECK(strstr(err.message, "No such file") != NULL || strstr(err.message, "no such file") != NULL || strstr(err.message, "no such folder") != NULL);
 }
 
 static void a_path_is_any_bytes(void)

@@ -31,7 +31,11 @@
  *    NAME.holdall-lock (in a folder dataset.holdall-lock), NAME.holdall-new,
  *    NAME.holdall-part and NAME.holdall-journal. The first three mean
  *    nothing once the writer is gone; a journal that is left belongs to the container, and must stay
- *    with it until the next writer has settled it.
+ *    with it until the next writer has settled it. Journals and locks of users who may not
+ *    write the container are passed over (SECURITY.md has the rules).
+ *  - A file that takes the place of another one gets its mode, and its owner and access
+ *    control list where the process may give them; so do files that are added beside it. New
+ *    files follow the umask. Nothing is written through symbolic or hard links beside NAME.
  *  - Buffers belong to the caller; sizes are in bytes. Where a size is not known
  *    beforehand, dst == NULL asks for it in *n (HOLDALL_OK); a short dst gives
  *    HOLDALL_E_BUFFER, and the size wanted in *n where the call has an *n.

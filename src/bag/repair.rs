@@ -160,7 +160,7 @@ impl Repair<'_> {
 
     /// The checksums beside an uncompressed bag.
     fn sums(&self) -> Result<Option<Sums>> {
-        let file = match self.folder.open(&self.sums_name, Access::Write) {
+        let file = match self.folder.open(&self.sums_name, Access::WriteBeside) {
             Ok(f) => f,
             Err(e) if e.status == Status::Missing => return Ok(None),
             Err(e) => return Err(e),
@@ -171,7 +171,7 @@ impl Repair<'_> {
 
     /// What `limits.NAME` says, if it can be about this file.
     fn pair(&self, records: &dyn File, size: u64) -> Result<Option<(Whole, Arc<dyn File>)>> {
-        let limits = match self.folder.open(&self.limits_name, Access::Write) {
+        let limits = match self.folder.open(&self.limits_name, Access::WriteBeside) {
             Ok(f) => f,
             Err(e) if e.status == Status::Missing => return Ok(None),
             Err(e) => return Err(e),
@@ -259,7 +259,7 @@ impl Repair<'_> {
     /// Limits of their own: those that are whole stay, and as many checksums.
     fn separate(&self) -> Result<Repaired> {
         let size = self.folder.open(&self.container.main, Access::Read)?.size()?;
-        let limits = self.folder.open(&self.limits_name, Access::Write)?;
+        let limits = self.folder.open(&self.limits_name, Access::WriteBeside)?;
         let bytes = limits.size()?;
         let Some(whole) = sound_limits(&*limits, size)? else {
             return Err(fail!(

@@ -96,7 +96,7 @@ impl Site {
     /// Takes the lock. Nothing that was cut off waits in this folder any more.
     pub fn new(folder: &Arc<dyn Folder>, options: &Options) -> Result<Arc<Site>> {
         folder.writable()?;
-        let lock = if options.get(Opt::Lock, 1) == 1 { folder.lock(OsStr::new(&format!("{MAIN}.holdall-lock")))? } else { Lock::none() };
+        let lock = if options.get(Opt::Lock, 1) == 1 { folder.lock(&container(folder).lock_name())? } else { Lock::none() };
         let durable = options.get(Opt::Durability, 1) == 1;
         journal::settle(&container(folder), durable)?;
         Ok(Arc::new(Site {
@@ -339,7 +339,7 @@ pub(super) fn as_text(place: &Place, name: &str) -> String {
 
 pub(super) fn write_new(place: &Place, texts: &[(&'static str, String)], durable: bool) -> Result<()> {
     texts.iter().try_for_each(|(name, text)| {
-        let file = place.open(&format!("{name}{NEW}"), Access::Create)?;
+        let file = place.create(&format!("{name}{NEW}"))?;
         file.write_at(0, text.as_bytes())?;
         if durable { file.sync() } else { Ok(()) }
     })

@@ -4,10 +4,12 @@
 //! local folder that is a dataset follows no link out of itself.
 #![forbid(unsafe_code)]
 
+use super::meta::{self, STORAGE};
 use super::open::ROOTDIRS;
 use super::seal;
 use crate::error::{Result, Status, fail};
 use crate::io::{self, Access, File, Folder, file, locate};
+use crate::json::Value;
 use crate::memory;
 use crate::os::OsStrExt;
 use std::ffi::{OsStr, OsString};
@@ -17,6 +19,8 @@ use std::sync::Arc;
 
 /// The journal of a dataset.
 pub const JOURNAL: &str = "dataset.holdall-journal";
+/// A longer list of columns is not looked into.
+const MOST_ROOTDIRS: u64 = 16 << 20;
 /// What a text of so many bytes may take when it is parsed.
 const PARSED: u64 = 32;
 
@@ -35,18 +39,40 @@ pub fn can_be_in_a_folder(name: &str) -> bool {
     !matches!(name, "" | "." | "..") && !name.contains(|c| c == '\0' || is_separator(c))
 }
 
+/// Is this folder a table, and `name` a column of it? Files that another user has put there do not make it one.
+fn is_column(folder: &dyn Folder, name: &str) -> bool {
+    // while the first commit of a table is under way, there is a journal
+    if folder.open_trusted(OsStr::new(JOURNAL), OsStr::new("")).is_ok() {
+        return true;
+    }
+    let Ok(file) = folder.open_trusted(OsStr::new(ROOTDIRS), OsStr::new("")) else { return false };
+    let Some(n) = file.size().ok().filter(|&n| n <= MOST_ROOTDIRS) else { return true };
+    let Ok(mut text) = memory::zeroed(n as usize) else { return true };
+    if file.read_exact_at(0, &mut text).is_err() {
+        return true;
+    }
+    let Ok(value) = meta::parse(&text) else { return true };
+    let names = |value: &Value| match value {
+        Value::Array(names) => names.iter().any(|n| n.as_str() == Some(name)),
+        Value::Object(dirs) => dirs.iter().any(|(_, way)| way.as_str().is_some_and(|way| way.rsplit('/').next() == Some(name))),
+        _ => false,
+    };
+    // an array that is not there yet would be in the table's folder without being a column
+    let is_new = || !folder.exists(OsStr::new(&format!("{name}/{STORAGE}"))).unwrap_or(false);
+    ["names", "dirs"].iter().any(|key| value.get(key).is_some_and(names)) || is_new()
+}
+
 impl Place {
     /// A local folder. One that is in the folder of a table is a column of it: it is a place there, where journal and lock
     /// of all columns are.
     pub fn local(path: &OsStr) -> Result<Place> {
         let table = fs::canonicalize(path).ok().and_then(|real| {
             let (parent, name) = (real.parent()?, real.file_name()?.to_str()?);
-            // while the first commit of a table is under way, there is a journal
-            let is_table = [ROOTDIRS, JOURNAL].iter().any(|file| parent.join(file).exists());
-            is_table.then(|| (parent.to_path_buf(), name.to_owned()))
+            let folder = file::folder(parent.as_os_str()).ok()?;
+            is_column(&*folder, name).then(|| (folder, name.to_owned()))
         });
         match table {
-            Some((parent, name)) => Place::of(&file::folder(parent.as_os_str())?).down(&name),
+            Some((folder, name)) => Place::of(&folder).down(&name),
             None => Ok(Place::of(&locate::folder(path)?)),
         }
     }
@@ -102,6 +128,14 @@ impl Place {
     /// Opens a file.
     pub fn open(&self, name: &str, access: Access) -> Result<Arc<dyn File>> {
         self.folder.open(&self.name(name), access)
+    }
+
+    /// Creates a file in the place of what has this name. It is open to as many as the file that it is to replace, which has
+    /// the name without what follows `.holdall-`, or else as the description of the array.
+    pub fn create(&self, name: &str) -> Result<Arc<dyn File>> {
+        let replaced = name.split_once(".holdall-").map_or(name, |(replaced, _)| replaced);
+        let like = if self.has(replaced)? { replaced } else { STORAGE };
+        self.folder.create(&self.name(name), &self.name(like))
     }
 
     /// The names in a folder in it, "" is itself; none where it is not there, or the storage cannot tell.

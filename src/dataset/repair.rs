@@ -387,7 +387,7 @@ impl Plan {
                 let n = (*n as usize).min(content.len());
                 file.read(0, content.get_mut(..n).unwrap_or_default(), true, 1, &chunk::blocks())?;
             }
-            let file = self.data.open(&Names::One.waiting(*i, false), Access::Create)?;
+            let file = self.data.create(&Names::One.waiting(*i, false))?;
             file.write_at(0, &make.encode(&content, Vec::new(), wish.threads)?)?;
             if wish.durable {
                 file.sync()?;
@@ -486,7 +486,7 @@ pub fn keep(place: &Place, name: &str, durable: bool) -> Result<()> {
         if place.has(&other)? {
             continue;
         }
-        let to = place.open(&other, Access::Create)?;
+        let to = place.create(&other)?;
         io::copy(&*from, 0, &*to, 0, from.size()?)?;
         return if durable { to.sync().and_then(|()| place.folder().sync_in(io::parent(&place.name(&other)))) } else { Ok(()) };
     }

@@ -193,21 +193,29 @@ impl File for FewFile {
     }
 }
 
+impl FewFolder {
+    fn kept(&self, file: Arc<dyn File>, name: &OsStr, access: Access) -> Arc<dyn File> {
+        let few =
+            FewFile { folder: self.0.clone(), slot: Arc::default(), name: name.into(), access, identity: file.identity(), shown: file.name().into() };
+        keep(&few.slot, file);
+        Arc::new(few)
+    }
+}
+
 impl Folder for FewFolder {
     fn open(&self, name: &OsStr, access: Access) -> Result<Arc<dyn File>> {
         // a mapping would hold its file
         let access = if access == Access::Map { Access::Read } else { access };
         let file = with_room(|| self.0.open(name, access))?;
-        let few = FewFile {
-            folder: self.0.clone(),
-            slot: Arc::default(),
-            name: name.into(),
-            access: if access == Access::Create { Access::Write } else { access },
-            identity: file.identity(),
-            shown: file.name().into(),
-        };
-        keep(&few.slot, file);
-        Ok(Arc::new(few))
+        Ok(self.kept(file, name, if access == Access::Create { Access::Write } else { access }))
+    }
+    fn create(&self, name: &OsStr, like: &OsStr) -> Result<Arc<dyn File>> {
+        let file = with_room(|| self.0.create(name, like))?;
+        Ok(self.kept(file, name, Access::Write))
+    }
+    fn open_trusted(&self, name: &OsStr, of: &OsStr) -> Result<Arc<dyn File>> {
+        let file = with_room(|| self.0.open_trusted(name, of))?;
+        Ok(self.kept(file, name, Access::Read))
     }
     fn rename(&self, from: &OsStr, to: &OsStr) -> Result<()> {
         self.0.rename(from, to)

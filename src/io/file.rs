@@ -154,25 +154,40 @@ impl LocalFolder {
         Ok(())
     }
 
-    /// Opens a file; what it makes or empties is never behind a link.
+    /// Opens a file that is there.
     fn open_file(&self, name: &OsStr, access: Access, shown: &str) -> Result<fs::File> {
         let path = self.path(name);
         let mut o = OpenOptions::new();
         o.read(true);
         match access {
-            Access::Read | Access::Map => {}
-            Access::Write => _ = o.write(true),
-            Access::Create => _ = o.write(true).create(true).truncate(true),
+            Access::Read | Access::Map | Access::Create => {}
+            Access::Write | Access::WriteBeside => _ = o.write(true),
         }
         let what = |e| Error::os(shown, &e);
         if let Some(fence) = &self.fence {
             match os::open_itself(&mut o, &path).map_err(what)? {
                 Some(file) => return Ok(file),
-                None if access == Access::Create || fence.is_left_by(&path) => return Err(self.outside(name)),
+                None if access == Access::WriteBeside || fence.is_left_by(&path) => return Err(self.outside(name)),
                 None => {}
             }
         }
+        if access == Access::WriteBeside {
+            return os::open_itself(&mut o, &path).map_err(what)?.ok_or_else(|| self.is_link(name));
+        }
         os::open(&mut o, &path).map_err(what)
+    }
+
+    fn is_link(&self, name: &OsStr) -> Error {
+        fail!(Format, "{}: this is a symbolic link, which is not followed; remove it, or put the file itself there", self.show(name))
+    }
+
+    /// What was opened, if it is a regular file.
+    fn opened(&self, file: fs::File, look: &os::Look, shown: String) -> Result<LocalFile> {
+        if !look.is_file() {
+            let what = if look.is_dir() { "a folder" } else { "neither a file nor a folder" };
+            return Err(fail!(Format, "{shown}: this is {what}, a file was expected"));
+        }
+        Ok(LocalFile { file, name: shown, identity: os::identity(look), as_opened: seen(look) })
     }
 
     fn outside(&self, name: &OsStr) -> Error {
@@ -183,19 +198,56 @@ impl LocalFolder {
 impl Folder for LocalFolder {
     fn open(&self, name: &OsStr, access: Access) -> Result<Arc<dyn File>> {
         self.stays_inside(name)?;
+        if access == Access::Create {
+            return self.create(name, OsStr::new(""));
+        }
         let shown = self.show(name);
         let file = self.open_file(name, access, &shown)?;
         let look = os::look_at(&file).map_err(|e| Error::os(&shown, &e))?;
-        if !look.is_file() {
-            let what = if look.is_dir() { "a folder" } else { "neither a file nor a folder" };
-            return Err(fail!(Format, "{shown}: this is {what}, a file was expected"));
+        if access == Access::WriteBeside && look.is_file() && os::has_other_names(&look) {
+            return Err(fail!(Format, "{shown}: this file has other names (hard links), which are not to be changed; remove it or them"));
         }
-        let local = LocalFile { file, name: shown, identity: os::identity(&look), as_opened: seen(&look) };
+        let local = self.opened(file, &look, shown)?;
         #[cfg(unix)]
         if access == Access::Map {
             return Ok(Arc::new(MappedFile::new(local)?));
         }
         Ok(Arc::new(local))
+    }
+
+    fn create(&self, name: &OsStr, like: &OsStr) -> Result<Arc<dyn File>> {
+        self.stays_inside(name)?;
+        let (shown, path, like) = (self.show(name), self.path.join(name), self.path.join(like));
+        let from = os::look(&like).ok().filter(|look| look.is_file());
+        let new = || os::create(&path, from.is_some());
+        let made = match new() {
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => fs::remove_file(&path).and_then(|()| new()),
+            made => made,
+        };
+        let rights = |file: &fs::File| from.as_ref().map_or(Ok(()), |from| os::take_rights(file, &like, from));
+        let file = made.and_then(|file| rights(&file).map(|()| file)).map_err(|e| Error::os(&shown, &e))?;
+        let look = os::look_at(&file).map_err(|e| Error::os(&shown, &e))?;
+        Ok(Arc::new(self.opened(file, &look, shown)?))
+    }
+
+    fn open_trusted(&self, name: &OsStr, of: &OsStr) -> Result<Arc<dyn File>> {
+        self.stays_inside(name)?;
+        let (shown, path) = (self.show(name), self.path.join(name));
+        let mut how = OpenOptions::new();
+        let ignored = || fail!(Missing, "{shown}: it is another user's, who may not change what it is about: it is not used");
+        let file = match os::open_itself(how.read(true), &path) {
+            Ok(Some(file)) => file,
+            Ok(None) => return Err(ignored()),
+            // what is there, but not for this user, is another user's
+            Err(e) if e.kind() == ErrorKind::PermissionDenied => return Err(ignored()),
+            Err(e) => return Err(Error::os(&shown, &e)),
+        };
+        let look = os::look_at(&file).map_err(|e| Error::os(&shown, &e))?;
+        let about = os::look(&self.path.join(of)).or_else(|_| os::look(&self.path)).map_err(|e| Error::os(&shown, &e))?;
+        if !os::may_speak_for(&look, &about, os::is_shared(&self.path)) {
+            return Err(ignored());
+        }
+        Ok(Arc::new(self.opened(file, &look, shown)?))
     }
 
     fn rename(&self, from: &OsStr, to: &OsStr) -> Result<()> {
@@ -258,11 +310,11 @@ impl Folder for LocalFolder {
     }
 
     fn lock(&self, name: &OsStr) -> Result<Lock> {
-        Lock::take(self.path(name))
+        Lock::take(&self.path, name)
     }
 
     fn lock_in_part(&self, name: &OsStr) -> Result<Lock> {
-        Lock::take_part(self.path(name))
+        Lock::take_part(&self.path, name)
     }
 
     fn show(&self, name: &OsStr) -> String {

@@ -27,7 +27,7 @@ impl<B: AsRef<[u8]> + Send + Sync + 'static> Folder for MemoryFolder<B> {
         }
         match access {
             Access::Read | Access::Map => Ok(self.0.clone()),
-            Access::Write | Access::Create => Err(read_only(NAME)),
+            Access::Write | Access::WriteBeside | Access::Create => Err(read_only(NAME)),
         }
     }
 

@@ -40,6 +40,8 @@ pub enum Access {
     Map,
     /// To be read and written; it must be there.
     Write,
+    /// The same, of a file that lies beside the main one of a container: it must have no other name.
+    WriteBeside,
     /// To be read and written, empty: made new, or emptied.
     Create,
 }
@@ -176,6 +178,17 @@ pub fn keep_parts(jobs: Vec<(&dyn File, u64, u64)>) -> Result<(), Unread> {
 pub trait Folder: Send + Sync {
     /// Opens a file; `Missing` where there is none.
     fn open(&self, name: &OsStr, access: Access) -> Result<Arc<dyn File>>;
+    /// Creates a file that was not there: what has this name is removed first, and never followed. It gets mode, owner and
+    /// access control list of `like`, where there is such a file and storage knows them, as far as the process may give
+    /// them; it is never open to more users than that file.
+    fn create(&self, name: &OsStr, _like: &OsStr) -> Result<Arc<dyn File>> {
+        self.open(name, Access::Create)
+    }
+    /// Opens a file, to be read, that tells what to do with the file `of`, or with this folder where there is none: `Missing`
+    /// where it is there, but somebody who may not change that file may have written it.
+    fn open_trusted(&self, name: &OsStr, _of: &OsStr) -> Result<Arc<dyn File>> {
+        self.open(name, Access::Read)
+    }
     /// Gives a file another name, replacing what bore it, in one step.
     fn rename(&self, from: &OsStr, to: &OsStr) -> Result<()>;
     /// Removes a file; `Missing` where there is none.

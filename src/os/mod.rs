@@ -13,6 +13,9 @@ mod placing;
 #[allow(unsafe_code)]
 mod process;
 #[cfg(unix)]
+#[allow(unsafe_code)]
+mod rights;
+#[cfg(unix)]
 mod unix;
 #[cfg(windows)]
 #[allow(unsafe_code)]
@@ -23,7 +26,9 @@ pub use anywhere::*;
 #[cfg(all(target_os = "linux", not(miri)))]
 pub use placing::*;
 #[cfg(unix)]
-pub use process::process;
+pub use process::{effective_user, process};
+#[cfg(unix)]
+pub use rights::copy_acl;
 #[cfg(unix)]
 pub use unix::*;
 #[cfg(windows)]

@@ -23,6 +23,12 @@ pub fn process() -> u32 {
     if counts { FORKS.load(Ordering::Relaxed) } else { std::process::id() }
 }
 
+/// The user and the group that the system takes this process for.
+pub fn effective_user() -> (u32, u32) {
+    // SAFETY: both take nothing and cannot fail.
+    unsafe { (libc::geteuid(), libc::getegid()) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

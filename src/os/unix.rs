@@ -6,7 +6,7 @@ pub use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Result};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::Path;
 
 /// Codes that say of a name that no file can have it.
@@ -25,6 +25,11 @@ pub type Look = fs::Metadata;
 /// Of what has this name.
 pub fn look(path: &Path) -> Result<Look> {
     fs::metadata(path)
+}
+
+/// The same, of a link itself.
+pub fn look_itself(path: &Path) -> Result<Look> {
+    fs::symlink_metadata(path)
 }
 
 /// Of what is open.
@@ -60,6 +65,50 @@ pub fn open_itself(how: &mut OpenOptions, path: &Path) -> Result<Option<File>> {
     }
 }
 
+/// Creates a file, which nothing that is there may stand for: for the owner alone where `private`.
+pub fn create(path: &Path, private: bool) -> Result<File> {
+    let mut how = OpenOptions::new();
+    how.read(true).write(true).create_new(true).mode(if private { 0o600 } else { 0o666 });
+    how.custom_flags(libc::O_NOFOLLOW).open(path)
+}
+
+/// Gives a new file the owner, the mode and the access control list of another one, as far as this process may: where its
+/// group cannot be given, no group gets anything.
+pub fn take_rights(file: &File, like: &Path, from: &Look) -> Result<()> {
+    let own = file.metadata()?;
+    let mut mode = from.mode() & 0o777;
+    let is_same = (own.uid(), own.gid()) == (from.uid(), from.gid());
+    let is_given = is_same || fchown(file, Some(from.uid()), Some(from.gid())).is_ok();
+    if !is_given && own.gid() != from.gid() && fchown(file, None, Some(from.gid())).is_err() {
+        mode &= !0o070;
+    }
+    file.set_permissions(fs::Permissions::from_mode(mode))?;
+    if is_given { super::copy_acl(like, file) } else { Ok(()) }
+}
+
+/// May the file `by` say what is to be done with the file or folder `of`: could only those have written it who may
+/// change that anyway? `shared`: others may create files in the folder where it lies.
+pub fn may_speak_for(by: &Look, of: &Look, shared: bool) -> bool {
+    let (me, group) = super::effective_user();
+    // of a folder like /tmp this says who may add files to it
+    let mode = if of.is_dir() && of.mode() & 0o1000 != 0 { 0 } else { of.mode() };
+    let all_may = mode & 0o002 != 0;
+    let group_may = mode & 0o020 != 0 && by.gid() == of.gid() && !shared;
+    let by_owner = by.uid() == me || by.uid() == of.uid();
+    let group_is_fine = by.mode() & 0o020 == 0 || group_may || (by.uid() == me && by.gid() == group);
+    by.nlink() < 2 && (all_may || ((by_owner || group_may) && group_is_fine && by.mode() & 0o002 == 0))
+}
+
+/// May others than owner and group create files in this folder?
+pub fn is_shared(folder: &Path) -> bool {
+    fs::metadata(folder).is_ok_and(|l| l.mode() & 0o002 != 0)
+}
+
+/// Has it other names, too?
+pub fn has_other_names(look: &Look) -> bool {
+    look.nlink() > 1
+}
+
 /// Bytes from a place in a file.
 pub fn read_at(file: &File, dst: &mut [u8], at: u64) -> Result<usize> {
     file.read_at(dst, at)
@@ -91,7 +140,7 @@ pub fn open_lock(path: &Path) -> Result<File> {
 pub fn is_lock(file: &File, path: &Path) -> Result<bool> {
     // the writer before us may have removed it between our open and our lock
     let ours = file.metadata()?;
-    Ok(fs::metadata(path).is_ok_and(|there| there.ino() == ours.ino() && there.dev() == ours.dev()))
+    Ok(fs::symlink_metadata(path).is_ok_and(|there| there.ino() == ours.ino() && there.dev() == ours.dev()))
 }
 
 /// Gives a lock back, and removes its file.

@@ -118,6 +118,11 @@ pub fn look(path: &Path) -> Result<Look> {
     look_at(&file)
 }
 
+/// Of a link itself: not told apart here.
+pub fn look_itself(path: &Path) -> Result<Look> {
+    look(path)
+}
+
 /// Of what is open.
 pub fn look_at(file: &File) -> Result<Look> {
     let (mut by, mut basic) = (ByHandle::default(), Basic::default());
@@ -210,4 +215,29 @@ pub fn unlock(file: File, path: &Path) {
 /// The identity of this process: nothing is forked here.
 pub fn process() -> u32 {
     1
+}
+
+/// Creates a file, which nothing that is there may stand for. Who may read it is said by its folder.
+pub fn create(path: &Path, _private: bool) -> Result<File> {
+    OpenOptions::new().read(true).write(true).create_new(true).open(path)
+}
+
+/// Files get what their folder says: there is nothing to be given.
+pub fn take_rights(_: &File, _: &Path, _: &Look) -> Result<()> {
+    Ok(())
+}
+
+/// Who may write here is said by the folder, for all of its files.
+pub fn may_speak_for(_: &Look, _: &Look, _: bool) -> bool {
+    true
+}
+
+/// See `unix.rs`; it does not matter here.
+pub fn is_shared(_: &Path) -> bool {
+    false
+}
+
+/// Has it other names, too? Not asked here.
+pub fn has_other_names(_: &Look) -> bool {
+    false
 }

@@ -27,7 +27,7 @@ import unittest
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = HERE.parents[1]
 STATES = int(os.environ.get("HOLDALL_CRASHES", 60))
-RULES = os.environ.get("HOLDALL_CRASH_RULES", "linux").split()
+RULES = os.environ.get("HOLDALL_CRASH_RULES", "linux posix").split()
 SEED = int(os.environ.get("HOLDALL_SEED", 1))
 OLD, NEW = 40, 65
 SECTOR = 512

@@ -53,7 +53,7 @@ impl Index {
         };
         may_go()?;
         let _gone = Gone(&c);
-        let file = folder.open(&c.new_name(""), Access::Create)?;
+        let file = c.create(&c.new_name(""))?;
         let spill = Spill::new(folder, beside("", name, PART));
         build(bag, options, &mut Out::File(file.clone(), Some(spill)))?;
         if durable {

@@ -2,15 +2,17 @@
 #![forbid(unsafe_code)]
 
 use crate::error::Result;
-use crate::io::{self, Access, File, Folder};
+use crate::io::{self, File, Folder};
 use crate::memory;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
 /// Bytes on their way: the last ones in memory, those before in a file.
 pub struct Sink {
     folder: Arc<dyn Folder>,
     pub name: OsString,
+    /// The file whose mode and owner it gets.
+    like: OsString,
     file: Option<Arc<dyn File>>,
     /// Is the file one of ours, to be removed?
     temporary: bool,
@@ -38,18 +40,29 @@ pub enum Upload {
 
 impl Sink {
     /// For this file; so many bytes may wait in memory.
-    pub fn new(folder: &Arc<dyn Folder>, name: OsString, most: usize) -> Sink {
-        Sink { folder: folder.clone(), name, file: None, temporary: true, base: 0, written: 0, buffer: Vec::new(), most, upload: None }
+    pub fn new(folder: &Arc<dyn Folder>, name: OsString, like: &OsStr, most: usize) -> Sink {
+        Sink {
+            folder: folder.clone(),
+            name,
+            like: like.into(),
+            file: None,
+            temporary: true,
+            base: 0,
+            written: 0,
+            buffer: Vec::new(),
+            most,
+            upload: None,
+        }
     }
 
     /// Straight into a file that is there, from `base` on.
     pub fn onto(folder: &Arc<dyn Folder>, name: OsString, file: Arc<dyn File>, base: u64, most: usize) -> Sink {
-        Sink { file: Some(file), temporary: false, base, ..Sink::new(folder, name, most) }
+        Sink { file: Some(file), temporary: false, base, ..Sink::new(folder, name, OsStr::new(""), most) }
     }
 
     /// To an object store, under the name itself.
     pub fn to_store(folder: &Arc<dyn Folder>, name: OsString, most: usize, upload: Upload) -> Sink {
-        Sink { temporary: false, upload: Some(upload), ..Sink::new(folder, name, most) }
+        Sink { temporary: false, upload: Some(upload), ..Sink::new(folder, name, OsStr::new(""), most) }
     }
 
     /// All bytes.
@@ -90,7 +103,7 @@ impl Sink {
         }
         let f = match self.upload {
             Some(upload) => self.folder.upload(&self.name, upload == Upload::New)?,
-            None => self.folder.open(&self.name, Access::Create)?,
+            None => self.folder.create(&self.name, &self.like)?,
         };
         Ok(self.file.insert(f).clone())
     }

@@ -162,7 +162,7 @@ impl Store {
     }
 
     fn open_base(&self, end: u64) -> Result<Base> {
-        let open = |prefix| self.container.folder.open(&self.name(prefix), Access::Write);
+        let open = |prefix| self.container.folder.open(&self.name(prefix), Access::WriteBeside);
         let sums = match open(SUMS_PREFIX) {
             Ok(f) if self.with_sums => Some(f),
             Err(e) if e.status != Status::Missing => return Err(e),
@@ -309,7 +309,7 @@ impl Store {
         if self.with_sums {
             let sums = match &base.sums {
                 Some(s) => s.clone(),
-                None => self.container.folder.open(&self.name(SUMS_PREFIX), Access::Create)?,
+                None => self.container.create(&self.name(SUMS_PREFIX))?,
             };
             self.sums.copy_to(&*sums, old * SUM)?;
             rules.sync(&*sums)?;
@@ -331,7 +331,7 @@ impl Store {
                 b.end = end;
                 b.size = b.records.size()?;
                 if b.sums.is_none() && self.with_sums {
-                    b.sums = Some(self.container.folder.open(&self.name(SUMS_PREFIX), Access::Write)?);
+                    b.sums = Some(self.container.folder.open(&self.name(SUMS_PREFIX), Access::WriteBeside)?);
                 }
                 self.base = Some(b);
                 self.records.clear();
@@ -356,7 +356,7 @@ impl Store {
 
 /// Of a new bag: of its records, its limits and its checksums, of which fewer bytes may wait.
 fn sinks(container: &Container, most: usize) -> [Sink; 3] {
-    let sink = |prefix, most| Sink::new(&container.folder, container.new_name(prefix), most);
+    let sink = |prefix, most| Sink::new(&container.folder, container.new_name(prefix), &container.main, most);
     [sink("", most), sink(LIMITS_PREFIX, most / 4), sink(SUMS_PREFIX, most / 4)]
 }
 

@@ -263,7 +263,7 @@ impl Edit {
         let second = self.second(unit) == Some(false);
         let name = self.names.waiting(unit, second);
         let bytes = self.make.encode(content, self.buffers.take(), threads)?;
-        let written = self.place.open(&name, Access::Create).and_then(|file| file.write_at(0, &bytes));
+        let written = self.place.create(&name).and_then(|file| file.write_at(0, &bytes));
         let n = bytes.len() as u64;
         self.buffers.keep(bytes, self.threads.count());
         match written {

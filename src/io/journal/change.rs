@@ -7,7 +7,7 @@ use super::{Container, MOST_ENTRIES, NEW, PIECE};
 use crate::checksum::crc32;
 use crate::error::{Error, Result, Status, fail};
 use crate::io::lock::Lock;
-use crate::io::{Access, File, beside, parent};
+use crate::io::{File, beside, parent};
 use crate::memory;
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
@@ -51,7 +51,7 @@ pub fn enter(c: &Container, locks: bool, durable: bool) -> Result<Vec<Lock>> {
 
 fn enter_set(set: &Container, locks: bool, durable: bool) -> Result<Lock> {
     let began = Instant::now();
-    let unsettled = || set.folder.exists(&set.journal());
+    let unsettled = || set.has_journal();
     loop {
         let tried = match if locks { set.folder.lock_in_part(&set.lock_name()) } else { Ok(Lock::none()) } {
             Ok(part) if !unsettled()? => return Ok(part),
@@ -74,7 +74,7 @@ fn enter_set(set: &Container, locks: bool, durable: bool) -> Result<Lock> {
 fn publish(c: &Container, durable: bool, write: impl FnOnce(&dyn File) -> Result<()>) -> Result<()> {
     let name = c.journal();
     let new = beside("", &name, "-new");
-    let file = c.folder.open(&new, Access::Create)?;
+    let file = c.create(&new)?;
     let done = write(&*file).and_then(|()| if durable { file.sync() } else { Ok(()) }).and_then(|()| c.folder.rename(&new, &name));
     if let Err(e) = done {
         let _ = c.folder.remove_if_there(&new);
@@ -98,6 +98,8 @@ pub struct Change<'a> {
 pub struct Undo {
     container: Container,
     durable: bool,
+    /// Are there files that the container did not have before? Their names must be durable before the journal goes.
+    creates: bool,
 }
 
 impl Undo {
@@ -129,11 +131,14 @@ impl Undo {
             }
             journal.write_at(0, &encode(UNDO, nonce, &entries))
         })?;
-        Ok(Undo { container: c.clone(), durable })
+        Ok(Undo { container: c.clone(), durable, creates: changes.iter().any(|change| change.file.is_none()) })
     }
 
     /// Makes the change count. The changed files must have been synced.
     pub fn commit(self) -> Result<()> {
+        if self.creates {
+            self.container.sync(self.durable)?;
+        }
         self.container.folder.remove(&self.container.journal())?;
         self.container.sync(self.durable)
     }
@@ -201,10 +206,7 @@ pub fn swap_files(c: &Container, durable: bool, renames: &[OsString], gone: &[Os
         Ok(true) => Swapped::Done,
         Ok(false) => Swapped::Counts,
         // what was renamed, or told of in a journal, is there unless the power fails now
-        Err(e)
-            if renames.first().is_some_and(|n| c.folder.exists(&beside("", n, NEW)).unwrap_or(false))
-                && !c.folder.exists(&c.journal()).unwrap_or(true) =>
-        {
+        Err(e) if renames.first().is_some_and(|n| c.folder.exists(&beside("", n, NEW)).unwrap_or(false)) && !c.has_journal().unwrap_or(true) => {
             Swapped::Nothing(e)
         }
         Err(e) => Swapped::Unsure(e),
@@ -238,7 +240,9 @@ fn try_swap(c: &Container, durable: bool, renames: &[OsString], gone: &[OsString
     if bytes.len() > MANY_LIMIT {
         return Err(fail!(Limit, "a change of {} files at once: fewer are to change in one commit", entries.len()));
     }
+    // the files that the journal names must be there wherever it is: a folder may keep the later of two names alone
     c.sync_below(durable, &entries)?;
+    c.sync(durable)?;
     publish(c, durable, |journal| journal.write_at(0, &bytes))?;
     Ok(settle(c, durable).is_ok())
 }

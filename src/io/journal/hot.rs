@@ -59,7 +59,7 @@ pub fn load_any(c: &Container) -> Result<Option<Hot>> {
 /// The number of that journal.
 pub fn number(c: &Container) -> Result<Option<u64>> {
     for of in journals(c).filter(|of| !of.folder.is_store()) {
-        let file = match c.folder.open(&of.journal(), Access::Read) {
+        let file = match of.open_journal() {
             Ok(file) => file,
             Err(e) if e.status == Status::Missing => continue,
             Err(e) => return Err(e),
@@ -87,7 +87,7 @@ fn journals(c: &Container) -> impl Iterator<Item = &Container> {
 }
 
 fn load_once(c: &Container) -> Result<Hot> {
-    let file = c.folder.open(&c.journal(), Access::Read)?;
+    let file = c.open_journal()?;
     let size = file.size()?;
     let mut first = [0; HEAD];
     file.read_at(0, &mut first)?;
@@ -244,7 +244,8 @@ impl Hot {
 
 /// A file to be written; none where somebody has removed it meanwhile: there is nothing to put back.
 fn open_if_there(c: &Container, name: &OsStr) -> Result<Option<Arc<dyn File>>> {
-    match c.folder.open(name, Access::Write) {
+    let is_beside = c.members.is_none() && name != c.main;
+    match c.folder.open(name, if is_beside { Access::WriteBeside } else { Access::Write }) {
         Err(e) if e.status == Status::Missing => Ok(None),
         file => file.map(Some),
     }

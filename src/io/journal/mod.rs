@@ -38,8 +38,9 @@ mod views;
 pub use change::{Change, Swapped, Undo, enter, settle, swap, swap_files, tidy};
 pub use snapshot::Snapshot;
 
-use super::{Folder, beside, lock::Lock, parent};
-use crate::error::Result;
+use super::lock::{self, Lock};
+use super::{File, Folder, beside, parent};
+use crate::error::{Result, Status};
 use crate::os::OsStrExt;
 use entries::Entry;
 use std::ffi::{OsStr, OsString};
@@ -98,8 +99,23 @@ impl Container {
     pub fn lock(&self, wanted: bool) -> Result<Lock> {
         if wanted { self.folder.lock(&self.lock_name()) } else { Ok(Lock::none()) }
     }
-    fn lock_name(&self) -> OsString {
-        beside("", &self.main, ".holdall-lock")
+    /// Creates one of its files, or one that takes the place of one or waits to: for no more users than the container.
+    pub fn create(&self, name: &OsStr) -> Result<Arc<dyn File>> {
+        self.folder.create(name, &self.main)
+    }
+    /// Opens its journal, if it has one that counts.
+    fn open_journal(&self) -> Result<Arc<dyn File>> {
+        self.folder.open_trusted(&self.journal(), &self.main)
+    }
+    fn has_journal(&self) -> Result<bool> {
+        match self.open_journal() {
+            Err(e) if e.status == Status::Missing => Ok(false),
+            r => r.map(|_| true),
+        }
+    }
+    /// The name of the file of its lock.
+    pub fn lock_name(&self) -> OsString {
+        beside("", &self.main, lock::SUFFIX)
     }
     fn journal(&self) -> OsString {
         beside("", &self.main, ".holdall-journal")

@@ -100,7 +100,7 @@ impl Folder for ObjectFolder {
     fn open(&self, name: &OsStr, access: Access) -> Result<Arc<dyn File>> {
         match access {
             Access::Read | Access::Map => Ok(Arc::new(ObjectFile::open(&self.store, &self.key(name)?)?)),
-            Access::Write | Access::Create => Err(self.whole(name)),
+            Access::Write | Access::WriteBeside | Access::Create => Err(self.whole(name)),
         }
     }
 

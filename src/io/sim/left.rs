@@ -59,22 +59,15 @@ enum Fate {
 /// What becomes of all that is pending.
 #[derive(Clone, Debug)]
 pub(super) struct Fates {
-    /// How many changes of names are kept, by folder.
-    names: BTreeMap<OsString, usize>,
+    /// Whether each change of a name is kept.
+    names: Vec<bool>,
     /// By file; of one that is not here all is kept.
     changes: BTreeMap<usize, Vec<Fate>>,
 }
 
 impl Fates {
     fn draw(disk: &State, round: usize, rng: &mut Rng) -> Fates {
-        let mut fates = Fates { names: changes_of_names(disk), changes: BTreeMap::new() };
-        for n in fates.names.values_mut() {
-            *n = match round {
-                0 => 0,
-                1 => *n,
-                _ => rng.below(*n + 1),
-            };
-        }
+        let mut fates = Fates { names: names(disk, round, rng), changes: BTreeMap::new() };
         for &i in fates.kept_names(disk).values() {
             fates.changes.insert(i, changes(&disk.inodes[i].pending, round, rng));
         }
@@ -82,12 +75,9 @@ impl Fates {
     }
 
     fn kept_names(&self, disk: &State) -> BTreeMap<OsString, usize> {
-        let (mut names, mut kept) = (disk.durable_names.clone(), self.names.clone());
-        for (_, op) in &disk.pending_names {
-            if let Some(n) = kept.get_mut(op.folder()).filter(|n| **n > 0) {
-                *n -= 1;
-                apply_name(&mut names, op);
-            }
+        let mut names = disk.durable_names.clone();
+        for (_, op) in disk.pending_names.iter().zip(&self.names).filter(|(_, kept)| **kept).map(|(op, _)| op) {
+            apply_name(&mut names, op);
         }
         let there = names.clone();
         names.retain(|n, _| above(n).all(|f| there.contains_key(&f)));
@@ -118,12 +108,10 @@ impl Fates {
                 *fates = less;
             }
         };
-        for (folder, all) in changes_of_names(&disk) {
-            for n in self.names[&folder] + 1..=all {
-                let mut less = self.clone();
-                less.names.insert(folder.clone(), n);
-                take(&mut self, less);
-            }
+        for i in 0..self.names.len() {
+            let mut less = self.clone();
+            less.names[i] = true;
+            take(&mut self, less);
         }
         for (i, k) in self.changes.iter().flat_map(|(i, fates)| (0..fates.len()).map(|k| (*i, k))).collect::<Vec<_>>() {
             let mut less = self.clone();
@@ -136,11 +124,8 @@ impl Fates {
     /// The operations, and what became of those that were pending.
     fn tell(&self, disk: &State) -> String {
         let mut became: BTreeMap<usize, String> = BTreeMap::new();
-        let mut kept = self.names.clone();
-        for (op, change) in &disk.pending_names {
-            let left = kept.get_mut(change.folder()).unwrap();
-            became.insert(*op, if *left > 0 { "kept" } else { "lost" }.into());
-            *left = left.saturating_sub(1);
+        for ((op, _), kept) in disk.pending_names.iter().zip(&self.names) {
+            became.insert(*op, if *kept { "kept" } else { "lost" }.into());
         }
         for (i, file) in disk.inodes.iter().enumerate() {
             for (k, (op, _)) in file.pending.iter().enumerate() {
@@ -161,13 +146,24 @@ impl Fates {
     }
 }
 
-/// How many changes of names are pending, by folder.
-fn changes_of_names(disk: &State) -> BTreeMap<OsString, usize> {
-    let folders = disk.pending_names.iter().map(|(_, op): &(usize, NameOp)| op.folder());
-    folders.fold(BTreeMap::new(), |mut all, f: &OsStr| {
-        *all.entry(f.into()).or_default() += 1;
-        all
-    })
+/// One possible fate of the changes of names: those that came first in each folder, as most file systems have it, or any,
+/// which is what POSIX promises.
+fn names(disk: &State, round: usize, rng: &mut Rng) -> Vec<bool> {
+    let mut left: BTreeMap<&OsStr, usize> = BTreeMap::new();
+    for (_, op) in &disk.pending_names {
+        *left.entry(op.folder()).or_default() += 1;
+    }
+    left.values_mut().for_each(|n| *n = rng.below(*n + 1));
+    let in_order = rng.below(2) == 0;
+    let mut keep = |op: &NameOp| match left.get_mut(op.folder()).filter(|n| in_order && **n > 0) {
+        _ if round < 2 => round == 1,
+        Some(n) => {
+            *n -= 1;
+            true
+        }
+        None => !in_order && rng.below(2) == 0,
+    };
+    disk.pending_names.iter().map(|(_, op)| keep(op)).collect()
 }
 
 /// One possible fate of the changes of a file.

@@ -3,8 +3,8 @@
 //!
 //! The model, as strict as POSIX allows: bytes and lengths become durable by syncing their file, names
 //! by syncing the folder that they are in. What is pending at the cut may be lost, kept, kept in part, and the write
-//! that was under way may be torn at any 512 bytes. Changes of names survive in
-//! the order in which they were made in a folder; what is in a folder is gone with it.
+//! that was under way may be torn at any 512 bytes. Each change of a name survives by itself, in no order; what is in a folder
+//! is gone with it.
 //!
 //! Who adds a format lists its mutating operations as [`Scene`]s, and its damage as [`Mending`]s; [`check`] and [`check_repair`]
 //! do the rest, and [`Proof`] counts. What fails is told with the operations that led to it, as few of them lost as will do.
@@ -52,14 +52,15 @@ struct Inode {
 enum NameOp {
     Link(OsString, usize),
     Unlink(OsString),
-    Rename(OsString, OsString),
+    /// From, to, and the file that has this name then.
+    Rename(OsString, OsString, usize),
 }
 
 impl NameOp {
     /// The folder that it is in: nothing is moved to another one.
     fn folder(&self) -> &OsStr {
         match self {
-            NameOp::Link(n, _) | NameOp::Unlink(n) | NameOp::Rename(n, _) => parent(n),
+            NameOp::Link(n, _) | NameOp::Unlink(n) | NameOp::Rename(n, ..) => parent(n),
         }
     }
 }
@@ -108,10 +109,10 @@ fn apply_name(names: &mut BTreeMap<OsString, usize>, op: &NameOp) {
     match op {
         NameOp::Link(n, i) => _ = names.insert(n.clone(), *i),
         NameOp::Unlink(n) => _ = names.remove(n),
-        NameOp::Rename(a, b) => {
-            if let Some(i) = names.remove(a) {
-                names.insert(b.clone(), i);
-            }
+        NameOp::Rename(a, b, i) => {
+            // the name before may never have become durable
+            names.remove(a);
+            names.insert(b.clone(), *i);
         }
     }
 }
@@ -158,7 +159,7 @@ impl State {
         for name in match &op {
             NameOp::Link(..) => [None, None],
             NameOp::Unlink(n) => [Some(n), None],
-            NameOp::Rename(a, b) => [Some(a), Some(b)],
+            NameOp::Rename(a, b, _) => [Some(a), Some(b)],
         } {
             if let Some(&i) = name.and_then(|n| self.names.get(n)) {
                 self.inodes[i].changed = now;
@@ -298,11 +299,11 @@ impl Folder for SimDisk {
 
     fn rename(&self, from: &OsStr, to: &OsStr) -> Result<()> {
         self.with(|s| {
-            if !s.names.contains_key(from) {
+            let Some(&file) = s.names.get(from) else {
                 return Err(fail!(Missing, "{}: no such file", from.display()));
-            }
+            };
             s.op(|| format!("rename {from:?} to {to:?}"))?;
-            s.change_name(NameOp::Rename(from.into(), to.into()));
+            s.change_name(NameOp::Rename(from.into(), to.into(), file));
             s.renamed(to)
         })
     }

@@ -199,7 +199,7 @@ impl Bloscpack {
     fn rewrite(&mut self) -> Result<()> {
         let Some((header, head)) = self.head(None)? else { return Err(fail!(State, "no place for the header")) };
         let new = self.container.new_name("");
-        let file = self.container.folder.open(&new, Access::Create)?;
+        let file = self.container.create(&new)?;
         let written = self.write_all(&*file, &head).and_then(|()| self.sync(&*file));
         if let Err(e) = written {
             let _ = self.container.folder.remove_if_there(&new);

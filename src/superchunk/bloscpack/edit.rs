@@ -8,7 +8,7 @@ use super::slots::{Place, Slot};
 use crate::blosc;
 use crate::checksum::Sum;
 use crate::error::{Result, fail};
-use crate::io::{Access, File};
+use crate::io::File;
 use crate::line::{self, Keeper};
 use crate::memory;
 use crate::os;
@@ -175,7 +175,7 @@ impl Bloscpack {
         if let Some(f) = &self.part {
             return Ok(f.clone());
         }
-        let file = self.container.folder.open(&part_name(&self.container), Access::Create)?;
+        let file = self.container.create(&part_name(&self.container))?;
         // a new file needs room before its chunks for what is known only at the commit
         self.part_end = if self.main.is_none() { self.head_room()? } else { 0 };
         Ok(self.part.insert(file).clone())

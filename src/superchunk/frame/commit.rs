@@ -244,7 +244,7 @@ impl Frame {
         let (slots, sizes, cbytes) = self.places_anew()?;
         let (header, ends) = self.ends(&slots, cbytes)?;
         let new = self.site.container().new_name("");
-        let file = self.site.folder.open(&new, Access::Create)?;
+        let file = self.site.container().create(&new)?;
         let written = self.write_all(&*file, &slots, &sizes, &header, &ends).and_then(|()| self.sync(&*file));
         if let Err(e) = written.and_then(|()| self.swap()) {
             let _ = self.site.folder.remove_if_there(&new);
@@ -308,13 +308,16 @@ impl Frame {
                 let file = self.site.folder.open(&self.site.chunk(number), Access::Write)?;
                 self.sync(&*file)?;
             }
-            // names in one folder become durable in the order in which they were made: those of chunks before the index
+            // the names of chunks before that of the index: a folder may keep the later of two alone
+            if !self.writing.fresh.is_empty() {
+                self.site.folder.sync_in(io::parent(&self.site.main()))?;
+            }
             if let Some((above, _)) = self.writing.made.as_ref().filter(|_| self.is_new()) {
                 above.sync()?;
             }
         }
         let new = self.site.container().new_name("");
-        let file = self.site.folder.open(&new, Access::Create)?;
+        let file = self.site.container().create(&new)?;
         let written = file.write_at(0, &ends.head).and_then(|()| file.write_at(header.len(), &ends.behind)).and_then(|()| self.sync(&*file));
         if let Err(e) = written.and_then(|()| self.swap()) {
             let _ = self.site.folder.remove_if_there(&new);

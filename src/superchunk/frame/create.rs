@@ -8,7 +8,7 @@ use super::site::Site;
 use crate::blosc::{Codec, Filter, Params, Pipeline, Target};
 use crate::checksum::Sum;
 use crate::error::{Result, fail};
-use crate::io::{Access, Folder, locate};
+use crate::io::{Folder, locate};
 use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::Mode;
 use std::ffi::OsStr;
@@ -92,7 +92,7 @@ impl Frame {
             frame.writing.files = site.chunks()?;
             frame.writing.number = frame.writing.files.iter().max().map_or(0, |n| n.saturating_add(1));
         } else {
-            frame.file = Some(site.folder.open(&site.part(), Access::Create)?);
+            frame.file = Some(site.container().create(&site.part())?);
         }
         Ok(frame)
     }

@@ -7,7 +7,6 @@ use super::entry::Entry;
 use super::index::{self, Slot};
 use crate::checksum::crc32;
 use crate::error::{Result, fail};
-use crate::io::Access;
 use crate::memory;
 use crate::superchunk::chunks::{Encoded, Fill};
 
@@ -111,7 +110,7 @@ impl Frame {
             let number = self.writing.number;
             self.writing.number += 1;
             let name = self.site.chunk(number);
-            let written = self.site.folder.open(&name, Access::Create).and_then(|file| file.write_at(0, &bytes));
+            let written = self.site.container().create(&name).and_then(|file| file.write_at(0, &bytes));
             written.inspect_err(|_| _ = self.site.folder.remove_if_there(&name))?;
             self.writing.fresh.push(number);
             self.header.cbytes = self.header.cbytes.saturating_add(cbytes.into());

@@ -1,0 +1,242 @@
+#!/usr/bin/env python3
+"""Tests of the command-line tool where several users may write to one folder: what another user has put beside a
+container is not obeyed, not followed and not changed, and files keep their mode and owner."""
+
+import fcntl
+import os
+import shutil
+import stat
+import struct
+import subprocess
+import tempfile
+import unittest
+import zlib
+
+from test_arrays import npy_file
+from tool import LONG, TOOL, Base, run
+
+VICTIM, OTHER = 1000, 2000
+IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
+
+
+def journal(*entries):
+    """The bytes of a journal of undo entries: each a name, the length that the file is to have (None: none), the position
+    of saved bytes, and these."""
+    index, saved = b"", b""
+    head = b"holdall journal\n" + struct.pack("<IIQI", 1, 1, 77, len(entries))
+    length = len(head) + sum(2 + len(name) + 8 + 4 + 24 + 4 for name, *_ in entries) + 4
+    for name, size, at, data in entries:
+        index += struct.pack("<H", len(name)) + name + struct.pack("<QI", 2**64 - 1 if size is None else size, zlib.crc32(b""))
+        index += struct.pack("<QQQI", at, len(data), length + len(saved), zlib.crc32(data))
+        saved += data
+    return head + index + struct.pack("<I", zlib.crc32(head + index)) + saved
+
+
+def swap(*entries):
+    """The bytes of a journal of renames: each a name, and the final one, or None where the file is to be removed."""
+    text = b"holdall journal\n" + struct.pack("<IIQI", 1, 2, 77, len(entries))
+    for name, to in entries:
+        text += struct.pack("<H", len(name)) + name + struct.pack("<H", to is not None)
+        text += struct.pack("<H", len(to)) + to if to is not None else b""
+    return text + struct.pack("<I", zlib.crc32(text))
+
+
+def mode(path):
+    return stat.S_IMODE(os.lstat(path).st_mode)
+
+
+class Modes(Base):
+    """What one user sees."""
+
+    def anyhow(self, *args):
+        """Done or refused, but no crash."""
+        self.assertIn(run(*args, cwd=self.folder.name).returncode, (0, 1))
+
+    def stored(self, name):
+        if os.path.isfile(self.path(name)):
+            return [self.path(name)]
+        return [os.path.join(folder, f) for folder, _, files in os.walk(self.path(name)) for f in files]
+
+    def test_a_mode_is_kept(self):
+        self.write("lines", b"a\nb\nc\n")
+        self.write("a.npy", npy_file("<i4", (1000,), bytes(4000)))
+        changes = [
+            ("x.bagz", ["pack", "-q", "lines", "x.bagz"], ["--append", "--force"]),
+            ("x.bag", ["pack", "-q", "lines", "x.bag"], ["--append", "--force"]),
+        ]
+        for name, make, ways in changes:
+            for way in ways:
+                with self.subTest(name=name, way=way):
+                    self.good(*make, *(["--force"] if os.path.exists(self.path(name)) else []))
+                    beside = [f for f in os.listdir(self.folder.name) if f.endswith(name)]
+                    for file in beside:
+                        os.chmod(self.path(file), 0o600)
+                    self.good(*make, way)
+                    self.assertEqual({f: mode(self.path(f)) for f in beside}, {f: 0o600 for f in beside})
+        for name, to in (("a.blp", "blpk"), ("a.b2nd", "b2nd"), ("a", "bcolz"), ("z", "blz")):
+            with self.subTest(name=name):
+                self.good("convert", "-q", "a.npy", name, "--to", to)
+                for file in self.stored(name):
+                    os.chmod(file, 0o600)
+                self.good("append", "-q", name, "a.npy")
+                self.assertEqual({f: mode(f) for f in self.stored(name)}, {f: 0o600 for f in self.stored(name)})
+                if os.path.isfile(self.path(name)):
+                    self.good("convert", "-q", "--force", "a.npy", name, "--to", to)
+                    self.assertEqual(mode(self.path(name)), 0o600)
+
+    def test_new_files_follow_the_umask(self):
+        self.write("lines", b"a\nb\nc\n")
+        for umask, want in ((0o022, 0o644), (0o077, 0o600), (0o002, 0o664)):
+            name = f"{umask}.bagz"
+            self.good("pack", "-q", "lines", name, umask=umask)
+            self.assertEqual(mode(self.path(name)), want)
+
+    def test_a_file_with_two_names_has_one_writer(self):
+        self.write("lines", b"a\nb\nc\n")
+        self.write("a.npy", npy_file("<i4", (1000,), bytes(4000)))
+        for name, make, change in (("x.bagz", ["pack", "-q", "lines"], ["pack", "-q", "--append", "lines", "x.bagz"]),
+                                   ("a.blp", ["convert", "-q", "a.npy"], ["append", "-q", "a.blp", "a.npy"]),
+                                   ("a.b2nd", ["convert", "-q", "a.npy"], ["append", "-q", "a.b2nd", "a.npy"])):
+            with self.subTest(name=name):
+                self.good(*make, name)
+                os.link(self.path(name), self.path("other"))
+                with open(self.path("other"), "rb") as writer:
+                    fcntl.flock(writer, fcntl.LOCK_EX)
+                    before = self.read("other")
+                    r = run(*change, cwd=self.folder.name)
+                    self.assertEqual((r.returncode, self.read("other")), (1, before))
+                    self.assertIn(b"another writer", r.stderr)
+                os.remove(self.path("other"))
+                self.good(*change)
+
+    def test_links_beside_are_not_followed(self):
+        """Neither symbolic nor hard ones: whatever they lead to stays as it is."""
+        self.write("lines", b"a\nb\nc\n")
+        for link in (os.symlink, os.link):
+            for name, beside in (("x.bag", "checksums.x.bag"), ("x.bag", "x.bag.holdall-new"), ("x.bag", "x.bag.holdall-journal-new"),
+                                 ("x.bag", "checksums.x.bag.holdall-new"), ("a.blp", "a.blp.holdall-new"),
+                                 ("a.blp", "a.blp.holdall-part"), ("a.blp", "a.blp.holdall-journal-new")):
+                for way in ("--append", "--force"):
+                    with self.subTest(link=link.__name__, beside=beside, way=way):
+                        for left in os.listdir(self.folder.name):
+                            if left != "lines":
+                                os.remove(self.path(left))
+                        source = "lines"
+                        if name == "a.blp":
+                            self.write("a.npy", npy_file("<i4", (1000,), bytes(4000)))
+                            source = "a.npy"
+                        self.good("pack", "-q", source, name)
+                        self.write("precious", b"hello world\n")
+                        if os.path.exists(self.path(beside)):
+                            os.remove(self.path(beside))
+                        link(self.path("precious"), self.path(beside))
+                        if way == "--append" and name == "a.blp":
+                            self.anyhow("append", "-q", name, source)
+                        else:
+                            self.anyhow("pack", "-q", source, name, way)
+                        with open(self.path("precious"), "rb") as f:
+                            self.assertEqual(f.read(), b"hello world\n")
+                        self.assertFalse(os.path.islink(self.path(name)))
+
+
+@unittest.skipUnless(IS_ROOT, "only root can be two users")
+class Users(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+        os.chmod(self.folder, 0o1777)
+        self.tool = os.path.join(self.folder, "holdall")
+        shutil.copy(TOOL, self.tool)
+        os.chmod(self.tool, 0o755)
+        with open(self.path("lines"), "wb") as f:
+            f.write(b"".join(b"%d\n" % i for i in range(3000)))
+        with open(self.path("a.npy"), "wb") as f:
+            f.write(npy_file("<i4", (1000,), bytes(range(250)) * 16))
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def run_as(self, user, *args):
+        return subprocess.run([self.tool, *args], cwd=self.folder, user=user, group=user, extra_groups=[], stdin=subprocess.DEVNULL,
+                              capture_output=True, timeout=LONG)  # fmt: skip
+
+    def good_as(self, user, *args):
+        r = self.run_as(user, *args)
+        self.assertEqual((r.returncode, r.stderr), (0, b""), args)
+        return r.stdout
+
+    def plant(self, name, data=b"", user=OTHER, mode=0o644):
+        with open(self.path(name), "wb") as f:
+            f.write(data)
+        os.chmod(self.path(name), mode)
+        os.chown(self.path(name), user, user)
+
+    def forged(self, name):
+        """Journals that would cut the file, write over it, or put another in its place."""
+        size = os.path.getsize(self.path(name))
+        self.plant(name + ".holdall-new", b"forged\n")
+        own = name.encode()
+        return [
+            journal((own, 0, 0, b"")),
+            journal((own, size, 0, b"forged!!")),
+            journal((own, None, 0, b"")),
+            swap((own + b".holdall-new", own)),
+            swap((own, None)),
+        ]
+
+    def test_a_journal_of_another_user_is_not_obeyed(self):
+        for name, make in (("x.bagz", ["pack", "-q", "lines", "x.bagz"]), ("x.bag", ["pack", "-q", "lines", "x.bag"]),
+                           ("a.blp", ["convert", "-q", "a.npy", "a.blp", "--to", "blpk"]),
+                           ("a.b2nd", ["convert", "-q", "a.npy", "a.b2nd", "--to", "b2nd"])):
+            self.good_as(VICTIM, *make)
+            content = self.good_as(VICTIM, "cat", name)
+            with open(self.path(name), "rb") as f:
+                stored = f.read()
+            for i, text in enumerate(self.forged(name)):
+                for args in (["cat", name], ["verify", "-q", name], ["repair", "-q", name]):
+                    with self.subTest(name=name, journal=i, args=args):
+                        self.plant(name + ".holdall-journal", text)
+                        self.run_as(VICTIM, *args)
+                        self.assertEqual(self.good_as(VICTIM, "cat", name), content)
+                        with open(self.path(name), "rb") as f:
+                            self.assertEqual(f.read(), stored)
+            for left in (name + ".holdall-journal", name + ".holdall-new"):
+                os.remove(self.path(left))
+
+    def test_a_journal_in_a_table_of_another_user_is_not_obeyed(self):
+        os.mkdir(self.path("d"))
+        os.chmod(self.path("d"), 0o1777)
+        self.good_as(VICTIM, "convert", "-q", "a.npy", "d/a", "--to", "bcolz")
+        content = self.good_as(VICTIM, "cat", "d/a")
+        chunk = next(f for f in sorted(os.listdir(self.path("d/a/data"))) if f.startswith("__0"))
+        for text in (journal((b"a/data/" + chunk.encode(), None, 0, b"")), swap((b"a/meta/sizes", None))):
+            for args in (["cat", "d/a"], ["append", "-q", "d/a", "a.npy"]):
+                self.plant("d/dataset.holdall-journal", text)
+                self.run_as(VICTIM, *args)
+                self.assertTrue(os.path.exists(self.path("d/a/data/" + chunk)))
+                self.assertEqual(self.good_as(VICTIM, "cat", "d/a")[: len(content)], content)
+
+    def test_files_of_another_user_stop_nobody(self):
+        self.plant("__rootdirs__")
+        self.good_as(VICTIM, "convert", "-q", "a.npy", "a", "--to", "bcolz")
+        once = self.good_as(VICTIM, "cat", "a")
+        self.good_as(VICTIM, "append", "-q", "a", "a.npy")
+        self.assertEqual(self.good_as(VICTIM, "cat", "a"), 2 * once)
+        self.good_as(VICTIM, "pack", "-q", "lines", "x.bagz")
+        self.plant("x.bagz.holdall-lock")
+        with open(self.path("x.bagz.holdall-lock")) as f:
+            fcntl.flock(f, fcntl.LOCK_EX)
+            self.good_as(VICTIM, "pack", "-q", "--append", "lines", "x.bagz")
+        with open(self.path("lines"), "rb") as f:
+            self.assertEqual(self.good_as(VICTIM, "cat", "x.bagz"), 2 * f.read().replace(b"\n", b""))
+
+    def test_a_replaced_file_keeps_its_owner(self):
+        self.good_as(VICTIM, "pack", "-q", "lines", "x.bagz")
+        os.chmod(self.path("x.bagz"), 0o640)
+        self.good_as(0, "pack", "-q", "--force", "lines", "x.bagz")
+        look = os.stat(self.path("x.bagz"))
+        self.assertEqual((look.st_uid, look.st_gid, stat.S_IMODE(look.st_mode)), (VICTIM, VICTIM, 0o640))
+
+
+if __name__ == "__main__":
+    unittest.main()
