@@ -114,12 +114,46 @@ static bool refuse_existing(const char *path) {
     return complain("%s: it is there already (--force takes its place)", path), false;
 }
 
-/* The name under which a file is written; of this process alone. */
-static char *temporary_name(const char *path) {
-    size_t room = strlen(path) + 64;
-    char *name = malloc(room);
-    if (name) snprintf(name, room, "%s.holdall-part-%ld", path, (long)getpid());
-    return name;
+/* Creates the file under whose name all is written first; nobody can guess that name. */
+static bool open_temporary(struct output *out) {
+    size_t room = strlen(out->path) + sizeof ".holdall-part-XXXXXX";
+    out->temporary = malloc(room);
+    if (!out->temporary) return complain("out of memory"), false;
+    snprintf(out->temporary, room, "%s.holdall-part-XXXXXX", out->path);
+    out->fd = mkstemp(out->temporary);
+    if (out->fd < 0) {
+        complain_errno(out->path);
+        free(out->temporary);
+        return false;
+    }
+    fcntl(out->fd, F_SETFD, FD_CLOEXEC);
+    return true;
+}
+
+/* The mode, and where it may be the owner, of the file that is replaced; else what the umask leaves. */
+static bool set_rights(const struct output *out) {
+    struct stat there, own;
+    mode_t mask = umask(0), mode = 0666 & ~mask;
+    umask(mask);
+    if (lstat(out->path, &there) == 0 && S_ISREG(there.st_mode) && fstat(out->fd, &own) == 0) {
+        mode = there.st_mode & 0777;
+        bool is_given = (own.st_uid == there.st_uid && own.st_gid == there.st_gid) || fchown(out->fd, there.st_uid, there.st_gid) == 0;
+        /* another group must not get what the group of that file has */
+        if (!is_given && own.st_gid != there.st_gid && fchown(out->fd, (uid_t)-1, there.st_gid) != 0) mode &= ~(mode_t)070;
+    }
+    return fchmod(out->fd, mode) == 0;
+}
+
+/* Makes the name durable; some file systems cannot, and need not. */
+static bool sync_folder_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    size_t n = slash == NULL ? 0 : slash == path ? 1 : (size_t)(slash - path);
+    char *folder = n == 0 ? strdup(".") : strndup(path, n);
+    int fd = folder ? open(folder, O_RDONLY | O_CLOEXEC) : -1;
+    bool good = fd >= 0 && (fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP);
+    if (fd >= 0) close(fd);
+    free(folder);
+    return good;
 }
 
 bool output_open(struct output *out, const char *path, bool replace) {
@@ -130,17 +164,10 @@ bool output_open(struct output *out, const char *path, bool replace) {
         if (!replace) return refuse_existing(path);
         exists = false;
     }
-    if (!exists) {
-        out->temporary = temporary_name(path);
-        if (!out->temporary) return complain("out of memory"), false;
-    }
+    if (!exists) return open_temporary(out);
     /* a device or a pipe is written to as it is */
-    int how = O_WRONLY | O_CLOEXEC | (exists ? 0 : O_CREAT | O_TRUNC);
-    out->fd = open(exists ? path : out->temporary, how, 0666);
-    if (out->fd >= 0) return true;
-    complain_errno(path);
-    free(out->temporary);
-    return false;
+    out->fd = open(path, O_WRONLY | O_CLOEXEC);
+    return out->fd >= 0 || (complain_errno(path), false);
 }
 
 bool output_write(struct output *out, const void *bytes, size_t n) {
@@ -169,12 +196,17 @@ static bool put_in_place(const struct output *out, bool replace) {
 
 bool output_close(struct output *out, bool whole, bool replace) {
     bool good = whole;
+    if (good && out->temporary && (!set_rights(out) || fsync(out->fd) != 0)) {
+        complain_errno(out->path);
+        good = false;
+    }
     if (close(out->fd) != 0 && good) {
         complain_errno(out->path);
         good = false;
     }
     if (!out->temporary) return good;
     good = good && put_in_place(out, replace);
+    if (good && !sync_folder_of(out->path)) good = (complain_errno(out->path), false);
     unlink(out->temporary); /* not there any more where it was renamed */
     free(out->temporary);
     return good;
