@@ -546,8 +546,8 @@ holdall_status holdall_identify(const char *path,
 /* The files that a spec names (see holdall_bag_open()), in order, each a path with a NUL behind it, end to end
  * in dst; their bytes, with the NULs, into *n. dst NULL asks for *n alone. Files are looked for only where `@*`
  * or a name as it stands asks for that: those that `@N` and plain names stand for need not be there.
- * HOLDALL_E_ARGUMENT: it names none, or there are shards of several numbers for `@*`. HOLDALL_E_MISSING: there
- * are none for it. */
+ * A spec that names none has 0 bytes.
+ * HOLDALL_E_ARGUMENT: there are shards of several numbers for `@*`. HOLDALL_E_MISSING: there are none for it. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_bag_files(const char *spec,
@@ -1619,7 +1619,8 @@ typedef struct holdall_bag_writer holdall_bag_writer;
 /* What one batch read gave: bytes and offsets, which belong to it. */
 typedef struct holdall_records holdall_records;
 
-/* Opens a bag for reading: its last commit. `spec` is a path, or several with commas between (empty ones are skipped);
+/* Opens a bag for reading: its last commit. `spec` is a path, or several with commas between (empty ones are skipped,
+ * and a spec of these alone is a bag without a record);
  * in each, the first `@N` behind the last slash, N from 1 to 99999, stands for the files `-00000-of-0000N` and so on, `@*`
  * for as many as there are: "a@3.bagz,b.bag". A backslash before `,`, `@` or a backslash takes it as it is, and
  * a name that exists as it stands is taken as it stands. Each file is compressed or not by its own name.

@@ -74,7 +74,7 @@ pub fn identify(path: &OsStr) -> Result<(Format, Kind)> {
     {
         return Ok(found);
     }
-    let files = spec::expand(path)?;
+    let files = spec::expand_some(path)?;
     let first = files.first().ok_or_else(|| fail!(Argument, "no path"))?;
     let place = locate::locate(first)?;
     let file = place.folder.open(&place.name, Access::Read)?;

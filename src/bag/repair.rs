@@ -51,7 +51,7 @@ struct Repair<'a> {
 /// what the error is about.
 pub fn repair(spec: &OsStr, options: &Options) -> Result<Repaired> {
     let one = |text: &OsString| locate::locate_for_change(text).and_then(|l| repair_in(&l.folder, &l.name, options));
-    let done: Vec<Result<Repaired>> = spec::expand(spec)?.iter().map(one).collect();
+    let done: Vec<Result<Repaired>> = spec::expand_some(spec)?.iter().map(one).collect();
     done.into_iter().try_fold(Repaired::default(), |all, r| r.map(|r| Repaired { kept: all.kept + r.kept, dropped: all.dropped + r.dropped }))
 }
 

@@ -1,6 +1,6 @@
 //! File specs: which files a bag is made of.
 //!
-//! `spec := item (',' item)*`, empty items are skipped. In an item, the first `@` after the last `/`
+//! `spec := item (',' item)*`, empty items are skipped: a spec of these alone is a bag without a file. In an item, the first `@` after the last `/`
 //! may begin `@N` (1 to 99999: the files `prefix-00000-of-0000N suffix` and so on) or `@*` (as many as
 //! there are). A backslash before `,`, `@` or a backslash takes that as it is. A name that exists as it stands is taken as
 //! it stands, with all of these.
@@ -28,6 +28,12 @@ pub fn expand(spec: &OsStr) -> Result<Vec<OsString>> {
     for item in items(bytes) {
         expand_item(item, &mut files)?;
     }
+    Ok(files)
+}
+
+/// As [`expand`]. A spec that names no file is an error, for callers that look after files: they would report success.
+pub fn expand_some(spec: &OsStr) -> Result<Vec<OsString>> {
+    let files = expand(spec)?;
     if files.is_empty() {
         return Err(fail!(Argument, "the spec {:?} names no file", spec.display().to_string()));
     }
@@ -267,7 +273,10 @@ mod tests {
             assert_eq!(names(literal), [literal]);
         }
         assert_eq!(names("gs://b/a@2.bag,/gs:b/a@1"), ["gs://b/a-00000-of-00002.bag", "gs://b/a-00001-of-00002.bag", "/gs:b/a-00000-of-00001"]);
-        assert!(expand(OsStr::new("")).is_err() && expand(OsStr::new(",,")).is_err());
+        for none in ["", ",", ",,"] {
+            assert_eq!(names(none), [""; 0], "{none}");
+            assert!(expand_some(OsStr::new(none)).is_err(), "{none}");
+        }
         assert_eq!(names(r"x\@2,a\,b,c\\d,e\f,\,"), ["x@2", "a,b", r"c\d", r"e\f", ","]);
         assert_eq!(names(r"x\@2@1\@"), ["x@2-00000-of-00001@"]);
     }

@@ -24,6 +24,7 @@ pub struct Verified {
 pub fn verify(spec: &OsStr, options: &Options, again: bool, fault: impl FnMut(&Error) -> bool) -> Result<Verified> {
     let known: Vec<Opt> = READ_OPTIONS.iter().copied().filter(|o| !matches!(o, Opt::Verify | Opt::SkipDamaged)).collect();
     options.only("holdall_verify", &known)?;
+    spec::expand_some(spec)?;
     let cached = if again { Some(options.clone().with(Opt::BagLimitsCache, 1)?) } else { None };
     let opened = match cached.map(|cached| Bag::open(spec, &cached)) {
         Some(Err(e)) if e.status == Status::Limit => Bag::open(spec, options),

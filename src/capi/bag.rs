@@ -50,7 +50,8 @@ fn value<T: Copy>(bag: *const holdall_bag, otherwise: T, f: impl FnOnce(&Bag) ->
     guard_value(otherwise, || borrow(bag).map_or(otherwise, |b| f(&b.bag)))
 }
 
-/// Opens a bag for reading: its last commit. `spec` is a path, or several with commas between (empty ones are skipped);
+/// Opens a bag for reading: its last commit. `spec` is a path, or several with commas between (empty ones are skipped,
+/// and a spec of these alone is a bag without a record);
 /// in each, the first `@N` behind the last slash, N from 1 to 99999, stands for the files `-00000-of-0000N` and so on, `@*`
 /// for as many as there are: "a@3.bagz,b.bag". A backslash before `,`, `@` or a backslash takes it as it is, and a name that
 /// exists as it stands is taken as it stands. Each file is compressed or not by its own name.

@@ -127,7 +127,8 @@ pub unsafe extern "C" fn holdall_identify(
 /// The files that a spec names (see holdall_bag_open()), in order, each a path with a NUL behind it, end to end in dst; their
 /// bytes, with the NULs, into *n. dst NULL asks for *n alone. Files are looked for only where `@*` or a name as it stands asks
 /// for that: those that `@N` and plain names stand for need not be there.
-/// HOLDALL_E_ARGUMENT: it names none, or there are shards of several numbers for `@*`. HOLDALL_E_MISSING: there are none for it.
+/// A spec that names none has 0 bytes.
+/// HOLDALL_E_ARGUMENT: there are shards of several numbers for `@*`. HOLDALL_E_MISSING: there are none for it.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_bag_files(

@@ -1,7 +1,7 @@
 //! From the text of one name to the storage that has it.
 //!
 //! A text that begins with the scheme of a storage is left as it is, up to where that storage takes it apart; all
-//! others are local paths, and `posix:` before one says so. A local file of that very name goes before any scheme.
+//! others are local paths, and `posix:` or `/posix:` before one says so. A local file of that very name goes before any scheme.
 #![forbid(unsafe_code)]
 
 use super::file::{self, Located};
@@ -14,13 +14,19 @@ use std::sync::Arc;
 
 /// Storages that are reached by a network.
 const SCHEMES: [&str; 5] = ["gs", "s3", "az", "http", "https"];
-const LOCAL: &str = "posix:";
+const LOCAL: &[u8] = b"posix";
+
+/// What is before the first `:` and after it, as Bagz splits a name: a `/` at the beginning is skipped.
+fn split(text: &OsStr) -> Option<(&[u8], &[u8])> {
+    let bytes = text.as_bytes();
+    let plain = bytes.strip_prefix(b"/").unwrap_or(bytes);
+    let (before, from) = plain.split_at_checked(plain.iter().position(|&b| b == b':')?)?;
+    from.split_first().map(|(_, after)| (before, after))
+}
 
 /// The scheme of a text, if it has one: `gs://b/x`, and as Bagz has them `gs:b/x` and `/gs:b/x`.
 pub fn scheme(text: &OsStr) -> Option<&'static str> {
-    let bytes = text.as_bytes();
-    let plain = bytes.strip_prefix(b"/").unwrap_or(bytes);
-    let before = plain.split(|&b| b == b':').next().filter(|s| s.len() < plain.len())?;
+    let (before, _) = split(text)?;
     SCHEMES.into_iter().find(|s| s.as_bytes() == before)
 }
 
@@ -74,8 +80,8 @@ pub fn endings(text: &OsStr) -> Result<Vec<OsString>> {
 }
 
 fn local(text: &OsStr) -> &OsStr {
-    match text.as_bytes().strip_prefix(LOCAL.as_bytes()) {
-        Some(path) if !is_local(text) => OsStr::from_bytes(path),
+    match split(text) {
+        Some((LOCAL, path)) if !is_local(text) => OsStr::from_bytes(path),
         _ => text,
     }
 }
@@ -123,7 +129,14 @@ mod tests {
         assert_eq!(found, ["", "2"]);
         let posix = super::super::beside("posix:", &path("t-1"), "");
         assert!(exists(&posix) && exists(&path("t-1")) && !exists(&path("t-2")) && !exists(&path(&"long".repeat(100))));
-        assert_eq!(locate(&posix).unwrap().name, "t-1");
+        let slash = super::super::beside("/posix:", &path("t-1"), "");
+        for text in [&posix, &slash] {
+            assert_eq!(locate(text).unwrap().name, "t-1");
+            assert_eq!(endings(text).unwrap(), [""]);
+            assert!(exists(text) && !is_folder(text) && locate_for_change(text).unwrap().name == "t-1");
+        }
+        assert!(is_folder(&super::super::beside("/posix:", dir.as_os_str(), "")) && local(OsStr::new("//posix:/t")) == "//posix:/t");
+        assert_eq!(["posix:", "/posix:", "/posix:x"].map(|t| local(OsStr::new(t))), ["", "", "x"]);
         std::fs::remove_dir_all(&dir).unwrap();
         #[cfg(not(feature = "cloud"))]
         {
