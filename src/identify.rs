@@ -89,7 +89,8 @@ pub fn identify(path: &OsStr) -> Result<(Format, Kind)> {
 
 /// Bagz has no magic: a file is a bag if it opens as one.
 fn bag(path: &OsStr, first: &[u8], size: u64) -> Result<(Format, Kind)> {
-    let try_limits = |separate: i64| -> Result<Bag> { Bag::open(path, &Options::new().with(Opt::BagLimits, separate)?) };
+    // checksums of another state do not make it something else
+    let try_limits = |separate: i64| Bag::open(path, &Options::new().with(Opt::BagLimits, separate)?.with(Opt::Verify, 0)?);
     let named = first.ends_with(b".bag") || first.ends_with(b".bagz");
     let tail = try_limits(0);
     match &tail {

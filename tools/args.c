@@ -58,7 +58,7 @@ static const struct flag flags[] = {
      "arrow-stream",
      AT(as), 0, 0,
      "what OUT becomes (default: as it is named; else bcolz for rows of a table, blpk for all else); bloscpack is blpk"},
-    {"from", F_FROM, CHOICE, "raw|npy|csv|jsonl|lines|lengths32|lengths64|tfrecord|arrow", AT(from), 0, 0,
+    {"from", F_FROM, CHOICE, "raw|npy|csv|jsonl|lines|lengths32|lengths64|tfrecord|arrow|bagz", AT(from), 0, 0,
      "what the file IN is (default: as it is named; else raw)"},
     {"dtypes", F_DTYPES, TEXT, "X=DTYPE,..", AT(dtypes), 0, 0,
      "types of columns of CSV or JSON lines, as NumPy spells them, instead of those that fit"},

@@ -26,6 +26,7 @@ enum { FORMAT_RAW, FORMAT_NPY, FORMAT_TEXT, FORMAT_CSV, FORMAT_JSONL, FORMAT_ARR
 /* what a file is that rows, or records, come from */
 enum {
     FROM_RAW, FROM_NPY, FROM_CSV, FROM_JSONL, FROM_LINES, FROM_LENGTHS32, FROM_LENGTHS64, FROM_TFRECORD, FROM_ARROW,
+    FROM_BAGZ,
 };
 /* what convert writes */
 enum {

@@ -37,7 +37,9 @@ static const struct {
 };
 enum { NAMES = sizeof names / sizeof *names };
 
+/* A bag is NOT_GIVEN here, whether its name or --from says so. */
 static int64_t from_of(const struct args *args) {
+    if (args->from == FROM_BAGZ) return NOT_GIVEN;
     if (args->from != NOT_GIVEN) return args->from == FROM_JSONL ? FROM_LINES : args->from;
     for (size_t i = 0; i < NAMES; i++) {
         if (ends_in(args->operands[0], names[i].end)) return names[i].from;
@@ -71,7 +73,7 @@ static int check_bag_in(const struct args *args) {
     holdall_format format;
     if (strcmp(in, "-") == 0) return usage_error(command, "--from says what standard input is: lines, lengths32, lengths64, tfrecord or arrow");
     holdall_status status = holdall_identify(in, &format, NULL, NULL);
-    if (status == HOLDALL_E_MISSING || (status >= 0 && format == HOLDALL_FORMAT_BAGZ)) return -1;
+    if (args->from == FROM_BAGZ || status == HOLDALL_E_MISSING || (status >= 0 && format == HOLDALL_FORMAT_BAGZ)) return -1;
     if (status >= 0) return usage_error(command, "'%s' becomes a bag, which has records, and '%s' is a %s", args->operands[1], in, container_name(container_of(in)));
     return usage_error(command, "what '%s' is cannot be told: --from lines, lengths32, lengths64, tfrecord or arrow", in);
 }

@@ -110,6 +110,33 @@ class Ways(Base):
         self.good("convert", "e.bagz", "f.txt", "--dictionary", dictionary)
         self.assertEqual(self.read("f.txt"), lines([words] * 10))
 
+    def test_from_bagz_says_that_it_is_a_bag(self):
+        records = self.pack("a.bag", any_records())
+        for name, out in [("a.bag", "b.bagz"), ("a.bag", "c.txt")]:
+            self.good("convert", name, out, "--from", "bagz")
+        os.rename(self.path("b.bagz"), self.path("b.txt"))
+        self.good("convert", "b.txt", "d.bag", "--from", "bagz", "--separate", "--no-checksum")
+        os.rename(self.path("b.txt"), self.path("b.bag"))
+        frames = self.good("cat", "--lengths", "b.bag")
+        self.assertEqual(self.good("cat", "--lengths", "d.bag", "--limits", "separate"), frames)
+        self.assertEqual(self.read("c.txt"), lines(records))
+        words, _ = self.bad("convert", "c.txt", "e.bag", "--from", "bagz")
+        self.assertIn("c.txt", words)
+        self.assertNotIn("e.bag", self.files())
+
+    def test_unchecked_reads_a_bag_with_checksums_of_another_state(self):
+        records = self.pack("a.bag", any_records())
+        self.write("checksums.a.bag", b"\0" * 4)
+        self.assertEqual(self.good("identify", "a.bag"), b"a.bag: bagz bag\n")
+        for flags in [(), ("--from", "bagz")]:
+            self.bad("convert", "a.bag", "b.bag", *flags)
+            self.assertNotIn("b.bag", self.files())
+            self.good("convert", "a.bag", "b.bag", "--unchecked", *flags)
+            self.assertEqual(self.good("cat", "--lengths", "b.bag"), framed(records))
+            self.assertIn(b" 0 bad, 0 unchecked", self.good("verify", "b.bag"))
+            os.remove(self.path("b.bag"))
+            os.remove(self.path("checksums.b.bag"))
+
     def test_sets_become_one_file(self):
         for i in range(3):
             self.pack("s-0000%d-of-00003.bag" % i, [b"%d" % n for n in range(i, 11, 3)])
