@@ -159,12 +159,46 @@ static bool take_from_bag(const struct args *args, records_fn take, void *ctx, u
     return good;
 }
 
+struct copying {
+    struct bag_out *out;
+    bool checked; /* the first record that is not empty */
+};
+
+/* Does the record begin as a zstd frame? */
+static bool is_zstd_frame(const unsigned char *record, uint64_t n) {
+    static const unsigned char magic[] = {0x28, 0xb5, 0x2f, 0xfd};
+    return n >= sizeof magic && memcmp(record, magic, sizeof magic) == 0;
+}
+
+/* A records_fn. Frames of a bag that is read as uncompressed would be compressed twice. */
+static bool take_once_compressed(void *ctx, const struct records *records) {
+    struct copying *copying = ctx;
+    const char *in = copying->out->args->operands[0];
+    for (size_t i = 0; i < records->count && !copying->checked; i++) {
+        uint64_t n = records->offsets[i + 1] - records->offsets[i];
+        if (is_zstd_frame((const unsigned char *)records->data + records->offsets[i], n)) {
+            complain("%s: its records are zstd frames, and its name does not end in .bagz: a link to it with such a name is "
+                     "read decompressed; --from bagz compresses the frames again", in);
+            return false;
+        }
+        copying->checked = n > 0;
+    }
+    return bag_out_take(copying->out, records);
+}
+
+static bool compresses(const struct args *args) {
+    bool by_name = args->compression == NOT_GIVEN || args->compression == COMPRESSION_AUTO;
+    return by_name ? ends_in(args->operands[1], ".bagz") : args->compression == COMPRESSION_ZSTD;
+}
+
 /* Of two bags, these flags are about the one that is written. */
 static bool copy(struct bag_out *out, uint64_t *damaged) {
     struct args reading = *out->args;
+    bool meant = reading.from == FROM_BAGZ || !compresses(out->args) || ends_in(reading.operands[0], ".bagz");
+    struct copying copying = {out, meant};
     reading.compression = NOT_GIVEN;
     reading.dictionary = NULL;
-    return bag_out_open(out) && take_from_bag(&reading, bag_out_take, out, damaged);
+    return bag_out_open(out) && take_from_bag(&reading, take_once_compressed, &copying, damaged);
 }
 
 /* ---- from a bag into a file ---- */

@@ -137,6 +137,22 @@ class Ways(Base):
             os.remove(self.path("b.bag"))
             os.remove(self.path("checksums.b.bag"))
 
+    def test_frames_are_not_compressed_twice(self):
+        records = [b"", *(b"record %d" % i for i in range(50))]
+        self.pack("a.bag", records, "--compression", "zstd")
+        for out, flags in [("b.bagz", ()), ("b.bag", ("--compression", "zstd"))]:
+            words, _ = self.bad("convert", "a.bag", out, *flags)
+            self.assertIn(".bagz", words)
+            self.assertNotIn(out, self.files())
+        os.symlink("a.bag", self.path("link.bagz"))
+        self.good("convert", "link.bagz", "b.bagz")
+        self.good("convert", "a.bag", "same.bag", "--no-checksum")
+        self.good("convert", "a.bag", "twice.bagz", "--from", "bagz")
+        frames = self.good("cat", "--lengths", "a.bag")
+        self.assertEqual(self.good("cat", "--lengths", "same.bag"), frames)
+        self.assertEqual(self.good("cat", "--lengths", "twice.bagz"), frames)
+        self.assertEqual(self.good("cat", "--lengths", "b.bagz"), framed(records))
+
     def test_sets_become_one_file(self):
         for i in range(3):
             self.pack("s-0000%d-of-00003.bag" % i, [b"%d" % n for n in range(i, 11, 3)])
