@@ -56,6 +56,26 @@ static bool has_metadata(const char *path) {
     return found;
 }
 
+/* Are all records of a bag intact? repair changes none of them. */
+static bool check_records(const char *path, const struct args *args) {
+    uint64_t bad = 0;
+    holdall_error error;
+    holdall_options *options = new_options();
+    bool good = options && set_given(options, HOLDALL_OPT_BAG_LIMITS, args->limits) &&
+                set_given(options, HOLDALL_OPT_THREADS, args->threads) &&
+                set_given(options, HOLDALL_OPT_MEMORY_LIMIT, args->memory_limit) && set_compression(options, args);
+    if (good && holdall_verify(path, options, NULL, NULL, NULL, &bad, NULL, &error) < 0) {
+        good = false;
+        if (bad == 0) complain_error(path, &error, "");
+    }
+    holdall_options_free(options);
+    if (bad > 0) {
+        complain("%s: %" PRIu64 " record%s corrupt, and cannot be repaired: verify names each, "
+                 "convert --skip-damaged copies the others to another bag", path, bad, bad == 1 ? " is" : "s are");
+    }
+    return good;
+}
+
 int cmd_repair(const struct args *args) {
     const char *path = args->operands[0];
     uint64_t kept = 0, dropped = 0;
@@ -81,5 +101,6 @@ int cmd_repair(const struct args *args) {
         complain("%s: the metadata were damaged and are gone; where they made it an array, type and shape went with them",
                  path);
     }
-    return put_end(lost ? FAILED : DONE);
+    bool intact = container_of(path) != BAG || check_records(path, args);
+    return put_end(lost || !intact ? FAILED : DONE);
 }

@@ -453,6 +453,22 @@ class Damage(Base):
         self.assertEqual(self.good("repair", "--limits", "separate", "a.bag"), b"a.bag: 10 records kept, 1 dropped\n")
         self.assertEqual(self.good("cat", "a.bag", "--limits=separate"), b"".join(self.records[:10]))
 
+    def test_repair_says_that_records_stay_corrupt(self):
+        for name, flags in [("a.bag", ()), ("a.bagz", ()), ("s.bag", ("--separate",)), ("s.bagz", ("--separate",))]:
+            records = [b"record number %d" % i for i in range(100)]
+            self.pack(name, records, *flags)
+            self.good("repair", name, *(("--limits", "separate") if flags else ()))
+            # in the middle of a record's bytes, or of its frame
+            self.flip(name, os.path.getsize(self.path("checksums." + name if name == "a.bag" else name)) // 4)
+            limits = ("--limits", "separate") if flags else ()
+            before = self.read(name)
+            self.bad("verify", name, *limits)
+            words, out = self.bad("repair", name, *limits)
+            self.assertIn("1 record is corrupt", words)
+            self.assertEqual(out, b"%s: 100 records kept, 0 dropped\n" % name.encode())
+            self.assertEqual(self.read(name), before)
+            self.bad("repair", "-q", name, *limits)
+
     def test_repair_of_what_cannot_be(self):
         self.write("a.bag", b"this is certainly no bag")
         self.bad("repair", "a.bag")
