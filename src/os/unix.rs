@@ -82,7 +82,10 @@ pub fn take_rights(file: &File, like: &Path, from: &Look) -> Result<()> {
     if !is_given && own.gid() != from.gid() && fchown(file, None, Some(from.gid())).is_err() {
         mode &= !0o070;
     }
-    file.set_permissions(fs::Permissions::from_mode(mode))?;
+    // some file systems have one mode for all files, and refuse to set it
+    if own.mode() & 0o777 != mode {
+        file.set_permissions(fs::Permissions::from_mode(mode))?;
+    }
     if is_given { super::copy_acl(like, file) } else { Ok(()) }
 }
 
