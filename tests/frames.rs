@@ -70,7 +70,8 @@ fn make() {
     for (i, (name, params, sparse, sum)) in cases().into_iter().enumerate() {
         let path = folder().join(&name);
         let chunk = CHUNK / params.typesize * params.typesize;
-        let meta = vec![5; [3, 700][i % 2]];
+        // 1 byte or 697, as MessagePack
+        let meta = [vec![0xc4, 1, 5], [vec![0xc5, 2, 0xb9], vec![5; 697]].concat()][i % 2].clone();
         let new = NewFrame { typesize: params.typesize, chunk_bytes: chunk, params, metalayers: &[("ours", meta)], sparse };
         let options = Options::new().with(Opt::Checksum, sum).unwrap();
         let mut frame = Frame::create(path.as_os_str(), Mode::New, &new, &options).unwrap();
