@@ -276,6 +276,11 @@ pub(crate) fn slice<'a, T>(p: *const T, n: usize, what: &str) -> Result<&'a [T]>
     Ok(unsafe { std::slice::from_raw_parts(p, n) })
 }
 
+/// Refuses what cannot be room for values of the caller's, and writes to none of it.
+pub(crate) fn check_room<T>(p: *mut T, n: usize, what: &str) -> Result<()> {
+    if n == 0 { Ok(()) } else { check_values(p.addr(), n, size_of::<T>(), align_of::<T>(), what) }
+}
+
 /// Room for values of the caller's, who need not have written to it: each becomes `value` first. NULL only where there are none.
 pub(crate) fn filled<'a, T: Copy>(p: *mut T, n: usize, value: T, what: &str) -> Result<&'a mut [T]> {
     if n == 0 {

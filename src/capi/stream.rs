@@ -254,10 +254,11 @@ fn read_to(
     guard_handle(borrow(bag), err, |b| {
         let allocate = allocate.ok_or_else(|| fail!(Argument, "allocate is NULL"))?;
         let n = n.checked_add(1).ok_or_else(|| fail!(Argument, "{n} records"))?;
-        let offsets = filled(offsets, n, 0, "offsets")?;
+        check_room(offsets, n, "offsets")?;
         let places = read(&b.bag, &mut Allocated { allocate, ctx })?;
-        if offsets.len() == places.offsets.len() {
-            offsets.copy_from_slice(&places.offsets);
+        // not before it is known that there are so many records: the caller may have asked for more, with room for fewer
+        if n == places.offsets.len() {
+            filled(offsets, n, 0, "offsets")?.copy_from_slice(&places.offsets);
         }
         Ok(if places.damaged.is_empty() { HOLDALL_OK } else { HOLDALL_NOT_FOUND })
     })
