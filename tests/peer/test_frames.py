@@ -39,11 +39,11 @@ def change(frame, rng):
 
 
 def metalayers(frame):
-    """All metalayers of a superchunk, unpacked in each way that `blosc2` has: every one must be MessagePack."""
+    """All variable-length metalayers of a superchunk, unpacked in each way that `blosc2` has: every one must be MessagePack."""
     all_at_once = dict(frame.vlmeta.getall())
     assert all_at_once == dict(frame.vlmeta[:]) and repr(frame.vlmeta), all_at_once
     assert all(frame.vlmeta[name] == value for name, value in all_at_once.items()), all_at_once
-    return all_at_once, {name: frame.meta[name] for name in frame.meta.keys()}
+    return all_at_once
 
 
 class Frames(unittest.TestCase):
@@ -53,7 +53,9 @@ class Frames(unittest.TestCase):
         self.assertEqual(frame.nbytes, len(want), name)
         got = b"".join(frame.decompress_chunk(i) for i in range(frame.nchunks))
         self.assertTrue(got == want, f"{name}: other content")
-        self.assertEqual(metalayers(frame)[0]["vl"], "value", name)
+        self.assertEqual(metalayers(frame)["vl"], "value", name)
+        # these are ours; b2nd itself writes a metalayer of 16 dimensions that blosc2 does not unpack
+        self.assertTrue(all(frame.meta[name] for name in frame.meta.keys()), name)
         return frame
 
     def test_there_and_back(self):
@@ -89,7 +91,7 @@ class Frames(unittest.TestCase):
                 frame = getattr(array, "schunk", array)
                 got = b"".join(frame.decompress_chunk(i) for i in range(frame.nchunks))
                 self.assertTrue(got == (folder / f"{name}.bin").read_bytes(), f"{name}: other content")
-                self.assertEqual(metalayers(frame)[0]["changed"], "yes", name)
+                self.assertEqual(metalayers(frame)["changed"], "yes", name)
         print(f"{len(names)} frames of others changed by us")
 
 
