@@ -455,6 +455,22 @@ static void in_place_or_anew(void)
     check_content(s, 3 * CHUNK + 380, 7 * CHUNK - 380, 1);
     holdall_schunk_close(s);
 
+    /* also in a writer that keeps bytes free itself: of one chunk, of neighbours together, and of the last one */
+    write_schunk(path, WITH(HOLDALL_OPT_CHUNK_BYTES, CHUNK, HOLDALL_OPT_SPARE_BYTES, 4000), 10 * CHUNK, 1);
+    was = inode(path);
+    s = open_schunk(path, HOLDALL_APPEND, WITH(HOLDALL_OPT_SPARE_BYTES, 4000));
+    static const struct { uint64_t first, chunks; } changes[] = {{3, 1}, {3, 1}, {4, 2}, {8, 2}, {0, 3}, {3, 1}, {9, 1}};
+    for (size_t k = 0; k < sizeof changes / sizeof *changes; k++) {
+        for (uint64_t c = changes[k].first; c < changes[k].first + changes[k].chunks; c++)
+            OK(holdall_schunk_write(s, c * CHUNK + 80, zeros, 300, &err));
+        OK(holdall_schunk_commit(s, &err));
+        EQUAL(inode(path), was);
+    }
+    for (uint64_t c = 0; c < 10; c++)
+        check_content(s, c * CHUNK + 380, CHUNK - 380, 1);
+    holdall_schunk_close(s);
+    OK(holdall_verify(path, NULL, NULL, NULL, NULL, NULL, NULL, &err));
+
     /* offsets that are kept free make room for more chunks */
     write_schunk(path, WITH(HOLDALL_OPT_CHUNK_BYTES, 80), 80 * 1022, 1);
     was = inode(path);

@@ -20,7 +20,13 @@ use std::sync::Arc;
 /// Encoded chunks that wait in memory before they go to a file.
 const MEMORY: usize = if cfg!(test) { 24 << 10 } else { 8 << 20 };
 /// A chunk that is a copy of its content: it has no room for anything else.
-const COPIED: u8 = 0x02;
+pub(super) const COPIED: u8 = 0x02;
+
+/// An encoded chunk with its digest, and how many spare bytes it has before that.
+pub(super) struct Sealed {
+    bytes: Vec<u8>,
+    spare: u32,
+}
 
 impl Gathering for Bloscpack {
     fn waiting(&mut self) -> &mut Vec<u8> {
@@ -114,7 +120,7 @@ impl Bloscpack {
             pieces,
             |piece| this.encode_sealed(piece, each),
             |chunk| {
-                let n = chunk.len() as u64;
+                let n = chunk.bytes.len() as u64;
                 slots.push(this.put(file.as_deref(), start.saturating_add(bytes), chunk)?);
                 bytes += n;
                 Ok(())
@@ -124,11 +130,14 @@ impl Bloscpack {
         Ok((slots, done))
     }
 
-    pub(super) fn encode_sealed(&self, content: &[u8], threads: usize) -> Result<Vec<u8>> {
+    /// Encodes a chunk with its spare bytes and its digest.
+    pub(super) fn encode_sealed(&self, content: &[u8], threads: usize) -> Result<Sealed> {
         let mut bytes = self.buffers.take();
         self.encode(content, &mut bytes, threads)?;
+        let least = bytes.len();
         widen(&mut bytes, self.spare_bytes);
-        seal(bytes, self.header.checksum)
+        let spare = (bytes.len() - least) as u32;
+        Ok(Sealed { bytes: seal(bytes, self.header.checksum)?, spare })
     }
 
     pub(super) fn encode(&self, content: &[u8], dst: &mut Vec<u8>, threads: usize) -> Result<()> {
@@ -136,9 +145,10 @@ impl Bloscpack {
     }
 
     /// Keeps an encoded chunk with its digest.
-    pub(super) fn store(&mut self, bytes: Vec<u8>) -> Result<Slot> {
-        let (file, n) = (self.part_for(bytes.len())?, bytes.len());
-        let slot = self.put(file.as_deref(), self.part_end, bytes)?;
+    pub(super) fn store(&mut self, chunk: Sealed) -> Result<Slot> {
+        let n = chunk.bytes.len();
+        let file = self.part_for(n)?;
+        let slot = self.put(file.as_deref(), self.part_end, chunk)?;
         self.kept(file.is_some(), n as u64);
         Ok(slot)
     }
@@ -150,7 +160,8 @@ impl Bloscpack {
     }
 
     /// Puts an encoded chunk into that file, or keeps it in memory.
-    pub(super) fn put(&self, file: Option<&dyn File>, at: u64, bytes: Vec<u8>) -> Result<Slot> {
+    pub(super) fn put(&self, file: Option<&dyn File>, at: u64, chunk: Sealed) -> Result<Slot> {
+        let Sealed { bytes, spare } = chunk;
         let h = blosc::Header::parse(&bytes)?;
         let place = match file {
             Some(file) => {
@@ -160,7 +171,7 @@ impl Bloscpack {
             }
             None => Place::Memory(bytes.into()),
         };
-        Ok(Slot { place, cbytes: h.cbytes as u32, nbytes: h.nbytes as u32, flags: h.flags })
+        Ok(Slot { place, cbytes: h.cbytes as u32, nbytes: h.nbytes as u32, flags: h.flags, spare })
     }
 
     pub(super) fn kept(&mut self, in_file: bool, n: u64) {
@@ -272,7 +283,7 @@ impl Bloscpack {
         self.flush()?;
         let mut bytes = memory::with_room(chunk.len() + self.header.checksum.size())?;
         bytes.extend_from_slice(chunk);
-        let slot = self.store(seal(bytes, self.header.checksum)?)?;
+        let slot = self.store(Sealed { bytes: seal(bytes, self.header.checksum)?, spare: 0 })?;
         self.changed = true;
         self.slots.push(slot)
     }
@@ -329,14 +340,12 @@ pub(super) fn seal(mut chunk: Vec<u8>, sum: Sum) -> Result<Vec<u8>> {
     Ok(chunk)
 }
 
-/// Makes a chunk without its digest longer by bytes that no reader looks at; false where it cannot be.
+/// Makes a chunk without its digest longer by bytes that no reader looks at; false where it cannot be. Its header
+/// has its length then, also where it was cut before.
 pub(super) fn widen(chunk: &mut Vec<u8>, by: u32) -> bool {
     let wanted = u32::try_from(chunk.len()).ok().and_then(|n| n.checked_add(by)).filter(|n| i32::try_from(*n).is_ok());
     let (Some(wanted), Some(flags)) = (wanted, chunk.get(2).copied()) else { return false };
-    if by == 0 {
-        return true;
-    }
-    if flags & COPIED != 0 || memory::reserve_exact(chunk, by as usize).is_err() {
+    if by > 0 && (flags & COPIED != 0 || memory::reserve_exact(chunk, by as usize).is_err()) {
         return false;
     }
     chunk.resize(wanted as usize, 0);

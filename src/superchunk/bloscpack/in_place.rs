@@ -4,7 +4,7 @@
 //! written over: readers tell by the length.
 #![forbid(unsafe_code)]
 
-use super::edit::{seal, widen};
+use super::edit::{COPIED, seal, widen};
 use super::header::{Dialect, ENTRY, Header};
 use super::slots::{Place, Slot};
 use super::{Bloscpack, offsets};
@@ -18,6 +18,26 @@ use std::ops::Range;
 const SAVED: u64 = 64 << 20;
 /// No chunk begins like this.
 const STALE: [u8; 16] = [0; 16];
+
+/// The lengths of chunks that fill the room before a chunk that stays: spare bytes go where there is not enough of it,
+/// and what is left goes to the last chunk that can be widened.
+fn fitted(run: &[Slot], room: u64, digest: u64) -> Option<Vec<u32>> {
+    let least = |s: &Slot| s.cbytes.saturating_sub(s.spare);
+    let needed = run.iter().map(|s| u64::from(least(s)) + digest).sum();
+    let mut left = room.checked_sub(needed)?;
+    let mut lengths = memory::with_room(run.len()).ok()?;
+    for s in run {
+        let spare = left.min(s.spare.into());
+        left -= spare;
+        lengths.push(least(s) + spare as u32);
+    }
+    if left > 0 {
+        let last = run.iter().rposition(|s| s.flags & COPIED == 0)?;
+        let length = lengths.get_mut(last)?;
+        *length = u32::try_from(u64::from(*length) + left).ok().filter(|n| i32::try_from(*n).is_ok())?;
+    }
+    Some(lengths)
+}
 
 /// How the new state fits into the file that is there.
 pub(super) struct InPlace {
@@ -71,24 +91,22 @@ impl Bloscpack {
     fn places(&self, from: u64) -> Option<(Vec<(u64, u32)>, u64)> {
         let mut places = memory::with_room(self.slots.len()).ok()?;
         let (mut next, digest) = (from, self.header.checksum.size() as u64);
-        let mut slots = self.slots.iter().peekable();
-        while let Some(s) = slots.next() {
-            let mut cbytes = s.cbytes;
-            match (&s.place, slots.peek().map(|s| &s.place)) {
-                (Place::Main(at), _) if *at == next => {}
-                (Place::Main(_) | Place::Lost, _) => return None,
-                (_, Some(Place::Main(then))) => {
-                    // its length is given by the one behind it
-                    cbytes = u32::try_from(then.checked_sub(next)?.checked_sub(digest)?).ok()?;
-                    let wider = cbytes > s.cbytes && s.flags & 0x02 != 0;
-                    if cbytes < s.cbytes || wider || i32::try_from(cbytes).is_err() {
-                        return None;
-                    }
+        let all = self.slots.iter().as_slice();
+        let stays = |s: &Slot| matches!(s.place, Place::Main(_) | Place::Lost);
+        for run in all.chunk_by(|a, b| stays(a) == stays(b)) {
+            let behind = all.get(places.len() + run.len()).map(|s| &s.place);
+            let lengths = match behind {
+                Some(Place::Main(then)) if !run.first().is_some_and(stays) => Some(fitted(run, then.checked_sub(next)?, digest)?),
+                _ => None,
+            };
+            for (i, s) in run.iter().enumerate() {
+                if stays(s) && !matches!(s.place, Place::Main(at) if at == next) {
+                    return None;
                 }
-                _ => {}
+                let cbytes = lengths.as_ref().and_then(|l| l.get(i)).copied().unwrap_or(s.cbytes);
+                places.push((next, cbytes));
+                next += u64::from(cbytes) + digest;
             }
-            places.push((next, cbytes));
-            next += u64::from(cbytes) + digest;
         }
         Some((places, next))
     }
@@ -180,7 +198,7 @@ impl Bloscpack {
         main.write_at(0, &plan.header.encode())
     }
 
-    /// A chunk that waits, widened, with its digest.
+    /// A chunk that waits, with the length that it is to have, and its digest.
     fn bytes_of(&self, s: &Slot, cbytes: u32) -> Result<Vec<u8>> {
         let n = self.stored_size(s) as usize;
         let mut bytes = memory::zeroed(n)?;
@@ -189,9 +207,10 @@ impl Bloscpack {
             Place::Part(at) => self.part.as_ref().ok_or_else(|| fail!(State, "no temporary file"))?.read_exact_at(*at, &mut bytes)?,
             Place::Main(_) | Place::Lost => return Err(fail!(State, "a chunk that does not wait")),
         }
-        if cbytes > s.cbytes {
-            bytes.truncate(s.cbytes as usize);
-            if !widen(&mut bytes, cbytes - s.cbytes) {
+        if cbytes != s.cbytes {
+            let least = cbytes.min(s.cbytes);
+            bytes.truncate(least as usize);
+            if !widen(&mut bytes, cbytes - least) {
                 return Err(fail!(State, "a chunk that cannot be widened"));
             }
             bytes = seal(bytes, self.header.checksum)?;

@@ -208,7 +208,7 @@ impl Bloscpack {
         let mut slots = Slots::default();
         for (i, c) in table.chunks.iter().enumerate() {
             let place = if c.is_lost() { Place::Lost } else { Place::Main(c.at) };
-            let mut slot = Slot { place, cbytes: c.cbytes, nbytes: c.nbytes, flags: c.flags };
+            let mut slot = Slot { place, cbytes: c.cbytes, nbytes: c.nbytes, flags: c.flags, spare: 0 };
             let size = if i as u64 + 1 == n { self.header.last_chunk } else { self.header.chunk_size };
             if let Some(size) = size
                 && !self.size_is_true(c, &slot, size)?

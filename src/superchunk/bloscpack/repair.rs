@@ -81,7 +81,7 @@ impl Bloscpack {
         let mut header = [0; BLOSC_HEADER];
         while main.read_at(self.end, &mut header)? == BLOSC_HEADER {
             let Some(c) = ChunkPlace::parse(self.end, &header).filter(|c| c.end(self.header.checksum) <= self.size) else { break };
-            let slot = Slot { place: Place::Main(c.at), cbytes: c.cbytes, nbytes: c.nbytes, flags: c.flags };
+            let slot = Slot { place: Place::Main(c.at), cbytes: c.cbytes, nbytes: c.nbytes, flags: c.flags, spare: 0 };
             if !self.is_sound(&slot)? {
                 break;
             }

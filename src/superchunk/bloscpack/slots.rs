@@ -31,6 +31,8 @@ pub struct Slot {
     pub nbytes: u32,
     /// Flags of its header.
     pub flags: u8,
+    /// Bytes at the end of `cbytes` that a chunk outside the main file can do without: room for it to grow.
+    pub spare: u32,
 }
 
 /// All chunks.
@@ -135,7 +137,7 @@ mod tests {
     use super::*;
 
     fn slot(nbytes: u32) -> Slot {
-        Slot { place: Place::Lost, cbytes: 0, nbytes, flags: 0 }
+        Slot { place: Place::Lost, cbytes: 0, nbytes, flags: 0, spare: 0 }
     }
 
     #[test]
