@@ -232,10 +232,7 @@ fn storage(dtype: &Dtype, new: &Kindred, options: &Options) -> Result<Value> {
         _ => {
             let cparams = object(&[level.clone(), ("shuffle", int(shuffle)), cname, ("quantize", int(0))]);
             let both = decodable(&p).is_ok().then(bparams);
-            // the tools have it in `meta/sizes` alone, which a crash of theirs tears
-            let row = new.shape.get(1..).filter(|row| !row.is_empty());
-            let shape = row.map(|row| ("chunkshape", Value::Array([&[chunk], row].concat().into_iter().map(int).collect())));
-            [dtype, ("cparams", cparams), chunklen, expectedlen, dflt].into_iter().chain(shape).chain(both).collect()
+            [dtype, ("cparams", cparams), chunklen, expectedlen, dflt].into_iter().chain(both).collect()
         }
     };
     if let Some(row) = new.shape.get(1..).filter(|row| !row.is_empty() && new.format == Format::Bcolz) {
