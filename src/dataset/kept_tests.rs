@@ -119,7 +119,8 @@ fn a_reader_goes_on_while_rows_are_appended() {
 
 /// As other tools do it: the file is cut and filled again.
 fn put(folder: &Arc<dyn Folder>, chunk: u64, bytes: &[u8]) {
-    let file = folder.open(format!("data/{}", file_name(chunk)).as_ref(), Access::Create).unwrap();
+    let file = folder.open(format!("data/{}", file_name(chunk)).as_ref(), Access::Write).unwrap();
+    file.set_size(0).unwrap();
     file.write_at(0, bytes).unwrap();
 }
 
