@@ -33,6 +33,9 @@ pub enum Sum {
 }
 
 impl Sum {
+    /// All kinds but [`Sum::None`].
+    pub const ALL: [Sum; 8] = [Sum::Adler32, Sum::Crc32, Sum::Md5, Sum::Sha1, Sum::Sha224, Sum::Sha256, Sum::Sha384, Sum::Sha512];
+
     /// The kind with this number.
     pub fn from_number(n: i32) -> Result<Sum> {
         Ok(match n {

@@ -116,7 +116,10 @@ impl Header {
             2 | 3 => Header::long(bytes, version, options, checksum, typesize)?,
             _ => {
                 let v = u32::from_le_bytes([version, options, checksum, typesize]);
-                return Err(fail!(Version, "Bloscpack version {version} (32 bits: {v:#x}): 1, 2 and 3 are known"));
+                return Err(fail!(
+                    Version,
+                    "Bloscpack version {version} (32 bits: {v:#x}): 1, 2 and 3 are known; a newer writer made it, or byte 4 is damaged"
+                ));
             }
         };
         header.fits(size)?;

@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::header::Header;
-use super::mend::mend;
+use super::mend::{self, mend};
 use super::read::is_damage;
 use super::table::ChunkTable;
 use crate::error::{Error, Result, Status};
@@ -24,11 +24,21 @@ pub struct Layout {
 impl Layout {
     /// Finds the parts of `file`; memory for at most `limit` bytes.
     pub fn find(file: &dyn File, limit: u64) -> Result<Layout> {
+        let layout = Layout::of_places(file, limit)?;
+        let Some((sum, why)) = mend::checksum(file, &layout.header, &layout.table)? else { return Ok(layout) };
+        let header = Header { checksum: sum, ..layout.header };
+        let table = ChunkTable::read(file, &header, limit)?;
+        Ok(Layout { header, table, ..layout }.guessed(false, why))
+    }
+
+    /// The parts of `file` by where they are.
+    fn of_places(file: &dyn File, limit: u64) -> Result<Layout> {
         let first = Header::read(file).and_then(|h| Layout::by(h, file, limit));
         let sound = |l: &Layout| l.table.damage.is_none() && l.table.doubt.is_none();
         match &first {
             Ok(l) if sound(l) && l.meta_damage.is_none() => return first,
-            Err(e) if !is_damage(e.status) => return first,
+            // what a newer version means is not to be guessed
+            Err(e) if !is_damage(e.status) || e.status == Status::Version => return first,
             _ => {}
         }
         let guess = mend(file, limit)

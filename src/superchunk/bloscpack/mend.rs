@@ -9,9 +9,11 @@
 use super::header::{Dialect, ENTRY, Header, PREFIX};
 use super::metadata;
 use super::offsets;
-use super::table::{BLOSC_HEADER, ChunkPlace};
+use super::table::{BLOSC_HEADER, ChunkPlace, ChunkTable};
+use crate::checksum::{Hasher, Sum};
 use crate::error::{Error, Result, fail};
 use crate::io::File;
+use crate::memory;
 
 /// Bytes of the file in which the table is looked for.
 const MOST: u64 = 16 << 20;
@@ -21,6 +23,7 @@ const PIECE: usize = 64 << 10;
 const TRIES: usize = 1000;
 const VERSION: usize = 4;
 const OPTIONS: usize = 5;
+const CHECKSUM: usize = 6;
 const NCHUNKS: usize = 16;
 const LAST_FIELD: usize = 24;
 const META: usize = 32;
@@ -61,6 +64,48 @@ pub fn mend(file: &dyn File, limit: u64) -> Result<Option<Mended>> {
         Ok(header) => Ok(m.why(&bytes).map(|why| Mended { header, meta_is_lost, why })),
         Err(_) => Ok(None),
     }
+}
+
+/// Chunks whose digests are looked for. One that is intact is enough.
+const DIGESTS: usize = 4;
+
+/// Finds the checksum of a file whose header names none, where each chunk is followed by its digest: then the header
+/// is damaged. Without this, other damage would be silent. Reads nothing where chunks follow each other at once.
+pub fn checksum(file: &dyn File, header: &Header, table: &ChunkTable) -> Result<Option<(Sum, Error)>> {
+    if header.checksum != Sum::None || matches!(header.dialect, Dialect::V0 | Dialect::V1) {
+        return Ok(None);
+    }
+    let Some((chunks, gap)) = table.apart(file.size()?)? else { return Ok(None) };
+    for chunk in chunks.iter().take(DIGESTS) {
+        for sum in Sum::ALL.into_iter().filter(|s| s.size() as u64 <= gap) {
+            if follows(file, chunk, sum)? {
+                let mut prefix = [0; PREFIX];
+                file.read_at(0, &mut prefix)?;
+                let m = Mender { file, size: 0, prefix, limit: 0 };
+                return Ok(m.why(&m.with(CHECKSUM, [sum as u8])).map(|why| (sum, why)));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Is this chunk followed by its digest? Zeros are none: they are room that a writer left.
+fn follows(file: &dyn File, chunk: &ChunkPlace, sum: Sum) -> Result<bool> {
+    let (mut at, end) = (chunk.at, chunk.end(Sum::None));
+    let mut digest = memory::zeroed(sum.size())?;
+    file.read_exact_at(end, &mut digest)?;
+    if digest.iter().all(|b| *b == 0) {
+        return Ok(false);
+    }
+    let (mut piece, mut hasher) = (memory::zeroed(PIECE)?, Hasher::new(sum));
+    while at < end {
+        let n = (end - at).min(PIECE as u64) as usize;
+        let part = piece.get_mut(..n).unwrap_or_default();
+        file.read_exact_at(at, part)?;
+        hasher.update(part);
+        at += n as u64;
+    }
+    Ok(hasher.finish() == digest)
 }
 
 type Prefix = [u8; PREFIX];

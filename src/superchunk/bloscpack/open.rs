@@ -210,10 +210,12 @@ impl Bloscpack {
             let place = if c.is_lost() { Place::Lost } else { Place::Main(c.at) };
             let mut slot = Slot { place, cbytes: c.cbytes, nbytes: c.nbytes, flags: c.flags, spare: 0 };
             let size = if i as u64 + 1 == n { self.header.last_chunk } else { self.header.chunk_size };
-            if let Some(size) = size
-                && !self.size_is_true(c, &slot, size)?
-            {
-                slot.nbytes = size;
+            let sure = match size {
+                Some(size) => self.size_is_true(c, &slot, size)?,
+                None => !c.is_lost(),
+            };
+            if !sure {
+                slot.nbytes = size.unwrap_or(slot.nbytes);
                 self.unsure.get_or_insert_with(|| {
                     let words = "is damaged, and not sure to have the size of the others: what is behind it may belong elsewhere";
                     fail!(Format, "{}: chunk {i} {words}", self.name).at(i as u64)

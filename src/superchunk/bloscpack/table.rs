@@ -144,6 +144,22 @@ impl ChunkTable {
         Ok(spans)
     }
 
+    /// Returns the chunks that were found, the shortest first, and the fewest bytes that are between one of them and
+    /// what follows it; `None` if some follow each other at once.
+    pub fn apart(&self, size: u64) -> Result<Option<(Vec<ChunkPlace>, u64)>> {
+        if self.in_order && self.end == size {
+            return Ok(None);
+        }
+        let spans = self.spans(Sum::None)?;
+        let next = spans.iter().skip(1).map(|(at, ..)| *at).chain([size]);
+        let gap = spans.iter().zip(next).map(|((_, end, _), next)| next.saturating_sub(*end)).min();
+        let Some(gap) = gap.filter(|gap| *gap > 0) else { return Ok(None) };
+        let mut found = memory::with_room(spans.len())?;
+        found.extend(self.chunks.iter().filter(|c| !c.is_lost()).copied());
+        found.sort_unstable_by_key(|c| (c.cbytes, c.at));
+        Ok(Some((found, gap)))
+    }
+
     /// Chunks that share bytes: how many do, and the first two of them.
     fn overlaps(&self, sum: Sum) -> Result<Option<(usize, Error)>> {
         if self.in_order {

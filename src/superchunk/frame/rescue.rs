@@ -347,7 +347,7 @@ impl Search<'_> {
         let own = blosc::Header::parse(&self.bytes(at..at.checked_add(blosc::LONG as u64)?)?).ok()?;
         let n = own.nbytes as u64 / 8;
         let bytes = self.bytes(at..at.checked_add(own.cbytes as u64)?)?;
-        let slots = index::decode(&bytes, n, self.limit).ok().filter(|slots| !slots.is_empty())?;
+        let mut slots = index::decode(&bytes, n, self.limit).ok().filter(|slots| !slots.is_empty())?;
         let mut header = header.clone();
         if header.variable_chunks {
             return Some((header, slots));
@@ -373,6 +373,10 @@ impl Search<'_> {
             let before = (n - 1).saturating_mul(header.chunksize.into());
             let last = sizes.last().copied().flatten().map_or(header.chunksize.into(), |last: usize| last as u64);
             header.nbytes = before.saturating_add(last);
+            // only the header had the length of a last chunk that takes no room
+            if let (Some(None), Some(slot)) = (sizes.last(), slots.last_mut()) {
+                *slot = Slot::Unknown(LOST);
+            }
         }
         Some((header, slots))
     }

@@ -269,6 +269,55 @@ fn damage_in_several_places_is_not_silent() {
     }
 }
 
+/// Without the header's word for the kind of checksum, other damage would be silent.
+#[test]
+fn a_checksum_is_found_that_the_header_does_not_name() {
+    for s in samples(&[1, 2, 3, 6, 8]).iter().filter(|s| s.summed) {
+        for place in &s.places {
+            let mut hurt = s.bytes.clone();
+            hurt[6] = 0;
+            let how = format!("byte 6 is 0, and {} differs", place.start + 17);
+            hurt[place.start + 17] ^= 0x40;
+            s.nothing_wrong(&hurt, &strict(), &how);
+            s.nothing_wrong(&hurt, &skipping(), &how);
+            s.repair(&hurt, 0, &how);
+        }
+    }
+}
+
+/// What its bytes mean, only a newer holdall knows: it is no damage, and nothing to repair.
+#[test]
+fn a_newer_version_is_said_and_not_repaired() {
+    for s in samples(&[0, 2]) {
+        for version in [4, 5, 255] {
+            let mut newer = s.bytes.clone();
+            newer[4] = version;
+            for options in [strict(), skipping()] {
+                assert_eq!(open(&newer, &options).map(|_| ()).unwrap_err().status, Status::Version, "{} {version}", s.what);
+            }
+            let disk = SimDisk::with_files(&BTreeMap::from([(NAME.into(), newer.clone())]));
+            let e = repair_in(&disk.folder(), OsStr::new(NAME), &strict()).map(|_| ()).unwrap_err();
+            assert_eq!(e.status, Status::Version, "{}: {e}", s.what);
+            assert!(disk.contents()[OsStr::new(NAME)] == newer, "{}: repair changed it", s.what);
+        }
+    }
+}
+
+/// Its length is nowhere then: content must not be shorter without a word.
+#[test]
+fn a_lost_chunk_of_unknown_size_is_told() {
+    for s in samples(&[2, 3]).iter().filter(|s| !s.offsets.is_empty()) {
+        for place in &s.places {
+            let mut hurt = s.bytes.clone();
+            hurt[8..12].fill(0xff);
+            hurt[place.start..place.start + 16].fill(0);
+            let how = format!("no size of chunks in the header, and chunk at {} is lost", place.start);
+            s.nothing_wrong(&hurt, &strict(), &how);
+            s.repair(&hurt, 0, &how);
+        }
+    }
+}
+
 fn damage_several_places(mut rng: Rng, times: usize) {
     for s in samples(&[2]).iter().filter(|s| s.regular) {
         for _ in 0..times {
@@ -332,7 +381,8 @@ fn mended(damage: &[(Range<usize>, u8)]) -> (usize, bool, String) {
 fn a_header_is_mended_by_what_the_offsets_say() {
     let all = Sample::new(Form::new(3, 1, 2), true).places.len();
     // the number of chunks, that of the spare offsets, both; options
-    for damage in [(16..24, 0), (16..17, 200), (23..24, 0x80), (16..24, 0xff), (24..32, 0xff), (24..25, 99), (16..32, 0x55), (5..6, 0), (5..6, 0x82)]
+    for damage in
+        [(16..24, 0), (16..17, 200), (23..24, 0x80), (16..24, 0xff), (24..32, 0xff), (24..25, 99), (16..32, 0x55), (5..6, 0), (5..6, 0x82), (6..7, 0)]
     {
         let (same, meta, words) = mended(std::slice::from_ref(&damage));
         assert_eq!((same, meta), (all, true), "{damage:?}: {words}");
