@@ -100,6 +100,7 @@ static void put_bytes_as_text(struct text *text, const struct type *type, const 
     size_t n = type->size;
     while (n > 0 && bytes[n - 1] == 0) n--;
     bool valid = utf8_is_valid((const char *)bytes, n);
+    text->escaped |= !valid;
     if (valid) text_put(text, bytes, n);
     for (size_t i = 0, length; !valid && i < n; i += length) {
         length = utf8_length((const char *)bytes + i, n - i);
@@ -117,7 +118,10 @@ static void put_characters(struct text *text, const struct type *type, const uns
     while (n > 0 && number_bits(bytes + 4 * (n - 1), 4, type->big_endian) == 0) n--;
     for (size_t i = 0; i < n; i++) {
         char utf8[4];
-        text_put(text, utf8, utf8_put(utf8, (uint32_t)number_bits(bytes + 4 * i, 4, type->big_endian)));
+        uint32_t code = (uint32_t)number_bits(bytes + 4 * i, 4, type->big_endian);
+        size_t length = utf8_put(utf8, code);
+        text->escaped |= utf8_get(utf8, length) != code;
+        text_put(text, utf8, length);
     }
 }
 

@@ -11,7 +11,15 @@ struct printer {
     int64_t format; /* FORMAT_CSV, _JSONL, _NPY or _RAW */
     struct text text;
     bool names;
+    bool exact; /* what does not read back is refused */
+    uint64_t rows; /* that were printed */
 };
+
+/* Fields of a row in CSV. */
+size_t frame_fields(const struct frame *frame);
+/* What a field is called that has no name of its own, in the line before the rows of an array. */
+enum { FIELD_NAME = 24 };
+void frame_field_name(size_t i, char name[FIELD_NAME]);
 
 /* Prints what stands before the rows, of which there are going to be so many. */
 bool printer_begin(struct printer *printer, const struct frame *frame, int64_t format, uint64_t rows);

@@ -36,9 +36,22 @@ bool jsonl_next(struct jsonl *jsonl) {
         *end = '\0';
         jsonl->at = json_skip_space(from);
         if (jsonl->at == end) continue;
-        if (*jsonl->at == '{' && json_is_valid(from, (size_t)(end - from)) && utf8_is_valid(from, (size_t)(end - from))) break;
-        return complain("%s: line %" PRIu64 ": it is no JSON object", feed->in->name, jsonl->line), false;
+        bool valid = json_is_valid(from, (size_t)(end - from)) && utf8_is_valid(from, (size_t)(end - from));
+        if (valid && (jsonl->values || *jsonl->at == '{')) break;
+        complain("%s: line %" PRIu64 ": it is no JSON %s", feed->in->name, jsonl->line, jsonl->values ? "value" : "object");
+        return false;
     }
+    jsonl->at += !jsonl->values;
+    return true;
+}
+
+const char *jsonl_value(const struct jsonl *jsonl, size_t *n) {
+    *n = (size_t)(json_skip_value(jsonl->at) - jsonl->at);
+    return jsonl->at;
+}
+
+bool jsonl_objects(struct jsonl *jsonl) {
+    jsonl->values = false;
     jsonl->at++;
     return true;
 }

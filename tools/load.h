@@ -10,7 +10,8 @@
 #include "frame.h"
 
 /* Reads the whole file once, and adds its columns to a frame, of the types that fit all rows, or of those that are told
- * (`dtypes`: "x=<f8,y=|S3", or NULL). *rows are so many. */
+ * (`dtypes`: "x=<f8,y=|S3", or NULL). *rows are so many. Lines of JSON that are no objects, and whatever file where `dtypes` is
+ * one type without a name, are the rows of an array. */
 bool load_columns(struct frame *frame, const char *path, bool json, const char *dtypes, uint64_t *rows);
 
 /* Reads the rows of a file ("-": of stdin), whose columns are those of the frame in any order, and gives them on. `out`

@@ -1,9 +1,13 @@
 /*
  * The first time that a file of text is read: for the names of its columns, and the types that fit all rows.
+ *
+ * A file of rows of an array is one column without a name. JSON lines that are values are such a file; CSV is where a type is
+ * told that belongs to no column.
  */
 #define _POSIX_C_SOURCE 200809L
 
 #include "csv.h"
+#include "frame_print.h"
 #include "guess.h"
 #include "json.h"
 #include "jsonl.h"
@@ -19,7 +23,10 @@
 struct named {
     char *name, *dtype; /* `dtype`: it was told */
     struct guess guess;
-    uint64_t seen, parts; /* rows that had it; the first line that had a list or an object in it */
+    uint64_t seen, wrong; /* rows that had it; the first line where no type can be guessed: objects, lists of other shapes */
+    bool measured;        /* is the shape that of a row? */
+    uint32_t ndim;        /* of lists in a row of JSON */
+    uint64_t shape[HOLDALL_MAX_NDIM];
 };
 
 struct columns {
@@ -27,6 +34,7 @@ struct columns {
     struct named *items;
     size_t count, last;
     uint64_t rows;
+    bool bare; /* an array: one column, without a name */
 };
 
 /* ---- what was told of types ---- */
@@ -59,8 +67,16 @@ static char *told_dtype(const char *dtypes, const char *name) {
     return NULL;
 }
 
+/* Is it one type, of no column? */
+static bool is_bare_dtype(const char *dtypes) {
+    return dtypes && dtypes[strcspn(dtypes, "=([{'\"")] != '=' && *part_end(dtypes) == '\0';
+}
+
 static bool check_dtypes(const struct columns *columns) {
-    for (const char *at = columns->dtypes; at && *at;) {
+    if (columns->bare && columns->dtypes && !is_bare_dtype(columns->dtypes)) {
+        return complain("%s: its lines have no columns; --dtypes \"('<f8', (3,))\" is the type of a row", columns->path), false;
+    }
+    for (const char *at = columns->bare ? NULL : columns->dtypes; at && *at;) {
         const char *end = part_end(at), *equals = memchr(at, '=', (size_t)(end - at));
         size_t i = 0, n = equals ? (size_t)(equals - at) : 0;
         if (!equals) return complain("--dtypes: '%.*s' is not COLUMN=DTYPE", (int)(end - at), at), false;
@@ -93,15 +109,44 @@ static bool add(struct columns *columns, const char *name, size_t n) {
     struct named *column = &columns->items[columns->count];
     *column = (struct named){.name = strndup(name, n)};
     if (!column->name) return complain("out of memory"), false;
-    column->dtype = told_dtype(columns->dtypes, column->name);
+    column->dtype = is_bare_dtype(columns->dtypes) ? strdup(columns->dtypes) : told_dtype(columns->dtypes, column->name);
     columns->last = columns->count++;
     return true;
 }
 
+/* The one of an array. */
+static bool add_bare(struct columns *columns) {
+    columns->bare = true;
+    return add(columns, "", 0);
+}
+
 /* ---- the two formats ---- */
+
+/* The line before the rows of an array: without one a row would be taken for it. */
+static bool check_numbered(const struct input *in, const struct csv *csv) {
+    char name[FIELD_NAME];
+    for (size_t i = 0; i < csv->count; i++) {
+        const struct csv_field *field = &csv->fields[i];
+        frame_field_name(i, name);
+        if (field->n == strlen(name) && memcmp(field->text, name, field->n) == 0) continue;
+        complain("%s: line 1: '%.*s' is not '%s': CSV of an array begins with a line of names, f0,f1,.. (put one in front)", in->name,
+                 (int)field->n, field->text, name);
+        return false;
+    }
+    return true;
+}
+
+static bool see_csv_array(struct columns *columns, struct input *in) {
+    struct csv csv;
+    bool good = csv_begin(&csv, in) && csv_next(&csv) && check_numbered(in, &csv) && add_bare(columns);
+    while (good && !stopped && (good = csv_next(&csv)) && csv.count > 0) columns->rows++;
+    csv_end(&csv);
+    return good;
+}
 
 static bool see_csv(struct columns *columns, struct input *in) {
     struct csv csv;
+    if (is_bare_dtype(columns->dtypes)) return see_csv_array(columns, in);
     bool good = csv_begin(&csv, in) && csv_next(&csv);
     if (good && csv.count == 0) good = (complain("%s: there is no line with the names of the columns", in->name), false);
     for (size_t i = 0; good && i < csv.count; i++) {
@@ -124,63 +169,125 @@ static bool see_csv(struct columns *columns, struct input *in) {
     return good;
 }
 
-static bool see_member(struct columns *columns, struct jsonl *jsonl, const char *value, size_t n) {
-    size_t i = find(columns, jsonl->name.bytes, jsonl->name.n);
-    if (i == columns->count && !add(columns, jsonl->name.bytes, jsonl->name.n)) return false;
-    struct named *column = &columns->items[i];
-    column->seen++;
-    if (column->dtype) return true;
+static void see_scalar(struct named *column, const char *value, size_t n) {
     if (*value == '"') {
         struct text text = {.bytes = NULL};
         json_read_string(value, &text);
         guess_see(&column->guess, text.bytes, text.n, true);
         text_free(&text);
-    } else if (*value == '[' || *value == '{') {
-        column->parts = column->parts ? column->parts : jsonl->line;
     } else {
         guess_see(&column->guess, value, *value == 'n' ? 0 : n, false);
+    }
+}
+
+/* What follows an item of a list: the next one, or its end. */
+static const char *next_item(const char *at) {
+    at = json_skip_space(at);
+    return *at == ',' ? json_skip_space(at + 1) : at;
+}
+
+/* Takes the shape of a value, as its first items have it. */
+static void measure(struct named *column, const char *value) {
+    column->measured = true;
+    while (*value == '[' && column->ndim < HOLDALL_MAX_NDIM - 1) {
+        const char *first = json_skip_space(value + 1);
+        uint64_t n = 0;
+        for (const char *at = first; *at != ']'; at = next_item(json_skip_value(at))) n++;
+        column->shape[column->ndim++] = n;
+        value = first;
+    }
+}
+
+/* Sees the items of a value; false: it has another shape. */
+static bool see_items(struct named *column, const char *value, uint32_t d) {
+    if (d == column->ndim) {
+        if (*value == '[' || *value == '{') return false;
+        return see_scalar(column, value, (size_t)(json_skip_value(value) - value)), true;
+    }
+    if (*value != '[') return false;
+    uint64_t n = 0;
+    for (const char *at = json_skip_space(value + 1); *at != ']'; at = next_item(json_skip_value(at)), n++) {
+        if (n == column->shape[d] || !see_items(column, at, d + 1)) return false;
+    }
+    return n == column->shape[d];
+}
+
+static void see_value(struct named *column, uint64_t line, const char *value) {
+    column->seen++;
+    if (column->dtype || column->wrong) return;
+    if (!column->measured) measure(column, value);
+    if (!see_items(column, value, 0)) column->wrong = line;
+}
+
+static bool see_object(struct columns *columns, struct jsonl *jsonl) {
+    const char *value;
+    size_t n;
+    while (jsonl_member(jsonl, &value, &n)) {
+        size_t i = find(columns, jsonl->name.bytes, jsonl->name.n);
+        if (i == columns->count && !add(columns, jsonl->name.bytes, jsonl->name.n)) return false;
+        see_value(&columns->items[i], jsonl->line, value);
+    }
+    return true;
+}
+
+/* Can types be guessed of what was seen? */
+static bool check_guesses(struct columns *columns, const char *name) {
+    for (size_t i = 0; i < columns->count; i++) {
+        struct named *column = &columns->items[i];
+        if (column->seen < columns->rows) guess_see(&column->guess, "", 0, false);
+        if (column->wrong == 0) continue;
+        bool bare = columns->bare;
+        complain("%s: line %" PRIu64 "%s%s%s: of lists of different lengths, and of objects, the type must be told, --dtypes %s%s\"('<f8', (3,))\"",
+                 name, column->wrong, bare ? "" : ", column '", column->name, bare ? "" : "'", column->name, bare ? "" : "=");
+        return false;
     }
     return true;
 }
 
 static bool see_json(struct columns *columns, struct input *in) {
     struct jsonl jsonl;
-    bool good = jsonl_begin(&jsonl, in);
+    bool good = jsonl_begin(&jsonl, in), told = is_bare_dtype(columns->dtypes);
+    jsonl.values = true; /* until the first is an object */
+    if (told) good = good && add_bare(columns);
     while (good && !stopped && (good = jsonl_next(&jsonl)) && jsonl.there) {
-        const char *value;
-        size_t n;
-        columns->rows++;
-        while (good && jsonl_member(&jsonl, &value, &n)) good = see_member(columns, &jsonl, value, n);
+        if (columns->rows++ == 0 && !told) good = *jsonl.at == '{' ? jsonl_objects(&jsonl) : add_bare(columns);
+        if (good && columns->bare) see_value(columns->items, jsonl.line, jsonl.at);
+        if (good && !columns->bare) good = see_object(columns, &jsonl);
     }
     if (good && columns->count == 0) good = (complain("%s: there is no line with a JSON object", in->name), false);
-    for (size_t i = 0; good && i < columns->count; i++) {
-        struct named *column = &columns->items[i];
-        if (column->seen < columns->rows) guess_see(&column->guess, "", 0, false);
-        if (column->parts == 0) continue;
-        complain("%s: line %" PRIu64 ", column '%s': of lists and objects the type must be told, --dtypes %s=\"('<f8', (3,))\"",
-                 in->name, column->parts, column->name, column->name);
-        good = false;
-    }
     jsonl_end(&jsonl);
-    return good;
+    return good && check_guesses(columns, in->name);
 }
 
 /* ---- the whole ---- */
 
+/* Adds a column of this type, which was told or guessed. */
+static bool add_column(const struct columns *columns, const struct named *column, const char *dtype, struct frame *frame) {
+    char *item = NULL;
+    uint32_t ndim = column->ndim;
+    uint64_t shape[HOLDALL_MAX_NDIM];
+    struct type type;
+    if (ndim > 0) memcpy(shape, column->shape, ndim * sizeof *shape);
+    if (columns->bare && column->dtype) { /* dimensions of a row are dimensions of the array */
+        type_split(dtype, &item, &ndim, shape);
+        dtype = item ? item : dtype;
+    }
+    bool known = type_read(&type, dtype), good = known && !type_has_objects(&type);
+    if (!good && columns->bare) complain("%s: rows of text do not become items of '%s'", columns->path, dtype);
+    if (!good && !columns->bare) complain("%s: column '%s': rows of text do not become items of '%s'", columns->path, column->name, dtype);
+    good = good && frame_add(frame, column->name, dtype, type.size, ndim, shape);
+    if (known) type_free(&type);
+    free(item);
+    return good;
+}
+
 static bool to_frame(const struct columns *columns, struct frame *frame) {
+    frame->bare = columns->bare;
     for (size_t i = 0; i < columns->count; i++) {
         const struct named *column = &columns->items[i];
         char guessed[GUESSED];
-        struct type type;
         guess_dtype(&column->guess, guessed);
-        const char *dtype = column->dtype ? column->dtype : guessed;
-        if (!type_read(&type, dtype) || type_has_objects(&type)) {
-            type_free(&type);
-            return complain("%s: column '%s': rows of text do not become items of '%s'", columns->path, column->name, dtype), false;
-        }
-        size_t size = type.size;
-        type_free(&type);
-        if (!frame_add(frame, column->name, dtype, size, 0, NULL)) return false;
+        if (!add_column(columns, column, column->dtype ? column->dtype : guessed, frame)) return false;
     }
     return true;
 }

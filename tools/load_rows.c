@@ -2,6 +2,7 @@
  * The second time that a file of text is read, or the only one: for its rows.
  */
 #include "csv.h"
+#include "frame_print.h"
 #include "item.h"
 #include "json.h"
 #include "jsonl.h"
@@ -37,12 +38,13 @@ static size_t find(struct load *load, const char *name, size_t n) {
 
 static bool refuse(const struct load *load, uint64_t line, size_t column, const char *value, size_t n, const char *why) {
     const struct column *c = &load->frame->columns[column];
+    bool bare = load->frame->bare; /* then it has no name */
     struct text shown = {.bytes = NULL};
     text_json(&shown, value, n > 60 ? 60 : n);
     char *words = text_take(&shown);
     if (words) {
-        complain("%s: line %" PRIu64 ", column '%s': %s%s %s (%s)", load->in->name, line, c->name, words, n > 60 ? "..." : "", why,
-                 c->dtype);
+        complain("%s: line %" PRIu64 "%s%s%s: %s%s %s (%s)", load->in->name, line, bare ? "" : ", column '", c->name, bare ? "" : "'",
+                 words, n > 60 ? "..." : "", why, c->dtype);
     }
     free(words);
     return false;
@@ -70,10 +72,10 @@ static bool next_row(struct load *load, bool last) {
 static size_t *read_header(struct load *load, struct csv *csv) {
     const struct frame *frame = load->frame;
     size_t *order = calloc(frame->count + 1, sizeof *order), there = 0;
-    bool good = order && csv_next(csv) && csv_fits(csv, frame->count);
+    bool good = order && csv_next(csv) && csv_fits(csv, frame_fields(frame));
     if (!order) complain("out of memory");
     load->last = frame->count - 1;
-    for (; good && there < csv->count; there++) {
+    for (; good && !frame->bare && there < csv->count; there++) {
         const struct csv_field *field = &csv->fields[there];
         order[there] = find(load, field->text, field->n);
         good = order[there] < frame->count;
@@ -85,19 +87,26 @@ static size_t *read_header(struct load *load, struct csv *csv) {
     return NULL;
 }
 
+/* Reads a row: each field is the item of a column, or all of them are those of a row of an array. */
+static bool load_fields(struct load *load, const struct csv *csv, const size_t *order) {
+    const struct column *array = load->frame->bare ? load->frame->columns : NULL;
+    const struct type *of = array && array->ndim > 0 ? array->type.of : NULL;
+    for (size_t i = 0; i < csv->count; i++) {
+        const struct csv_field *field = &csv->fields[i];
+        size_t column = array ? 0 : order[i];
+        unsigned char *to = place(load, column) + (of ? i * of->size : 0);
+        const char *why = item_parse(of ? of : &load->frame->columns[column].type, field->text, field->n, to);
+        if (why) return refuse(load, csv->line, column, field->text, field->n, why);
+    }
+    return true;
+}
+
 static bool load_csv(struct load *load) {
     struct csv csv;
-    const char *why;
-    size_t *order = NULL;
+    size_t *order = NULL, fields = frame_fields(load->frame);
     bool good = csv_begin(&csv, load->in) && (order = read_header(load, &csv)) != NULL;
     while (good && (good = csv_next(&csv)) && csv.count > 0) {
-        good = csv_fits(&csv, load->frame->count);
-        for (size_t i = 0; good && i < csv.count; i++) {
-            const struct csv_field *field = &csv.fields[i];
-            why = item_parse(&load->frame->columns[order[i]].type, field->text, field->n, place(load, order[i]));
-            if (why) good = refuse(load, csv.line, order[i], field->text, field->n, why);
-        }
-        good = good && next_row(load, false);
+        good = csv_fits(&csv, fields) && load_fields(load, &csv, order) && next_row(load, false);
     }
     free(order);
     csv_end(&csv);
@@ -128,16 +137,30 @@ static bool load_missing(struct load *load, const struct jsonl *jsonl, bool *see
     return true;
 }
 
+static bool load_value(struct load *load, const struct jsonl *jsonl) {
+    size_t n;
+    const char *value = jsonl_value(jsonl, &n), *at = value;
+    const char *why = item_parse_json(&load->frame->columns[0].type, &at, place(load, 0));
+    return !why || refuse(load, jsonl->line, 0, value, n, why);
+}
+
+static bool load_object(struct load *load, struct jsonl *jsonl, bool *seen) {
+    const char *value;
+    size_t n;
+    while (jsonl_member(jsonl, &value, &n)) {
+        if (!load_member(load, jsonl, seen, value, n)) return false;
+    }
+    return load_missing(load, jsonl, seen);
+}
+
 static bool load_json(struct load *load) {
     struct jsonl jsonl;
     bool *seen = calloc(load->frame->count + 1, sizeof *seen);
     if (!seen) complain("out of memory");
     bool good = jsonl_begin(&jsonl, load->in) && seen;
+    jsonl.values = load->frame->bare;
     while (good && (good = jsonl_next(&jsonl)) && jsonl.there) {
-        const char *value;
-        size_t n;
-        while (good && jsonl_member(&jsonl, &value, &n)) good = load_member(load, &jsonl, seen, value, n);
-        good = good && load_missing(load, &jsonl, seen) && next_row(load, false);
+        good = (jsonl.values ? load_value(load, &jsonl) : load_object(load, &jsonl, seen)) && next_row(load, false);
     }
     free(seen);
     jsonl_end(&jsonl);

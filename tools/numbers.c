@@ -66,6 +66,7 @@ uint64_t number_half(double value) {
     uint64_t sign = signbit(value) ? 0x8000 : 0;
     double size = fabs(value);
     if (isnan(value)) return 0x7e00;
+    if (size == 0) return sign; /* which has no exponent */
     if (size >= 65520) return sign | 0x7c00;
     int exponent;
     frexp(size, &exponent);

@@ -108,6 +108,7 @@ static bool to_container(struct rows *rows, holdall_format format) {
 static bool print(void *ctx) {
     static const int64_t formats[] = {[AS_NPY] = FORMAT_NPY, [AS_RAW] = FORMAT_RAW, [AS_CSV] = FORMAT_CSV, [AS_JSONL] = FORMAT_JSONL};
     struct rows *rows = ctx;
+    rows->printer.exact = true;
     return printer_begin(&rows->printer, &rows->frame, formats[rows->as], rows->count) && each(rows, printer_take, &rows->printer);
 }
 

@@ -12,6 +12,7 @@ struct text {
     char *bytes;
     size_t n, room;
     bool failed; /* there was no memory: what was put since is not there */
+    bool escaped; /* there is something in it that does not read back: bytes that are no characters */
 };
 
 /* Makes room for so many bytes more; where they go, or NULL. */

@@ -4,8 +4,10 @@
 #include "times.h"
 #include "days.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Parts of a second, or seconds of the unit; years, months and weeks are reckoned otherwise. */
@@ -32,6 +34,22 @@ static int unit_of(const struct type *type) {
 
 static int64_t floor_div(int64_t n, int64_t by) {
     return n / by - (n % by < 0);
+}
+
+/* Digits of a year that is printed and read; a longer number alone is the count. */
+enum { YEAR_MOST = 16 };
+
+/* Counts beyond this have a longer year. */
+static int64_t furthest(const struct type *type) {
+    static const struct {
+        const char *unit;
+        int64_t count;
+    } units[] = {{"Y", INT64_C(9000000000000000)}, {"M", INT64_C(100000000000000000)}, {"W", INT64_C(500000000000000000)},
+                 {"D", INT64_C(3600000000000000000)}};
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (strcmp(units[i].unit, type->unit) == 0) return units[i].count;
+    }
+    return INT64_MAX;
 }
 
 /* ---- to text ---- */
@@ -73,11 +91,11 @@ static void put_time(struct text *text, int unit, int64_t count) {
 
 void times_put(struct text *text, const struct type *type, int64_t value) {
     int unit = unit_of(type);
-    int64_t count, days = 0, month = 0;
-    bool far = __builtin_mul_overflow(value, type->many, &count) || __builtin_mul_overflow(count, 7, &days);
+    int64_t count, month = 0;
+    bool far = __builtin_mul_overflow(value, type->many, &count) || count > furthest(type) || count < -furthest(type);
     if (value == NO_TIME) {
         text_words(text, "NaT");
-    } else if (unit >= 0 && !(far && units[unit].per_second < 2)) {
+    } else if (unit >= 0 && !far) {
         put_time(text, unit, count);
     } else if (strcmp(type->unit, "Y") == 0 && !far) {
         put_date(text, (struct date){count + 1970, 1, 1}, 1);
@@ -85,8 +103,8 @@ void times_put(struct text *text, const struct type *type, int64_t value) {
         month = floor_div(count, 12) * 12;
         put_date(text, (struct date){month / 12 + 1970, (int)(count - month) + 1, 1}, 2);
     } else if (strcmp(type->unit, "W") == 0 && !far) {
-        put_date(text, date_of(days), 3);
-    } else { /* no unit, or millions of years away */
+        put_date(text, date_of(7 * count), 3);
+    } else { /* no unit, or a year too long */
         char words[32];
         text_put(text, words, (size_t)snprintf(words, sizeof words, "%" PRId64, value));
     }
@@ -137,12 +155,14 @@ static bool parse_clock(const char *at, const char *end, struct moment *moment) 
     return at == end;
 }
 
-/* YYYY, YYYY-MM, YYYY-MM-DD, and behind that T or a space and a time. */
+/* YYYY, YYYY-MM, YYYY-MM-DD, and behind that T or a space and a time. A longer year has a month: without one it is a count. */
 static bool parse_moment(const char *at, const char *end, struct moment *moment) {
     int64_t year, month = 1, day = 1;
     bool before = at < end && *at == '-';
     if (before) at++;
-    if (!digits(&at, end, 4, &year)) return false;
+    int n = 0;
+    while (at + n < end && n < YEAR_MOST && at[n] >= '0' && at[n] <= '9') n++;
+    if (!digits(&at, end, n < 4 ? 4 : n, &year) || (n > 4 && (at == end || *at != '-'))) return false;
     if (at < end && *at == '-' && (at++, !digits(&at, end, 2, &month))) return false;
     if (at < end && *at == '-' && (at++, !digits(&at, end, 2, &day))) return false;
     year = before ? -year : year;
@@ -157,6 +177,33 @@ static bool divide(int64_t n, int64_t by, int64_t *value) {
     return n % by == 0;
 }
 
+/* n of `each`, and `more`, which is less than one; false: 64 bits do not hold the sum. Of those before zero the product alone
+ * may be beyond them. */
+static bool put_together(int64_t n, int64_t each, int64_t more, int64_t *sum) {
+    if (n < 0) {
+        n++;
+        more -= each;
+    }
+    return !__builtin_mul_overflow(n, each, sum) && !__builtin_add_overflow(*sum, more, sum);
+}
+
+static bool all_digits(const char *text, size_t n) {
+    while (n > 0 && text[n - 1] >= '0' && text[n - 1] <= '9') n--;
+    return n == 0;
+}
+
+/* The count itself, which is longer than a year can be. */
+static bool parse_count(const char *text, size_t n, int64_t *value) {
+    char *end, words[24];
+    size_t digits = n > 0 && *text == '-' ? n - 1 : n;
+    if (digits <= YEAR_MOST || n >= sizeof words || !all_digits(text + n - digits, digits)) return false;
+    memcpy(words, text, n);
+    words[n] = '\0';
+    errno = 0;
+    *value = strtoll(words, &end, 10);
+    return errno == 0 && *value != NO_TIME;
+}
+
 bool times_parse(const struct type *type, const char *text, size_t n, int64_t *value) {
     struct moment m;
     int unit = unit_of(type);
@@ -164,9 +211,11 @@ bool times_parse(const struct type *type, const char *text, size_t n, int64_t *v
         *value = NO_TIME;
         return true;
     }
+    if (parse_count(text, n, value)) return true;
     if (!parse_moment(text, text + n, &m)) return false;
-    int64_t days = days_of(m.date), count = 0;
+    int64_t days = days_of(m.date), count = 0, seconds;
     bool midnight = m.second == 0 && m.atto == 0, fits = true;
+    bool far = !put_together(days, DAY, m.second, &seconds);
     if (strcmp(type->unit, "Y") == 0) {
         count = m.date.year - 1970;
         fits = midnight && m.date.month == 1 && m.date.day == 1;
@@ -175,15 +224,17 @@ bool times_parse(const struct type *type, const char *text, size_t n, int64_t *v
         fits = midnight && m.date.day == 1;
     } else if (strcmp(type->unit, "W") == 0) {
         fits = midnight && divide(days, 7, &count);
-    } else if (unit < 0) {
+    } else if (unit >= 0 && units[unit].seconds == DAY) {
+        fits = midnight; /* which may be further away than seconds can tell */
+        count = days;
+    } else if (unit < 0 || far) {
         return false;
     } else if (units[unit].per_second == 0) {
-        fits = m.atto == 0 && divide(days * DAY + m.second, units[unit].seconds, &count);
+        fits = m.atto == 0 && divide(seconds, units[unit].seconds, &count);
     } else {
         int64_t part;
         fits = divide(m.atto, units[UNITS - 1].per_second / units[unit].per_second, &part) &&
-               !__builtin_mul_overflow(days * DAY + m.second, units[unit].per_second, &count) &&
-               !__builtin_add_overflow(count, part, &count);
+               put_together(seconds, units[unit].per_second, part, &count);
     }
     return fits && divide(count, type->many, value) && *value != NO_TIME;
 }

@@ -241,6 +241,24 @@ bool type_read(struct type *type, const char *dtype) {
     return good;
 }
 
+void type_split(const char *dtype, char **item, uint32_t *ndim, uint64_t shape[HOLDALL_MAX_NDIM]) {
+    struct cursor c = {dtype, 0};
+    struct type type = {.many = 1};
+    *item = NULL;
+    *ndim = 0;
+    if (next_is(&c, '(') && skip_space(&c)) {
+        const char *from = c.at;
+        if (parse_type(&type, &c)) *item = spelling(from, c.at, false);
+        type_free(&type);
+        if (*item && next_is(&c, ',') && parse_shape(&c, shape, ndim) && next_is(&c, ')') && *c.at == '\0') return;
+        free(*item);
+        *item = NULL;
+    } else if (type_read(&type, dtype)) {
+        type_free(&type);
+        *item = spelling(dtype, dtype + strlen(dtype), false);
+    }
+}
+
 bool type_parse(struct type *type, const char *dtype, size_t itemsize) {
     if (type_read(type, dtype) && (type->size == itemsize || type->kind == 'O')) return true;
     type_free(type);

@@ -38,6 +38,9 @@ bool type_parse(struct type *type, const char *dtype, size_t itemsize);
 bool type_read(struct type *type, const char *dtype);
 /* Makes of it the type of an item of ndim dimensions. False: no memory, which has been said. */
 bool type_nest(struct type *type, uint32_t ndim, const uint64_t *shape);
+/* Takes a pair of a type and a shape apart, "('<f8', (3,))"; what is none has no dimensions. *item is to be freed; NULL: no memory,
+ * or not a type that is known here. */
+void type_split(const char *dtype, char **item, uint32_t *ndim, uint64_t shape[HOLDALL_MAX_NDIM]);
 /* Do items of both have the same bytes? */
 bool type_equal(const struct type *one, const struct type *other);
 /* Does it hold objects of Python's? */

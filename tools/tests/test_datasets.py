@@ -77,7 +77,7 @@ class Cat(Tables):
 
     def test_columns_are_arrays(self):
         self.assertEqual(self.good("cat", "t/n"), struct.pack("<3q", 1, -2, 3))
-        self.assertEqual(self.good("cat", "--format", "csv", "t/n"), b"1\n-2\n3\n")
+        self.assertEqual(self.good("cat", "--format", "csv", "t/n"), b"f0\n1\n-2\n3\n")
         self.assertEqual(self.good("cat", "--format", "jsonl", "t/name"), b'"ann"\n"bob"\n"c, d"\n')
         self.assertEqual(self.good("cat", "--rows", "2,0", "t/n"), struct.pack("<2q", 3, 1))
         self.assertEqual(self.good("cat", "--format", "text", "--rows", "-1,0", "t/n"), b"3\n1\n")

@@ -30,7 +30,9 @@ class Values(Tables):
     def array(self, dtype, data, count, *row):
         self.write("a.npy", npy_file(dtype, (count, *row), data))
         self.good("convert", "-q", "--force", "a.npy", "a", "--to", "bcolz")
-        return self.good("cat", "--format", "csv", "a").decode().splitlines()
+        head, *lines = self.good("cat", "--format", "csv", "a").decode().splitlines()
+        self.assertEqual(head, ",".join(f"f{i}" for i in range(row[0] if row else 1)))
+        return lines
 
     def test_floating_point(self):
         r = random.Random(1)
@@ -67,6 +69,8 @@ class Values(Tables):
         self.assertEqual(self.array("<M8[D]", struct.pack("<4q", 11016, -1, -719529, 2932896), 4), ["2000-02-29", "1969-12-31", "-0001-12-31", "9999-12-31"])
         self.assertEqual(self.array("<M8[M]", struct.pack("<2q", -1, 500), 2), ["1969-12", "2011-09"])
         self.assertEqual(self.array("<M8[Y]", struct.pack("<q", 43), 1), ["2013"])
+        self.assertEqual(self.array("<M8[s]", struct.pack("<2q", 1 << 62, 1 - (1 << 63)), 2), ["146138514283-06-19T07:45:04", "-292277022657-01-27T08:29:53"])
+        self.assertEqual(self.array("<M8[D]", struct.pack("<2q", 10**9, 1 << 62), 2), ["2739877-01-03", "4611686018427387904"])
         self.assertEqual(self.array("<M8[25us]", struct.pack("<q", 1), 1), ["1970-01-01T00:00:00.000025"])
 
     def test_days_against_python(self):
@@ -83,11 +87,16 @@ class Values(Tables):
         texts = [b"plain", b'say "x"', b"a,b", "\u00e9\u6f22".encode(), b"line\nbreak", b""]
         self.array("|S16", b"".join(t.ljust(16, b"\0") for t in texts), len(texts))
         self.assertEqual([r[0] for r in csv.reader(io.StringIO(self.good("cat", "--format", "csv", "a").decode(), newline=""))],
-                         [t.decode() for t in texts])
+                         ["f0", *(t.decode() for t in texts)])
         self.assertEqual([json.loads(x) for x in self.good("cat", "--format", "jsonl", "a").splitlines()], [t.decode() for t in texts])
         # what is no UTF-8
         self.assertEqual(self.array("|S4", b"a\xff\xc3(" + b"\xe9\0\0\0", 2), ["a\\xff\\xc3(", "\\xe9"])
         self.assertEqual(json.loads(self.good("cat", "--format", "jsonl", "--rows", "0", "a")), "a\\xff\\xc3(")
+        for name in ("o.csv", "o.jsonl"):  # which does not read back
+            self.assertIn("a: row 0: it has a string that is no UTF-8", self.bad("convert", "a", name)[0])
+        self.array("<U2", struct.pack("<4I", 0x41, 0, 0xd800, 0), 2)
+        self.assertIn("a: row 1: it has a string that is no UTF-8", self.bad("convert", "a", "o.csv")[0])
+        self.assertEqual(self.files(), ["a", "a.npy"])
         self.assertEqual(self.array("<U2", struct.pack("<4I", 0x6f22, 0, 0x1f600, 0x41), 2), ["\u6f22", "\U0001f600A"])
 
     def test_rows_with_dimensions(self):
@@ -150,6 +159,22 @@ class FromText(Tables):
                      "v=('<f8',(2,)),o=[('x','<i4'),('y','<i2',(2,))]", source="in.jsonl")
         self.assertEqual(self.objects("u"), [{"v": [1.0, 2.0], "o": {"x": 1, "y": [2, 3]}}, {"v": [3.0, None], "o": {"x": 4, "y": [5, 6]}}])
 
+    def test_rows_of_an_array(self):
+        """Lines of JSON that are values are an array; so is CSV where a type is told that belongs to no column."""
+        for text, flags, want in [
+            (b"[1,2]\n[3,null]\n", [], ("<f8", (2, 2))), (b'[["a"],["bc"]]\n', [], ("|S2", (1, 2, 1))), (b"1\n\n2", [], ("<i8", (2,))),
+            (b"[]\n[]\n", [], ("<f8", (2, 0))), (b"[1,2]\n", ["--dtypes", "<c8"], ("<c8", (1,))), (b"", ["--dtypes", "('<i2',(3,))"], ("<i2", (0, 3))),
+            (b"[[1],[2]]\n", ["--dtypes", "('<i2', (2, 1))"], ("<i2", (1, 2, 1))), (b'{"a":7}\n', ["--dtypes", "[('a', '<i2')]"], ([("a", "<i2")], (1,))),
+        ]:  # fmt: skip
+            self.write("in.jsonl", text)
+            header, _ = npy(self.good("convert", "-q", *flags, "in.jsonl", "-", "--to", "npy"))
+            self.assertEqual((header["descr"], header["shape"]), want, text)
+        self.write("in.csv", b"f0,f1\n1,2\n3,4\n")
+        header, data = npy(self.good("convert", "-q", "--dtypes", "('<i2',(2,))", "in.csv", "-", "--to", "npy"))
+        self.assertEqual((header["descr"], header["shape"], data), ("<i2", (2, 2), struct.pack("<4h", 1, 2, 3, 4)))
+        self.assertEqual(self.convert(b'{"a":[1,2],"b":[[0.5]]}\n{"b":[[1]],"a":[3,4]}\n', "t", source="in.jsonl"), {"a": "<i8", "b": "<f8"})
+        self.assertEqual(self.objects("t"), [{"a": [1, 2], "b": [[0.5]]}, {"a": [3, 4], "b": [[1.0]]}])
+
     def test_bad_text(self):
         for text, words, flags in [
             (b"", "names of the columns", []),
@@ -167,7 +192,13 @@ class FromText(Tables):
             (b"a\n2013-02-28T10\n", "no time", ["--dtypes", "a=M8[D]"]),
             (b"a\n\xff\n", "not UTF-8", ["--dtypes", "a=U2"]),
             (b"a\n1\n", "no column 'b'", ["--dtypes", "b=i4"]),
-            (b"a\n1\n", "not COLUMN=DTYPE", ["--dtypes", "i4"]),
+            (b"a\n1\n", "not COLUMN=DTYPE", ["--dtypes", "i4,a=i4"]),
+            (b"a\n1\n", "line 1: 'a' is not 'f0'", ["--dtypes", "i4"]),
+            (b"1,2\n3,4\n", "line 1: '1' is not 'f0'", ["--dtypes", "('<i4',(2,))"]),
+            (b"f0\n1\n", "line 1: 1 field, and there are 2", ["--dtypes", "('<i4',(2,))"]),
+            (b"f0,f1\n1\n", "line 2: 1 field, and there are 2", ["--dtypes", "('<i4',(2,))"]),
+            (b"f0\n1\n", "do not become items of 'nonsense'", ["--dtypes", "nonsense"]),
+            (b"f0\n1.5\n", 'line 2: "1.5" is no whole number', ["--dtypes", "i4"]),
             (b"a\n1\n", "do not become items of 'nonsense'", ["--dtypes", "a=nonsense"]),
             (b"a\n1\n", "do not become items of 'O'", ["--dtypes", "a=O"]),
             (b"a\n\"[1]\"\n", "not as many items", ["--dtypes", "a=('<f8',(2,))"]),
@@ -178,7 +209,10 @@ class FromText(Tables):
             self.assertIn(words, self.bad("convert", "in.csv", "t", *flags)[0], text)
             self.assertEqual(self.files(), ["in.csv"])
         os.remove(self.path("in.csv"))
-        for text, words in [(b"", "no line with a JSON object"), (b"[1]\n", "line 1: it is no JSON object"), (b'{"a":1}\n{"a":}\n', "line 2"),
+        for text, words in [(b"", "no line with a JSON object"), (b"x\n", "line 1: it is no JSON value"), (b'{"a":1}\n{"a":}\n', "line 2"),
+                            (b'{"a":1}\n[1]\n', "line 2: it is no JSON object"), (b'[1]\n{"a":1}\n', "line 2: of lists"),
+                            (b"[1]\n2\n", "line 2: of lists"), (b"[[1,2],[3]]\n", "line 1: of lists"), (b"[1]\n[]\n", "line 2: of lists"),
+                            (b'{"a":[1]}\n{"a":[{}]}\n', "line 2, column 'a': of lists"), (b'{"a":[1]}\n{"b":1}\n', "line 2, column 'a'"),
                             (b'{"a":1}\n{"a":[1]}\n', "line 2, column 'a': of lists"), (b'{"a":"\xff"}\n', "line 1")]:
             self.write("in.jsonl", text)
             self.assertIn(words, self.bad("convert", "in.jsonl", "t")[0], text)

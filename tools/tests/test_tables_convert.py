@@ -79,7 +79,9 @@ class Convert(Tables):
             self.good("verify", "p")
         self.assertEqual(self.good("attr", "get", "d.bcolz"), b'{\n  "unit": "K"\n}\n')
         self.good("convert", "-q", "b.blp", "h.csv")
-        self.assertEqual(self.read("h.csv").splitlines()[1], b"2.0,3.0")
+        self.assertEqual(self.read("h.csv").splitlines()[:3], [b"f0,f1", b"0.0,1.0", b"2.0,3.0"])
+        self.good("convert", "-q", "h.csv", "h.bcolz")
+        self.assertEqual(self.info("h.bcolz")["rows"], 6)
         self.assertEqual([json.loads(x) for x in self.good("convert", "-q", "a", "-", "--to", "jsonl").splitlines()][5], [10.0, 11.0])
 
     def test_fortran_order(self):
