@@ -265,7 +265,8 @@ typedef struct holdall_error {
  * kept, in 64 MiB for all bags of the process at most; 1: all are kept in memory (8 bytes a record), and the bag can be
  * read on while another program appends to it. */
 #define HOLDALL_OPT_BAG_LIMITS_CACHE 24
-/* HOLDALL_BAG_SHARDS_CONCATENATED (default) or _INTERLEAVED: how several files make one sequence. */
+/* HOLDALL_BAG_SHARDS_CONCATENATED or _INTERLEAVED: how several files make one sequence. Default: as they were written, in
+ * turns where they say so, else one after the other. */
 #define HOLDALL_OPT_BAG_SHARDS 25
 /* Streams of bags: records that are read, or wanted from the index function, before they are taken. Default: as many as
  * HOLDALL_OPT_BAG_READ_AHEAD_BYTES allows, 65,536 of them a batch at most. 0: none; what is wanted is read then. */
@@ -1625,7 +1626,9 @@ typedef struct holdall_records holdall_records;
  * for as many as there are: "a@3.bagz,b.bag". A backslash before `,`, `@` or a backslash takes it as it is, and
  * a name that exists as it stands is taken as it stands. Each file is compressed or not by its own name.
  * The files are all as they were at one moment, also while a set of them is written. Their records are one sequence, file
- * by file, or with HOLDALL_OPT_BAG_SHARDS in turns: nothing in the files tells that a set was written in turns.
+ * by file, as Bagz has it, or in turns where they are named as a set (`@`) and say that they were written so, as those of
+ * holdall_bag_writer_open() do (those of 0.1.0 do not, and a caller's storages only where they are compressed);
+ * HOLDALL_OPT_BAG_SHARDS says which. HOLDALL_E_ARGUMENT: such a set is named together with other files.
  * Takes no more memory or time for 10^8 records than for 10, unless limits are to be kept in memory. Of more
  * than 64 shards, or as many as the process cannot well have open, those stay open that were of use lately: a
  * quarter of the files that the process may have open (`ulimit -n`) at the most, and at most 4096, of all bags
@@ -1782,8 +1785,10 @@ HOLDALL_API
 void holdall_records_close(holdall_records *records);
 
 /* Opens a bag for writing: of one file, or of a set of them: of the path "name@8.bagz" the files
- * `name-00000-of-00008.bagz` and so on, record i in file i modulo 8, to be read in turns
- * (HOLDALL_OPT_BAG_SHARDS). "name@*.bagz" is as many as there are.
+ * `name-00000-of-00008.bagz` and so on, record i in file i modulo 8, which holdall_bag_open() reads in this
+ * order again. "name@*.bagz" is as many as there are. That they were written in turns is said by a skippable
+ * zstd frame behind the first record of each file, which Bagz passes over (it reads one file after the other),
+ * and where records are not compressed by a file `turns.NAME` beside the first.
  * A backslash before `@` or a backslash takes it as it is, and so is a comma; a file that has the path for its
  * name is that file. All of a set is committed as one: at any crash every file, also one that is opened alone,
  * is as the last commit left it. The files of a set are in one folder.
@@ -1793,13 +1798,15 @@ void holdall_records_close(holdall_records *records);
  * is, nothing that others can see changes before the first commit. What a crash left unfinished is settled first.
  * A commit to limits at the tail moves them all, 8 bytes a record (and saves them first); one to separate
  * limits appends: the better choice for many small commits to a large bag.
- * Options: HOLDALL_OPT_THREADS, _DURABILITY, _LOCK, _CODEC, _LEVEL, _CHECKSUM, _DICTIONARY, _BAG_LIMITS.
+ * Options: HOLDALL_OPT_THREADS, _DURABILITY, _LOCK, _CODEC, _LEVEL, _CHECKSUM, _DICTIONARY, _BAG_LIMITS; of a
+ * set _BAG_SHARDS, with HOLDALL_BAG_SHARDS_INTERLEAVED: to go on with a set whose files do not say that they are in turns.
  * 
  * To go on with a bag, give the same _CODEC, _DICTIONARY and _BAG_LIMITS; checksums go on as they are there.
  * HOLDALL_E_EXISTS, HOLDALL_E_MISSING: as the mode says. HOLDALL_E_BUSY: another writer has it open, or one of
  * its files, or the set that it is a file of.
  * HOLDALL_E_STATE: checksums are asked for, and the records that are there have none; or a set is not as turns
- * leave it, as where its files were written one by one: then they are to be appended to so.
+ * leave it, as where its files were written one by one, or does not say that it was written in turns: its files
+ * are to be appended to one by one then.
  * HOLDALL_E_UNSUPPORTED: a file of a set is a link to another folder. */
 HOLDALL_API
 HOLDALL_USE

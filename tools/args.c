@@ -103,7 +103,7 @@ static const struct flag flags[] = {
      "auto: zstd where the name ends in .bagz"},
     {"dictionary", F_DICTIONARY, TEXT, "FILE", AT(dictionary), 0, 0, "a zstd dictionary"},
     {"shards", F_SHARDS, CHOICE, "concatenated|interleaved", AT(shards), 0, 0,
-     "order over several files (default: concatenated)"},
+     "order over several files (default: as they were written)"},
     {"interleaved", F_INTERLEAVED, SWITCH, NULL, AT(interleaved), 0, 0, "the same as --shards interleaved: a record of each file in turn"},
     {"at", F_AT, SIZE, "BYTES", AT(at), 0, 0, "the frame begins so far in the file; K, M, G (default: 0)"},
     {"threads", F_THREADS, NUMBER, "N", AT(threads), 0, 65536, "threads to use (default: 0, all processors)"},

@@ -76,6 +76,7 @@ static bool set_writer_options(holdall_options *options, const struct args *args
     return set_given(options, HOLDALL_OPT_THREADS, args->threads) &&
            set_given(options, HOLDALL_OPT_LEVEL, args->level) &&
            (!separate(args) || set_option(options, HOLDALL_OPT_BAG_LIMITS, HOLDALL_BAG_LIMITS_SEPARATE)) &&
+           (!args->interleaved || args->command->flags & F_AS || set_option(options, HOLDALL_OPT_BAG_SHARDS, SHARDS_INTERLEAVED)) &&
            (!args->no_checksum || set_option(options, HOLDALL_OPT_CHECKSUM, HOLDALL_SUM_NONE)) &&
            set_commit_options(options, args) && set_compression(options, args);
 }

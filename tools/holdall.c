@@ -37,7 +37,7 @@ static const struct command commands[] = {
      container_given, schunk_cat, dataset_cat},
     {"pack", "IN OUT",
      "Writes a file (-: standard input) into a new superchunk, OUT.blp, a .npy as an array, or its lines into a bag.",
-     F_TO | F_SHARD_COUNT | F_SHARD | F_SEPARATE | F_LIMITS | F_LEVEL | F_APPEND | F_REPLACE | F_COMPRESSION | F_DICTIONARY | F_NO_CHECKSUM |
+     F_TO | F_SHARD_COUNT | F_SHARD | F_INTERLEAVED | F_SEPARATE | F_LIMITS | F_LEVEL | F_APPEND | F_REPLACE | F_COMPRESSION | F_DICTIONARY | F_NO_CHECKSUM |
          F_THREADS | F_NO_SYNC | F_NO_LOCK | F_WHOLE | F_CODEC | F_SHUFFLE | F_TYPESIZE | F_CHUNK_SIZE | F_CHECKSUM |
          F_NO_OFFSETS | F_FORMAT_VERSION | F_METADATA | F_RAW | F_QUIET,
      2, SIZE_MAX, bag_pack, container_to_be, schunk_pack, NULL},

@@ -19,6 +19,7 @@ mod shape;
 mod shard;
 pub mod spec;
 mod stream;
+mod turn;
 mod verify;
 mod writer;
 
@@ -46,6 +47,7 @@ use batch::{Skip, Spare};
 use codec::{CODEC_BY_NAME, Codec, Decoder};
 use shard::{How, Shard};
 use std::ffi::{OsStr, OsString};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Buffers of closed batches that a bag keeps.
@@ -119,32 +121,39 @@ impl Bag {
         if spec.as_bytes().contains(&0) {
             return Err(fail!(Argument, "the path holds a NUL"));
         }
-        Bag::open_files(&spec::expand(spec)?, options)
+        let (files, sets) = spec::expand_sets(spec)?;
+        Bag::open_files(&files, &sets, options)
     }
 
     /// Opens files by the texts of their names.
-    fn open_files(files: &[OsString], options: &Options) -> Result<Bag> {
+    fn open_files(files: &[OsString], sets: &[Range<usize>], options: &Options) -> Result<Bag> {
         let place = |p: &OsString| io::locate::locate(p).map(|l| Place { folder: l.folder, name: l.name, given: l.given });
-        Bag::open_in(&files.iter().map(place).collect::<Result<Vec<_>>>()?, options)
+        Bag::open_places(&files.iter().map(place).collect::<Result<Vec<_>>>()?, sets, options)
     }
 
-    /// Opens files wherever they are.
+    /// Opens files wherever they are, which may be a set.
     pub fn open_in(places: &[Place], options: &Options) -> Result<Bag> {
+        Bag::open_places(places, std::slice::from_ref(&(0..places.len())), options)
+    }
+
+    /// The same; `sets`: those that are named as one, and may have been written in turns.
+    fn open_places(places: &[Place], sets: &[Range<usize>], options: &Options) -> Result<Bag> {
         options.only("opening a bag", READ_OPTIONS)?;
         let few = few::needed(places.len());
-        match Bag::open_all(places, few, options) {
-            Err(e) if few::too_many(&e) && !few && places.len() > 1 => Bag::open_all(places, true, options),
+        match Bag::open_all(places, sets, few, options) {
+            Err(e) if few::too_many(&e) && !few && places.len() > 1 => Bag::open_all(places, sets, true, options),
             opened => opened,
         }
     }
 
     /// The same; `few`: not all files are to be open at once.
-    fn open_all(places: &[Place], few: bool, options: &Options) -> Result<Bag> {
+    fn open_all(places: &[Place], sets: &[Range<usize>], few: bool, options: &Options) -> Result<Bag> {
         let how = How {
             access: if options.get(Opt::Io, 0) == 1 { Access::Map } else { Access::Read },
             separate: options.get(Opt::BagLimits, 0) == 1,
             cache: options.get(Opt::BagLimitsCache, 0) == 1,
             verify: options.get(Opt::Verify, 1) > 0,
+            turns: false,
             memory_limit: options.memory_limit(),
         };
         let dictionary = options.given_bytes(Opt::Dictionary);
@@ -166,22 +175,28 @@ impl Bag {
             false if foreign => 1,
             false => options.threads().for_pieces(containers.len()),
         };
+        // a caller's storage has the files that it was told of
+        let unsaid = options.given(Opt::BagShards).is_none() && !places.iter().any(|p| p.folder.is_foreign());
+        let begins_set = |i: usize| sets.iter().any(|set| set.start == i && set.len() > 1);
         let open = |i: usize, snap: &Snapshot<'_>| match (containers.get(i), codecs.get(i)) {
-            (Some(c), Some(decoder)) => Shard::open_seen(snap, c, decoder, how),
+            (Some(c), Some(decoder)) => Shard::open_seen(snap, c, decoder, How { turns: unsaid && begins_set(i), ..how }),
             _ => Err(fail!(Range, "no shard {i}")),
         };
         let shards = Snapshot::read_all(&containers, threads, open)?;
-        let bag = Bag::over(shards, options.clone())?;
+        let bag = Bag::over(shards, sets, options.clone(), threads)?;
         if options.get(Opt::Verify, 1) == 2 {
             bag.verify_all()?;
         }
         Ok(bag)
     }
 
-    fn over(shards: Vec<Shard>, options: Options) -> Result<Bag> {
-        let interleaved = options.get(Opt::BagShards, 0) == 1;
+    fn over(shards: Vec<Shard>, sets: &[Range<usize>], options: Options, threads: usize) -> Result<Bag> {
+        let interleaved = match options.given(Opt::BagShards) {
+            Some(turns) => turns == 1,
+            None => in_turns(&shards, sets, threads)?,
+        };
         if interleaved {
-            refuse_out_of_turn(&shards)?;
+            refuse_out_of_turn(&shards, options.given(Opt::BagShards).is_some())?;
         }
         let mut firsts = Vec::new();
         let mut size = 0u64;
@@ -353,15 +368,36 @@ impl Bag {
     }
 }
 
+/// Was the whole written in turns? A part of it that was, beside others, is refused: a bag has one order.
+fn in_turns(shards: &[Shard], sets: &[Range<usize>], threads: usize) -> Result<bool> {
+    for set in sets {
+        let some = shards.get(set.clone()).unwrap_or_default();
+        if !turn::in_turns(some, threads)? {
+            continue;
+        }
+        if some.len() == shards.len() {
+            return Ok(true);
+        }
+        return Err(fail!(
+            Argument,
+            "{}: it is of a set that was written in turns, and there are other files in this spec: open the sets one by one, or give HOLDALL_OPT_BAG_SHARDS to read file by file",
+            some.first().map_or("", |s| s.file().name())
+        ));
+    }
+    Ok(false)
+}
+
 /// Interleaved, each must have as many records as the next, and none more than one less than the first.
-fn refuse_out_of_turn(shards: &[Shard]) -> Result<()> {
+fn refuse_out_of_turn(shards: &[Shard], asked: bool) -> Result<()> {
     let Some(first) = shards.first() else { return Ok(()) };
     for (i, pair) in (1..).zip(shards.windows(2)) {
         let [a, b] = pair else { continue };
         if b.count() > a.count() || first.count() - b.count() > 1 {
+            let why =
+                if asked { "" } else { "; they were written in turns, and changed one by one since: HOLDALL_OPT_BAG_SHARDS says how to read them" };
             return Err(fail!(
                 Format,
-                "these shards cannot be interleaved: number 0, {}, has {} records, number {}, {}, has {}, number {i}, {}, has {} (each must have as many as the next, the last one at most one less than the first)",
+                "these shards cannot be interleaved: number 0, {}, has {} records, number {}, {}, has {}, number {i}, {}, has {} (each must have as many as the next, the last one at most one less than the first){why}",
                 first.file().name(),
                 first.count(),
                 i - 1,

@@ -299,6 +299,85 @@ fn records_go_to_shards_in_turns() {
     }
 }
 
+/// The records of the set as one gets them who says nothing of their order.
+fn unasked(folder: &Arc<dyn Folder>, f: Form, shards: &[u32]) -> Result<Vec<Vec<u8>>> {
+    let places: Vec<Place> = shards.iter().map(|&i| Place::new(folder.clone(), set().name(i))).collect();
+    Bag::open_in(&places, &options(f)).and_then(|b| records(&b))
+}
+
+#[test]
+fn a_set_is_read_in_the_order_in_which_it_was_written() {
+    for &f in FORMS {
+        for n in [0, 1, 2, 3, 7, 40] {
+            let want = [small(0, n), small(50, 2)].concat();
+            let disk = disk_with(f, &small(0, n));
+            assert_eq!(unasked(&disk.folder(), f, &[0, 1, 2]).unwrap(), small(0, n), "{f:?} {n}");
+            put(disk.folder(), Mode::Append, f, &small(50, 2)).unwrap();
+            assert_eq!(unasked(&disk.folder(), f, &[0, 1, 2]).unwrap(), want, "{f:?} {n}");
+            // each alone, a part of them, and another order: file by file
+            for list in [&[0][..], &[1], &[0, 1], &[1, 2]] {
+                let rows: Vec<_> = list.iter().flat_map(|&i| want.iter().skip(i as usize).step_by(3).cloned()).collect();
+                assert_eq!(unasked(&disk.folder(), f, list).unwrap(), rows, "{f:?} {n} {list:?}");
+            }
+            if f.codec != 0 && n > 2 {
+                let rows: Vec<_> = [1, 0, 2].iter().flat_map(|&i| want.iter().skip(i).step_by(3).cloned()).collect();
+                assert_eq!(unasked(&disk.folder(), f, &[1, 0, 2]).unwrap(), rows, "{f:?} {n}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_set_that_does_not_tell_its_order_is_read_as_bagz_does_and_not_gone_on_with() {
+    for &f in FORMS {
+        let disk = SimDisk::default();
+        (0..SHARDS).for_each(|i| put_alone(disk.folder(), i, Mode::New, f, &small(u64::from(10 * i), 2)).unwrap());
+        let rows = in_rows(disk.folder(), f).unwrap();
+        assert_eq!(unasked(&disk.folder(), f, &[0, 1, 2]).unwrap(), rows, "{f:?}");
+        let e = put(disk.folder(), Mode::Append, f, &small(90, 1)).unwrap_err();
+        assert!(e.status == Status::State && e.message.contains("HOLDALL_OPT_BAG_SHARDS"), "{e}");
+        let mut w = Writer::open_set_in(&disk.folder(), &set(), Mode::Append, &options(f).with(Opt::BagShards, 1).unwrap()).unwrap();
+        w.append(b"x").unwrap();
+        w.commit().unwrap();
+        let e = Writer::open_set_in(&disk.folder(), &set(), Mode::Append, &options(f).with(Opt::BagShards, 0).unwrap()).err().unwrap();
+        assert_eq!(e.status, Status::Argument, "{e}");
+    }
+}
+
+#[test]
+fn damage_to_one_mark_does_not_change_the_order() {
+    let f = FORMS[0];
+    for shard in 0..SHARDS {
+        for at in 0..turn::MARK {
+            let disk = disk_with(f, &small(1, 9));
+            let mut files = disk.contents();
+            let file = files.get_mut(&set().name(shard)).unwrap();
+            let mark = file.windows(8).position(|w| w == b"hldturns").unwrap() - 8;
+            file[mark + at] ^= 0x10;
+            let disk = SimDisk::with_files(&files);
+            match unasked(&disk.folder(), f, &[0, 1, 2]) {
+                Ok(found) => assert!(found == small(1, 9), "{shard} {at}"),
+                Err(e) => assert_eq!(e.status, Status::Format, "{shard} {at}: {e}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_set_of_which_one_shard_was_written_alone_asks_for_the_order() {
+    for &f in FORMS {
+        let disk = disk_with(f, &small(0, 7));
+        put_alone(disk.folder(), 1, Mode::Append, f, &small(9, 2)).unwrap();
+        let e = unasked(&disk.folder(), f, &[0, 1, 2]).unwrap_err();
+        assert!(e.status == Status::Format && e.message.contains("HOLDALL_OPT_BAG_SHARDS"), "{e}");
+    }
+    // a first shard that takes the place of a marked one brings the mark to an end
+    let f = FORMS[1];
+    let disk = disk_with(f, &small(0, 7));
+    put_alone(disk.folder(), 0, Mode::Replace, f, &small(9, 3)).unwrap();
+    assert_eq!(unasked(&disk.folder(), f, &[0, 1, 2]).unwrap(), in_rows(disk.folder(), f).unwrap());
+}
+
 #[test]
 fn sets_that_no_turns_have_left_are_refused() {
     for &f in FORMS {

@@ -143,9 +143,10 @@ pub fn find_end(file: &dyn File, size: u64, decoder: &Decoder, memory_limit: u64
     let source = FileSource::patient(file, size);
     let (mut end, mut last, mut frames) = (0, 0, 0u64);
     while let Ok(f) = frame::frame(&source, end) {
-        last = end;
+        if !f.skippable {
+            (last, frames) = (end, frames + 1);
+        }
         end += f.len;
-        frames += 1;
     }
     if frames == 0 || !look_like_limits(file, end, size)? {
         return Ok(None);
@@ -175,13 +176,13 @@ fn all_end_frames(file: &dyn File, source: &FileSource<'_>, at: u64, count: u64)
     Ok(true)
 }
 
-/// How many frames there are from `from` on, and where no sound frame follows.
+/// How many frames with data there are from `from` on, and where no sound frame follows.
 pub fn count_frames(file: &dyn File, from: u64, to: u64) -> (u64, u64) {
     let source = FileSource::patient(file, to);
     let (mut at, mut frames) = (from, 0);
     while let (true, Ok(f)) = (at < to, frame::frame(&source, at)) {
         at += f.len;
-        frames += 1;
+        frames += u64::from(!f.skippable);
     }
     (frames, at)
 }

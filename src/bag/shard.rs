@@ -10,6 +10,7 @@ use super::codec::{Codec, Decoder};
 use super::limits::{Around, LIMIT, Limits};
 use super::shape;
 use super::spec::Set;
+use super::turn::{MARK, TURNS_PREFIX, Turn};
 use crate::checksum::crc32;
 use crate::error::{Error, Result, Status, fail};
 use crate::io::journal::{Container, Snapshot};
@@ -23,8 +24,8 @@ use std::sync::Arc;
 pub const LIMITS_PREFIX: &str = "limits.";
 /// Name of the file with the checksums of `name`.
 pub const SUMS_PREFIX: &str = "checksums.";
-/// The files of a bag: records, limits, checksums.
-pub const PREFIXES: &[&str] = &["", LIMITS_PREFIX, SUMS_PREFIX];
+/// The files of a bag: records, limits, checksums, the mark of a set.
+pub const PREFIXES: &[&str] = &["", LIMITS_PREFIX, SUMS_PREFIX, TURNS_PREFIX];
 /// Bytes of one checksum.
 pub const SUM: u64 = 4;
 /// Scratch memory that a thread keeps.
@@ -41,6 +42,8 @@ pub struct How {
     pub cache: bool,
     /// Check the checksums of uncompressed records.
     pub verify: bool,
+    /// Look for the mark of a set beside it, if it is one of several that are not compressed.
+    pub turns: bool,
     /// What the file may make us allocate.
     pub memory_limit: u64,
 }
@@ -57,6 +60,8 @@ pub struct Shard {
     end: u64,
     limits: Limits,
     sums: Option<Sums>,
+    /// What `turns.NAME` says.
+    turn: Option<Turn>,
     decoder: Arc<Decoder>,
     bytes: u64,
     memory_limit: u64,
@@ -98,8 +103,9 @@ impl Shard {
             sums = found;
             bytes = bytes.saturating_add(size);
         }
+        let turn = if how.turns && decoder.codec() == Codec::None { Shard::mark_beside(snap, c)? } else { None };
         let limits = if how.cache { limits.into_memory(how.memory_limit)? } else { limits };
-        Ok(Shard { records, end, limits, sums, decoder: decoder.clone(), bytes, memory_limit: how.memory_limit })
+        Ok(Shard { records, end, limits, sums, turn, decoder: decoder.clone(), bytes, memory_limit: how.memory_limit })
     }
 
     /// Limits at the tail of a file, and where its records end.
@@ -134,6 +140,36 @@ impl Shard {
             return Err(fail!(Format, "{}: {size} bytes are not a whole number of limits of 8 bytes (repair keeps the whole ones)", file.name()));
         }
         Ok((Limits::on_disk(file, 0, size / LIMIT, false), size))
+    }
+
+    fn mark_beside(snap: &Snapshot<'_>, c: &Container) -> Result<Option<Turn>> {
+        match snap.open(&c.name(TURNS_PREFIX), Access::Read) {
+            Ok(file) if file.size()? == MARK as u64 => Shard::mark_at(&*file, 0),
+            Err(e) if e.status != Status::Missing => Err(e),
+            _ => Ok(None),
+        }
+    }
+
+    fn mark_at(file: &dyn File, at: u64) -> Result<Option<Turn>> {
+        let mut mark = [0; MARK];
+        file.read_exact_at(at, &mut mark)?;
+        Ok(Turn::read(&mark))
+    }
+
+    /// The mark of a set in its first record.
+    pub fn turn(&self) -> Result<Option<Turn>> {
+        if self.decoder.codec() == Codec::None || self.count() == 0 {
+            return Ok(None);
+        }
+        let (from, to) = self.extent(0)?;
+        match to.checked_sub(MARK as u64).filter(|&at| at >= from) {
+            Some(at) => Shard::mark_at(self.file(), at),
+            None => Ok(None),
+        }
+    }
+    /// The mark of a set beside it.
+    pub fn turn_beside(&self) -> Option<Turn> {
+        self.turn
     }
 
     /// Records in it.

@@ -13,6 +13,7 @@ use crate::io::{Folder, locate};
 use crate::os::{OsStrExt, OsStringExt};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::ops::Range;
 use std::path::is_separator;
 use std::sync::Arc;
 
@@ -20,15 +21,23 @@ const MOST_SHARDS: u32 = 99_999;
 
 /// The files of a spec, in order: each the text of one name, for [`locate::locate`].
 pub fn expand(spec: &OsStr) -> Result<Vec<OsString>> {
+    expand_sets(spec).map(|(files, _)| files)
+}
+
+/// As [`expand`]; also which of the files are a set, named as one.
+pub fn expand_sets(spec: &OsStr) -> Result<(Vec<OsString>, Vec<Range<usize>>)> {
     let bytes = spec.as_bytes();
     if bytes.contains(&b',') && locate::exists(spec) {
-        return Ok(vec![spec.into()]);
+        return Ok((vec![spec.into()], Vec::new()));
     }
-    let mut files = Vec::new();
+    let (mut files, mut sets) = (Vec::new(), Vec::new());
     for item in items(bytes) {
+        let first = files.len();
         expand_item(item, &mut files)?;
+        sets.push(first..files.len());
     }
-    Ok(files)
+    sets.retain(|set| set.len() > 1);
+    Ok((files, sets))
 }
 
 /// As [`expand`]. A spec that names no file is an error, for callers that look after files: they would report success.

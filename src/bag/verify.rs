@@ -25,6 +25,12 @@ pub fn verify(spec: &OsStr, options: &Options, again: bool, fault: impl FnMut(&E
     let known: Vec<Opt> = READ_OPTIONS.iter().copied().filter(|o| !matches!(o, Opt::Verify | Opt::SkipDamaged)).collect();
     options.only("holdall_verify", &known)?;
     spec::expand_some(spec)?;
+    let alone = options.clone();
+    // of a set beside other files each is looked at as well
+    let options = match spec::expand_sets(spec)? {
+        (files, sets) if options.given(Opt::BagShards).is_none() && sets.iter().any(|s| s.len() < files.len()) => &alone.with(Opt::BagShards, 0)?,
+        _ => options,
+    };
     let cached = if again { Some(options.clone().with(Opt::BagLimitsCache, 1)?) } else { None };
     let opened = match cached.map(|cached| Bag::open(spec, &cached)) {
         Some(Err(e)) if e.status == Status::Limit => Bag::open(spec, options),
@@ -41,7 +47,7 @@ pub fn verify(spec: &OsStr, options: &Options, again: bool, fault: impl FnMut(&E
 /// answer, as a fault of the whole.
 fn tell_of_each_file(spec: &OsStr, options: &Options, whole: Error, mut fault: impl FnMut(&Error) -> bool) -> Result<Verified> {
     let files = spec::expand(spec).unwrap_or_default();
-    let alone = |file: &OsString| Bag::open_files(std::slice::from_ref(file), options).err();
+    let alone = |file: &OsString| Bag::open_files(std::slice::from_ref(file), &[], options).err();
     let mut faults: Vec<Error> = if files.len() > 1 { files.iter().filter_map(alone).collect() } else { Vec::new() };
     let last = faults.pop().unwrap_or(whole);
     let go_on = faults.iter().all(&mut fault);

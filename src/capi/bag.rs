@@ -56,7 +56,9 @@ fn value<T: Copy>(bag: *const holdall_bag, otherwise: T, f: impl FnOnce(&Bag) ->
 /// for as many as there are: "a@3.bagz,b.bag". A backslash before `,`, `@` or a backslash takes it as it is, and a name that
 /// exists as it stands is taken as it stands. Each file is compressed or not by its own name.
 /// The files are all as they were at one moment, also while a set of them is written. Their records are one sequence, file
-/// by file, or with HOLDALL_OPT_BAG_SHARDS in turns: nothing in the files tells that a set was written in turns.
+/// by file, as Bagz has it, or in turns where they are named as a set (`@`) and say that they were written so, as those of
+/// holdall_bag_writer_open() do (those of 0.1.0 do not, and a caller's storages only where they are compressed);
+/// HOLDALL_OPT_BAG_SHARDS says which. HOLDALL_E_ARGUMENT: such a set is named together with other files.
 /// Takes no more memory or time for 10^8 records than for 10, unless limits are to be kept in memory. Of more than 64 shards,
 /// or as many as the process cannot well have open, those stay open that were of use lately: a quarter of the files that the
 /// process may have open (`ulimit -n`) at the most, and at most 4096, of all bags together. None of these is mapped, and one
@@ -353,7 +355,9 @@ fn writer_handle(writer: Writer) -> holdall_bag_writer {
 }
 
 /// Opens a bag for writing: of one file, or of a set of them: of the path "name@8.bagz" the files `name-00000-of-00008.bagz`
-/// and so on, record i in file i modulo 8, to be read in turns (HOLDALL_OPT_BAG_SHARDS). "name@*.bagz" is as many as there are.
+/// and so on, record i in file i modulo 8, which holdall_bag_open() reads in this order again. "name@*.bagz" is as many as there
+/// are. That they were written in turns is said by a skippable zstd frame behind the first record of each file, which Bagz
+/// passes over (it reads one file after the other), and where records are not compressed by a file `turns.NAME` beside the first.
 /// A backslash before `@` or a backslash takes it as it is, and so is a comma; a file that has the path for its name is that
 /// file. All of a set is committed as one: at any crash every file, also one that is opened alone, is as the last commit left
 /// it. The files of a set are in one folder.
@@ -363,13 +367,15 @@ fn writer_handle(writer: Writer) -> holdall_bag_writer {
 /// others can see changes before the first commit. What a crash left unfinished is settled first.
 /// A commit to limits at the tail moves them all, 8 bytes a record (and saves them first); one to separate limits appends: the
 /// better choice for many small commits to a large bag.
-/// Options: HOLDALL_OPT_THREADS, _DURABILITY, _LOCK, _CODEC, _LEVEL, _CHECKSUM, _DICTIONARY, _BAG_LIMITS.
+/// Options: HOLDALL_OPT_THREADS, _DURABILITY, _LOCK, _CODEC, _LEVEL, _CHECKSUM, _DICTIONARY, _BAG_LIMITS; of a set _BAG_SHARDS,
+/// with HOLDALL_BAG_SHARDS_INTERLEAVED: to go on with a set whose files do not say that they are in turns.
 ///
 /// To go on with a bag, give the same _CODEC, _DICTIONARY and _BAG_LIMITS; checksums go on as they are there.
 /// HOLDALL_E_EXISTS, HOLDALL_E_MISSING: as the mode says. HOLDALL_E_BUSY: another writer has it open, or one of its files, or
 /// the set that it is a file of.
 /// HOLDALL_E_STATE: checksums are asked for, and the records that are there have none; or a set is not as turns leave it, as
-/// where its files were written one by one: then they are to be appended to so.
+/// where its files were written one by one, or does not say that it was written in turns: its files are to be appended to one
+/// by one then.
 /// HOLDALL_E_UNSUPPORTED: a file of a set is a link to another folder.
 #[unsafe(no_mangle)]
 #[must_use]

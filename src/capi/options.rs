@@ -101,7 +101,8 @@ pub const HOLDALL_OPT_BAG_LIMITS: i32 = 23;
 /// kept, in 64 MiB for all bags of the process at most; 1: all are kept in memory (8 bytes a record), and the bag can be
 /// read on while another program appends to it.
 pub const HOLDALL_OPT_BAG_LIMITS_CACHE: i32 = 24;
-/// HOLDALL_BAG_SHARDS_CONCATENATED (default) or _INTERLEAVED: how several files make one sequence.
+/// HOLDALL_BAG_SHARDS_CONCATENATED or _INTERLEAVED: how several files make one sequence. Default: as they were written, in
+/// turns where they say so, else one after the other.
 pub const HOLDALL_OPT_BAG_SHARDS: i32 = 25;
 /// Streams of bags: records that are read, or wanted from the index function, before they are taken. Default: as many as
 /// HOLDALL_OPT_BAG_READ_AHEAD_BYTES allows, 65,536 of them a batch at most. 0: none; what is wanted is read then.

@@ -180,9 +180,26 @@ class Ways(Base):
                 self.bad("pack", "--shards", "3", "-", name, stdin=b"x")
                 self.good("pack", "-q", "--shards", "3", "--append", "-", name, stdin=lines(records))
                 self.assertEqual(self.good("cat", "--lengths", "--interleaved", spec), framed(records * 2))
+                # in the order of writing, whether one asks for it or not
+                for path in [spec, spec.replace("@3", "@*")]:
+                    self.assertEqual(self.good("cat", "--lengths", path), framed(records * 2))
+                    self.good("convert", "-q", "--force", path, "o.txt")
+                    self.assertEqual(self.read("o.txt"), lines(records * 2))
+                self.assertEqual(self.good("cat", "--lengths", "--shards", "concatenated", spec), framed([r for i in range(3) for r in (records * 2)[i::3]]))
+                os.remove(self.path("o.txt"))
         self.good("pack", "-q", "-", "v@2.bag", stdin=lines(records))
-        self.good("convert", "v@2.bag", "w.bag", "--interleaved", "--shards", "7")
-        self.assertEqual(self.good("cat", "w@*.bag", "--interleaved"), b"".join(records))
+        self.good("convert", "v@2.bag", "w.bag", "--shards", "7")
+        self.assertEqual(self.good("cat", "w@*.bag"), b"".join(records))
+        words, _ = self.bad("cat", "s@3.bagz,v@2.bag")
+        self.assertIn("s-00000-of-00003.bagz: it is of a set that was written in turns", words)
+        self.assertIn("--shards", words)
+        self.good("verify", "s@3.bagz,v@2.bag")
+        # one that does not tell
+        for i in range(2):
+            self.good("pack", "-q", "-", "x-0000%d-of-00002.bagz" % i, stdin=lines(records[i::2]))
+        self.assertIn("--interleaved", self.bad("pack", "-", "x@2.bagz", "--append", stdin=b"y")[0])
+        self.good("pack", "-q", "-", "x@2.bagz", "--append", "--interleaved", stdin=b"y")
+        self.assertEqual(self.good("cat", "x@2.bagz"), b"".join(records[::2] + [b"y"] + records[1::2]))
         self.bad("pack", "--shards", "3", "-", "v@2.bag", stdin=b"", code=2)
         words, _ = self.bad("pack", "-", "v@2.bag", stdin=b"")
         self.assertIn("v-00000-of-00002.bag", words)

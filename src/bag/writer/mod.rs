@@ -11,7 +11,8 @@
 //!
 //! Beside an uncompressed bag, `checksums.NAME` has one little-endian CRC-32 a record.
 //!
-//! A set of shards is written in turns: record i goes to shard i modulo their number. It commits as one: the journal is that
+//! A set of shards is written in turns: record i goes to shard i modulo their number, and what is written says so (see
+//! [`super::turn`]). It commits as one: the journal is that
 //! of the set (see [`crate::io::journal`]). What the shards have to write and to sync before the journal, or behind it, they do
 //! in parallel: to wait for the disk is most of a commit.
 #![forbid(unsafe_code)]
@@ -90,6 +91,8 @@ pub struct Writer {
     /// Records that came one by one and are not encoded yet.
     gathered: Gathered,
     mode: Mode,
+    /// The caller has said that the shards are in turns.
+    turns_said: bool,
     /// Records of the last commit, and those waiting in the stores.
     committed: u64,
     waiting: u64,
@@ -132,7 +135,11 @@ impl Writer {
 
     /// Opens the shards of a set in a folder for writing.
     pub fn open_set_in(folder: &Arc<dyn Folder>, set: &Set, mode: Mode, options: &Options) -> Result<Writer> {
-        options.only("opening a bag for writing", WRITE_OPTIONS)?;
+        let known = [WRITE_OPTIONS, &[Opt::BagShards]].concat();
+        options.only("opening a set of bags for writing", &known)?;
+        if options.given(Opt::BagShards) == Some(0) {
+            return Err(fail!(Argument, "HOLDALL_OPT_BAG_SHARDS: a set is written in turns; without them, its shards are written one by one"));
+        }
         folder.writable()?;
         let folder = if few::needed(set.count as usize) { few::within(folder) } else { folder.clone() };
         let whole = set.container(&folder);
@@ -154,6 +161,7 @@ impl Writer {
         let most = (MOST_OF_ALL / shards.len().max(1)).clamp(LEAST, MOST);
         let mut w = Writer {
             stores: shards.into_iter().map(|c| Store::new(c, separate, with_sums, most, options.memory_limit())).collect(),
+            turns_said: options.given(Opt::BagShards).is_some(),
             whole,
             rules,
             threads: options.threads().count(),
@@ -168,6 +176,8 @@ impl Writer {
             owner: os::process(),
             _locks: locks,
         };
+        let of = w.stores.len() as u32;
+        (0..).zip(&mut w.stores).for_each(|(i, s)| s.take_turns(i, of));
         if w.whole.folder.is_store() {
             w.aim_at_store()?;
         }
@@ -202,6 +212,7 @@ impl Writer {
         }
         self.committed = self.stores.iter().map(|s| s.committed).sum();
         self.refuse_out_of_turn()?;
+        self.refuse_unmarked()?;
         if let Some(protected) = all {
             self.go_on_with_checksums(protected)?;
         }
@@ -236,6 +247,18 @@ impl Writer {
             }
         }
         Ok(())
+    }
+
+    /// Refuses to go on in turns with shards that do not say that they are: those of Bagz are not, as a rule.
+    fn refuse_unmarked(&self) -> Result<()> {
+        if self.stores.len() < 2 || self.turns_said || self.committed == 0 || self.stores.iter().any(|s| s.marked) {
+            return Ok(());
+        }
+        Err(fail!(
+            State,
+            "{}: nothing in this set says that it was written in turns; append to its shards one by one (HOLDALL_OPT_BAG_SHARDS 1 says that it was)",
+            self.shown()
+        ))
     }
 
     /// Records of the last commit and those appended since.
@@ -326,7 +349,10 @@ impl Writer {
             let (record, behind) = rest.split_at_checked(*len as usize).unwrap_or((rest, &[]));
             let sum = sums.get(i..).and_then(|s| s.get(..1)).unwrap_or_default();
             if let Some(store) = self.stores.get_mut(turn as usize) {
-                store.push(record, &[*len], sum)?;
+                match store.with_mark(record, self.rules.codec) {
+                    Some(marked) => store.push(&marked, &[marked.len() as u64], sum)?,
+                    None => store.push(record, &[*len], sum)?,
+                }
             }
             self.waiting += 1;
             rest = behind;

@@ -6,11 +6,12 @@ use super::sink::Sink;
 use crate::bag::codec::{Codec, Decoder};
 use crate::bag::limits::LIMIT;
 use crate::bag::shard::{How, LIMITS_PREFIX, SUM, SUMS_PREFIX, Shard};
-use crate::error::{Result, Status, fail};
+use crate::bag::turn::{MARK, TURNS_PREFIX, Turn};
+use crate::error::{Error, Result, Status, fail};
 use crate::io::journal::{Change, Container};
 use crate::io::{Access, File};
 use crate::memory;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
 /// Bytes that are moved at once.
@@ -21,6 +22,10 @@ pub struct Store {
     pub container: Container,
     pub separate: bool,
     with_sums: bool,
+    /// Which shard it is of a set that is written in turns.
+    turn: Option<Turn>,
+    /// Does what is there say so?
+    pub marked: bool,
     /// Bytes of records that may wait in memory.
     most: usize,
     /// The most that a file may make a call allocate.
@@ -59,7 +64,21 @@ impl Store {
     /// Of a container in which nothing waits to be settled.
     pub fn new(container: Container, separate: bool, with_sums: bool, most: usize, memory_limit: u64) -> Store {
         let [records, limits, sums] = sinks(&container, most);
-        Store { container, separate, with_sums, most, memory_limit, records, limits, sums, base: None, committed: 0, waiting: 0 }
+        Store {
+            container,
+            separate,
+            with_sums,
+            turn: None,
+            marked: false,
+            most,
+            memory_limit,
+            records,
+            limits,
+            sums,
+            base: None,
+            committed: 0,
+            waiting: 0,
+        }
     }
 
     /// The file with this prefix.
@@ -82,6 +101,22 @@ impl Store {
         self.base.is_some()
     }
 
+    /// It is a shard of a set that is written in turns.
+    pub fn take_turns(&mut self, shard: u32, of: u32) {
+        self.turn = (of > 1).then_some(Turn { shard, of });
+    }
+
+    /// A record as it is to be stored, where that is another form: the first one of a shard has a mark behind it.
+    pub fn with_mark(&self, record: &[u8], codec: Codec) -> Option<Vec<u8>> {
+        let first = self.committed + self.waiting == 0 && codec == Codec::Zstd;
+        self.turn.filter(|_| first).map(|turn| [record, &turn.mark()].concat())
+    }
+
+    /// Does the mark of the set stand in a file beside it?
+    pub fn mark_beside(&self, codec: Codec) -> Option<Turn> {
+        self.turn.filter(|turn| turn.shard == 0 && codec == Codec::None)
+    }
+
     /// Does it keep checksums beside its records?
     pub fn with_sums(&self) -> bool {
         self.with_sums
@@ -95,7 +130,8 @@ impl Store {
     /// A new bag needs its names free; that of its limits, too, where it has them at its tail: they would
     /// be taken for those of this bag.
     pub fn refuse_existing(&self, codec: Codec) -> Result<()> {
-        for prefix in ["", LIMITS_PREFIX, if codec == Codec::None { SUMS_PREFIX } else { "" }] {
+        let mark = if self.mark_beside(codec).is_some() { TURNS_PREFIX } else { "" };
+        for prefix in ["", LIMITS_PREFIX, if codec == Codec::None { SUMS_PREFIX } else { "" }, mark] {
             let n = self.name(prefix);
             if self.container.folder.exists(&n)? {
                 return Err(fail!(Exists, "{}: it is there already (HOLDALL_REPLACE and HOLDALL_APPEND take it)", self.container.folder.show(&n)));
@@ -106,10 +142,22 @@ impl Store {
 
     /// Opens the last commit to go on from it; tells how its records are protected.
     pub fn open_committed(&mut self, decoder: &Arc<Decoder>) -> Result<Protected> {
-        let how = How { access: Access::Read, separate: self.separate, cache: false, verify: true, memory_limit: self.memory_limit };
+        let how = How {
+            access: Access::Read,
+            separate: self.separate,
+            cache: false,
+            verify: true,
+            turns: self.turn.is_some(),
+            memory_limit: self.memory_limit,
+        };
         let shard = Shard::open(&self.container, decoder, how)?;
         self.refuse_the_other_kind(&shard)?;
         self.committed = shard.count();
+        self.marked = match decoder.codec() {
+            Codec::None => shard.turn_beside(),
+            Codec::Zstd => shard.turn()?,
+        }
+        .is_some_and(|turn| Some(turn) == self.turn);
         let (mut end, mut protected) = (0, None);
         if let Some(last) = shard.count().checked_sub(1) {
             // what lies behind the last limit will be written over: it must not be the last record
@@ -230,7 +278,33 @@ impl Store {
         } else if rules.codec == Codec::None || self.replaces_sums() {
             gone.push(self.name(SUMS_PREFIX));
         }
+        self.finish_mark(rules, renames, gone)?;
         rules.sync(&*records)
+    }
+
+    /// The same of the mark of a set.
+    fn finish_mark(&self, rules: &Rules, renames: &mut Vec<OsString>, gone: &mut Vec<OsString>) -> Result<()> {
+        let name = self.name(TURNS_PREFIX);
+        if let Some(turn) = self.mark_beside(rules.codec) {
+            let file = self.container.create(&self.container.new_name(TURNS_PREFIX))?;
+            file.write_at(0, &turn.mark())?;
+            rules.sync(&*file)?;
+            renames.push(name);
+        } else if self.has_mark(&name) {
+            gone.push(name);
+        }
+        Ok(())
+    }
+
+    /// Is there a mark of what is replaced? Any other file of that name is somebody else's.
+    pub fn has_mark(&self, name: &OsStr) -> bool {
+        let read = || {
+            let file = self.container.folder.open(name, Access::Read)?;
+            let mut mark = [0; MARK];
+            file.read_exact_at(0, &mut mark)?;
+            Ok::<_, Error>(file.size()? == MARK as u64 && Turn::read(&mark).is_some())
+        };
+        read().unwrap_or(false)
     }
 
     /// After that counts.
@@ -244,7 +318,7 @@ impl Store {
     /// it is somebody else's.
     pub fn replaces_sums(&self) -> bool {
         let fits = |separate| {
-            let how = How { access: Access::Read, separate, cache: false, verify: true, memory_limit: self.memory_limit };
+            let how = How { access: Access::Read, separate, cache: false, verify: true, turns: false, memory_limit: self.memory_limit };
             let decoder = Arc::new(Decoder::new(Codec::None, None)?);
             Shard::open(&self.container, &decoder, how).map(|old| old.has_sums())
         };
@@ -351,6 +425,9 @@ impl Store {
         self.records.clear();
         self.limits.clear();
         self.sums.clear();
+        if self.turn.is_some() && !self.container.folder.is_store() {
+            let _ = self.container.folder.remove_if_there(&self.container.new_name(TURNS_PREFIX));
+        }
     }
 }
 

@@ -9,7 +9,9 @@
 use super::sink::{Sink, Upload};
 use super::store::Store;
 use super::{Mode, Writer};
+use crate::bag::codec::Codec;
 use crate::bag::shard::{LIMITS_PREFIX, SUMS_PREFIX};
+use crate::bag::turn::TURNS_PREFIX;
 use crate::error::{Error, Result, fail};
 use crate::io::{File, Folder};
 use std::ffi::OsString;
@@ -75,7 +77,7 @@ impl Writer {
             if !new && (store.with_sums() || store.replaces_sums()) {
                 store.container.folder.remove_if_there(&store.name(SUMS_PREFIX))?;
             }
-            store.finish(&mut first, &mut records, if new { None } else { Some(&mut last) })?;
+            store.finish(self.rules.codec, &mut first, &mut records, if new { None } else { Some(&mut last) })?;
         }
         first.append(&mut records);
         first.append(&mut last);
@@ -100,7 +102,8 @@ impl Store {
     }
 
     /// Finishes the uploads; checksums go first where they are to go nowhere else.
-    fn finish(&mut self, first: &mut Vec<Made>, records: &mut Vec<Made>, sums: Option<&mut Vec<Made>>) -> Result<()> {
+    fn finish(&mut self, codec: Codec, first: &mut Vec<Made>, records: &mut Vec<Made>, sums: Option<&mut Vec<Made>>) -> Result<()> {
+        let new = sums.is_none();
         let folder = self.container.folder.clone();
         let made = |sink: &mut Sink, name: OsString| -> Result<Made> {
             sink.flush()?;
@@ -113,7 +116,13 @@ impl Store {
         } else {
             self.limits.copy_to(&*file, self.records.len())?;
         }
-        records.push((folder, name, file));
+        records.push((folder.clone(), name, file));
+        if let Some(turn) = self.mark_beside(codec) {
+            let name = self.name(TURNS_PREFIX);
+            let file = folder.upload(&name, new)?;
+            file.write_at(0, &turn.mark())?;
+            first.push((folder, name, file));
+        }
         if self.with_sums() {
             sums.unwrap_or(first).push(made(&mut self.sums, sums_name)?);
         }
