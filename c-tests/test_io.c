@@ -48,13 +48,27 @@ static void a_bag_in_memory(void)
     }
 }
 
-/* Storage of the caller's has no name: it is not compressed unless an option says so. */
+/* Storage of the caller's has no name: it is not compressed unless an option says so, and frames in it are asked about. */
 static void no_name_is_not_compressed(void)
 {
     size_t n;
     uint8_t *bytes = load(in_tmp("memory.bagz"), &n);
     holdall_io *io = memory_io(bytes, n);
     holdall_bag *bag;
+    GIVES(HOLDALL_E_ARGUMENT, holdall_bag_open_io(&io, 1, NULL, &bag, &err));
+    CHECK(says("HOLDALL_OPT_CODEC"));
+    static const int64_t codecs[] = {HOLDALL_CODEC_NONE, HOLDALL_CODEC_ZSTD};
+    for (int i = 0; i < 2; i++) {
+        holdall_options *o = options_of(WITH(HOLDALL_OPT_CODEC, codecs[i]));
+        OK(holdall_bag_open_io(&io, 1, o, &bag, &err));
+        EQUAL(holdall_bag_codec(bag), codecs[i]);
+        holdall_bag_close(bag);
+        holdall_options_free(o);
+    }
+    holdall_io_close(io);
+    free(bytes);
+    bytes = load(in_tmp("memory.bag"), &n);
+    io = memory_io(bytes, n);
     OK(holdall_bag_open_io(&io, 1, NULL, &bag, &err));
     EQUAL(holdall_bag_codec(bag), HOLDALL_CODEC_NONE);
     holdall_bag_close(bag);

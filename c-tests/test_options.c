@@ -82,8 +82,9 @@ static void unknown_options(void)
 /* An option that means nothing to a call is refused by it, by name. */
 static void options_that_mean_nothing(void)
 {
-    const char *path = in_tmp("meaning.bagz");
+    const char *path = in_tmp("meaning.bagz"), *plain = in_tmp("meaning.bag");
     write_bag(path, HOLDALL_NEW, NULL, 3);
+    write_bag(plain, HOLDALL_NEW, NULL, 3);
     for (int i = 0; i < OPTIONS; i++) {
         holdall_options *o = holdall_options_new();
         if (all[i].option == HOLDALL_OPT_DICTIONARY)
@@ -102,7 +103,7 @@ static void options_that_mean_nothing(void)
             folder f = FOLDER;
             holdall_io *io;
             size_t size;
-            uint8_t *bytes = load(path, &size);
+            uint8_t *bytes = load(all[i].option == HOLDALL_OPT_CODEC ? path : plain, &size);
             folder_put(&f, "", bytes, size);
             free(bytes);
             switch (call) {

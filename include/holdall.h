@@ -201,8 +201,9 @@ typedef struct holdall_error {
  * sees to it. */
 #define HOLDALL_OPT_LOCK 7
 /* One of HOLDALL_CODEC_*. Bags: _NONE, _ZSTD, or _BY_NAME (default): zstd where the file's name ends in
- * `.bagz`; storage of the caller's has no name, and is then not compressed. Superchunks: any but the last;
- * default _LZ4. Frames have no _SNAPPY. */
+ * `.bagz`; all others are then not compressed, storage of the caller's, too, which has no name. Where records
+ * under another name than `.bag` are zstd frames, opening is HOLDALL_E_ARGUMENT until it is given: _ZSTD
+ * decompresses them, _NONE does not. Superchunks: any but the last; default _LZ4. Frames have no _SNAPPY. */
 #define HOLDALL_OPT_CODEC 8
 /* Bags: zstd's level, -131072 to 22; 0 (default) is its own default, 3. Chunks: 0 (stored as it is) to 9, default 5. */
 #define HOLDALL_OPT_LEVEL 9

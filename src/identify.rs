@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use crate::array::metalayer::{B2ND, CATERVA};
+use crate::bag::codec::{CODEC_BY_NAME, CODEC_NONE, is_unsaid};
 use crate::bag::{Bag, spec};
 use crate::dataset::open::is_folder;
 use crate::dataset::place::Place;
@@ -90,7 +91,12 @@ pub fn identify(path: &OsStr) -> Result<(Format, Kind)> {
 /// Bagz has no magic: a file is a bag if it opens as one.
 fn bag(path: &OsStr, first: &[u8], size: u64) -> Result<(Format, Kind)> {
     // checksums of another state do not make it something else
-    let try_limits = |separate: i64| Bag::open(path, &Options::new().with(Opt::BagLimits, separate)?.with(Opt::Verify, 0)?);
+    let mut options = Options::new().with(Opt::Verify, 0)?;
+    // whether its records are to be decompressed does not either
+    if is_unsaid(CODEC_BY_NAME, first) {
+        options = options.with(Opt::Codec, CODEC_NONE)?;
+    }
+    let try_limits = |separate: i64| Bag::open(path, &options.clone().with(Opt::BagLimits, separate)?);
     let named = first.ends_with(b".bag") || first.ends_with(b".bagz");
     let tail = try_limits(0);
     match &tail {

@@ -37,6 +37,11 @@ impl Codec {
     }
 }
 
+/// Does the name leave open whether records are frames? `.bag` are not; other names, and storage without one, tell nothing.
+pub fn is_unsaid(option: i64, name: &[u8]) -> bool {
+    option == CODEC_BY_NAME && !name.ends_with(b".bagz") && !name.ends_with(b".bag")
+}
+
 fn zstd_words(code: usize) -> String {
     zstd_safe::get_error_name(code).to_ascii_lowercase()
 }

@@ -154,6 +154,7 @@ impl Bag {
             cache: options.get(Opt::BagLimitsCache, 0) == 1,
             verify: options.get(Opt::Verify, 1) > 0,
             turns: false,
+            unsaid: false,
             memory_limit: options.memory_limit(),
         };
         let dictionary = options.given_bytes(Opt::Dictionary);
@@ -161,8 +162,9 @@ impl Bag {
         let [none, zstd] = decoders;
         let (none, zstd) = (none?, zstd?);
         let (mut containers, mut codecs) = (Vec::new(), Vec::new());
+        let codec = options.get(Opt::Codec, CODEC_BY_NAME);
         for Place { folder, name, given } in places {
-            codecs.push(match Codec::choose(options.get(Opt::Codec, CODEC_BY_NAME), given.as_bytes())? {
+            codecs.push(match Codec::choose(codec, given.as_bytes())? {
                 Codec::None => &none,
                 Codec::Zstd => &zstd,
             });
@@ -176,10 +178,11 @@ impl Bag {
             false => options.threads().for_pieces(containers.len()),
         };
         // a caller's storage has the files that it was told of
-        let unsaid = options.given(Opt::BagShards).is_none() && !places.iter().any(|p| p.folder.is_foreign());
+        let in_order = options.given(Opt::BagShards).is_none() && !places.iter().any(|p| p.folder.is_foreign());
         let begins_set = |i: usize| sets.iter().any(|set| set.start == i && set.len() > 1);
+        let unsaid = |i: usize| places.get(i).is_some_and(|p| codec::is_unsaid(codec, p.given.as_bytes()));
         let open = |i: usize, snap: &Snapshot<'_>| match (containers.get(i), codecs.get(i)) {
-            (Some(c), Some(decoder)) => Shard::open_seen(snap, c, decoder, How { turns: unsaid && begins_set(i), ..how }),
+            (Some(c), Some(decoder)) => Shard::open_seen(snap, c, decoder, How { turns: in_order && begins_set(i), unsaid: unsaid(i), ..how }),
             _ => Err(fail!(Range, "no shard {i}")),
         };
         let shards = Snapshot::read_all(&containers, threads, open)?;

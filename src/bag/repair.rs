@@ -10,7 +10,7 @@
 //! make wrong records readable.
 #![forbid(unsafe_code)]
 
-use super::codec::{CODEC_BY_NAME, Codec, Decoder};
+use super::codec::{CODEC_BY_NAME, Codec, Decoder, is_unsaid};
 use super::limits::{LIMIT, Limits};
 use super::shape;
 use super::shard::{LIMITS_PREFIX, SUM, SUMS_PREFIX, Shard, container};
@@ -63,7 +63,8 @@ pub fn repair_in(folder: &Arc<dyn Folder>, name: &OsStr, options: &Options) -> R
     let (locks, durable) = (options.get(Opt::Lock, 1) == 1, options.get(Opt::Durability, 1) == 1);
     let _sets = journal::enter(&container, locks, durable)?;
     let _lock = container.lock(locks)?;
-    let codec = Codec::choose(options.get(Opt::Codec, CODEC_BY_NAME), name.as_bytes())?;
+    let by = options.get(Opt::Codec, CODEC_BY_NAME);
+    let codec = Codec::choose(by, name.as_bytes())?;
     let r = Repair {
         folder,
         limits_name: container.name(LIMITS_PREFIX),
@@ -74,6 +75,10 @@ pub fn repair_in(folder: &Arc<dyn Folder>, name: &OsStr, options: &Options) -> R
         durable,
     };
     journal::tidy(&r.container, r.durable)?;
+    if is_unsaid(by, name.as_bytes()) && r.sums()?.is_none() {
+        let records = folder.open(name, Access::Read)?;
+        shape::refuse_unsaid_frames(&*records, records.size()?)?;
+    }
     match options.get(Opt::BagLimits, 0) {
         1 => r.separate(),
         _ => r.tail(),

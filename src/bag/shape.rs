@@ -137,6 +137,24 @@ pub fn sums_fit(file: &dyn File, sums: &dyn File, end: u64, count: u64, memory_l
     Ok(true)
 }
 
+/// Refuses records that are zstd frames, as the first one is, where nobody has said whether they are to be decoded: who wrote
+/// them compressed, and who keeps frames as records, have the same file.
+pub fn refuse_unsaid_frames(file: &dyn File, end: u64) -> Result<()> {
+    let mut magic = [0; 4];
+    if end < magic.len() as u64 {
+        return Ok(());
+    }
+    file.read_exact_at(0, &mut magic)?;
+    if !frame::begins(u32::from_le_bytes(magic).into()) || frame::frame(&FileSource::new(file, end), 0).is_err() {
+        return Ok(());
+    }
+    Err(fail!(
+        Argument,
+        "{}: its records are zstd frames, and the name tells not whether they are to be decompressed: it ends neither in .bagz nor in .bag; HOLDALL_OPT_CODEC says it",
+        file.name()
+    ))
+}
+
 /// Where the records of a compressed file with a damaged last limit really end, if that can be told: its
 /// frames end there, the last of them decodes, and all limits behind but the last are ends of frames.
 pub fn find_end(file: &dyn File, size: u64, decoder: &Decoder, memory_limit: u64) -> Result<Option<u64>> {

@@ -44,6 +44,8 @@ pub struct How {
     pub verify: bool,
     /// Look for the mark of a set beside it, if it is one of several that are not compressed.
     pub turns: bool,
+    /// Neither name nor option says whether records are compressed.
+    pub unsaid: bool,
     /// What the file may make us allocate.
     pub memory_limit: u64,
 }
@@ -102,6 +104,10 @@ impl Shard {
             let (found, size) = Sums::open(snap, c, limits.count(), how)?;
             sums = found;
             bytes = bytes.saturating_add(size);
+            // checksums beside it are those of records as they are
+            if how.unsaid && size == 0 {
+                shape::refuse_unsaid_frames(&*records, end)?;
+            }
         }
         let turn = if how.turns && decoder.codec() == Codec::None { Shard::mark_beside(snap, c)? } else { None };
         let limits = if how.cache { limits.into_memory(how.memory_limit)? } else { limits };

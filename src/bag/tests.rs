@@ -432,6 +432,60 @@ fn skipped_records_are_named() {
     assert_eq!(told.iter().map(|e| e.position).collect::<Vec<_>>(), [4, 11]);
 }
 
+/// Frames under a name that says nothing, or without a name, are never handed out as records unless that is asked for.
+#[test]
+fn frames_under_a_name_that_says_nothing_are_asked_about() {
+    let want = [vec![], b"one".to_vec(), vec![7; 5000]];
+    for sums in [0, 2] {
+        let disk = SimDisk::default();
+        let mut w = Writer::open_in(&disk.folder(), OsStr::new("x.bagz"), Mode::New, &Options::new().with(Opt::Checksum, sums).unwrap()).unwrap();
+        want.iter().for_each(|r| w.append(r).unwrap());
+        w.commit().unwrap();
+        let bytes = disk.contents().into_values().next().unwrap();
+        for name in ["x", "x.tmp", "x.bagz.tmp", ".bagz-00000-of-00001", "x.bag", "x.bagz", ""] {
+            let folder: Arc<dyn Folder> = match name {
+                "" => Arc::new(MemoryFolder::new(bytes.clone())),
+                _ => SimDisk::with_files(&[(name.into(), bytes.clone())].into()).folder(),
+            };
+            let open = |codec: Option<i64>| {
+                let o = codec.map_or(Ok(Options::new()), |c| Options::new().with(Opt::Codec, c)).unwrap();
+                let place = Place::new(folder.clone(), name);
+                Bag::open_in(&[place], &o).map(|b| (0..b.size()).map(|i| b.read(i).unwrap()).collect::<Vec<_>>())
+            };
+            assert_eq!(open(Some(codec::CODEC_ZSTD)).unwrap(), want, "{name}");
+            assert_ne!(open(Some(codec::CODEC_NONE)).unwrap(), want, "{name}");
+            let asks = |e: Error| e.status == Status::Argument && e.message.contains("HOLDALL_OPT_CODEC");
+            match (name, open(None)) {
+                // Bagz has frames as records there
+                ("x.bag", Ok(found)) => assert_ne!(found, want),
+                ("x.bagz", Ok(found)) => assert_eq!(found, want),
+                ("x.bag" | "x.bagz", Err(e)) => panic!("{name}: {e}"),
+                (_, found) => assert!(found.is_err_and(asks), "{name}"),
+            }
+            if !["x.bag", "x.bagz", ""].contains(&name) {
+                let append = Writer::open_in(&folder, OsStr::new(name), Mode::Append, &Options::new()).map(|_| ());
+                assert!(append.is_err_and(asks), "{name}");
+                assert!(repair_in(&folder, OsStr::new(name), &Options::new()).is_err_and(asks), "{name}");
+            }
+        }
+    }
+    // checksums beside records tell that they are kept as they are
+    let disk = SimDisk::default();
+    let frame = zstd_safe_frame(b"a file of somebody's");
+    let mut w = Writer::open_in(&disk.folder(), OsStr::new("x"), Mode::New, &Options::new()).unwrap();
+    w.append(&frame).unwrap();
+    w.commit().unwrap();
+    let b = Bag::open_in(&[Place::new(disk.folder(), "x")], &Options::new()).unwrap();
+    assert_eq!(b.read(0).unwrap(), frame);
+}
+
+fn zstd_safe_frame(data: &[u8]) -> Vec<u8> {
+    let mut out = vec![0; zstd_safe::compress_bound(data.len())];
+    let n = zstd_safe::compress(&mut out[..], data, 3).unwrap();
+    out.truncate(n);
+    out
+}
+
 fn open_memory(bytes: Vec<u8>, codec: i64) -> Result<Bag> {
     let folder: Arc<dyn Folder> = Arc::new(MemoryFolder::new(bytes));
     let o = Options::new().with(Opt::Codec, codec)?.with(Opt::MemoryLimit, 1 << 20)?;

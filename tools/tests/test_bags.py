@@ -56,6 +56,19 @@ class Cat(Base):
         self.bad("cat", "a.bagz", "--slice", "0:10", "--records", "10")
         self.bad("cat", "a.bagz", "--slice", "5:5", "--records", "0")
 
+    def test_frames_under_another_name(self):
+        records = self.pack("x.bagz", sample(20))
+        for name in ["x", "x.tmp", "x.bagz.part"]:
+            os.replace(self.path("x.bagz"), self.path(name))
+            for command in (["cat"], ["verify"], ["sum"], ["info"], ["repair"], ["convert", "--to", "lengths64"]):
+                words, out = self.bad(*command, name, *(["o"] if command[0] == "convert" else []))
+                self.assertIn("--compression says it", words)
+                self.assertEqual(out, b"", command)
+            self.assertEqual(self.good("identify", name), f"{name}: bagz bag\n".encode())
+            self.assertEqual(self.good("cat", "--lengths", "--compression", "zstd", name), framed(records))
+            self.assertNotEqual(self.good("cat", "--lengths", "--compression", "none", name), framed(records))
+            os.replace(self.path(name), self.path("x.bagz"))
+
     def test_shards(self):
         whole = [b"%d;" % i for i in range(11)]
         for i in range(3):

@@ -22,7 +22,7 @@ mod store;
 mod upload;
 
 use super::ahead::{Encoders, Gathered, span};
-use super::codec::{CODEC_BY_NAME, Codec, Decoder, Encoding};
+use super::codec::{CODEC_BY_NAME, Codec, Decoder, Encoding, is_unsaid};
 use super::shard::container;
 use super::spec::{self, Set, Target};
 use crate::checksum::crc32;
@@ -199,7 +199,8 @@ impl Writer {
         let asked = options.given(Opt::Checksum).is_some_and(|s| s != 0);
         let mut all = None;
         for store in &mut self.stores {
-            let protected = store.open_committed(&decoder)?;
+            let unsaid = is_unsaid(options.get(Opt::Codec, CODEC_BY_NAME), store.name("").as_bytes());
+            let protected = store.open_committed(&decoder, unsaid)?;
             if protected == Some(false) && asked {
                 return Err(fail!(
                     State,

@@ -141,13 +141,14 @@ impl Store {
     }
 
     /// Opens the last commit to go on from it; tells how its records are protected.
-    pub fn open_committed(&mut self, decoder: &Arc<Decoder>) -> Result<Protected> {
+    pub fn open_committed(&mut self, decoder: &Arc<Decoder>, unsaid: bool) -> Result<Protected> {
         let how = How {
             access: Access::Read,
             separate: self.separate,
             cache: false,
             verify: true,
             turns: self.turn.is_some(),
+            unsaid,
             memory_limit: self.memory_limit,
         };
         let shard = Shard::open(&self.container, decoder, how)?;
@@ -318,7 +319,8 @@ impl Store {
     /// it is somebody else's.
     pub fn replaces_sums(&self) -> bool {
         let fits = |separate| {
-            let how = How { access: Access::Read, separate, cache: false, verify: true, turns: false, memory_limit: self.memory_limit };
+            let how =
+                How { access: Access::Read, separate, cache: false, verify: true, turns: false, unsaid: false, memory_limit: self.memory_limit };
             let decoder = Arc::new(Decoder::new(Codec::None, None)?);
             Shard::open(&self.container, &decoder, how).map(|old| old.has_sums())
         };
