@@ -144,6 +144,8 @@ int cmd_convert(const struct args *args) {
     code = check_usage(args, from, as, dataset.table != NULL);
     if (code >= 0) {
         /* it was said */
+    } else if (container == DATASET && !refuse_meta_files(in)) {
+        code = FAILED;
     } else if (container == DATASET) {
         code = convert_dataset(args, &dataset, as);
     } else if (is_items(from)) {

@@ -19,6 +19,9 @@ int rows_convert(const struct args *args, struct dataset *dataset, int64_t from,
 /* An array, row by row. */
 int rows_convert_array(const struct args *args, const holdall_array *array, int64_t as);
 
+/* Has a dataset files in `meta` that are none of its own, and would be lost? Says so; true where there are none. */
+bool refuse_meta_files(const char *path);
+
 /* A table becomes a stream of Arrow, or a file. */
 int table_to_arrow(const struct args *args, struct dataset *dataset, bool file);
 

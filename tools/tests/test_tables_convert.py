@@ -4,6 +4,7 @@
 import csv
 import json
 import os
+import shutil
 import signal
 import struct
 import subprocess
@@ -90,6 +91,28 @@ class Convert(Tables):
         self.good("convert", "-q", "f.blp", "f.bcolz")
         self.assertEqual(self.good("cat", "f.bcolz"), struct.pack("<6i", 1, 2, 3, 4, 5, 6))
         self.assertIn("Fortran", self.bad("convert", "f.npy", "g.bcolz")[0])
+
+    def test_files_of_others_in_meta_are_named(self):
+        """What convert does not know is not lost without a word."""
+        self.write("a.npy", npy_file("<f8", (3,), bytes(24)))
+        self.convert(self.SMALL, "t")
+        for to in ("bcolz", "blz", "blz-paper"):
+            self.good("convert", "-q", "a.npy", "a", "--to", to, "--force")
+            self.good("attr", "set", "a", "unit", '"K"')
+            for out in ("o.bcolz", "o.blz", "o.npy", "o.csv", "o.b2nd"):
+                self.good("convert", "-q", "a", out)
+                shutil.rmtree(self.path(out), ignore_errors=True)
+                if os.path.exists(self.path(out)):
+                    os.remove(self.path(out))
+                self.write("a/meta/units", b"m")
+                self.write("a/meta/more", b"")
+                words, _ = self.bad("convert", "a", out)
+                self.assertRegex(words, "a: meta/(units, meta/more|more, meta/units): ")
+                self.assertFalse(os.path.exists(self.path(out)))
+                os.remove(self.path("a/meta/units"))
+                os.remove(self.path("a/meta/more"))
+        self.write("t/n/meta/units", b"m")
+        self.assertIn("t: n/meta/units: ", self.bad("convert", "t", "o.blz")[0])
 
     def test_signals(self):
         with open(WEATHER, "rb") as f:
