@@ -101,6 +101,8 @@ int cmd_repair(const struct args *args) {
         complain("%s: the metadata were damaged and are gone; where they made it an array, type and shape went with them",
                  path);
     }
-    bool intact = container_of(path) != BAG || check_records(path, args);
-    return put_end(lost || !intact ? FAILED : DONE);
+    bool bag = container_of(path) == BAG, cut = bag && args->skip_damaged && dropped > 0;
+    if (cut) complain("%s: what is behind its whole frames could not be kept as records: it is in a file .holdall-damaged beside it", path);
+    bool intact = !bag || check_records(path, args);
+    return put_end(lost || cut || !intact ? FAILED : DONE);
 }

@@ -4,7 +4,9 @@
 //! - a tail writer of the Bagz library that was cut off leaves `X` and `limits.X`: the limits that fit
 //!   `X` become its tail, as that writer's close would have done;
 //! - with separate limits, limits that are torn or reach beyond the records go;
-//! - a damaged last limit is put right where frames or checksums prove what it was.
+//! - a damaged last limit is put right where frames or checksums prove what it was;
+//! - of a compressed file that was cut, or has lost its limits, the frames from its beginning on become the records, if that is asked
+//!   for (HOLDALL_OPT_SKIP_DAMAGED): nobody knows how many there were. What lies behind them is kept in a file beside it.
 //!
 //! A bag that is whole is left as it is, and so is one of which nothing can be proved: a repair must not
 //! make wrong records readable.
@@ -17,7 +19,7 @@ use super::shard::{LIMITS_PREFIX, SUM, SUMS_PREFIX, Shard, container};
 use super::spec;
 use crate::error::{Error, Result, Status, fail};
 use crate::io::journal::{self, Change, Container, Undo};
-use crate::io::{Access, File, Folder, locate};
+use crate::io::{self, Access, File, Folder, locate};
 use crate::memory;
 use crate::options::{Opt, Options};
 use crate::os::OsStrExt;
@@ -25,7 +27,11 @@ use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
 /// Options that repairing knows.
-pub const REPAIR_OPTIONS: &[Opt] = &[Opt::BagLimits, Opt::Codec, Opt::Dictionary, Opt::MemoryLimit, Opt::Durability, Opt::Lock];
+pub const REPAIR_OPTIONS: &[Opt] = &[Opt::BagLimits, Opt::Codec, Opt::Dictionary, Opt::MemoryLimit, Opt::Durability, Opt::Lock, Opt::SkipDamaged];
+/// What the name of a file with what was cut off has behind it.
+const DAMAGED: &str = ".holdall-damaged";
+/// How many of them are kept.
+const MOST_DAMAGED: u32 = 100;
 const PIECE: u64 = 1 << 20;
 
 /// What a repair did.
@@ -45,6 +51,8 @@ struct Repair<'a> {
     decoder: Decoder,
     memory_limit: u64,
     durable: bool,
+    /// May whole frames become the records, where nothing tells how many there were?
+    take_frames: bool,
 }
 
 /// Repairs the files of a spec, each by itself: one of which nothing can be proved does not keep the others from it, and is
@@ -73,6 +81,7 @@ pub fn repair_in(folder: &Arc<dyn Folder>, name: &OsStr, options: &Options) -> R
         decoder: Decoder::new(codec, options.given_bytes(Opt::Dictionary))?,
         memory_limit: options.memory_limit(),
         durable,
+        take_frames: options.get(Opt::SkipDamaged, 0) == 1,
     };
     journal::tidy(&r.container, r.durable)?;
     if is_unsaid(by, name.as_bytes()) && r.sums()?.is_none() {
@@ -111,13 +120,58 @@ impl Repair<'_> {
                 // limits that all fit but the last: limits.NAME is that of another state
                 (Some(end), _) => self.mend_last_limit(&*records, end, size),
                 (None, Some((pair, limits))) => self.close_for_the_writer(&*records, &*limits, pair),
-                (None, None) => Err(self.hopeless(&*records)),
+                (None, None) => self.frames_only(&*records, size),
             },
         }
     }
 
     fn raw(&self) -> bool {
         self.decoder.codec() == Codec::None
+    }
+
+    /// Makes the frames from the beginning on the records.
+    fn frames_only(&self, records: &dyn File, size: u64) -> Result<Repaired> {
+        let limits = if self.raw() { Vec::new() } else { shape::frames_from_the_beginning(records, size, self.memory_limit)? };
+        let (count, Some(&end)) = (limits.len(), limits.last()) else { return Err(self.hopeless(records)) };
+        if !self.take_frames {
+            let mut e = self.hopeless(records);
+            e.message.push_str(&format!("; {count} whole zstd frames from its beginning on can become its records: HOLDALL_OPT_SKIP_DAMAGED 1"));
+            return Err(e);
+        }
+        self.keep_rest(records, end, size)?;
+        let bytes: Vec<u8> = limits.iter().flat_map(|l| l.to_le_bytes()).collect();
+        let change = Change::new(self.container.main.clone(), Some(records), Some(end..u64::MAX));
+        self.change(&[change], || {
+            records.set_size(end)?;
+            records.write_at(end, &bytes)?;
+            self.sync(records)
+        })?;
+        // what was there behind them were at least the limits, or a part of a record
+        Ok(Repaired { kept: count as u64, dropped: u64::from(end < size) })
+    }
+
+    /// Copies what is behind the last whole frame to a file of its own.
+    fn keep_rest(&self, records: &dyn File, end: u64, size: u64) -> Result<()> {
+        if end == size {
+            return Ok(());
+        }
+        let name = self.free_name()?;
+        let rest = self.container.create(&name)?;
+        io::copy(records, end, &*rest, 0, size - end)?;
+        self.sync(&*rest)?;
+        if self.durable { self.folder.sync() } else { Ok(()) }
+    }
+
+    /// One that no earlier repair has used, or one that was cut off.
+    fn free_name(&self) -> Result<OsString> {
+        for number in 1..=MOST_DAMAGED {
+            let mut name = self.container.main.clone();
+            name.push(if number == 1 { DAMAGED.to_owned() } else { format!("{DAMAGED}-{number}") });
+            if !self.folder.exists(&name)? {
+                return Ok(name);
+            }
+        }
+        Err(fail!(Exists, "{}: {MOST_DAMAGED} repairs have left a file {DAMAGED} beside it: remove them", self.folder.show(&self.container.main)))
     }
 
     fn hopeless(&self, file: &dyn File) -> Error {

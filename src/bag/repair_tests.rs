@@ -103,3 +103,63 @@ fn mutations_of_a_repair_are_noticed() {
     let checks: Vec<_> = damage.iter().map(|(what, f, disk, _)| (*what, |wrong| check(what, *f, disk, 100, wrong))).collect();
     sim::mutations_of_repairs("bag", 2, &checks);
 }
+
+fn frames_form(sums: i64) -> Form {
+    Form { separate: 0, codec: 6, sums, name: NAME }
+}
+
+fn take_frames(folder: &Arc<dyn Folder>) -> Result<Repaired> {
+    let o = Options::new().with(Opt::Codec, 6)?.with(Opt::SkipDamaged, 1)?;
+    repair_in(folder, OsStr::new(NAME), &o)
+}
+
+/// A bag that was cut at any byte offers the frames that are whole, and takes them where that is asked for; nothing is lost of the rest.
+#[test]
+fn of_a_bag_that_was_cut_the_whole_frames_are_offered() {
+    for sums in [0, 2] {
+        let records: Vec<Vec<u8>> = (0..12u8).map(|i| vec![i; 1 + usize::from(i) * 9]).collect();
+        let disk = SimDisk::default();
+        put(disk.folder(), Mode::New, frames_form(sums), &records).unwrap();
+        let whole = disk.contents().remove(OsStr::new(NAME)).unwrap();
+        let ends: Vec<u64> = whole[whole.len() - 8 * records.len()..].chunks(8).map(|b| u64::from_le_bytes(b.try_into().unwrap())).collect();
+        let mut offered = 0;
+        for cut in 1..whole.len() {
+            let disk = SimDisk::with_files(&[(NAME.into(), whole[..cut].to_vec())].into());
+            let kept = ends.iter().filter(|&&e| e <= cut as u64).count();
+            let o = Options::new().with(Opt::Codec, 6).unwrap();
+            let before = disk.contents();
+            match repair_in(&disk.folder(), OsStr::new(NAME), &o) {
+                // by its frames a damaged last limit can be put right
+                Ok(done) => assert!(done.kept <= kept as u64, "{cut}"),
+                Err(e) => {
+                    assert_eq!(disk.contents(), before, "{cut}");
+                    assert_eq!(e.message.contains(&format!("{kept} whole zstd frames")), kept > 0, "{cut}: {e}");
+                    if kept == 0 {
+                        assert!(take_frames(&disk.folder()).is_err(), "{cut}");
+                        continue;
+                    }
+                    offered += 1;
+                    let end = ends[kept - 1] as usize;
+                    assert_eq!(take_frames(&disk.folder()).unwrap(), Repaired { kept: kept as u64, dropped: u64::from(end < cut) }, "{cut}");
+                    assert!(all(disk.folder(), frames_form(sums)).unwrap() == records[..kept], "{cut}");
+                    let rest = disk.contents().remove(OsStr::new("x.bag.holdall-damaged")).unwrap_or_default();
+                    assert_eq!(rest, whole[end..cut], "{cut}");
+                }
+            }
+        }
+        assert!(offered > whole.len() / 2, "{offered} of {}", whole.len());
+    }
+}
+
+#[test]
+fn a_failing_power_supply_leaves_a_bag_of_frames_whole_or_to_be_repaired_again() {
+    let disk = SimDisk::default();
+    put(disk.folder(), Mode::New, frames_form(2), &small(0, 9)).unwrap();
+    let whole = disk.contents().remove(OsStr::new(NAME)).unwrap();
+    let disk = SimDisk::with_files(&[(NAME.into(), whole[..whole.len() / 2].to_vec())].into());
+    let repair = |folder: Arc<dyn Folder>| take_frames(&folder).map(|_| ());
+    let mending = Mending { name: "repair, frames alone".into(), disk, repair: &repair, read: &|folder| all(folder, frames_form(2)) };
+    let mut proof = Proof::of("bag");
+    proof.add("repair: frames alone", sim::check_repair(&mending, 60, None));
+    proof.stands(10);
+}

@@ -11,6 +11,7 @@ use super::codec::Decoder;
 use super::frame::{self, FileSource, Source};
 use super::limits::{LIMIT, Limits};
 use super::shard::{SUM, Shard};
+use super::turn::{MARK, Turn};
 use crate::checksum::crc32;
 use crate::error::{Error, Result, fail};
 use crate::io::File;
@@ -172,6 +173,35 @@ pub fn find_end(file: &dyn File, size: u64, decoder: &Decoder, memory_limit: u64
     let count = (size - end) / LIMIT;
     let fits = if count == 1 { frames == 1 } else { all_end_frames(file, &source, end, count - 1)? };
     Ok((fits && decodes(file, last, end, decoder, memory_limit)).then_some(end))
+}
+
+/// Where the records end that the frames from the beginning on are, one each with the skippable frames behind it. A skippable one
+/// counts before another frame, or as the mark of a set: what follows the records may look like one.
+pub fn frames_from_the_beginning(file: &dyn File, size: u64, memory_limit: u64) -> Result<Vec<u64>> {
+    let source = FileSource::patient(file, size);
+    let (mut limits, mut at, mut sound): (Vec<u64>, u64, u64) = (Vec::new(), 0, 0);
+    while let Ok(f) = frame::frame(&source, at) {
+        at += f.len;
+        if f.skippable {
+            let mut mark = [0; MARK];
+            let is_mark = f.len == MARK as u64 && source.get(at - f.len, &mut mark)? && Turn::read(&mark).is_some();
+            if let (Some(last), true) = (limits.last_mut(), is_mark) {
+                (*last, sound) = (at, at);
+            }
+            continue;
+        }
+        if let Some(last) = limits.last_mut() {
+            *last = at - f.len;
+        }
+        memory::allow((limits.len() as u64 + 1).saturating_mul(2 * LIMIT), memory_limit, "the limits of the frames that were found")?;
+        memory::reserve(&mut limits, 1)?;
+        limits.push(at);
+        sound = at;
+    }
+    if let Some(last) = limits.last_mut() {
+        *last = sound;
+    }
+    Ok(limits)
 }
 
 /// Is each of these limits, which lie at `at`, the end of a frame?

@@ -220,7 +220,10 @@ fn tell_fault(fault: holdall_fault_fn, ctx: *mut c_void, part: &str, e: &Error) 
 /// or checksums prove what it was. A bag that is whole stays as it is, and so does one of which nothing can be proved. *kept
 /// and *dropped (each may be NULL):
 /// records that are there now, and limits of records that were not whole.
-/// Options: HOLDALL_OPT_BAG_LIMITS, _CODEC, _DICTIONARY, _MEMORY_LIMIT, _DURABILITY, _LOCK.
+/// Where nothing proves what the limits of a compressed bag were, as of one that was cut, it is HOLDALL_E_FORMAT, which says how many
+/// whole frames there are from its beginning on: with HOLDALL_OPT_SKIP_DAMAGED 1 these become the records, what lies behind them
+/// is kept in a file with `.holdall-damaged` behind its name, and *dropped is 1 then, as nobody knows how many are lost.
+/// Options: HOLDALL_OPT_BAG_LIMITS, _CODEC, _DICTIONARY, _MEMORY_LIMIT, _DURABILITY, _LOCK, _SKIP_DAMAGED.
 ///
 /// Or the superchunk at this path: chunks that are sound stay; a damaged one among them becomes zeros, so that the others keep
 /// their places; those that are missing at the end are cut off, damaged metadata go, header and offsets are put right. Where

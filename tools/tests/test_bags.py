@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import signal
 import struct
 import subprocess
@@ -55,6 +56,22 @@ class Cat(Base):
             self.assertIn("there are 50", words)
         self.bad("cat", "a.bagz", "--slice", "0:10", "--records", "10")
         self.bad("cat", "a.bagz", "--slice", "5:5", "--records", "0")
+
+    def test_repair_of_a_bag_that_was_cut(self):
+        records = self.pack("x.bagz", [b"line %d" % i for i in range(500)])
+        whole = self.read("x.bagz")
+        cut = len(whole) // 2
+        self.write("cut.bagz", whole[:cut])
+        words, _ = self.bad("repair", "cut.bagz")
+        found = int(re.search(r"(\d+) whole zstd frames from its beginning on can become its records: --skip-damaged", words)[1])
+        self.assertGreater(found, 100)
+        self.assertEqual(self.read("cut.bagz"), whole[:cut])
+        words, out = self.bad("repair", "cut.bagz", "--skip-damaged")
+        self.assertIn(".holdall-damaged", words)
+        self.assertEqual(out, f"cut.bagz: {found} records kept, 1 dropped\n".encode())
+        self.assertEqual(self.good("cat", "--lengths", "cut.bagz"), framed(records[:found]))
+        self.assertTrue((self.read("cut.bagz")[: -8 * found] + self.read("cut.bagz.holdall-damaged")) == whole[:cut])
+        self.good("verify", "cut.bagz")
 
     def test_frames_under_another_name(self):
         records = self.pack("x.bagz", sample(20))
