@@ -561,8 +561,9 @@ holdall_status holdall_bag_files(const char *spec,
 /* Reads everything at a path (or spec) and checks every length and checksum, to the end; each fault goes to `fault` (NULL:
  * none is told). Then *sound, *bad and *unchecked (each may be NULL) are how many records or chunks are sound,
  * cannot be read (chunks that the header counts and that are not there, too, of which one fault is told), and
- * can be read but have no checksum; they are set also where it returns that there are faults. *bad may be 0
- * although the file is damaged, in its header or metadata: the status tells.
+ * can be read but have no checksum, or have a codec, filter or version that is not known, which is told too
+ * (HOLDALL_E_CODEC, _VERSION, _UNSUPPORTED); they are set also where it returns that there are faults. *bad may
+ * be 0 although the file is damaged, in its header or metadata: the status tells.
  * What begins as a Bloscpack file or a Blosc2 frame is looked at as a superchunk, a folder as an array or a
  * table (or a frame, if it is one), all else as a bag. What does not begin as a frame any more counts as one if
  * most of its header does, if it ends as one, or by its name: `.b2nd`, `.b2frame`, `.caterva`, `.cat`. Of a

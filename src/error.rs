@@ -98,6 +98,11 @@ impl Error {
         matches!(self.status, Status::Io | Status::Callback | Status::Memory) && !os::NO_NAME.contains(&self.os_code)
     }
 
+    /// Is this about what this library does not know or have, and not about corruption?
+    pub fn is_unsupported(&self) -> bool {
+        matches!(self.status, Status::Version | Status::Codec | Status::Unsupported)
+    }
+
     /// The same failure, because a writer came in between: what was read says nothing of what is there.
     pub fn because_changed(self) -> Self {
         Error { status: Status::Busy, ..self }

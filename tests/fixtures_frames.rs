@@ -4,11 +4,12 @@
 mod common;
 
 use common::fixtures;
+use holdall::array::Array;
 use holdall::blosc::Decoded;
 use holdall::options::{Opt, Options};
 use holdall::superchunk::bloscpack::Mode;
 use holdall::superchunk::chunks::{Chunks, Sink};
-use holdall::superchunk::frame::{Frame, header::Header, index, seal, trailer::Trailer};
+use holdall::superchunk::frame::{self, Frame, header::Header, index, seal, trailer::Trailer};
 use holdall::{Result, Status};
 use serde_json::Value;
 use std::fs;
@@ -161,4 +162,35 @@ fn nothing_is_between_header_and_trailer_of_an_emptied_frame() {
     assert_eq!((again.read(0, &mut found), again.nbytes(), metas(&again)), (Ok(false), 1000, before));
     assert_eq!(found, content);
     fs::remove_file(&path).unwrap();
+}
+
+#[test]
+fn what_is_not_supported_is_not_called_corrupt() {
+    let known = [("p_lazyexpr.b2nd", "b2o"), ("p_lazyudf.b2nd", "LazyArray"), ("p_proxy.b2nd", "proxy-source"), ("p_proxy.b2frame", "proxy-source")];
+    let blocks = ["vlblocks-lz4-fixed-3.0.0.b2frame", "v_batcharray.b2frame"].map(|name| (name, "any length"));
+    for (name, words) in known.into_iter().chain(blocks) {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("unsupported-{}-{name}", std::process::id()));
+        let bytes = fs::read(common::own().join("b2nd").join(name)).unwrap();
+        fs::write(&path, &bytes).unwrap();
+        let (none, skipping) = (Options::new(), Options::new().with(Opt::SkipDamaged, 1).unwrap());
+        let results = [
+            Frame::open(path.as_os_str(), Mode::Read, &none).err(),
+            Frame::open(path.as_os_str(), Mode::Read, &skipping).err(),
+            Frame::open(path.as_os_str(), Mode::Append, &none).err(),
+            Array::open(path.as_os_str(), Mode::Read, &none).err(),
+            frame::repair(path.as_os_str(), &none).err(),
+            holdall::verify::verify(path.as_os_str(), &none, &mut |_, e| panic_unless_unsupported(name, e)).err(),
+        ];
+        for e in results {
+            let e = e.unwrap_or_else(|| panic!("{name}: no error"));
+            assert!(e.status == Status::Unsupported && e.message.contains(words), "{name}: {:?} {e}", e.status);
+        }
+        assert!(fs::read(&path).unwrap() == bytes, "{name} was changed");
+        fs::remove_file(&path).unwrap();
+    }
+}
+
+fn panic_unless_unsupported(name: &str, e: &holdall::Error) -> bool {
+    assert_eq!(e.status, Status::Unsupported, "{name}: {e}");
+    true
 }

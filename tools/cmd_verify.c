@@ -23,8 +23,7 @@ struct verdict {
 };
 
 static bool is_damage(holdall_status status) {
-    return status == HOLDALL_E_FORMAT || status == HOLDALL_E_CHECKSUM || status == HOLDALL_E_CODEC ||
-           status == HOLDALL_E_VERSION;
+    return status == HOLDALL_E_FORMAT || status == HOLDALL_E_CHECKSUM;
 }
 
 /* Do the words name this part, and not one with a longer number? */

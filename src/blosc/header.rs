@@ -14,6 +14,8 @@ pub const LONG: usize = 32;
 pub const VERSION_1: u8 = 2;
 /// The version that c-blosc2 writes.
 pub const VERSION_2: u8 = 5;
+/// Versions count up by one. A higher number than this is corruption, not a later version.
+const MOST_VERSION: u8 = 15;
 
 pub const SHUFFLED: u8 = 0x01;
 pub const COPIED: u8 = 0x02;
@@ -93,7 +95,8 @@ impl Header {
         match version {
             1..=5 => {}
             6 => return Err(fail!(Unsupported, "a chunk with blocks of variable length")),
-            _ => return Err(fail!(Version, "version {version} of the chunk format; 1 to 5 are known")),
+            0 | 7..=MOST_VERSION => return Err(fail!(Version, "version {version} of the chunk format; 1 to 5 are known")),
+            _ => return Err(fail!(Format, "version {version} of the chunk format (expected at most {MOST_VERSION})")),
         }
         let mut h = Header {
             version,

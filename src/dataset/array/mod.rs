@@ -62,7 +62,7 @@ pub struct Verified {
     pub sound: u64,
     /// Those that are damaged, or not there.
     pub bad: u64,
-    /// Those that can be decoded, and have no checksum.
+    /// Those that can be decoded, and have no checksum; and those with a codec or a filter that is not known.
     pub unchecked: u64,
 }
 
@@ -367,7 +367,7 @@ impl ArrayFile {
                 let mut found: Vec<(u64, Result<Sound>)> = (first..end).map(|i| (i, Ok(Sound::Unchecked))).collect();
                 parallel::for_each(self.how.threads.count(), found.iter_mut().collect(), |(i, sound): &mut (u64, _)| *sound = run.check(*i));
                 for (_, sound) in found {
-                    was_bad = sound.is_err();
+                    was_bad = sound.as_ref().is_err_and(|e| !e.is_unsupported());
                     let is_missing = sound.as_ref().is_err_and(|e| e.status == Status::Missing);
                     match sound {
                         // one fault for all that are missing behind each other: there may be very many
@@ -375,7 +375,8 @@ impl ArrayFile {
                         Ok(Sound::Checked) => v.sound += 1,
                         Ok(Sound::Unchecked) => v.unchecked += 1,
                         Err(e) => {
-                            v.bad = v.bad.saturating_add(1);
+                            let count = if was_bad { &mut v.bad } else { &mut v.unchecked };
+                            *count = count.saturating_add(1);
                             if !fault(&e) {
                                 return Ok((v, false));
                             }

@@ -26,8 +26,15 @@ pub struct Verified {
     pub sound: u64,
     /// Chunks that are damaged.
     pub bad: u64,
-    /// Chunks that can be decoded, and have no checksum.
+    /// Chunks that can be decoded, and have no checksum; and those with a codec or a filter that is not known.
     pub unchecked: u64,
+}
+
+impl Verified {
+    /// Counts a chunk that cannot be decoded.
+    pub fn count(&mut self, e: &Error) {
+        if e.is_unsupported() { self.unchecked += 1 } else { self.bad += 1 }
+    }
 }
 
 /// A part of a chunk that is wanted.
@@ -269,7 +276,7 @@ impl Bloscpack {
                     Ok(()) => v.unchecked += 1,
                     Err(e) => {
                         self.still_for_a_fault()?;
-                        v.bad += 1;
+                        v.count(&e);
                         if !fault(&self.named(i, e)) {
                             return Ok(v);
                         }

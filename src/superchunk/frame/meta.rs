@@ -10,6 +10,22 @@ use crate::memory;
 use crate::parallel::made;
 use std::sync::OnceLock;
 
+/// Metalayers of the header by which python-blosc2 marks a frame whose content is computed or fetched when it is read: lazy
+/// expressions and functions, references, and proxies. Its chunks are empty, or a cache of some of the content.
+const PLACEHOLDERS: [&str; 3] = ["b2o", "LazyArray", "proxy-source"];
+
+/// Refuses a frame whose chunks do not hold its content.
+pub(super) fn refuse_placeholder(names: impl IntoIterator<Item = impl AsRef<str>>) -> Result<()> {
+    match names.into_iter().find(|name| PLACEHOLDERS.contains(&name.as_ref())) {
+        Some(name) => Err(fail!(
+            Unsupported,
+            "the metalayer {:?} marks an object of python-blosc2 whose content is not in its chunks; save what it computes instead",
+            name.as_ref()
+        )),
+        None => Ok(()),
+    }
+}
+
 /// One of the trailer.
 pub(super) struct Variable {
     pub(super) name: String,
@@ -75,6 +91,7 @@ impl Frame {
         self.check_writer()?;
         refuse_nameless(name)?;
         self.refuse_ours(name)?;
+        refuse_placeholder([name])?;
         if self.vlmeta.iter().any(|v| v.name == name) {
             return self.vlmeta_set(name, value);
         }

@@ -4,7 +4,7 @@
 use super::entry::Entry;
 use super::header::Header;
 use super::index::{self, Slot};
-use super::meta::{Variable, decode};
+use super::meta::{Variable, decode, refuse_placeholder};
 use super::paged::Paged;
 use super::rescue::rescue;
 use super::seal::{self, Writer};
@@ -135,6 +135,7 @@ impl Frame {
         let (at, limit) = (options.get(Opt::At, 0) as u64, options.memory_limit());
         let stamp = (main.size()?, main.modified()?);
         let mut parts = Parts::read(&main, at, limit, paged).map_err(|e| e.within(site.show()))?;
+        refuse_placeholder(parts.header.metalayers.iter().map(|(name, _)| name)).map_err(|e| e.within(site.show()))?;
         if parts.header.sparse != site.sparse {
             let (is, says) = if site.sparse { ("a folder", "one file") } else { ("one file", "a folder") };
             return Err(fail!(Format, "{}: this is {is}, and the header says that it is {says}", site.show()));
@@ -154,7 +155,12 @@ impl Frame {
 
     /// Takes in what is left of a frame that is damaged as `e` says.
     pub(super) fn load_rescued(site: &Site, main: &Arc<dyn File>, options: &Options, lock: Lock, e: Error) -> Result<Frame> {
-        let found = rescue(site, main, options.memory_limit()).map_err(|why| Error { message: format!("{}; {}", e.message, why.message), ..why })?;
+        let found = match rescue(site, main, options.memory_limit()) {
+            // nothing proves that it is corrupt, and not what another version has written
+            Ok(found) if e.is_unsupported() && !found.ours => return Err(e),
+            Err(why) if e.is_unsupported() && is_damage(&why) => return Err(e),
+            found => found.map_err(|why| Error { message: format!("{}; {}", e.message, why.message), ..why })?,
+        };
         let mut frame = Frame::load(site, Arc::new(found.file), options, lock)?;
         // they come again with a repair
         frame.sums |= found.ours;

@@ -48,7 +48,7 @@ impl Frame {
                     Ok(false) => v.unchecked += 1,
                     Err(e) => {
                         self.still_for_a_fault()?;
-                        v.bad += 1;
+                        v.count(&e);
                         if !fault(&self.named(i, e)) {
                             return Ok(v);
                         }
