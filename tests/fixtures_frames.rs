@@ -194,3 +194,32 @@ fn panic_unless_unsupported(name: &str, e: &holdall::Error) -> bool {
     assert_eq!(e.status, Status::Unsupported, "{name}: {e}");
     true
 }
+
+#[test]
+fn a_frame_that_never_had_a_chunk_takes_content() {
+    for (name, sparse) in [("e_empty.b2frame", false), ("e_empty_sparse.b2frame", true)] {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("never-{}-{name}", std::process::id()));
+        let from = common::own().join("b2nd").join(name);
+        if sparse {
+            fs::create_dir_all(&path).unwrap();
+            fs::copy(from.join("chunks.b2frame"), path.join("chunks.b2frame")).unwrap();
+        } else {
+            fs::copy(from, &path).unwrap();
+        }
+        let open = |mode| Frame::open(path.as_os_str(), mode, &Options::new()).unwrap_or_else(|e| panic!("{e}"));
+        let read = open(Mode::Read);
+        assert_eq!((read.nbytes(), read.chunks(), read.header().chunksize), (0, 0, 0));
+        let mut frame = open(Mode::Append);
+        // what is committed without a chunk leaves the length to the first one
+        frame.vlmeta_set("note", b"\x05").unwrap();
+        frame.commit().unwrap();
+        assert_eq!(open(Mode::Read).header().chunksize, 0);
+        frame.append(&[7; 1000]).unwrap();
+        frame.commit().unwrap();
+        let (again, mut found) = (open(Mode::Read), [0; 1000]);
+        assert_eq!((again.read(0, &mut found), again.nbytes(), again.header().chunksize), (Ok(false), 1000, 1 << 20));
+        assert_eq!(found, [7; 1000]);
+        drop((frame, again, read));
+        if sparse { fs::remove_dir_all(&path).unwrap() } else { fs::remove_file(&path).unwrap() }
+    }
+}

@@ -4,6 +4,7 @@
 use super::bloscpack::header::Dialect;
 use super::bloscpack::{Bloscpack, Destination, Mode, keep_room};
 use super::frame::{self, Frame, NewFrame};
+use super::gather;
 use crate::blosc::{Codec, Params, Target};
 use crate::checksum::Sum;
 use crate::error::{Result, fail};
@@ -12,8 +13,6 @@ use crate::options::{Opt, Options};
 use std::ffi::OsStr;
 use std::sync::Arc;
 
-/// Bytes of content in a chunk where nothing else is said.
-const DEFAULT_CHUNK: usize = 1 << 20;
 /// Content that a copy has in memory at once.
 const PIECE: u64 = 16 << 20;
 
@@ -332,7 +331,7 @@ fn with_new(typesize: usize, like: Option<&Params>, options: &Options, create: i
     }
     let mut options = options.clone();
     let sparse = options.take(Opt::Sparse) == Some(1);
-    let chunk_bytes = options.take(Opt::ChunkBytes).map_or((DEFAULT_CHUNK / typesize * typesize).max(typesize), |n| n as usize);
+    let chunk_bytes = options.take(Opt::ChunkBytes).map_or_else(|| gather::default_chunk(typesize), |n| n as usize);
     let mut params = like.cloned().unwrap_or_else(|| Params::new(Target::Blosc2, Codec::Lz4, 5, typesize));
     params.blocksize = options.take(Opt::BlockBytes).map(|n| n as usize).or(params.blocksize.filter(|_| like.is_some()));
     let params = frame::take_wished(&mut options, &params)?;

@@ -14,6 +14,15 @@ const PIECE: u64 = 64 << 20;
 /// The same where the caller's limit is lower than any sense.
 const LEAST_PIECE: u64 = 64 << 10;
 
+/// Bytes of a chunk where nobody has chosen.
+const DEFAULT_CHUNK: usize = 1 << 20;
+
+/// Bytes of a chunk of whole items where nobody has chosen.
+pub fn default_chunk(typesize: usize) -> usize {
+    let typesize = typesize.max(1);
+    (DEFAULT_CHUNK / typesize * typesize).max(typesize)
+}
+
 /// What content is gathered for.
 pub trait Gathering {
     /// What waits.

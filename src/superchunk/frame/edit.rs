@@ -1,7 +1,7 @@
 //! Changing content: what is appended waits until there is a chunk of it; what is written over goes to its chunks at once.
 #![forbid(unsafe_code)]
 
-use super::Frame;
+use super::{Frame, chunk};
 use crate::blosc;
 use crate::error::{Result, fail};
 use crate::os;
@@ -100,11 +100,17 @@ impl Frame {
         }
         self.take_last()?;
         self.writing.changed = true;
-        let chunk = self.chunk_bytes();
-        if chunk == 0 {
-            return Err(fail!(State, "{}: its chunks have 0 bytes: no content goes in", self.name));
+        self.take_first_length(gather::default_chunk(self.typesize()))?;
+        gather::append(self, src, self.chunk_bytes(), self.threads.count())
+    }
+
+    /// Takes the length of chunks from the first one, in a frame that was not told one.
+    fn take_first_length(&mut self, n: usize) -> Result<()> {
+        if self.starts.is_none() && self.header.chunksize == 0 {
+            let chunksize = i32::try_from(n).map_err(|_| fail!(Argument, "a chunk of {n} bytes: a frame has {} at most", i32::MAX))?;
+            (self.header.chunksize, self.blocks) = (chunksize as u32, chunk::blocks(n));
         }
-        gather::append(self, src, chunk, self.threads.count())
+        Ok(())
     }
 
     /// The last chunk, if it has room, becomes content that waits.
@@ -224,6 +230,7 @@ impl Frame {
             return Err(fail!(Argument, "{}: a chunk of a frame has a byte or more", self.name));
         }
         self.room_for(n as u64)?;
+        self.take_first_length(n)?;
         let size = self.header.chunksize as usize;
         let fits = n == size && (at < count || self.is_full());
         let is_last = at == count && n < size && self.is_full();

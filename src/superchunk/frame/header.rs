@@ -48,6 +48,8 @@ const MARKS: [(usize, u8); 11] = [
 pub const MAGIC: &[u8; 10] = b"\x9e\xa8b2frame\0";
 
 const SLOTS: usize = 6;
+/// The field `chunksize` of a frame that never had a chunk, and was not told how long they are.
+const NO_CHUNKSIZE: i32 = -1;
 
 const WIDE_OFFSETS: u8 = 0x10;
 const OFFSETS: u8 = 0x30;
@@ -89,7 +91,8 @@ pub struct Header {
     pub typesize: u32,
     /// Bytes of content in a block; 0 where nothing is said.
     pub blocksize: u32,
-    /// Bytes of content in a chunk, but the last; 0 where chunks have any length.
+    /// Bytes of content in a chunk, but the last; 0 where chunks have any length, or where the first chunk is going to tell: the
+    /// reference library writes -1 for that.
     pub chunksize: u32,
     /// Threads for making chunks and for reading them, as whoever wrote it had them.
     pub threads: [[u8; 2]; 2],
@@ -148,7 +151,10 @@ impl Header {
         let cbytes = fields.size_64(INT_64, "bytes of chunks")?;
         let typesize = fields.size_32(INT_32, "bytes in an item")?;
         let blocksize = fields.size_32(INT_32, "bytes in a block")?;
-        let chunksize = fields.size_32(INT_32, "bytes in a chunk")?;
+        let chunksize = match fields.marked(INT_32, "bytes in a chunk").map(i32::from_be_bytes)? {
+            NO_CHUNKSIZE if nbytes == 0 => 0,
+            n => u32::try_from(n).map_err(|_| fail!(Format, "bytes in a chunk: {n}"))?,
+        };
         let threads = [fields.marked(INT_16, "threads")?, fields.marked(INT_16, "threads")?];
         let has_vlmeta = match fields.take("has it variable-length metalayers")? {
             [FALSE] => false,
@@ -321,7 +327,9 @@ impl Header {
         out.extend(signed(self.nbytes, "content")?);
         out.push(INT_64);
         out.extend(signed(self.cbytes, "chunks")?);
-        for n in [self.typesize, self.blocksize, self.chunksize] {
+        let is_told_later = self.chunksize == 0 && self.nbytes == 0 && !self.variable_chunks;
+        let chunksize = if is_told_later { NO_CHUNKSIZE as u32 } else { self.chunksize };
+        for n in [self.typesize, self.blocksize, chunksize] {
             out.push(INT_32);
             out.extend(n.to_be_bytes());
         }
