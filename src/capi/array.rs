@@ -205,7 +205,7 @@ fn lengths<'a>(p: *const u64, ndim: u32, what: &str) -> Result<Option<&'a [u64]>
 /// shape: its length along each of the ndim dimensions, 0 or more; it can grow along any, cheaply along the slowest, the first,
 /// a dataset along that alone, a frame cheaply along any at its end.
 ///
-/// chunks, blocks: in a frame (HOLDALL_FORMAT_B2ND, _CATERVA) chunks and blocks have any shape, blocks no longer than chunks.
+/// chunks, blocks: in a frame (HOLDALL_FORMAT_B2ND, _CATERVA) chunks and blocks have any shape. A block longer than a chunk is padded.
 /// NULL: about HOLDALL_OPT_CHUNK_BYTES and _BLOCK_BYTES, about as long along every dimension, blocks shorter along the first,
 /// which is read plane by plane most, ending where chunks do along each dimension that has a part of about that length; never
 /// longer than the array, where a length of 0 counts as one that will grow; the same on every machine.

@@ -1,5 +1,6 @@
 //! Where items are. Chunks stand in C order in the grid that they make of the array, blocks in that of their chunk, items
-//! in their block. Those at the edges are as long as the others: what is beyond the array, or beyond the chunk, is padding.
+//! in their block. Those at the edges are as long as the others: what is beyond the array, or beyond the chunk, is padding. A block
+//! may be longer than its chunk, which then has one block along that dimension.
 //!
 //! A dimension of chunks of length 0 is what some writers give an array of nothing: it can be read, and never grow.
 #![forbid(unsafe_code)]
@@ -93,7 +94,7 @@ impl Tiles {
             shape.iter().zip(chunk).zip(block).map(|((len, chunk), block)| Dim { len: *len, chunk: *chunk, block: *block }).collect();
         for (d, dim) in dims.iter().enumerate() {
             let none = dim.len == 0 && dim.chunk == 0;
-            if dim.block > dim.chunk || (dim.block == 0 || dim.chunk == 0) && !none {
+            if (dim.block == 0 || dim.chunk == 0) && !none {
                 return Err(fail!(Format, "dimension {d}: blocks of {} in chunks of {}, of {} in all", dim.block, dim.chunk, dim.len));
             }
         }
