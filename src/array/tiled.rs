@@ -114,7 +114,8 @@ impl Tiled {
         let (sparse, both) = (taken(Opt::Sparse) == Some(1), taken(Opt::BothMetalayers) == Some(1));
         let fill = options.take_bytes(Opt::Fill).map_or_else(|| Ok(Fill::Zeros), |bytes| fill_of(&bytes, item))?;
         let (chunkshape, blockshape) = shapes::choose(new.shape, item, &wish)?;
-        let tiles = Tiles::new(new.shape, &chunkshape, &blockshape, item, options.memory_limit()).map_err(as_argument)?;
+        let tiles = Tiles::new(new.shape, &chunkshape, &blockshape, item, options.memory_limit());
+        let tiles = tiles.map_err(|e| with_status(e, Status::Argument))?;
         let marks: Vec<_> = [(B2ND, !new.caterva || both), (CATERVA, new.caterva || both)]
             .into_iter()
             .filter(|(_, wanted)| *wanted)
@@ -308,7 +309,8 @@ fn layers(marks: &[(&'static str, Option<String>)], shape: &[u64], chunkshape: &
 
 /// The grid that a metalayer tells of, if it is that of the chunks of this frame.
 fn tiles_of(layer: &Layer, frame: &Frame, memory_limit: u64) -> Result<Tiles> {
-    let tiles = Tiles::new(&layer.shape, &layer.chunkshape, &layer.blockshape, frame.typesize(), memory_limit)?;
+    let tiles =
+        Tiles::new(&layer.shape, &layer.chunkshape, &layer.blockshape, frame.typesize(), memory_limit).map_err(|e| with_status(e, Status::Format))?;
     let (chunks, have) = (tiles.chunks(), frame.chunks());
     if chunks != have {
         return Err(fail!(Format, "the shape {:?} in chunks of {:?} has {chunks} chunks, the frame has {have}", layer.shape, layer.chunkshape));
@@ -352,10 +354,10 @@ fn fill_of(bytes: &Arc<[u8]>, item: usize) -> Result<Fill> {
     }
 }
 
-/// What is wrong is what the caller wished for.
-fn as_argument(mut e: Error) -> Error {
-    if e.status == Status::Format {
-        e.status = Status::Argument;
+/// Returns the same error about a shape with the status of who gave the shape: the file, or the caller.
+fn with_status(e: Error, given_by: Status) -> Error {
+    match e.status {
+        Status::Format | Status::Argument => Error { status: given_by, ..e },
+        _ => e,
     }
-    e
 }
