@@ -339,7 +339,9 @@ fn copies_take_chunks_as_they_are() {
     assert!(copied("same", [None, None], &[]) == before);
     assert!(copied("folder", [None, None], &[(Opt::Sparse, 1)]) == before);
     // made anew, those that take no room stay as they are
-    for (name, blocks, values) in [("codec", None, &[(Opt::Codec, 2)][..]), ("blocks", Some(&[20, 5][..]), &[])] {
+    let shapes =
+        [("blocks", Some(&[20, 5][..])), ("padded", Some(&[15, 7])), ("longer", Some(&[23, 21]))].map(|(name, blocks)| (name, blocks, &[][..]));
+    for (name, blocks, values) in std::iter::once(("codec", None, &[(Opt::Codec, 2)][..])).chain(shapes) {
         let now = copied(name, [Some(&[20, 20]), blocks.or(Some(&[10, 5]))], values);
         let room = |all: &[Option<Vec<u8>>]| all.iter().map(Option::is_some).collect::<Vec<_>>();
         assert!(now != before && room(&now) == room(&before), "{name}");
@@ -474,6 +476,28 @@ fn a_shape_of_a_file_that_cannot_be_is_the_fault_of_the_file() {
         drop(f);
         let e = open_array(&path, Mode::Read).err().unwrap();
         assert_eq!(e.status, Status::Format, "{shape:?}: {e}");
+    }
+}
+
+#[test]
+fn progress_of_a_copy_is_in_bytes() {
+    use std::sync::{Arc, Mutex};
+    let folder = TempDir::new();
+    let path = place(&folder, "a");
+    let content = filled(&path, &options(&[]));
+    let a = open_array(&path, Mode::Read).unwrap();
+    for (name, blocks) in [("same", None), ("others", Some(&[5, 4, 2][..]))] {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let (to, tell) = (place(&folder, name), told.clone());
+        let mut o = options(&[]);
+        o.on_progress(Some(Arc::new(move |done, total| {
+            tell.lock().unwrap().push((done, total));
+            true
+        })));
+        any::copy(&a, to.as_os_str(), Mode::New, Format::B2nd, [Some(&[8, 10, 5]), blocks], &o).unwrap();
+        let told = told.lock().unwrap();
+        assert_eq!(told.last(), Some(&(content.len() as u64, content.len() as u64)), "{name}: {told:?}");
+        assert!(told.is_sorted());
     }
 }
 

@@ -165,13 +165,15 @@ impl Tiled {
         }
         let made = [Opt::Codec, Opt::Level].iter().any(|o| options.given(*o).is_some()) || options.given_bytes(Opt::Filters).is_some();
         let (same, n, mut bad) = (self.blockshape == from.blockshape, self.tiles.chunks(), from.frame.is_doubtful());
-        let mut items = Vec::new();
+        let (all, mut items) = (self.nbytes(), Vec::new());
         for i in 0..n {
             bad |= match Chunks::fill(&from.frame, i)? {
-                None if !same => self.take_items_of(i, from, &mut items)?,
-                _ => from.frame.copy_chunk(i, &mut self.frame, made)?,
+                _ if same => from.frame.copy_chunk(i, &mut self.frame, made)?,
+                // the same item in each position, however they are cut into blocks
+                Some(fill) if fill.is_of_items(from.tiles.item()) => from.frame.copy_fill(i, &mut self.frame, fill).map(|()| false)?,
+                _ => self.take_items_of(i, from, &mut items)?,
             };
-            options.progress(i + 1, n)?;
+            options.progress((u128::from(all) * u128::from(i + 1) / u128::from(n)) as u64, all)?;
         }
         Ok(Some(bad))
     }

@@ -54,6 +54,16 @@ pub enum Fill {
     Item(Arc<[u8]>),
 }
 
+impl Fill {
+    /// Is this the same for each item of so many bytes, wherever it is?
+    pub fn is_of_items(&self, item: usize) -> bool {
+        match self {
+            Fill::Zeros => true,
+            Fill::Item(bytes) => item.is_multiple_of(bytes.len()),
+        }
+    }
+}
+
 /// Where decoded blocks go.
 pub trait Sink {
     /// Where all of a block belongs, if that is one run of bytes that has its length: it is decoded there.

@@ -11,7 +11,7 @@ use crate::error::{Result, fail};
 use crate::memory;
 use crate::options::Opt;
 use crate::superchunk::bloscpack::Destination;
-use crate::superchunk::chunks::Encoded;
+use crate::superchunk::chunks::{Encoded, Fill};
 
 impl Frame {
     /// Copies content and metalayers. Chunks are made as here where the options do not say otherwise. True: some of the
@@ -36,10 +36,10 @@ impl Frame {
         if self.starts.is_some() {
             copy.take_any_length()?;
         }
-        let (mut bad, n) = (false, self.chunks());
-        for i in 0..n {
+        let mut bad = false;
+        for i in 0..self.chunks() {
             bad |= self.copy_chunk(i, &mut copy, anew)?;
-            options.progress(i + 1, n)?;
+            options.progress(self.span(i)?.end, self.nbytes())?;
         }
         copy.commit()?;
         Ok(bad)
@@ -58,18 +58,25 @@ impl Frame {
                 Err(e) => return Err(e),
             }
         } else if let Some(fill) = self.fill_of(i).or_else(|e| if self.skip_damaged && is_damage(&e) { Ok(None) } else { Err(e) })? {
-            to.put_chunk(i, n, Encoded::Fill(fill))?;
-            // nor was it ever set
-            let there = usize::try_from(i).ok().and_then(|i| to.entries.get_mut(i));
-            if let Some(there) = there.filter(|e| e.slot == Slot::Zeros && entry.is_some_and(|e| e.slot == Slot::Uninit)) {
-                there.slot = Slot::Uninit;
-            }
-            return Ok(false);
+            return self.copy_fill(i, to, fill).map(|()| false);
         }
         let mut content = memory::zeroed(memory::allow(n as u64, self.memory_limit, "a chunk")?)?;
         let bad = self.read_chunk(i, &mut content)?;
         let new = to.encode_content(&content, self.threads.count())?;
         to.put_chunk(i, n, new).map(|()| bad)
+    }
+
+    /// Copies a chunk of nothing but `fill`, which may have another length there.
+    pub fn copy_fill(&self, i: u64, to: &mut Frame, fill: Fill) -> Result<()> {
+        let span = if i < to.stored_chunks() { to.span(i)? } else { self.span(i)? };
+        to.put_chunk(i, (span.end - span.start) as usize, Encoded::Fill(fill))?;
+        // nor was it ever set
+        let never_set = self.entry_if_there(i)?.is_some_and(|e| e.slot == Slot::Uninit);
+        let there = usize::try_from(i).ok().and_then(|i| to.entries.get_mut(i));
+        if let Some(there) = there.filter(|e| e.slot == Slot::Zeros && never_set) {
+            there.slot = Slot::Uninit;
+        }
+        Ok(())
     }
 
     /// The bytes of a chunk, held against its checksum if there is one, whether reads are or not: a copy gets another one.
