@@ -285,11 +285,12 @@ pub fn verify(path: &OsStr, options: &Options, mut fault: impl FnMut(&Error) -> 
     let skipping = options.clone().with(Opt::SkipDamaged, 1)?;
     let frame = Frame::open(path, Mode::Read, &skipping)?;
     let mut go_on = true;
-    let found = frame.verify(|e| {
+    let (is_array, tell) = (Tiled::is_in(&frame), |e: &Error| {
         go_on = fault(e);
         go_on
-    })?;
-    if go_on && Tiled::is_in(&frame) {
+    });
+    let found = if is_array { frame.verify_array(tell) } else { frame.verify(tell) }?;
+    if go_on && is_array {
         Tiled::of_frame(frame, options).err().iter().for_each(|e| _ = fault(e));
     }
     Ok(found)

@@ -4,7 +4,7 @@
 use super::Frame;
 use super::chunk::Chunk;
 use super::read::Reach;
-use crate::blosc::{Decoded, Header};
+use crate::blosc::Decoded;
 use crate::error::{Result, fail};
 use crate::memory;
 use crate::superchunk::chunks::{Chunks, Coming, Encoded, Fill, Sink, Source, put_in_turn};
@@ -49,7 +49,7 @@ impl Chunks for Frame {
             Ok(None) => {
                 let fitting = |c: &Chunk, have: Option<&[u8]>| match c.fill() {
                     Some(fill) => self.deliver_fill(chunk, fill, wanted, sink).map(|()| true),
-                    None if self.blocks_fit(c.header())? => c.read_blocks(have, wanted, sink).map(|()| true),
+                    None if self.blocks_fit(c)? => c.read_blocks(have, wanted, sink).map(|()| true),
                     None => Ok(false),
                 };
                 let reach = wanted.last().map(|last| Reach { last: *last, n: wanted.len() });
@@ -107,13 +107,13 @@ impl Chunks for Frame {
 
 impl Frame {
     /// Does a chunk that is stored have the blocks that the frame is said to have? No: it is one block for those who ask,
-    /// and has others of its own.
-    pub(super) fn blocks_fit(&self, own: &Header) -> Result<bool> {
-        let wanted = Chunks::block_bytes(self);
+    /// and has others of its own, or it is all the same, however it is cut into blocks.
+    pub(super) fn blocks_fit(&self, chunk: &Chunk) -> Result<bool> {
+        let (own, wanted) = (chunk.header(), Chunks::block_bytes(self));
         if own.blocksize == wanted.min(own.nbytes) {
             return Ok(true);
         }
-        if wanted >= self.chunk_bytes() {
+        if wanted >= self.chunk_bytes() || chunk.fill().is_some() {
             return Ok(false);
         }
         Err(fail!(Format, "its blocks have {} bytes, those of the frame {wanted}", own.blocksize))

@@ -383,7 +383,7 @@ impl Frame {
         if self.kept_part(i, block, from, dst)? {
             return Ok(true);
         }
-        self.with_chunk_for(i, Some(Reach { last: block, n: 1 }), |chunk, have| match self.blocks_fit(chunk.header())? {
+        self.with_chunk_for(i, Some(Reach { last: block, n: 1 }), |chunk, have| match self.blocks_fit(chunk)? {
             true => self.block_part_of(i, (chunk, have), block, from, dst).map(|()| true),
             false => Ok(false),
         })

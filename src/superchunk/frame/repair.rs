@@ -54,7 +54,7 @@ impl Frame {
         let mut repaired = Repaired::default();
         for i in 0..self.entries.len() as u64 {
             self.options.progress(i, self.entries.len() as u64)?;
-            match self.sound(i) {
+            match self.sound(i, false) {
                 Ok(_) => repaired.kept += 1,
                 // a codec that is not known, or a disk that fails, is no damage
                 Err(e) if matches!(e.status, Status::Format | Status::Checksum) => {

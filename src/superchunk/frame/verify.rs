@@ -33,15 +33,20 @@ impl Sink for Nowhere {
 impl Frame {
     /// Reads every chunk and checks all that can be; tells each fault to `fault`, until it returns false.
     pub fn verify(&self, mut fault: impl FnMut(&Error) -> bool) -> Result<Verified> {
-        self.verify_all(&mut fault)
+        self.verify_all(false, &mut fault)
     }
 
-    fn verify_all(&self, fault: &mut dyn FnMut(&Error) -> bool) -> Result<Verified> {
+    /// The same for a frame that is an array: its chunks must have the blocks that the header says.
+    pub fn verify_array(&self, mut fault: impl FnMut(&Error) -> bool) -> Result<Verified> {
+        self.verify_all(true, &mut fault)
+    }
+
+    fn verify_all(&self, array: bool, fault: &mut dyn FnMut(&Error) -> bool) -> Result<Verified> {
         let mut v = Verified::default();
         let (group, n) = (self.threads.count() as u64 * 4, self.stored_chunks());
         for first in (0..n).step_by(group as usize) {
             let mut found: Vec<(u64, Result<bool>)> = (first..n.min(first + group)).map(|i| (i, Ok(false))).collect();
-            parallel::for_each(self.file_threads(), found.iter_mut().collect(), |(i, sound): &mut (u64, _)| *sound = self.sound(*i));
+            parallel::for_each(self.file_threads(), found.iter_mut().collect(), |(i, sound): &mut (u64, _)| *sound = self.sound(*i, array));
             for (i, sound) in found {
                 match sound {
                     Ok(true) => v.sound += 1,
@@ -72,8 +77,9 @@ impl Frame {
         self.still().map_err(Error::because_changed)
     }
 
-    /// Decodes a chunk; true where its checksum was found to fit, or it takes no room and the index has one.
-    pub(super) fn sound(&self, i: u64) -> Result<bool> {
+    /// Decodes a chunk; true where its checksum was found to fit, or it takes no room and the index has one. `array`: it must
+    /// have the blocks of the frame too, by which arrays are read.
+    pub(super) fn sound(&self, i: u64, array: bool) -> Result<bool> {
         let entry = self.entry(i)?;
         if !matches!(entry.slot, Slot::At(_) | Slot::Unknown(_)) {
             return self.fill_of(i).map(|_| self.sums && self.binding);
@@ -83,6 +89,9 @@ impl Frame {
         self.with_entry(i, &again, &mut |chunk, have| {
             if chunk.fill().is_some() {
                 return Ok(());
+            }
+            if array {
+                self.blocks_fit(chunk)?;
             }
             // as it is read
             let each = |bytes: &[u8]| (0..chunk.header().blocks()).try_for_each(|b| chunk.read_blocks(Some(bytes), &[b], &mut Nowhere));
