@@ -5,8 +5,8 @@ use crate::array;
 use crate::bag;
 use crate::dataset::open::is_local;
 use crate::error::{Error, Result, Status, fail};
-use crate::identify::is_bloscpack;
-use crate::options::Options;
+use crate::identify::{identify, is_bloscpack};
+use crate::options::{Opt, Options};
 use crate::superchunk::{bloscpack, frame};
 use crate::table;
 use std::collections::HashSet;
@@ -72,7 +72,15 @@ pub fn verify(path: &OsStr, options: &Options, tell: Tell<'_>) -> Result<[u64; 3
                 What::Frame => array::verify(path, options, |e| fault(None, e)).map(|v| [v.sound, v.bad, v.unchecked]),
                 What::Folder => table::verify(path, options, fault).map(|v| [v.sound, v.bad, v.unchecked]),
                 What::Bloscpack => bloscpack::verify(path, options, |e| fault(None, e)).map(|v| [v.sound, v.bad, v.unchecked]),
-                What::Bag => bag::verify(path, options, attempt > 1, |e| fault(None, e)).map(|v| [v.sound, v.bad, v.unchecked]),
+                What::Bag => {
+                    let v = bag::verify(path, options, attempt > 1, |e| fault(None, e))?;
+                    let found = [v.sound, v.bad, v.unchecked];
+                    // an empty file is a bag only where its name, or the caller, says so
+                    if found == [0; 3] && options.given(Opt::Codec).is_none() {
+                        identify(path)?;
+                    }
+                    Ok(found)
+                }
             }
         });
         match found {

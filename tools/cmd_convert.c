@@ -5,9 +5,11 @@
 #include "convert.h"
 #include "packing.h"
 #include "report.h"
+#include "text.h"
 #include "tool.h"
 #include "words.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- what it is ---- */
@@ -21,21 +23,32 @@ holdall_format format_of(int64_t as) {
     return formats[as];
 }
 
-#define ENDINGS \
-    ".blp|.blpk|.bcolz|.blz|.npy|.csv|.jsonl|.ndjson|.b2nd|.b2frame|.caterva|.arrow|.feather|.arrows|.bag|.bagz"
+/* What a name that ends so becomes; bags are in bag_convert.c. */
+static const struct {
+    const char *end;
+    int64_t as;
+} endings[] = {{".blp", AS_BLPK}, {".blpk", AS_BLPK}, {".bcolz", AS_BCOLZ}, {".blz", AS_BLZ},
+               {".npy", AS_NPY},  {".csv", AS_CSV},   {".jsonl", AS_JSONL}, {".ndjson", AS_JSONL},
+               {".b2nd", AS_B2ND}, {".b2frame", AS_B2FRAME}, {".caterva", AS_CATERVA},
+               {".arrow", AS_ARROW}, {".feather", AS_ARROW}, {".arrows", AS_ARROW_STREAM},
+               {".bag", NOT_GIVEN}, {".bagz", NOT_GIVEN}};
+enum { ENDINGS = sizeof endings / sizeof *endings };
+
+/* All of them, ".blp|.blpk|...", to be freed; NULL: no memory, which has been said. */
+static char *all_endings(void) {
+    struct text text = {.bytes = NULL};
+    for (size_t i = 0; i < ENDINGS; i++) {
+        if (i > 0) text_char(&text, '|');
+        text_words(&text, endings[i].end);
+    }
+    return text_take(&text);
+}
 
 /* What OUT becomes; rows of a table are a table where its name has no ending. An ending that is not known is refused before. */
 static int64_t target_of(const struct args *args, bool table) {
-    static const struct {
-        const char *end;
-        int64_t as;
-    } names[] = {{".blp", AS_BLPK}, {".blpk", AS_BLPK}, {".bcolz", AS_BCOLZ}, {".blz", AS_BLZ},
-                 {".npy", AS_NPY},  {".csv", AS_CSV},   {".jsonl", AS_JSONL}, {".ndjson", AS_JSONL},
-                 {".b2nd", AS_B2ND}, {".b2frame", AS_B2FRAME}, {".caterva", AS_CATERVA},
-                 {".arrow", AS_ARROW}, {".feather", AS_ARROW}, {".arrows", AS_ARROW_STREAM}};
     if (args->as != NOT_GIVEN) return args->as;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (ends_in(args->operands[1], names[i].end)) return names[i].as;
+    for (size_t i = 0; i < ENDINGS; i++) {
+        if (endings[i].as != NOT_GIVEN && ends_in(args->operands[1], endings[i].end)) return endings[i].as;
     }
     return table ? AS_BCOLZ : AS_BLPK;
 }
@@ -68,6 +81,14 @@ static bool is_arrow(int64_t as) {
     return as == AS_ARROW || as == AS_ARROW_STREAM;
 }
 
+static int check_ending(const struct command *command, const char *out) {
+    char *known = all_endings();
+    int code = known && known_ending(out, known) ? -1 : FAILED;
+    if (known && code >= 0) code = usage_error(command, "'%s' ends in none of %s (--to says what it becomes)", out, known);
+    free(known);
+    return code;
+}
+
 static int check_usage(const struct args *args, int64_t from, int64_t as, bool table) {
     const struct command *command = args->command;
     const char *in = args->operands[0], *out = args->operands[1];
@@ -78,8 +99,9 @@ static int check_usage(const struct args *args, int64_t from, int64_t as, bool t
         return usage_error(command, "a container is not written from front to back: not to '-'");
     }
     bool missing = from == NOT_GIVEN && holdall_identify(in, NULL, NULL, NULL) == HOLDALL_E_MISSING; /* that is said first */
-    if (args->as == NOT_GIVEN && !missing && !known_ending(out, ENDINGS)) {
-        return usage_error(command, "'%s' ends in none of %s (--to says what it becomes)", out, ENDINGS);
+    if (args->as == NOT_GIVEN && !missing) {
+        int code = check_ending(command, out);
+        if (code >= 0) return code;
     }
     if (is_arrow(as) && !table) return usage_error(command, "'%s' becomes Arrow's format, which is for tables and bags", out);
     int wrong = check_raw(args, from);

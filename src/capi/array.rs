@@ -213,7 +213,6 @@ fn lengths<'a>(p: *const u64, ndim: u32, what: &str) -> Result<Option<&'a [u64]>
 /// In the other formats a chunk is whole along all dimensions but the first, and blocks is NULL. chunks NULL: about
 /// HOLDALL_OPT_CHUNK_BYTES (1 MiB) of whole rows, or of whole items where a row is longer; in a folder, of whole rows, as
 /// bcolz chooses them for HOLDALL_OPT_EXPECTED_ROWS.
-/// Such an array grows cheaply along any axis.
 /// Options: those of holdall_schunk_create(); for a folder HOLDALL_OPT_EXPECTED_ROWS, _FILL, and of those the ones of opening,
 /// _DURABILITY, _LOCK, _CODEC, _LEVEL, _FILTERS, _CHUNK_BYTES, _BLOCK_BYTES and _CHECKSUM (CRC-32 by default, which other
 /// readers do not look at). For a frame: those of holdall_schunk_create() for one, _FILL and _BOTH_METALAYERS.

@@ -417,6 +417,23 @@ mod tests {
         holdall_error { status: 0, os_code: 0, position: 0, message: [1; 496] }
     }
 
+    #[test]
+    fn of_a_long_message_the_middle_is_left_out() {
+        assert_eq!(shortened("short", 5), ("short", "", ""));
+        for message in ["x".repeat(300), "é".repeat(150), "漢".repeat(100), "a漢é\u{1f600}".repeat(30)] {
+            for most in [3, 4, 9, 10, 50, 100, 299, message.len() - 1] {
+                let (head, dots, tail) = shortened(&message, most);
+                assert!(message.starts_with(head) && message.ends_with(tail) && dots == "...", "{most}");
+                let n = head.len() + dots.len() + tail.len();
+                // characters stay whole, so up to 3 bytes on each side are left out
+                assert!(n <= most && n + 6 >= most, "{n} of {most}");
+                // what went wrong stands at the end
+                assert!(tail.len() >= head.len().saturating_sub(3), "{most}: {} {}", head.len(), tail.len());
+            }
+            assert_eq!(shortened(&message, message.len()), (&message[..], "", ""));
+        }
+    }
+
     fn words(e: &holdall_error) -> String {
         let b: Vec<u8> = e.message.iter().map(|&c| c as u8).take_while(|&c| c != 0).collect();
         String::from_utf8(b).unwrap()

@@ -73,6 +73,17 @@ class Cat(Base):
         self.assertTrue((self.read("cut.bagz")[: -8 * found] + self.read("cut.bagz.holdall-damaged")) == whole[:cut])
         self.good("verify", "cut.bagz")
 
+    def test_an_empty_file_is_a_bag_by_its_name_alone(self):
+        for name in ("x.bag", "x.bagz", "x-00000-of-00002.bag"):
+            self.write(name, b"")
+            self.assertEqual(self.good("verify", name), f"{name}: 0 sound, 0 bad, 0 unchecked\n".encode())
+            self.assertEqual(self.good("identify", name), f"{name}: bagz bag\n".encode())
+        for name in ("x", "x.txt"):
+            self.write(name, b"")
+            words = self.bad("identify", name)[0]
+            self.assertIn(words.split("holdall: ")[1], self.bad("verify", name)[1].decode())
+            self.good("verify", "--compression", "none", name)
+
     def test_frames_under_another_name(self):
         records = self.pack("x.bagz", sample(20))
         for name in ["x", "x.tmp", "x.bagz.part"]:

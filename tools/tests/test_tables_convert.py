@@ -92,6 +92,20 @@ class Convert(Tables):
         self.assertEqual(self.good("cat", "f.bcolz"), struct.pack("<6i", 1, 2, 3, 4, 5, 6))
         self.assertIn("Fortran", self.bad("convert", "f.npy", "g.bcolz")[0])
 
+    def test_onto_a_folder_of_others(self):
+        self.write("a.npy", npy_file("<f8", (3,), bytes(24)))
+        for source in ("a.blp", "a.b2nd", "a.bcolz"):
+            self.good("convert", "-q", "a.npy", source)
+        before = self.files()
+        for source in ("a.npy", "a.blp", "a.b2nd", "a.bcolz"):
+            for out in ("o.blp", "o.b2nd", "o.bcolz", "o.blz", "o.npy", "o.csv", "o.jsonl"):
+                os.mkdir(self.path(out))
+                self.write(out + "/mine", b"x")
+                done = run("convert", "-q", "--force", source, out, cwd=self.folder.name)
+                self.assertEqual(done.returncode, 0 if out in ("o.bcolz", "o.blz") else 1, (source, out))  # a dataset is made around it
+                self.assertEqual((self.files(), self.read(out + "/mine")), (sorted([*before, out]), b"x"), (source, out))
+                shutil.rmtree(self.path(out))
+
     def test_files_of_others_in_meta_are_named(self):
         """What convert does not know is not lost without a word."""
         self.write("a.npy", npy_file("<f8", (3,), bytes(24)))

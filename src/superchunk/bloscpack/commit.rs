@@ -206,7 +206,13 @@ impl Bloscpack {
             return Err(e);
         }
         drop(file);
-        self.swap()?;
+        if let Err(e) = self.swap() {
+            // as onto a folder, whose place a file does not take
+            if !self.broken {
+                let _ = self.container.folder.remove_if_there(&new);
+            }
+            return Err(e);
+        }
         self.settle(header)
     }
 
