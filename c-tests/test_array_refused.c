@@ -198,11 +198,48 @@ static void a_shape_that_does_not_fit_is_a_fault(void)
     CHECK(bad == 0 && says("48003"));
 }
 
+/* Rows are not cut before it is known that they can get longer. */
+static void a_shape_that_cannot_be_changes_nothing(void)
+{
+    static const struct {
+        const char *name;
+        holdall_format format;
+    } kinds[] = {{"shape.blp", HOLDALL_FORMAT_BLOSCPACK}, {"shape.b2nd", HOLDALL_FORMAT_B2ND},       {"shape.cat", HOLDALL_FORMAT_CATERVA},
+                 {"shape.bcolz", HOLDALL_FORMAT_BCOLZ},   {"shape.blz", HOLDALL_FORMAT_BLZ}, {"shape.paper", HOLDALL_FORMAT_BLZ_PAPER}};
+    static const uint64_t others[][2] = {{2, (uint64_t)1 << 40}, {2, (uint64_t)1 << 62}, {0, UINT64_MAX}, {(uint64_t)1 << 62, 2}};
+    int32_t all[30], got[30];
+    for (int i = 0; i < 30; i++)
+        all[i] = i * 7;
+    for (size_t k = 0; k < COUNT(kinds); k++) {
+        const char *path = in_tmp(kinds[k].name);
+        holdall_array *a;
+        OK(holdall_array_create(path, HOLDALL_NEW, kinds[k].format, "<i4", 2, SHAPE(10, 3), NULL, NULL, NULL, &a, &err));
+        OK(holdall_array_write(a, SHAPE(0, 0), SHAPE(10, 3), NULL, all, NULL, sizeof all, &err));
+        OK(holdall_array_commit(a, &err));
+        for (size_t i = 0; i < COUNT(others); i++) {
+            preset_error();
+            if (holdall_array_resize(a, others[i], &err) >= 0) {
+                /* zeros that nobody has written take no room, in chunks or as rows: it may have that many */
+                CHECK(kinds[k].format == HOLDALL_FORMAT_B2ND || kinds[k].format == HOLDALL_FORMAT_CATERVA || others[i][0] != 2);
+                holdall_array_close(a);
+                OK(holdall_array_open(path, HOLDALL_APPEND, NULL, &a, &err));
+            }
+            EQUAL(holdall_array_shape(a)[0], 10);
+            EQUAL(holdall_array_shape(a)[1], 3);
+            OK(holdall_array_read(a, SHAPE(0, 0), SHAPE(10, 3), NULL, got, NULL, sizeof got, &err));
+            CHECK(memcmp(got, all, sizeof all) == 0);
+        }
+        OK(holdall_array_commit(a, &err));
+        holdall_array_close(a);
+    }
+}
+
 int main(void)
 {
     create_matrix(in_tmp("a.blp"), HOLDALL_NEW);
     RUN(what_is_no_array_is_refused);
     RUN(creating_is_checked);
+    RUN(a_shape_that_cannot_be_changes_nothing);
     RUN(null_is_an_argument_error);
     RUN(storage_of_the_caller_will_do);
     RUN(a_damaged_chunk_is_told);

@@ -1320,8 +1320,9 @@ holdall_status holdall_array_copy(const holdall_array *array,
 /* Gives the array another shape, of ndim values, from the next commit on: what is beyond goes, what is new is
  * zeros, or what holdall_array_fill() gives. What holdall_array_insert() says of its costs holds for each
  * dimension that differs; zeros for any but the slowest take as much memory as they are. In a frame, where each
- * dimension grows and shrinks at its end, chunks at the old and the new edges are made anew, and no more. On
- * failure it may have a shape on the way, with no commit of it.
+ * dimension grows and shrinks at its end, chunks at the old and the new edges are made anew, and no more. A
+ * shape that the array cannot have, or not within the limit of memory, is refused before anything is changed;
+ * where a file fails on the way, it may have a shape on the way, with no commit of it.
  * HOLDALL_E_ARGUMENT: more than 2^64 bytes. */
 HOLDALL_API
 HOLDALL_USE

@@ -138,7 +138,12 @@ impl Content {
 
     /// So many zeros, if the memory may be had.
     pub fn zeros(&self, n: u64) -> Result<Vec<u8>> {
-        memory::zeroed(memory::allow(n, self.memory_limit, "what is put in")?)
+        memory::zeroed(self.allow(n)?)
+    }
+
+    /// Refuses to put in more than the memory that may be had.
+    pub fn allow(&self, n: u64) -> Result<usize> {
+        memory::allow(n, self.memory_limit, "what is put in")
     }
 
     fn cut(&mut self) -> Result<()> {

@@ -257,7 +257,8 @@ impl Rows {
         slowest(&self.meta)
     }
 
-    /// Gives it another shape: what is beyond goes, what is new is zeros, or its fill value. On failure its shape may be one on the way.
+    /// Gives it another shape: what is beyond goes, what is new is zeros, or its fill value. What it cannot be is refused
+    /// first; where a file fails, its shape may be one on the way.
     pub fn resize(&mut self, shape: &[u64]) -> Result<()> {
         let have = self.meta.shape.clone();
         if shape.len() != have.len() {
@@ -267,6 +268,7 @@ impl Rows {
         // the less there is, the less moves
         let slowest = self.slowest();
         let fast = || shape.iter().zip(&have).enumerate().filter(|(axis, _)| Some(*axis) != slowest);
+        self.can_become(shape, fast().map(|(axis, _)| axis))?;
         for (axis, (new, old)) in fast().filter(|(_, (new, old))| new < old) {
             self.remove(axis, *new, old - new)?;
         }
@@ -277,6 +279,24 @@ impl Rows {
             self.put(axis, *old, new - old, None)?;
         }
         slowest.and_then(|axis| shape.get(axis)).map_or(Ok(()), |new| self.set_slowest(*new))
+    }
+
+    /// Refuses a shape that it cannot get, as far as that is known before anything is cut. `fast`: all dimensions but the
+    /// slowest.
+    fn can_become(&self, shape: &[u64], fast: impl Iterator<Item = usize>) -> Result<()> {
+        let mut now: Vec<u64> = self.meta.shape.iter().zip(shape).map(|(old, new)| *old.min(new)).collect();
+        for axis in fast {
+            let (Some(old), Some(new)) = (self.meta.shape.get(axis), shape.get(axis)) else { continue };
+            if old != new {
+                self.content.file.can_have(shape)?;
+            }
+            if let Some(count) = new.checked_sub(*old).filter(|n| *n > 0) {
+                now.get_mut(axis).into_iter().for_each(|n| *n = count);
+                self.content.allow(nbytes(&now, self.itemsize()).ok_or_else(|| too_large(&now))?)?;
+            }
+            now.get_mut(axis).into_iter().for_each(|n| *n = *new);
+        }
+        Ok(())
     }
 
     /// Cuts it along the slowest dimension, or lets it grow by its fill value.

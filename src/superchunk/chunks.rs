@@ -41,6 +41,10 @@ pub trait Chunks: Send + Sync {
     fn put(&mut self, chunk: u64, new: Encoded) -> Result<()>;
     /// Makes several, on so many threads, and puts each in its place in this order: [`put_in_turn`], or something faster.
     fn put_all(&mut self, threads: usize, coming: Vec<Coming>) -> Result<()>;
+    /// Refuses a number of chunks that it can never have.
+    fn can_have(&self, _len: u64) -> Result<()> {
+        Ok(())
+    }
     /// Makes it `len` chunks: which one stands where now, or one of zeros.
     fn rearrange(&mut self, len: u64, from: &dyn Fn(u64) -> Option<u64>) -> Result<()>;
 }

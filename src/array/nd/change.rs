@@ -22,10 +22,12 @@ use std::ops::Range;
 type Places = [u64; MAX_NDIM];
 
 impl Tiles {
-    /// Gives it another shape: what is beyond goes, what is new is zeros. On failure its shape may be one on the way.
+    /// Gives it another shape: what is beyond goes, what is new is zeros. What it cannot be is refused
+    /// first; where a file fails, its shape may be one on the way.
     pub fn resize(&mut self, chunks: &mut dyn Chunks, shape: &[u64]) -> Result<()> {
         self.check()?;
         let new = self.with_shape(shape)?;
+        chunks.can_have(new.chunks())?;
         let least: Vec<u64> = self.shape().iter().zip(shape).map(|(a, b)| *a.min(b)).collect();
         if least != self.shape() {
             let old = self.clone();

@@ -100,6 +100,10 @@ impl Chunks for Frame {
         if self.writes_meanwhile(&coming) { self.put_meanwhile(threads, coming) } else { put_in_turn(self, threads, coming) }
     }
 
+    fn can_have(&self, len: u64) -> Result<()> {
+        self.room_of_chunks(len).map(|_| ())
+    }
+
     fn rearrange(&mut self, len: u64, from: &dyn Fn(u64) -> Option<u64>) -> Result<()> {
         self.rearrange_chunks(len, from)
     }

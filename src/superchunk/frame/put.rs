@@ -191,6 +191,14 @@ impl Frame {
         }
     }
 
+    /// The bytes of content of so many chunks, and their entries, if a frame can have them.
+    pub(super) fn room_of_chunks(&self, len: u64) -> Result<(u64, usize)> {
+        let nbytes = len.checked_mul(self.header.chunksize.into()).filter(|n| i64::try_from(*n).is_ok() && len <= index::MOST);
+        let nbytes = nbytes.ok_or_else(|| fail!(Limit, "{}: {len} chunks are more than a frame can have", self.name))?;
+        let room = len.saturating_mul(size_of::<Entry>() as u64);
+        Ok((nbytes, memory::allow(room, self.memory_limit, "an index")? / size_of::<Entry>()))
+    }
+
     /// Makes it `len` chunks: which one stands where now, or one of zeros.
     pub(super) fn rearrange_chunks(&mut self, len: u64, from: &dyn Fn(u64) -> Option<u64>) -> Result<()> {
         self.check_writer()?;
@@ -201,10 +209,8 @@ impl Frame {
         if self.starts.is_some() || !self.is_full() || self.header.chunksize == 0 {
             return Err(fail!(State, "{}: its chunks do not have one length", self.name));
         }
-        let nbytes = len.checked_mul(self.header.chunksize.into()).filter(|n| i64::try_from(*n).is_ok() && len <= index::MOST);
-        let nbytes = nbytes.ok_or_else(|| fail!(Limit, "{}: {len} chunks are more than a frame can have", self.name))?;
-        let room = len.saturating_mul(size_of::<Entry>() as u64);
-        let mut entries = memory::with_room(memory::allow(room, self.memory_limit, "an index")? / size_of::<Entry>())?;
+        let (nbytes, room) = self.room_of_chunks(len)?;
+        let mut entries = memory::with_room(room)?;
         for i in 0..len {
             entries.push(match from(i) {
                 Some(k) => self.entry(k)?.clone(),
