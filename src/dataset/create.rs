@@ -21,7 +21,7 @@ use crate::blosc::{Codec, Params};
 use crate::checksum::Sum;
 use crate::error::{Error, Result, Status, fail};
 use crate::identify::Format;
-use crate::io::{Folder, locate};
+use crate::io::{self, Folder, locate};
 use crate::json::Value;
 use crate::memory;
 use crate::options::{Opt, Options};
@@ -76,6 +76,10 @@ pub fn in_folder<T>(path: &OsStr, options: &Options, make: impl FnOnce(&Place, &
     // without a slash at its end
     let it = locate::locate_for_change(Path::new(path).components().as_path().as_os_str())?;
     let is_new = !it.folder.exists(&it.name)?;
+    if !is_new && it.folder.obstacle(&it.name)? != Some(io::A_FOLDER) {
+        let words = "a file is there, which no folder takes the place of, also with HOLDALL_REPLACE; rename or remove it";
+        return Err(fail!(Exists, "{}: {words}", it.folder.show(&it.name)));
+    }
     it.folder.make_folder(&it.name)?;
     let made = || {
         let place = Place::local(path)?;
@@ -175,13 +179,14 @@ pub fn copy(from: &Array, path: &OsStr, mode: Mode, format: Format, chunks: Opti
 /// Refuses to write where something else is.
 fn refuse_existing(place: &Place, mode: Mode) -> Result<()> {
     let exists = |e: &str| Err(Error { status: Status::Exists, ..fail!(State, "{}: {e}", place.show("")) });
-    if mode == Mode::Replace {
+    let is_there = place.has(ROOTDIRS)? || place.has(STORAGE)? || place.has(SIZES)?;
+    if mode == Mode::Replace && is_there {
         // the files of a table, and of fields, stand in other folders
         let is_file = |n: &OsStr| n.to_str().is_some_and(|n| Names::parse(n).is_some());
         let other = place.has(ROOTDIRS)? || !place.list("data").iter().all(|n| is_file(n));
         return if other { Err(fail!(Unsupported, "{}: only an array without anything beside it can be replaced", place.show(""))) } else { Ok(()) };
     }
-    if place.has(ROOTDIRS)? || place.has(STORAGE)? || place.has(SIZES)? {
+    if is_there {
         return exists("it is there already");
     }
     // what a writer that was cut off has left may be there

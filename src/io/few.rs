@@ -229,6 +229,9 @@ impl Folder for FewFolder {
     fn identity(&self, name: &OsStr) -> Result<Option<u64>> {
         self.0.identity(name)
     }
+    fn obstacle(&self, name: &OsStr) -> Result<Option<&'static str>> {
+        self.0.obstacle(name)
+    }
     fn has_still(&self, name: &OsStr, file: &dyn File, seen: (u64, u64)) -> Result<bool> {
         self.0.has_still(name, file, seen)
     }

@@ -183,8 +183,7 @@ impl LocalFolder {
 
     /// What was opened, if it is a regular file.
     fn opened(&self, file: fs::File, look: &os::Look, shown: String) -> Result<LocalFile> {
-        if !look.is_file() {
-            let what = if look.is_dir() { "a folder" } else { "neither a file nor a folder" };
+        if let Some(what) = what_else(look) {
             return Err(fail!(Format, "{shown}: this is {what}, a file was expected"));
         }
         Ok(LocalFile { file, name: shown, identity: os::identity(look), as_opened: seen(look) })
@@ -300,6 +299,14 @@ impl Folder for LocalFolder {
         }
     }
 
+    fn obstacle(&self, name: &OsStr) -> Result<Option<&'static str>> {
+        match os::look(&self.path(name)) {
+            Ok(look) => Ok(what_else(&look)),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(Error::os(self.show(name), &e)),
+        }
+    }
+
     fn has_still(&self, name: &OsStr, file: &dyn File, seen: (u64, u64)) -> Result<bool> {
         // one look tells all
         match os::look(&self.path(name)) {
@@ -334,6 +341,15 @@ pub struct LocalFile {
     name: String,
     identity: u64,
     as_opened: (u64, u64),
+}
+
+/// What this is, where it is no file.
+fn what_else(look: &os::Look) -> Option<&'static str> {
+    match (look.is_file(), look.is_dir()) {
+        (true, _) => None,
+        (_, true) => Some(super::A_FOLDER),
+        _ => Some("neither a file nor a folder"),
+    }
 }
 
 fn seen(look: &os::Look) -> (u64, u64) {

@@ -31,6 +31,9 @@ use std::ffi::{OsStr, OsString};
 use std::ops::Range;
 use std::sync::Arc;
 
+/// What [`Folder::obstacle`] says of a folder.
+pub const A_FOLDER: &str = "a folder";
+
 /// How a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
@@ -252,6 +255,21 @@ pub trait Folder: Send + Sync {
     /// Is there a file of this name?
     fn exists(&self, name: &OsStr) -> Result<bool> {
         Ok(self.identity(name)?.is_some())
+    }
+    /// What has this name, if it is there and is no file, where storage can tell.
+    fn obstacle(&self, _name: &OsStr) -> Result<Option<&'static str>> {
+        Ok(None)
+    }
+    /// Refuses to put a file where something is that is none: nothing takes its place in one step.
+    fn refuse_obstacle(&self, name: &OsStr) -> Result<()> {
+        match self.obstacle(name)? {
+            None => Ok(()),
+            Some(what) => Err(fail!(
+                Exists,
+                "{}: {what} is there, which no file takes the place of, also with HOLDALL_REPLACE; rename or remove it",
+                self.show(name)
+            )),
+        }
     }
     /// Removes a file if it is there.
     fn remove_if_there(&self, name: &OsStr) -> Result<()> {

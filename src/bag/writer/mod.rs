@@ -182,15 +182,14 @@ impl Writer {
             w.aim_at_store()?;
         }
         match mode {
-            Mode::New => w.refuse_existing()?,
-            Mode::Replace => {}
+            Mode::New | Mode::Replace => w.refuse_existing()?,
             Mode::Append => w.open_committed(options)?,
         }
         Ok(w)
     }
 
     fn refuse_existing(&self) -> Result<()> {
-        self.stores.iter().try_for_each(|s| s.refuse_existing(self.rules.codec))
+        self.stores.iter().try_for_each(|s| s.refuse_existing(self.rules.codec, self.mode))
     }
 
     /// Opens the last commit to go on from it.
@@ -393,9 +392,7 @@ impl Writer {
 
     /// The first commit of a new bag, or of one that replaces another.
     fn commit_new(&mut self) -> Result<()> {
-        if self.mode == Mode::New {
-            self.refuse_existing()?;
-        }
+        self.refuse_existing()?;
         let rules = &self.rules;
         let mut names: Vec<NewNames> = self.stores.iter().map(|_| NewNames::default()).collect();
         let finished = self.stores.iter_mut().zip(&mut names).collect();

@@ -1,8 +1,8 @@
 //! One file of a bag that is being written: its last commit, what waits to be in the next one, and its part in a commit.
 #![forbid(unsafe_code)]
 
-use super::Rules;
 use super::sink::Sink;
+use super::{Mode, Rules};
 use crate::bag::codec::{Codec, Decoder};
 use crate::bag::limits::LIMIT;
 use crate::bag::shard::{How, LIMITS_PREFIX, SUM, SUMS_PREFIX, Shard};
@@ -129,11 +129,12 @@ impl Store {
 
     /// A new bag needs its names free; that of its limits, too, where it has them at its tail: they would
     /// be taken for those of this bag.
-    pub fn refuse_existing(&self, codec: Codec) -> Result<()> {
+    pub fn refuse_existing(&self, codec: Codec, mode: Mode) -> Result<()> {
         let mark = if self.mark_beside(codec).is_some() { TURNS_PREFIX } else { "" };
         for prefix in ["", LIMITS_PREFIX, if codec == Codec::None { SUMS_PREFIX } else { "" }, mark] {
             let n = self.name(prefix);
-            if self.container.folder.exists(&n)? {
+            self.container.folder.refuse_obstacle(&n)?;
+            if mode == Mode::New && self.container.folder.exists(&n)? {
                 return Err(fail!(Exists, "{}: it is there already (HOLDALL_REPLACE and HOLDALL_APPEND take it)", self.container.folder.show(&n)));
             }
         }

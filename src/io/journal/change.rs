@@ -226,6 +226,8 @@ pub enum Swapped {
 }
 
 fn try_swap(c: &Container, durable: bool, renames: &[OsString], gone: &[OsString]) -> Result<bool> {
+    // a journal that names what cannot be replaced could never be finished
+    renames.iter().chain(gone).try_for_each(|n| c.folder.refuse_obstacle(n))?;
     let mut entries: Vec<Entry> = renames.iter().map(|n| Entry::Swap { name: beside("", n, NEW), to: Some(n.clone()) }).collect();
     for n in gone {
         if c.folder.exists(n)? {

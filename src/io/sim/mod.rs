@@ -362,6 +362,10 @@ impl Folder for SimDisk {
         Ok(self.with(|s| s.names.get(name).or_else(|| s.names.get(&beside("", name, "/"))).map(|&i| i as u64 + 1)))
     }
 
+    fn obstacle(&self, name: &OsStr) -> Result<Option<&'static str>> {
+        Ok(self.with(|s| s.names.contains_key(&beside("", name, "/")).then_some(super::A_FOLDER)))
+    }
+
     fn lock(&self, _: &OsStr) -> Result<Lock> {
         Ok(Lock::none())
     }

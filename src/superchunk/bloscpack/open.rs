@@ -193,7 +193,7 @@ impl Bloscpack {
         if self.mode == Mode::New && self.container.folder.exists(&self.container.main)? {
             return Err(fail!(Exists, "{}: it is there already", self.name()));
         }
-        Ok(())
+        self.container.folder.refuse_obstacle(&self.container.main)
     }
 
     /// Takes in the file as it is.

@@ -109,7 +109,7 @@ impl Frame {
                 self.name
             ));
         }
-        Ok(())
+        folder.refuse_obstacle(&self.site.main())
     }
 
     /// What is new from here on is made as the options say.
