@@ -270,6 +270,7 @@ pub fn commit(file: &mut ArrayFile) -> Result<()> {
 /// this order.
 pub fn commit_all(site: &Site, files: &mut [&mut ArrayFile], mut beside: Option<&mut Beside>) -> Result<()> {
     site.check()?;
+    site.lock.iter().try_for_each(Lock::still_held)?;
     let mut parts: Vec<Part> = files.iter_mut().map(|file| Part { file, texts: Vec::new(), renamed: Vec::new(), done: Ok(()) }).collect();
     all(&mut parts, |part| part.begin(site.durable))?;
     if let Some(beside) = &mut beside {

@@ -1,6 +1,7 @@
 //! Local files: a folder of the file system, read and written by position.
 #![forbid(unsafe_code)]
 
+use super::anchor::Anchors;
 #[cfg(unix)]
 use super::map::MappedFile;
 use super::{Access, File, Folder, lock::Lock};
@@ -24,6 +25,8 @@ pub struct LocalFolder {
     link: Option<Link>,
     /// The folder, by its real name, where no link may lead out of it.
     fence: Option<Fence>,
+    /// What a writer knows of it.
+    anchors: Anchors,
 }
 
 struct Fence {
@@ -66,14 +69,14 @@ pub fn locate(path: &OsStr) -> Result<Located> {
     let Some(real) = linked.then(|| fs::canonicalize(given_path).ok()).flatten() else { return locate_itself(path) };
     let (real_folder, name) = split(&real)?;
     let link = Link { folder: absolute(&given_folder)?, name: given.clone(), target: name.clone() };
-    let folder = LocalFolder { path: real_folder.clone(), shown: real_folder, link: Some(link), fence: None };
+    let folder = LocalFolder { path: real_folder.clone(), shown: real_folder, link: Some(link), fence: None, anchors: Anchors::default() };
     Ok(Located { folder: Arc::new(folder), name, given })
 }
 
 /// As [`locate`], of a link itself.
 pub fn locate_itself(path: &OsStr) -> Result<Located> {
     let (shown, name) = split(Path::new(path))?;
-    let folder = LocalFolder { path: absolute(&shown)?, shown, link: None, fence: None };
+    let folder = LocalFolder { path: absolute(&shown)?, shown, link: None, fence: None, anchors: Anchors::default() };
     Ok(Located { folder: Arc::new(folder), given: name.clone(), name })
 }
 
@@ -95,7 +98,13 @@ pub fn locate_for_change(path: &OsStr) -> Result<Located> {
 pub fn folder(path: &OsStr) -> Result<Arc<dyn Folder>> {
     let shown = PathBuf::from(path);
     let real = fs::canonicalize(path).map_err(|e| Error::os(shown.display(), &e))?;
-    Ok(Arc::new(LocalFolder { path: real.clone(), shown, link: None, fence: Some(Fence { real, inside: Mutex::default() }) }))
+    Ok(Arc::new(LocalFolder {
+        path: real.clone(),
+        shown,
+        link: None,
+        fence: Some(Fence { real, inside: Mutex::default() }),
+        anchors: Anchors::default(),
+    }))
 }
 
 fn split(path: &Path) -> Result<(PathBuf, OsString)> {
@@ -135,7 +144,13 @@ impl LocalFolder {
         if plain || self.fence.is_none() { self.is_inside(super::parent(name)) } else { Err(self.outside(name)) }
     }
 
-    /// The same of the folder itself.
+    /// The same for a change there; refuses it, too, where another folder has the name.
+    fn may_change(&self, name: &OsStr) -> Result<()> {
+        self.stays_inside(name)?;
+        self.anchors.check(&self.path, super::parent(name), &self.shown)
+    }
+
+    /// As [`LocalFolder::stays_inside`], of the folder itself.
     fn is_inside(&self, folder: &OsStr) -> Result<()> {
         let Some(fence) = &self.fence else { return Ok(()) };
         if unless_taken(&fence.inside).is_some_and(|inside| inside.contains(folder)) {
@@ -196,7 +211,10 @@ impl LocalFolder {
 
 impl Folder for LocalFolder {
     fn open(&self, name: &OsStr, access: Access) -> Result<Arc<dyn File>> {
-        self.stays_inside(name)?;
+        match access {
+            Access::Read | Access::Map => self.stays_inside(name)?,
+            Access::Write | Access::WriteBeside | Access::Create => self.may_change(name)?,
+        }
         if access == Access::Create {
             return self.create(name, OsStr::new(""));
         }
@@ -215,7 +233,7 @@ impl Folder for LocalFolder {
     }
 
     fn create(&self, name: &OsStr, like: &OsStr) -> Result<Arc<dyn File>> {
-        self.stays_inside(name)?;
+        self.may_change(name)?;
         let (shown, path, like) = (self.show(name), self.path.join(name), self.path.join(like));
         let from = os::look(&like).ok().filter(|look| look.is_file());
         let new = || os::create(&path, from.is_some());
@@ -250,12 +268,15 @@ impl Folder for LocalFolder {
     }
 
     fn rename(&self, from: &OsStr, to: &OsStr) -> Result<()> {
-        self.stays_inside(from).and_then(|()| self.stays_inside(to))?;
+        self.may_change(from).and_then(|()| self.stays_inside(to))?;
+        if super::parent(from) != super::parent(to) {
+            self.may_change(to)?;
+        }
         fs::rename(self.path(from), self.path(to)).map_err(|e| Error::os(self.show(to), &e))
     }
 
     fn remove(&self, name: &OsStr) -> Result<()> {
-        self.stays_inside(name)?;
+        self.may_change(name)?;
         fs::remove_file(self.path(name)).map_err(|e| Error::os(self.show(name), &e))
     }
 
@@ -264,7 +285,7 @@ impl Folder for LocalFolder {
     }
 
     fn make_folder(&self, name: &OsStr) -> Result<()> {
-        self.stays_inside(name)?;
+        self.may_change(name)?;
         match fs::create_dir(self.path.join(name)) {
             Err(e) if e.kind() == ErrorKind::AlreadyExists => Ok(()),
             r => r.map_err(|e| Error::os(self.show(name), &e)),
@@ -272,7 +293,8 @@ impl Folder for LocalFolder {
     }
 
     fn remove_folder(&self, name: &OsStr) -> Result<()> {
-        self.stays_inside(name)?;
+        self.may_change(name)?;
+        self.anchors.forget(name);
         match fs::remove_dir(self.path.join(name)) {
             Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::DirectoryNotEmpty) => Ok(()),
             r => r.map_err(|e| Error::os(self.show(name), &e)),
@@ -281,6 +303,7 @@ impl Folder for LocalFolder {
 
     fn list(&self, name: &OsStr) -> Result<Vec<OsString>> {
         self.is_inside(name)?;
+        self.anchors.check(&self.path, name, &self.shown)?;
         let names = fs::read_dir(self.path.join(name)).and_then(|all| all.map(|entry| entry.map(|e| e.file_name())).collect());
         names.map_err(|e| Error::os(self.show(name), &e))
     }
@@ -314,6 +337,11 @@ impl Folder for LocalFolder {
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
             Err(e) => Err(Error::os(self.show(name), &e)),
         }
+    }
+
+    fn writable(&self) -> Result<()> {
+        self.anchors.begin(&self.path);
+        Ok(())
     }
 
     fn lock(&self, name: &OsStr) -> Result<Lock> {

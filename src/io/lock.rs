@@ -59,6 +59,22 @@ impl Lock {
         }
         Ok(Lock(Some(Held { file, path, main, owner: os::process() })))
     }
+
+    /// Refuses to commit where its file was renamed, replaced or removed: another writer may have the lock, then.
+    pub fn still_held(&self) -> Result<()> {
+        let Some(held) = &self.0 else { return Ok(()) };
+        let shown = held.path.display();
+        let is_there = held.file.as_ref().map_or(Ok(true), |file| os::is_lock(file, &held.path));
+        if is_there.map_err(|e| Error::os(&shown, &e))? {
+            return Ok(());
+        }
+        Err(fail!(
+            State,
+            "{shown}: the lock was renamed, replaced or removed (expected the file that this writer has locked, found {}); \
+             give it back its name, or open the container anew",
+            if held.path.exists() { "another one" } else { "none" }
+        ))
+    }
 }
 
 /// None where another user's file has this name.

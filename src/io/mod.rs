@@ -9,6 +9,7 @@
 //!
 //! This layer knows no format, and never looks into the bytes it moves.
 
+mod anchor;
 pub mod few;
 pub mod file;
 pub mod functions;
@@ -248,7 +249,8 @@ pub trait Folder: Send + Sync {
         names.retain(|n| n.as_encoded_bytes().starts_with(start.as_encoded_bytes()));
         Ok(names)
     }
-    /// Refuses storage that cannot be written.
+    /// A writer comes: refuses storage that cannot be written. From here on nothing is changed in a folder that gets the
+    /// name of this one, where storage can tell.
     fn writable(&self) -> Result<()> {
         Ok(())
     }

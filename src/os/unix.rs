@@ -149,7 +149,8 @@ pub fn is_lock(file: &File, path: &Path) -> Result<bool> {
 /// Gives a lock back, and removes its file.
 pub fn unlock(file: File, path: &Path) {
     // still locked here, so that nobody can take a lock on a file about to go: of a part, where there is no other one
-    if file.try_lock().is_ok() {
+    // (nor of another file that has got its name)
+    if file.try_lock().is_ok() && is_lock(&file, path).unwrap_or(false) {
         let _ = fs::remove_file(path);
     }
 }

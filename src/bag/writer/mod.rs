@@ -103,7 +103,7 @@ pub struct Writer {
     /// The process that opened it: a forked child may neither write nor tidy up.
     owner: u32,
     // last, so that the locks outlive what tidies up
-    _locks: Vec<Lock>,
+    locks: Vec<Lock>,
 }
 
 impl Writer {
@@ -174,7 +174,7 @@ impl Writer {
             broken: false,
             finished: false,
             owner: os::process(),
-            _locks: locks,
+            locks,
         };
         let of = w.stores.len() as u32;
         (0..).zip(&mut w.stores).for_each(|(i, s)| s.take_turns(i, of));
@@ -378,6 +378,7 @@ impl Writer {
         if !fresh && self.waiting == 0 {
             return Ok(());
         }
+        self.locks.iter().try_for_each(Lock::still_held)?;
         let done = if fresh { self.commit_new() } else { self.commit_append() };
         // after a sync that failed, the system may have thrown away what it could not write, and says so once
         self.broken |= self.rules.sync_failed.load(Ordering::Relaxed);

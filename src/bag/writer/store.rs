@@ -422,8 +422,12 @@ impl Store {
 
     /// What was not committed goes, as far as it can.
     pub fn abandon(&mut self) {
-        if let Some(b) = self.base.as_ref().filter(|_| self.separate && self.records.written > 0) {
-            let _ = b.records.set_size(b.size.max(b.end));
+        if let Some(b) = self.base.as_ref().filter(|_| self.separate && self.waiting > 0) {
+            // also what a write that failed has left
+            let keep = b.size.max(b.end);
+            if b.records.size().is_ok_and(|n| n > keep) && self.still_ours().is_ok() {
+                let _ = b.records.set_size(keep);
+            }
         }
         self.records.clear();
         self.limits.clear();

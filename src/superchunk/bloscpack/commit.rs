@@ -37,6 +37,7 @@ impl Bloscpack {
         if self.main.is_some() && !self.changed {
             return Ok(());
         }
+        self.lock.still_held()?;
         if self.missing > 0 || self.slots.iter().any(|s| matches!(s.place, Place::Lost)) {
             return Err(fail!(State, "{}: chunks of it are lost; repair it first", self.name()));
         }

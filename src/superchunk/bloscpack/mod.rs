@@ -108,7 +108,7 @@ pub struct Bloscpack {
     owner: u32,
     options: Options,
     // last, so that the lock outlives what tidies up
-    _lock: Lock,
+    lock: Lock,
 }
 
 impl Bloscpack {

@@ -171,7 +171,7 @@ impl Bloscpack {
             broken: false,
             owner: 0,
             options: options.clone(),
-            _lock: lock,
+            lock,
         }
     }
 

@@ -48,6 +48,7 @@ impl Frame {
         if !self.writing.changed {
             return Ok(());
         }
+        self.lock.still_held()?;
         if let Some(e) = self.doubts.first() {
             return Err(fail!(State, "{}: it is damaged ({e}); repair it first", self.name));
         }
@@ -173,8 +174,16 @@ impl Frame {
     fn switch_header(&mut self) -> Result<()> {
         let (header, ends) = self.ends(&self.slots()?, self.next)?;
         let file = self.file.clone().ok_or_else(|| fail!(State, "{}: no file", self.name))?;
-        file.write_at(self.base.saturating_add(self.next), &ends.behind)?;
-        self.sync(&*file)?;
+        let end = self.base.saturating_add(self.next);
+        if let Err(e) = file.write_at(end, &ends.behind).and_then(|()| self.sync(&*file)) {
+            // what counts is untouched; after a sync that failed nothing that waits can be trusted
+            if self.writing.broken {
+                self.cut_to_commit();
+            } else {
+                let _ = file.set_size(end);
+            }
+            return Err(e);
+        }
         match one_sector(&self.last.header, &ends.head) {
             None => self.write_header_under_journal(&*file, &ends.head)?,
             Some(new) => {
@@ -333,6 +342,16 @@ impl Frame {
 
     // ---- all of them
 
+    /// Cuts off what stands behind the last commit, of a frame in one file: it does not count. To be called only as long as
+    /// that commit is known to be what counts.
+    pub(super) fn cut_to_commit(&self) {
+        let Some(file) = self.file.as_ref().filter(|_| !self.site.sparse && !self.is_new()) else { return };
+        let end = self.last.tail_at.saturating_add(self.last.tail.len() as u64);
+        if file.size().is_ok_and(|n| n > end) && self.still_ours().is_ok() {
+            let _ = file.set_size(end);
+        }
+    }
+
     fn swap(&mut self) -> Result<()> {
         let swapped = journal::swap(&self.site.container(), self.writing.durable, &[""], &[]);
         self.writing.broken |= matches!(swapped, Swapped::Counts | Swapped::Unsure(_));
@@ -398,14 +417,18 @@ impl Drop for Frame {
         for number in std::mem::take(&mut self.writing.fresh) {
             let _ = folder.remove_if_there(&self.site.chunk(number));
         }
-        if !self.last.header.is_empty() {
+        if !self.is_new() {
+            // after a commit that may count, its bytes may be what counts
+            if self.writing.changed && !self.writing.broken {
+                self.cut_to_commit();
+            }
             return;
         }
         if !self.site.sparse {
             let _ = folder.remove_if_there(&self.site.part());
         } else if let Some((above, name)) = self.writing.made.take() {
             // the lock is a file in it
-            self._lock = Lock::none();
+            self.lock = Lock::none();
             let _ = above.remove_folder(&name);
         }
     }

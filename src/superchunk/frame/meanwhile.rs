@@ -50,7 +50,7 @@ impl Frame {
         make: impl Fn(&Frame, P) -> Result<Option<Form>> + Sync,
     ) -> Result<(Vec<Option<Put>>, Result<()>)> {
         self.check_writer()?;
-        self.before_first()?;
+        self.before_writing()?;
         let keeper = if self.file_threads() > 1 { Keeper::Any } else { Keeper::Caller };
         let (this, mut at) = (&*self, self.next);
         let mut puts = memory::with_room(pieces.len())?;
@@ -74,6 +74,8 @@ impl Frame {
                 Ok(())
             },
         );
+        // closing cuts off what a write that failed has left
+        self.writing.changed |= done.is_err();
         Ok((puts, done))
     }
 

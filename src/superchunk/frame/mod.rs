@@ -117,7 +117,7 @@ pub struct Frame {
     writing: Writing,
     options: Options,
     // last, so that the lock outlives what tidies up
-    _lock: Lock,
+    lock: Lock,
 }
 
 /// What a writer knows besides.

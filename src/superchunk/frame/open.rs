@@ -201,7 +201,7 @@ impl Frame {
             owner: 0,
             writing: Writing::default(),
             options: options.clone(),
-            _lock: lock,
+            lock,
         }
     }
 

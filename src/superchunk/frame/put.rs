@@ -39,7 +39,13 @@ impl Frame {
             self.room_for(n as u64)?;
         }
         let taken = i < count && self.take_back(i)?;
-        let entry = store(self).inspect_err(|_| self.writing.broken |= taken)?;
+        let stored = store(self);
+        if stored.is_err() && taken && !self.writing.broken {
+            // the chunk that was there is gone: nothing that waits can be committed any more
+            self.cut_to_commit();
+            self.writing.broken = true;
+        }
+        let entry = stored?;
         if i == count {
             return self.push(entry, n);
         }
@@ -91,11 +97,12 @@ impl Frame {
         Ok(Form::Bytes { bytes, cbytes, crc })
     }
 
-    /// Before the first chunk is written behind what counts: where nothing is that we know of, there may be what others have
-    /// committed.
-    pub(super) fn before_first(&self) -> Result<()> {
+    /// Before chunks are written behind what counts: where nothing is that we know of, there may be what others have committed.
+    /// The caller's storage, where looking may take long, is looked at once.
+    pub(super) fn before_writing(&self) -> Result<()> {
         let is_first = if self.site.sparse { self.writing.fresh.is_empty() } else { self.next == self.writing.committed };
-        if is_first && !self.is_new() { self.still_ours() } else { Ok(()) }
+        let looks = !self.is_new() && (is_first || !self.site.folder.is_foreign());
+        if looks { self.still_ours() } else { Ok(()) }
     }
 
     /// Stores a chunk of `n` bytes.
@@ -105,7 +112,7 @@ impl Frame {
             Form::Slot(slot) => return Ok(Entry::bare(slot)),
             Form::Bytes { bytes, cbytes, crc } => (bytes, cbytes, crc),
         };
-        self.before_first()?;
+        self.before_writing()?;
         let place = if self.site.sparse {
             let number = self.writing.number;
             self.writing.number += 1;
