@@ -57,7 +57,11 @@ impl Layout {
             Err(e) if is_damage(e.status) => (None, Some(e)),
             Err(e) => return Err(e),
         };
-        let table = ChunkTable::read(file, &header, limit)?;
+        let mut table = ChunkTable::read(file, &header, limit)?;
+        // the size of the metadata says where the first chunk is, where the offsets do not
+        if let Some(e) = meta_damage.as_ref().filter(|_| !table.by_offsets && table.damage.is_some()) {
+            table.doubt.get_or_insert_with(|| e.clone());
+        }
         Ok(Layout { header, table, meta, meta_damage, mended: false, placed: false })
     }
 

@@ -341,9 +341,11 @@ impl Search<'_> {
     fn misplaced(&self, table: &ChunkTable) -> Option<usize> {
         table.damage.as_ref()?;
         let least = (BLOSC_HEADER + self.header.checksum.size()) as u64;
+        // where not all are there, one that is lost may be any of those that are not
+        let some_are_missing = self.header.nchunks.is_some_and(|n| n > table.chunks.len() as u64);
         let (mut from, mut lost) = (self.header.chunks_at(), 0);
         table.chunks.iter().position(|c| {
-            let wrong = if lost > 0 { c.at < from.saturating_add(lost * least) } else { c.at != from };
+            let wrong = if lost > 0 { some_are_missing || c.at < from.saturating_add(lost * least) } else { c.at != from };
             let found = !c.is_lost();
             (from, lost) = if found { (c.end(self.header.checksum), 0) } else { (from, lost + 1) };
             wrong && found

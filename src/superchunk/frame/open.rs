@@ -380,7 +380,20 @@ fn read_index<'b>(header: &Header, bytes: &'b [u8], limit: u64) -> Result<(&'b [
     let own = blosc::Header::parse(bytes).map_err(|e| e.within("the index of the chunks"))?;
     let bytes = bytes.get(..own.cbytes).ok_or_else(|| fail!(Format, "an index of {} bytes has no room in the frame", own.cbytes))?;
     let chunks = if header.variable_chunks { own.nbytes as u64 / 8 } else { header.chunks()? };
-    Ok((bytes, index::decode(bytes, chunks, limit)?))
+    let slots = index::decode(bytes, chunks, limit)?;
+    // a flipped bit leads one chunk astray; more of them tell that the index was not unpacked as it was packed
+    let most = if header.sparse { u32::MAX.into() } else { header.cbytes };
+    let mut astray = slots
+        .iter()
+        .enumerate()
+        .filter_map(|(i, slot)| if let Slot::At(place) = slot { Some((i, *place)) } else { None })
+        .filter(|(_, at)| *at > most);
+    match (astray.next(), astray.next()) {
+        (Some((i, at)), Some(_)) => {
+            Err(fail!(Format, "the index of the chunks: chunk {i} is at {at}, it says; {most} is the last place that can be").at(i as u64))
+        }
+        _ => Ok((bytes, slots)),
+    }
 }
 
 /// Is this what damage looks like, as against a failing disk or a limit of the caller's?

@@ -373,10 +373,11 @@ impl Search<'_> {
             let before = (n - 1).saturating_mul(header.chunksize.into());
             let last = sizes.last().copied().flatten().map_or(header.chunksize.into(), |last: usize| last as u64);
             header.nbytes = before.saturating_add(last);
-            // only the header had the length of a last chunk that takes no room
-            if let (Some(None), Some(slot)) = (sizes.last(), slots.last_mut()) {
-                *slot = Slot::Unknown(LOST);
-            }
+            // of chunks that take no room only the header had the length, and it does not fit
+            let told = sizes.iter().rev().skip(1).any(Option::is_some) || sizes.len() == 1;
+            let unsure = |i: usize| !told || i + 1 == sizes.len();
+            let special = slots.iter_mut().zip(&sizes).enumerate().filter(|(i, (_, size))| size.is_none() && unsure(*i));
+            special.for_each(|(_, (slot, _))| *slot = Slot::Unknown(LOST));
         }
         Some((header, slots))
     }
