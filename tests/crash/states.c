@@ -1,6 +1,6 @@
-/* usage: states make|change FORM PATH   makes a container, or changes one, and tells when the change is committed
- *        states look                    tells of each line "FORM PATH" of its input what is there: "rows N", or "error STATUS MESSAGE"
- *        states forms                   the names of the forms */
+/* usage: states make|change|append FORM PATH   makes a container, changes one, or appends only; tells when that is committed
+ *        states look                           tells of each line "FORM PATH" of its input what is there: "rows N", or "error STATUS MESSAGE"
+ *        states forms                          the names of the forms */
 #include "forms.h"
 
 static void told(const char *text)
@@ -8,12 +8,12 @@ static void told(const char *text)
     CHECK(write(STDOUT_FILENO, text, strlen(text)) == (ssize_t)strlen(text));
 }
 
-static int change(int form, const char *path, bool make)
+static int change(int form, const char *path, bool make, bool anew)
 {
     writer w;
     GAVE(HOLDALL_OK, open_writer_of(form, path, make, &w));
     GAVE(HOLDALL_OK, append(&w, make ? 0 : OLD, make ? OLD : NEW - OLD));
-    if (!make)
+    if (anew)
         GAVE(HOLDALL_OK, write_anew(&w));
     GAVE(HOLDALL_OK, commit(&w));
     told("committed\n");
@@ -68,7 +68,7 @@ int main(int argc, char **argv)
         for (int form = 0; form < FORMS; form++)
             printf("%s\n", forms[form].name);
     if (argc == 4)
-        return change(atoi(argv[2]), argv[3], strcmp(argv[1], "make") == 0);
+        return change(atoi(argv[2]), argv[3], strcmp(argv[1], "make") == 0, strcmp(argv[1], "change") == 0);
     char path[4096];
     int form;
     while (argc == 2 && strcmp(argv[1], "look") == 0 && scanf("%d %4095[^\n]", &form, path) == 2) {
