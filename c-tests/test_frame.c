@@ -116,8 +116,10 @@ static void content_changes(const char *path)
     check_content(s, 0, 2 * CHUNK, 1);
     OK(holdall_schunk_read_chunk(s, 2, bytes, CHUNK, &n, &err));
     CHECK(is_content(0, bytes, n, 1));
-    raw[0] ^= 0x55;
+    raw[0] = 7;
     GIVES(HOLDALL_E_VERSION, holdall_schunk_append_raw(s, raw, n, &err));
+    raw[0] ^= 0x55;
+    GIVES(HOLDALL_E_FORMAT, holdall_schunk_append_raw(s, raw, n, &err));
     holdall_schunk_close(s);
     check_schunk(path, N, 1);
 }

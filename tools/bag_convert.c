@@ -178,7 +178,7 @@ static bool take_once_compressed(void *ctx, const struct records *records) {
         uint64_t n = records->offsets[i + 1] - records->offsets[i];
         if (is_zstd_frame((const unsigned char *)records->data + records->offsets[i], n)) {
             complain("%s: its records are zstd frames, and its name does not end in .bagz: a link to it with such a name is "
-                     "read decompressed; --from bagz compresses the frames again", in);
+                     "read decompressed; --from bagz takes the frames as the records", in);
             return false;
         }
         copying->checked = n > 0;
@@ -194,9 +194,10 @@ static bool compresses(const struct args *args) {
 /* Of two bags, these flags are about the one that is written. */
 static bool copy(struct bag_out *out, uint64_t *damaged) {
     struct args reading = *out->args;
-    bool meant = reading.from == FROM_BAGZ || !compresses(out->args) || ends_in(reading.operands[0], ".bagz");
-    struct copying copying = {out, meant};
-    reading.compression = NOT_GIVEN;
+    bool decompressed = ends_in(reading.operands[0], ".bagz");
+    bool as_they_are = reading.from == FROM_BAGZ || (ends_in(reading.operands[0], ".bag") && !compresses(out->args));
+    struct copying copying = {out, decompressed || as_they_are};
+    reading.compression = decompressed ? NOT_GIVEN : COMPRESSION_NONE;
     reading.dictionary = NULL;
     return bag_out_open(out) && take_from_bag(&reading, take_once_compressed, &copying, damaged);
 }

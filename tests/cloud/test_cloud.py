@@ -129,13 +129,16 @@ class Bags(Case):
             at = store + self.prefix
             write(at + "s@3.bagz", FEW)
             for spec in ("s@3.bagz", "s@*.bagz"):
-                self.assertEqual(records(at + spec, shards=1), FEW)
+                for shards in ({}, {"shards": 1}):
+                    self.assertEqual(records(at + spec, **shards), FEW)
             concatenated = [r for i in range(3) for r in FEW[i::3]]
-            self.assertEqual(records(at + "s@*.bagz"), concatenated)
+            self.assertEqual(records(at + "s@*.bagz", shards=0), concatenated)
             write(at + "one.bag", MANY[:9], limits=h.SEPARATE)
             write(at + "two.bag", MANY[:5], limits=h.SEPARATE)
             self.assertEqual(records(f"{at}one.bag,{at}two.bag", limits=h.SEPARATE), MANY[:9] + MANY[:5])
-            self.assertEqual(records(f"{at}s@3.bagz,{at}s-00001-of-00003.bagz"), concatenated + FEW[1::3])
+            twice = f"{at}s@3.bagz,{at}s-00001-of-00003.bagz"
+            self.fails(h.E_ARGUMENT, lambda: records(twice))
+            self.assertEqual(records(twice, shards=0), concatenated + FEW[1::3])
             self.fails(h.E_UNSUPPORTED, lambda: write(at + "s@3.bagz", FEW, h.REPLACE), "s-00000-of-00003.bagz")
             http("DELETE", where(at + "s-00001-of-00003.bagz"))
             for spec in ("s@3.bagz", "s@*.bagz"):
@@ -257,7 +260,7 @@ class Changes(Case):
             for name in ("x@3.bagz", "y@3.bag"):
                 at = f"{store}{self.prefix}{name}"
                 write(at, MANY)
-                with h.Bag(at) as bag:
+                with h.Bag(at, shards=0) as bag:
                     http("DELETE", where(at.replace("@3", "-00001-of-00003")))
                     for read, wanted in (
                         (lambda: bag.read_indices([5, 50_000, 90_000]), 50_000),

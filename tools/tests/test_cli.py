@@ -187,7 +187,7 @@ class Usage(Base):
 
     def test_verify_counts_what_cannot_be_read(self):
         self.pack("a.bag", [b"x"])
-        self.write("b.blp", b"blpk and no more of it")
+        self.write("b.blp", b"blpk\x03\x00\x00\x00 and no more of it")
         words, _ = self.bad("verify", "a.bag", "b.blp", "none", lines=2)
         self.assertRegex(words, r"damage was found in 1 of 3, 1 could not be read\n$")
 
