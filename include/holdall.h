@@ -537,7 +537,10 @@ HOLDALL_API const char *holdall_status_name(holdall_status status);
  * *kind: each may be NULL.
  * HOLDALL_E_FORMAT: nothing that is known here.
  * HOLDALL_E_MISSING: nothing is there. What is damaged is told by its first bytes; holdall_verify() says
- * whether it is sound. */
+ * whether it is sound.
+ * While a commit is under way, or where one was cut off, it is what a handle that is opened for reading sees.
+ * Where a folder is a dataset or a frame that is damaged, or was never committed, so that its format cannot be
+ * told, the status is that error, and *kind is set all the same. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_identify(const char *path,

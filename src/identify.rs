@@ -3,16 +3,21 @@
 
 use crate::array::metalayer::{B2ND, CATERVA};
 use crate::bag::codec::{CODEC_BY_NAME, CODEC_NONE, is_unsaid};
-use crate::bag::{Bag, spec};
-use crate::dataset::open::is_folder;
+use crate::bag::{Bag, shard, spec};
+use crate::dataset::open::{ROOTDIRS, is_folder, is_local};
 use crate::dataset::place::Place;
 use crate::error::{Error, Result, Status, fail};
-use crate::io::{Access, file, locate};
+use crate::io::journal::Snapshot;
+use crate::io::{Access, File, file, locate};
 use crate::options::{Opt, Options};
 use crate::os::OsStrExt;
 use crate::superchunk::frame;
 use crate::table;
 use std::ffi::OsStr;
+use std::sync::Arc;
+
+/// The first bytes of a Bloscpack file.
+const BLOSCPACK: &[u8] = b"blpk";
 
 /// A format. The numbers are those of the C API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,12 +57,35 @@ pub enum Kind {
 
 /// Is there a Bloscpack file at this path? What cannot be read is an error: nobody knows what it is.
 pub fn is_bloscpack(path: &OsStr) -> Result<bool> {
-    let mut magic = [0; 4];
-    let read = |place: file::Located| place.folder.open(&place.name, Access::Read)?.read_at(0, &mut magic);
-    match locate::locate(path).and_then(read) {
+    match locate::locate(path).and_then(|place| begin(&place)) {
         Err(e) if !e.is_of_system() => Ok(false),
-        n => n.map(|_| &magic == b"blpk"),
+        begun => begun.map(|(head, _)| head.starts_with(BLOSCPACK)),
     }
+}
+
+/// The first bytes of a file and its length, as the last commit left them: in the middle of a swap the new file has another name.
+fn begin(place: &file::Located) -> Result<([u8; BLOSCPACK.len()], u64)> {
+    let read = |file: Arc<dyn File>| {
+        let mut head = [0; BLOSCPACK.len()];
+        file.read_at(0, &mut head)?;
+        Ok((head, file.size()?))
+    };
+    // of all containers that are files, bags have the most names that a journal can name
+    let container = shard::container(&place.folder, &place.name);
+    match Snapshot::read(&container, |s| read(s.open_growing(&place.name, Access::Read)?)) {
+        // a damaged journal does not change what the file is
+        Err(e) if e.status == Status::Format => read(place.folder.open(&place.name, Access::Read)?),
+        begun => begun,
+    }
+}
+
+/// Returns the kind of a container that cannot be identified because it is damaged, or was never committed.
+pub fn kind_of_broken(path: &OsStr) -> Option<Kind> {
+    if frame::is_at(path, &Options::new()).unwrap_or(false) {
+        return Some(Kind::Schunk);
+    }
+    let is_table = || locate::folder(path).is_ok_and(|folder| folder.exists(OsStr::new(ROOTDIRS)).unwrap_or(false));
+    is_local(path).then(|| if is_table() { Kind::Table } else { Kind::Array })
 }
 
 /// Format and kind of a path or spec.
@@ -77,15 +105,11 @@ pub fn identify(path: &OsStr) -> Result<(Format, Kind)> {
     }
     let files = spec::expand_some(path)?;
     let first = files.first().ok_or_else(|| fail!(Argument, "no path"))?;
-    let place = locate::locate(first)?;
-    let file = place.folder.open(&place.name, Access::Read)?;
-    let mut head = [0; 16];
-    let n = file.read_at(0, &mut head)?;
-    let head = head.get(..n).unwrap_or_default();
-    if head.starts_with(b"blpk") {
+    let (head, size) = begin(&locate::locate(first)?)?;
+    if head.starts_with(BLOSCPACK) {
         return Ok((Format::Bloscpack, Kind::Schunk));
     }
-    bag(path, first.as_bytes(), file.size()?)
+    bag(path, first.as_bytes(), size)
 }
 
 /// Bagz has no magic: a file is a bag if it opens as one.

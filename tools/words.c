@@ -8,27 +8,17 @@
 #include "options.h"
 #include "report.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
-/* Is there something of this name in the folder? Then it is a dataset, if perhaps a broken one. */
-static bool is_inside(const char *folder, const char *name) {
-    char path[PATH_MAX];
-    struct stat about;
-    int n = snprintf(path, sizeof path, "%s/%s", folder, name);
-    return n > 0 && (size_t)n < sizeof path && stat(path, &about) == 0;
-}
-
 enum container container_of(const char *path) {
-    holdall_format format;
-    holdall_kind kind;
-    if (is_inside(path, "meta") || is_inside(path, "__rootdirs__")) return DATASET;
-    bool known = holdall_identify(path, &format, &kind, NULL) >= 0;
-    if (known && kind == HOLDALL_KIND_ARRAY) return DATASET; /* in a frame */
+    holdall_kind kind = 0; /* it is told of a broken container, too */
+    (void)!holdall_identify(path, NULL, &kind, NULL);
+    if (kind == HOLDALL_KIND_ARRAY || kind == HOLDALL_KIND_TABLE) return DATASET; /* an array may be in a frame */
+    if (kind) return kind == HOLDALL_KIND_BAG ? BAG : SUPERCHUNK;
     unsigned char head[FRAME_MAGIC]; /* of a frame that is broken, perhaps */
-    return known ? (format == HOLDALL_FORMAT_BAGZ ? BAG : SUPERCHUNK) : frame_head(path, 0, head, sizeof head) ? SUPERCHUNK : BAG;
+    return frame_head(path, 0, head, sizeof head) ? SUPERCHUNK : BAG;
 }
 
 holdall_format format_at(const char *path) {

@@ -16,7 +16,7 @@ mod limits;
 mod read;
 mod repair;
 mod shape;
-mod shard;
+pub mod shard;
 pub mod spec;
 mod stream;
 mod turn;

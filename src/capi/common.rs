@@ -5,7 +5,7 @@ use super::options::{chosen, holdall_options};
 use crate::checksum::{Hasher, Sum};
 use crate::dataset::open::is_folder;
 use crate::error::{Error, Result, Status, fail};
-use crate::identify::{identify, is_bloscpack};
+use crate::identify::{identify, is_bloscpack, kind_of_broken};
 use crate::superchunk::{bloscpack, frame};
 use crate::table;
 use crate::{bag, verify};
@@ -108,6 +108,9 @@ pub extern "C" fn holdall_status_name(status: holdall_status) -> *const c_char {
 /// HOLDALL_KIND_TABLE, and open as arrays, too. *format and *kind: each may be NULL.
 /// HOLDALL_E_FORMAT: nothing that is known here.
 /// HOLDALL_E_MISSING: nothing is there. What is damaged is told by its first bytes; holdall_verify() says whether it is sound.
+/// While a commit is under way, or where one was cut off, it is what a handle that is opened for reading sees.
+/// Where a folder is a dataset or a frame that is damaged, or was never committed, so that its format cannot be told, the status
+/// is that error, and *kind is set all the same.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_identify(
@@ -117,7 +120,8 @@ pub unsafe extern "C" fn holdall_identify(
     err: *mut holdall_error,
 ) -> holdall_status {
     guard(err, || {
-        let (f, k) = identify(string(path, "path")?)?;
+        let path = string(path, "path")?;
+        let (f, k) = identify(path).inspect_err(|_| kind_of_broken(path).into_iter().for_each(|k| put(kind, k as i32)))?;
         put(format, f as i32);
         put(kind, k as i32);
         Ok(HOLDALL_OK)

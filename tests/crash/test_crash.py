@@ -33,6 +33,7 @@ OLD, NEW = 40, 65
 SECTOR = 512
 CALLS = "openat,open,creat,close,dup,dup2,dup3,fcntl,write,writev,pwrite64,pwritev,pwritev2,ftruncate,truncate,fallocate,copy_file_range,sendfile,"\
     "fsync,fdatasync,sync,syncfs,sync_file_range,rename,renameat,renameat2,unlink,unlinkat,rmdir,mkdir,mkdirat,link,linkat,symlink,symlinkat,mmap"
+TOLD = ("identify", "info", "cat", "verify")
 REFUSED = {"writev", "pwritev", "pwritev2", "copy_file_range", "sendfile", "truncate", "link", "linkat", "symlink", "symlinkat", "sync", "syncfs"}
 
 
@@ -239,6 +240,13 @@ class Recorded:
         write(self.root, folder)
 
 
+class Killed(Recorded):
+    """What there is when a process ends: all that it had asked for."""
+
+    def left(self, until, rules, rng):
+        return [change for change in self.changes[:until] if change[0] != "sync"]
+
+
 @unittest.skipUnless(shutil.which("strace"), "there is no strace")
 class Crash(unittest.TestCase):
     @classmethod
@@ -359,6 +367,41 @@ class Crash(unittest.TestCase):
                         return None
                     return None if old is None and not done and run.returncode == 1 else f"{run.stdout} {run.stderr.decode()}"
                 self.crashes(recorded, f"{' '.join(map(str, arguments[:-1]))} {name}", check)
+
+    def by_tool(self, command, path):
+        """What a command of the tool prints and its exit code. Without the sizes of files: a writer lets them grow before its commit."""
+        separate = ["--limits", "separate"] if path.suffix == ".bag" and command != "identify" else []
+        run = subprocess.run([os.environ["HOLDALL_TOOL"], command, *separate, path], env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        out = run.stdout if command != "info" else re.sub(rb"(?m)^(c?bytes:| +\d).*\n", b"", run.stdout)
+        return run.returncode, out, run.stderr.decode()
+
+    def disagreements(self, form, left, whole, name):
+        """What the tool says of a container otherwise than the library does; `whole` is what it says of each commit."""
+        # the tool first: the library's look ends with a commit
+        seen = {command: self.by_tool(command, left / name) for command in TOLD}
+        said = self.look(form, left / name)
+        expected = next((told for rows, told in whole.items() if said == rows), None)
+        for command, (code, out, words) in seen.items():
+            is_right = code == 0 and out.replace(b"/left/", b"/base/") == expected[command] if expected else code == 1 and (command == "verify" or not out)
+            if not is_right:
+                yield f"the library: {said}; {command}: {code} {out} {words}".replace(str(left), "")
+
+    def test_the_tool_and_the_library_agree_after_each_kill(self):
+        paths = [*enumerate(self.forms), *((i, "x@3" + name[1:]) for i, name in enumerate(self.forms) if "bag" in name)]
+        for form, name in paths:
+            base, whole, recorded = self.empty(), {}, []
+            for what, rows in (("make", OLD), ("change", NEW)):
+                recorded.append(self.record([self.program, what, form, base / name], base))
+                whole[f"rows {rows}"] = {command: self.by_tool(command, base / name)[1] for command in TOLD}
+            for what, changes in zip(("make", "change"), recorded):
+                changes.__class__ = Killed
+                left = self.folder / "left"
+                for until in range(len(changes.changes) + 1):
+                    shutil.rmtree(left, ignore_errors=True)
+                    changes.lay_down(until, None, None, left)
+                    wrong = list(self.disagreements(form, left, whole, name))
+                    with self.subTest(what=what, name=name, until=f"{until} of {len(changes.changes)}"):
+                        self.assertEqual(wrong, [])
 
 
 if __name__ == "__main__":

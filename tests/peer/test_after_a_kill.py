@@ -86,13 +86,6 @@ def see(reader, path, new, pipe):
         pipe.send("error")
 
 
-class Killed(test_crash.Recorded):
-    """What there is when a process ends: all that it had asked for."""
-
-    def left(self, until, rules, rng):
-        return [change for change in self.changes[:until] if change[0] != "sync"]
-
-
 @unittest.skipUnless(shutil.which("strace"), "there is no strace")
 class AfterAKill(test_crash.Crash):
     def look_at(self, reader, path, new):
@@ -113,7 +106,7 @@ class AfterAKill(test_crash.Crash):
         base = self.empty()
         self.record([self.program, "make", form, base / name], base)
         recorded = self.record([self.program, what, form, base / name], base)
-        recorded.__class__ = Killed
+        recorded.__class__ = test_crash.Killed
         new, seen = rows(NEW, what == "change" and "bag" not in name), collections.Counter()
         for until in range(len(recorded.changes) + 1):
             left = self.folder / "left"

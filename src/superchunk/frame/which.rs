@@ -8,7 +8,7 @@ use super::open::read_header;
 use super::site::Site;
 use super::trailer::{TAIL, Trailer};
 use crate::blosc::Params;
-use crate::error::Result;
+use crate::error::{Result, fail};
 use crate::io::{Access, File, Folder, locate};
 use crate::options::{Opt, Options};
 use std::ffi::OsStr;
@@ -90,7 +90,11 @@ pub fn header_at(path: &OsStr, options: &Options) -> Result<Option<Header>> {
         return Ok(None);
     }
     let (folder, name) = place(path)?;
-    let file = folder.open(&Site::find(&folder, &name)?.main(), Access::Read)?;
+    let site = Site::find(&folder, &name)?;
+    if !site.sparse && site.is_begun()? {
+        return Err(fail!(Missing, "{}: nothing was ever committed there", site.show()));
+    }
+    let file = folder.open(&site.main(), Access::Read)?;
     Header::parse(&read_header(&*file, options.get(Opt::At, 0) as u64, options.memory_limit())?).map(Some)
 }
 
