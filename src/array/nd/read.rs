@@ -41,12 +41,12 @@ impl Tiles {
         wanted.map_or(Ok(false), |wanted| self.gather(chunks, &wanted, dst))
     }
 
-    /// The place of a box of one item; nothing where it is none, or a wrong one.
+    /// The place of a box of one item; nothing where it is none, or a wrong one, or more has to be decoded for it.
     fn one_item(&self, start: &[u64], count: &[u64], step: Option<&[u64]>, strides: Option<&[i64]>) -> Option<Place> {
         let ndim = self.dims().len();
         let one = start.len() == ndim && count.len() == ndim && count.iter().all(|n| *n == 1);
         let plain = step.is_none_or(|s| s.len() == ndim && !s.contains(&0)) && strides.is_none_or(|s| s.len() == ndim);
-        if one && plain { self.place(start.iter().copied()) } else { None }
+        if one && plain { self.place(start.iter().copied()).filter(|place| !place.before_padding) } else { None }
     }
 
     /// Reads all combinations of the positions of each dimension, in C order, packed.
@@ -109,11 +109,12 @@ impl Lattice<'_> {
             return Ok(None);
         }
         let Some((at, range)) = self.plan(&all).one_run() else { return Ok(None) };
-        if range.len() == self.tiles.block_bytes() {
+        let (chunk, block, own) = (self.chunk(&all), self.block(&all), at as usize..at as usize + range.len());
+        if range.len() == self.tiles.block_bytes() || self.tiles.needed(chunk, block, own.clone()) != own {
             return Ok(None);
         }
         let dst = dst.get_mut(range).ok_or_else(outside)?;
-        chunks.read_part(self.chunk(&all), self.block(&all), at as usize, dst).map(Some)
+        chunks.read_part(chunk, block, at as usize, dst).map(Some)
     }
 
     /// Decodes what is in a unit to its places.
@@ -179,7 +180,10 @@ impl Sink for BoxSink<'_, '_> {
 
     fn wanted(&mut self, block: usize, len: usize) -> Range<usize> {
         match &self.last {
-            Some((last, plan)) if *last == block => plan.range().start as usize..plan.range().end as usize,
+            Some((last, plan)) if *last == block => {
+                let own = plan.range().start as usize..plan.range().end as usize;
+                self.lattice.tiles.needed(self.lattice.chunk(&self.spans), block, own)
+            }
             _ => 0..len,
         }
     }
@@ -222,11 +226,13 @@ fn read_points(chunks: &dyn Chunks, points: &mut [Point]) -> Result<bool> {
     }
     let mut bad = false;
     for of_block in points.chunk_by_mut(|a, b| a.place.block == b.place.block) {
-        if let [point] = of_block {
+        if let [point] = of_block
+            && !point.place.before_padding
+        {
             bad |= chunks.read_part(chunk, point.place.block, point.place.at, point.item)?;
         }
     }
-    let several = points.chunk_by(|a, b| a.place.block == b.place.block).filter(|p| p.len() > 1);
+    let several = points.chunk_by(|a, b| a.place.block == b.place.block).filter(|p| p.len() > 1 || p.iter().any(|p| p.place.before_padding));
     let mut blocks = Vec::new();
     for block in several.filter_map(|p| p.first()).map(|p| p.place.block) {
         memory::reserve(&mut blocks, 1)?;
@@ -249,7 +255,8 @@ impl Sink for PointSink<'_, '_> {
         let first = self.points.partition_point(|p| p.place.block < block);
         let behind = self.points.partition_point(|p| p.place.block <= block);
         let points = self.points.get(first..behind).unwrap_or_default();
-        points.first().zip(points.last()).map_or(0..len, |(a, b)| a.place.at..b.place.at + b.item.len())
+        let end = |last: &Point| if last.place.before_padding { len } else { last.place.at + last.item.len() };
+        points.first().zip(points.last()).map_or(0..len, |(a, b)| a.place.at..end(b))
     }
 
     fn put(&mut self, block: usize, content: &Decoded) -> Result<()> {

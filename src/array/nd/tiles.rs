@@ -8,6 +8,7 @@
 use super::super::selection::MAX_NDIM;
 use crate::error::{Result, fail};
 use crate::superchunk::chunks::Chunks;
+use std::ops::Range;
 
 /// The longest chunk, in bytes.
 const LONGEST_CHUNK: usize = i32::MAX as usize;
@@ -78,6 +79,8 @@ pub struct Place {
     pub block: usize,
     /// The first of its bytes there.
     pub at: usize,
+    /// Is it the last item of its block, with padding after it? See [`Tiles::needed`].
+    pub before_padding: bool,
 }
 
 impl Tiles {
@@ -187,16 +190,35 @@ impl Tiles {
     /// Where the item with these indices is, if there is one.
     pub fn place(&self, index: impl Iterator<Item = u64>) -> Option<Place> {
         let (mut chunk, mut block, mut at) = (0, 0, 0);
+        let (mut last, mut padded) = (true, false);
         for (dim, i) in self.dims.iter().zip(index) {
             if i >= dim.len {
                 return None;
             }
             let (c, within) = (i / dim.chunk, i % dim.chunk);
+            let in_block = within % dim.block;
             chunk = chunk * dim.chunks() + c;
             block = block * dim.blocks() + within / dim.block;
-            at = at * dim.block + within % dim.block;
+            at = at * dim.block + in_block;
+            if last {
+                let ends = in_block + 1 == dim.block;
+                last = ends || i + 1 == dim.len || within + 1 == dim.chunk;
+                padded |= !ends;
+            }
         }
-        Some(Place { chunk, block: block as usize, at: at as usize * self.item })
+        Some(Place { chunk, block: block as usize, at: at as usize * self.item, before_padding: last && padded })
+    }
+
+    /// The bytes of a block that have to be decoded for `range` of them. A codec may notice only at the end of a stream that the
+    /// stream is corrupt: who reads the last item decodes the padding after it as well, so that reads of all items notice
+    /// what verification does.
+    pub fn needed(&self, chunk: u64, block: usize, range: Range<usize>) -> Range<usize> {
+        let places = self.places(chunk, Dim::chunks).into_iter().zip(self.places(block as u64, Dim::blocks));
+        let last = self.dims.iter().zip(places).fold(0, |at, (dim, (chunk, block))| {
+            let (low, high) = dim.of_block(chunk, block);
+            at * dim.block + (high - low).saturating_sub(1)
+        });
+        if range.end > last as usize * self.item { range.start..self.block_bytes } else { range }
     }
 
     /// The number of the chunk with these places along the dimensions.

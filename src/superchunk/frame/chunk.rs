@@ -303,7 +303,7 @@ impl Chunk {
             }
             let mut whole = room(len)?;
             if let Err(e) = table.decoder.decode(block, stored, first, &mut whole) {
-                // reads of more do not look at what is corrupt here if it is after the last item
+                // reads that end before the last item of the block may not decode as far as what is corrupt
                 let is_there = dst.len() < len && table.decoder.decode_part(block, from, dst, &some).unwrap_or(false);
                 return if is_there { Ok(None) } else { Err(e) };
             }
