@@ -28,9 +28,31 @@ static holdall_status repair(const int64_t *pairs, uint64_t *kept, uint64_t *dro
     return s;
 }
 
+/* A dry run: what the repair says, and what holdall_verify() says of what it would leave. */
+static void check_dry_run(const int64_t *pairs, uint64_t kept, uint64_t dropped)
+{
+    holdall_options *o = options_of(pairs);
+    if (o == NULL)
+        CHECK((o = holdall_options_new()) != NULL);
+    OK(holdall_options_set(o, HOLDALL_OPT_DRY_RUN, 1, &err));
+    uint64_t k = 999, d = 999, sound = 999, bad = 999, unchecked = 999;
+    int files = files_with("");
+    size_t n, m;
+    uint8_t *before = load(path, &n);
+    OK(holdall_repair(path, o, &k, &d, &err));
+    OK(holdall_verify(path, o, NULL, NULL, &sound, &bad, &unchecked, &err));
+    uint8_t *after = load(path, &m);
+    CHECK(k == kept && d == dropped && sound + unchecked == kept && bad == 0);
+    CHECK(files_with("") == files && n == m && memcmp(before, after, n) == 0);
+    free(before);
+    free(after);
+    holdall_options_free(o);
+}
+
 static void check_repair(const int64_t *pairs, uint64_t kept, uint64_t dropped)
 {
     uint64_t k = 999, d = 999;
+    check_dry_run(pairs, kept, dropped);
     GAVE(HOLDALL_OK, repair(pairs, &k, &d));
     EQUAL(k, kept);
     EQUAL(d, dropped);
@@ -217,6 +239,57 @@ static void checksums_of_another_state(void)
     }
 }
 
+/* A holdall_progress_fn that writes a bag. */
+static int write_another(void *told, uint64_t done, uint64_t total)
+{
+    (void)done, (void)total;
+    if (!*(bool *)told)
+        write_bag(in_tmp("another.bag"), HOLDALL_NEW, NULL, N);
+    *(bool *)told = true;
+    return 0;
+}
+
+static void a_dry_run_is_one_of_the_call_alone(void)
+{
+    use("dry.blp");
+    enum { BYTES = 4000 };
+    uint8_t content[BYTES], got[BYTES];
+    memset(content, 'x', BYTES);
+    holdall_schunk *s;
+    holdall_options *o = options_of(WITH(HOLDALL_OPT_CHUNK_BYTES, 1000, HOLDALL_OPT_LEVEL, 0));
+    OK(holdall_schunk_create(path, HOLDALL_NEW, HOLDALL_FORMAT_BLOSCPACK, 1, o, &s, &err));
+    OK(holdall_schunk_append(s, content, BYTES, &err));
+    OK(holdall_schunk_commit(s, &err));
+    holdall_schunk_close(s);
+    holdall_options_free(o);
+    size_t n;
+    uint8_t *file = load(path, &n);
+    uint8_t *first = memchr(file, 'x', n);
+    for (first = file; first + 100 < file + n && memcmp(first, content, 100) != 0; first++) {
+    }
+    first[200] ^= 1;
+    save(path, file, n);
+    free(file);
+
+    bool told = false;
+    uint64_t kept, dropped;
+    o = options_of(WITH(HOLDALL_OPT_DRY_RUN, 1));
+    holdall_options_on_progress(o, write_another, &told);
+    OK(holdall_repair(path, o, &kept, &dropped, &err));
+    CHECK(told && kept == 3 && dropped == 1);
+    check_bag(in_tmp("another.bag"), NULL, N);
+
+    /* the handle outlives the options */
+    OK(holdall_schunk_open(path, HOLDALL_READ, o, &s, &err));
+    GIVES(HOLDALL_E_ARGUMENT, holdall_schunk_open(path, HOLDALL_APPEND, o, &(holdall_schunk *){NULL}, &err));
+    CHECK(says("HOLDALL_OPT_DRY_RUN"));
+    holdall_options_free(o);
+    OK(holdall_schunk_read(s, 0, got, BYTES, &err));
+    CHECK(got[0] == 0 && got[999] == 0 && memcmp(got + 1000, content, BYTES - 1000) == 0);
+    holdall_schunk_close(s);
+    GIVES(HOLDALL_E_CHECKSUM, holdall_verify(path, NULL, NULL, NULL, NULL, NULL, NULL, &err));
+}
+
 int main(void)
 {
     RUN(what_is_whole_stays_as_it_is);
@@ -225,5 +298,6 @@ int main(void)
     RUN(a_damaged_last_limit);
     RUN(what_cannot_be_proved_is_left_alone);
     RUN(checksums_of_another_state);
+    RUN(a_dry_run_is_one_of_the_call_alone);
     return 0;
 }

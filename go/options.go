@@ -88,6 +88,7 @@ func Lock(yes bool) Option            { return flag(C.HOLDALL_OPT_LOCK, yes) }
 func CloudTimeout(millis int) Option  { return number(C.HOLDALL_OPT_CLOUD_TIMEOUT, int64(millis)) }
 func CloudRetries(times int) Option   { return number(C.HOLDALL_OPT_CLOUD_RETRIES, int64(times)) }
 func CloudRequests(atOnce int) Option { return number(C.HOLDALL_OPT_CLOUD_REQUESTS, int64(atOnce)) }
+func DryRun(yes bool) Option          { return flag(C.HOLDALL_OPT_DRY_RUN, yes) }
 
 // Of what is written.
 

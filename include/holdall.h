@@ -294,6 +294,14 @@ typedef struct holdall_error {
 #define HOLDALL_OPT_CLOUD_RETRIES 40
 /* Object stores: requests that one call has under way at once, 1 to 256; default 16. */
 #define HOLDALL_OPT_CLOUD_REQUESTS 41
+/* 1: holdall_repair() returns what it would without it, status, message and counts, and changes nothing: no file of the
+ * container is made, written, renamed or removed, and no journal is rolled back. What a repair writes goes to a
+ * file without a name, on the container's file system where that can be (Linux), else in /tmp: it takes as much
+ * room there as the repair would. Whether this process may write there, and other writers that come meanwhile,
+ * are not seen: there is no lock beside the container. holdall_verify() and holdall_schunk_open() with
+ * HOLDALL_READ: what such a repair would leave is read, and also take the options of holdall_repair(), which
+ * are then those of the repair. Default 0. */
+#define HOLDALL_OPT_DRY_RUN 42
 /* Files are read: one that is cut short under us is an error. */
 #define HOLDALL_IO_READ 0
 /* Files are mapped into memory: faster for small records; a file that is cut short while it is open, by another
@@ -643,7 +651,8 @@ holdall_status holdall_verify(const char *path,
  * HOLDALL_E_FORMAT: it cannot be repaired (nothing of it is sound, it cannot be told which chunks are missing,
  * or it says to have lost more than it can have held), and nothing was changed; HOLDALL_E_CODEC, _VERSION,
  * _UNSUPPORTED: nor is that done to chunks that seem sound, of a kind that is not known. HOLDALL_E_BUSY: a
- * writer is at work. */
+ * writer is at work.
+ * All of them: HOLDALL_OPT_DRY_RUN 1 tells what it would do, and changes nothing. */
 HOLDALL_API
 HOLDALL_USE
 holdall_status holdall_repair(const char *path,

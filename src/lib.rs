@@ -24,6 +24,7 @@ pub mod memory;
 pub mod options;
 pub(crate) mod os;
 pub mod parallel;
+pub mod repair;
 pub mod superchunk;
 pub mod table;
 pub mod verify;

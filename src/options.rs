@@ -83,6 +83,8 @@ pub enum Opt {
     CloudRetries = 40,
     /// Requests to one under way at once.
     CloudRequests = 41,
+    /// 1: a repair changes nothing.
+    DryRun = 42,
 }
 
 /// What every call that opens a name knows, which may be one of an object store.
@@ -123,6 +125,7 @@ const ALL: &[(Opt, &str, i64, i64)] = &[
     (Opt::CloudTimeout, "HOLDALL_OPT_CLOUD_TIMEOUT", 1, 86_400_000),
     (Opt::CloudRetries, "HOLDALL_OPT_CLOUD_RETRIES", 0, 100),
     (Opt::CloudRequests, "HOLDALL_OPT_CLOUD_REQUESTS", 1, 256),
+    (Opt::DryRun, "HOLDALL_OPT_DRY_RUN", 0, 1),
 ];
 
 /// The most that a chunk can hold, a little less than the 2 GiB of its header's fields.
@@ -209,6 +212,14 @@ impl Options {
     /// Takes a value out: for what is below it means nothing.
     pub fn take(&mut self, opt: Opt) -> Option<i64> {
         self.values.remove(&opt)
+    }
+
+    /// Sets an option as it is set here, if it is, in another set.
+    pub fn hand_on(&self, opt: Opt, to: &mut Options) -> Result<()> {
+        if let Some(bytes) = self.given_bytes(opt) {
+            to.set_bytes(opt, bytes)?;
+        }
+        self.given(opt).map_or(Ok(()), |value| to.set(opt, value))
     }
 
     /// The same with bytes.

@@ -113,6 +113,7 @@ static const struct flag flags[] = {
     {"unchecked", F_UNCHECKED, SWITCH, NULL, AT(unchecked), 0, 0, "do not look at checksums beside the data"},
     {"index", F_INDEX, TEXT, "FILE", AT(index), 0, 0, "the file of the index (default: BAG.index)"},
     {"keys", F_KEYS, TEXT, "FILE", AT(keys), 0, 0, "find the lines of a file (-: standard input), and print the first record of each, or none"},
+    {"dry-run", F_DRY_RUN, SWITCH, NULL, AT(dry_run), 0, 0, "change nothing: tell what would be done, with that exit code"},
     {"progress", F_PROGRESS, SWITCH, NULL, AT(progress), 0, 0, "tell how far it is, also where standard error is no terminal"},
     {"quiet", F_QUIET, SWITCH, NULL, AT(quiet), 0, 0, "only errors"},
 };

@@ -76,7 +76,7 @@ struct args {
     flag_set given;
     const char **operands;
     size_t operand_count;
-    bool quiet, json, interleaved, progress, lengths, skip_damaged, unchecked, map;
+    bool quiet, json, interleaved, progress, lengths, skip_damaged, unchecked, map, dry_run;
     bool separate, append, replace, whole, raw, no_checksum, no_offsets, no_sync, no_lock, files, sparse, both;
     int64_t limits, limits_storage, compression, shards, threads, memory_limit, level, sum;
     int64_t to, as, from, format, codec, shuffle, typesize, chunk_size, checksum, format_version;
@@ -152,6 +152,7 @@ struct args {
 #define F_INDEX FLAG(58)
 #define F_KEYS FLAG(59)
 #define F_EPOCH FLAG(60)
+#define F_DRY_RUN FLAG(61)
 /* what everything that opens a container for reading takes */
 #define F_READER \
     (F_LIMITS | F_LIMITS_STORAGE | F_COMPRESSION | F_DICTIONARY | F_SHARDS | F_INTERLEAVED | F_THREADS | F_MAP | \

@@ -9,12 +9,24 @@
 #include <inttypes.h>
 #include <string.h>
 
-static bool set_repair_options(holdall_options *options, const struct args *args) {
+/* Those that reading a repaired bag takes, too. */
+static bool set_common_options(holdall_options *options, const struct args *args) {
     return set_given(options, HOLDALL_OPT_BAG_LIMITS, args->limits) &&
            set_given(options, HOLDALL_OPT_THREADS, args->threads) &&
-           set_given(options, HOLDALL_OPT_MEMORY_LIMIT, args->memory_limit) && set_commit_options(options, args) &&
+           set_given(options, HOLDALL_OPT_MEMORY_LIMIT, args->memory_limit) && set_compression(options, args);
+}
+
+/* Those of the repair alone. */
+static bool set_repair_options(holdall_options *options, const struct args *args) {
+    return set_commit_options(options, args) &&
            (!args->skip_damaged || set_option(options, HOLDALL_OPT_SKIP_DAMAGED, 1)) &&
-           (!args->unchecked || set_option(options, HOLDALL_OPT_VERIFY, 0)) && set_compression(options, args);
+           (!args->unchecked || set_option(options, HOLDALL_OPT_VERIFY, 0)) &&
+           (!args->dry_run || set_option(options, HOLDALL_OPT_DRY_RUN, 1));
+}
+
+/* A dry run has repaired nothing: what reads the result repairs it by the same options. */
+static bool set_result_options(holdall_options *options, const struct args *args) {
+    return !args->dry_run || set_repair_options(options, args);
 }
 
 /* A holdall_fault_fn: is it one of the metadata? */
@@ -46,12 +58,17 @@ static bool has_damaged_metadata(const char *path, const struct args *args) {
     return found;
 }
 
-static bool has_metadata(const char *path) {
+/* Are there metadata when it is repaired? */
+static bool has_metadata(const char *path, const struct args *args) {
     holdall_schunk *schunk;
     const void *value;
     size_t n;
-    if (holdall_schunk_open(path, HOLDALL_READ, NULL, &schunk, NULL) < 0) return false;
-    bool found = holdall_schunk_meta_get(schunk, "", &value, &n, NULL) == HOLDALL_OK;
+    holdall_options *options = new_options();
+    bool found = options && set_result_options(options, args) &&
+                 holdall_schunk_open(path, HOLDALL_READ, options, &schunk, NULL) >= 0;
+    holdall_options_free(options);
+    if (!found) return false;
+    found = holdall_schunk_meta_get(schunk, "", &value, &n, NULL) == HOLDALL_OK;
     holdall_schunk_close(schunk);
     return found;
 }
@@ -61,9 +78,7 @@ static bool check_records(const char *path, const struct args *args) {
     uint64_t bad = 0;
     holdall_error error;
     holdall_options *options = new_options();
-    bool good = options && set_given(options, HOLDALL_OPT_BAG_LIMITS, args->limits) &&
-                set_given(options, HOLDALL_OPT_THREADS, args->threads) &&
-                set_given(options, HOLDALL_OPT_MEMORY_LIMIT, args->memory_limit) && set_compression(options, args);
+    bool good = options && set_common_options(options, args) && set_result_options(options, args);
     if (good && holdall_verify(path, options, NULL, NULL, NULL, &bad, NULL, &error) < 0) {
         good = false;
         if (bad == 0) complain_error(path, &error, "");
@@ -83,14 +98,14 @@ int cmd_repair(const struct args *args) {
     holdall_options *options = new_options();
     if (!options) return FAILED;
     bool lost = has_damaged_metadata(path, args);
-    bool good = set_repair_options(options, args);
+    bool good = set_common_options(options, args) && set_repair_options(options, args);
     if (good && holdall_repair(path, options, &kept, &dropped, &error) < 0) {
         complain_error(path, &error, "");
         good = false;
     }
     holdall_options_free(options);
     if (!good) return FAILED;
-    lost = lost && !has_metadata(path);
+    lost = lost && !has_metadata(path, args);
     if (lost && dropped > 0) dropped--; /* the library counts them with the chunks */
     if (!args->quiet) {
         put_printable(path);

@@ -65,7 +65,7 @@ static const struct command commands[] = {
      NULL, NULL},
     {"repair", "PATH", "Brings what was left torn or damaged back to its last whole state.",
      F_LIMITS | F_COMPRESSION | F_DICTIONARY | F_THREADS | F_MEMORY_LIMIT | F_SKIP_DAMAGED | F_UNCHECKED | F_NO_SYNC |
-         F_NO_LOCK | F_QUIET,
+         F_NO_LOCK | F_DRY_RUN | F_QUIET,
      1, 1, cmd_repair, NULL,
      NULL, NULL},
     {"sum", "PATH..", "Prints a digest of the records, the content, or the items in C order: the same however they are stored.",

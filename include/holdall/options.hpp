@@ -107,6 +107,7 @@ public:
     HOLDALL_NUMBER(cloud_timeout, std::uint64_t, HOLDALL_OPT_CLOUD_TIMEOUT)
     HOLDALL_NUMBER(cloud_retries, std::uint32_t, HOLDALL_OPT_CLOUD_RETRIES)
     HOLDALL_NUMBER(cloud_requests, std::uint32_t, HOLDALL_OPT_CLOUD_REQUESTS)
+    HOLDALL_NUMBER(dry_run, bool, HOLDALL_OPT_DRY_RUN)
     // Told how far long calls are, (done, total): they go on where it returns true, and fail with HOLDALL_E_CANCELLED where it
     // returns false. May run on another thread. Lives on with the handles that are opened with these options.
     HOLDALL_OPTION(on_progress, std::function<bool(std::uint64_t, std::uint64_t)>, tell(std::move(value)))

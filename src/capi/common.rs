@@ -3,11 +3,10 @@
 use super::guard::*;
 use super::options::{chosen, holdall_options};
 use crate::checksum::{Hasher, Sum};
-use crate::dataset::open::is_folder;
 use crate::error::{Error, Result, Status, fail};
-use crate::identify::{identify, is_bloscpack, kind_of_broken};
-use crate::superchunk::{bloscpack, frame};
-use crate::table;
+use crate::identify::{identify, kind_of_broken};
+use crate::io::overlay::Rehearsal;
+use crate::repair::{reading, repair};
 use crate::{bag, verify};
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::OnceLock;
@@ -191,10 +190,11 @@ pub unsafe extern "C" fn holdall_verify(
     guard(err, || {
         let path = string(path, "path")?;
         let mut first = None;
-        let found = verify::verify(path, &chosen(options), &mut |part, e| {
+        let mut tell = |part: &str, e: &Error| {
             first.get_or_insert_with(|| e.clone());
-            tell_fault(fault, ctx, part, e)
-        });
+            Rehearsal::outside(|| tell_fault(fault, ctx, part, e))
+        };
+        let found = reading(path, chosen(options), |options| verify::verify(path, options, &mut tell));
         let is_fault = |e: &Error| !matches!(e.status, Status::Argument | Status::Cancelled | Status::Busy);
         if first.is_some() || found.as_ref().map_or_else(is_fault, |_| true) {
             for (place, n) in [sound, bad, unchecked].into_iter().zip(found.as_ref().copied().unwrap_or_default()) {
@@ -265,6 +265,7 @@ fn tell_fault(fault: holdall_fault_fn, ctx: *mut c_void, part: &str, e: &Error) 
 /// HOLDALL_E_FORMAT: it cannot be repaired (nothing of it is sound, it cannot be told which chunks are missing, or it says to
 /// have lost more than it can have held), and nothing was changed; HOLDALL_E_CODEC, _VERSION, _UNSUPPORTED: nor is that done to
 /// chunks that seem sound, of a kind that is not known. HOLDALL_E_BUSY: a writer is at work.
+/// All of them: HOLDALL_OPT_DRY_RUN 1 tells what it would do, and changes nothing.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_repair(
@@ -277,15 +278,7 @@ pub unsafe extern "C" fn holdall_repair(
     guard(err, || {
         let path = string(path, "path")?;
         let options = chosen(options);
-        let (k, d) = if frame::is_at(path, &options)? {
-            frame::repair(path, &options).map(|r| (r.kept, r.dropped))?
-        } else if is_folder(path) {
-            table::repair(path, &options).map(|r| (r.kept, r.dropped))?
-        } else if is_bloscpack(path)? {
-            bloscpack::repair(path, &options).map(|r| (r.kept, r.dropped))?
-        } else {
-            bag::repair(path, &options).map(|r| (r.kept, r.dropped))?
-        };
+        let (k, d) = repair(path, &options)?;
         put(kept, k);
         put(dropped, d);
         Ok(HOLDALL_OK)

@@ -2,6 +2,7 @@
 
 use super::guard::*;
 use crate::error::Result;
+use crate::io::overlay::Rehearsal;
 use crate::options::{Opt, Options, Progress};
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
@@ -128,6 +129,13 @@ pub const HOLDALL_OPT_CLOUD_TIMEOUT: i32 = 39;
 pub const HOLDALL_OPT_CLOUD_RETRIES: i32 = 40;
 /// Object stores: requests that one call has under way at once, 1 to 256; default 16.
 pub const HOLDALL_OPT_CLOUD_REQUESTS: i32 = 41;
+/// 1: holdall_repair() returns what it would without it, status, message and counts, and changes nothing: no file of the
+/// container is made, written, renamed or removed, and no journal is rolled back. What a repair writes goes to a file without a
+/// name, on the container's file system where that can be (Linux), else in /tmp: it takes as much room there as the repair
+/// would. Whether this process may write there, and other writers that come meanwhile, are not seen: there is no lock beside the
+/// container. holdall_verify() and holdall_schunk_open() with HOLDALL_READ: what such a repair would leave is read, and also
+/// take the options of holdall_repair(), which are then those of the repair. Default 0.
+pub const HOLDALL_OPT_DRY_RUN: i32 = 42;
 
 /// Files are read: one that is cut short under us is an error.
 pub const HOLDALL_IO_READ: i32 = 0;
@@ -264,7 +272,7 @@ impl ProgressCall {
     fn call(&self, done: u64, total: u64) -> bool {
         // SAFETY: by contract a function that may be called with its context as long as calls run that were
         // given these options.
-        unsafe { (self.0)(self.1, done, total) == 0 }
+        Rehearsal::outside(|| unsafe { (self.0)(self.1, done, total) == 0 })
     }
 }
 

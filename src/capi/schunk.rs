@@ -8,6 +8,8 @@ use super::options::{chosen, holdall_options};
 use crate::blosc::Codec;
 use crate::checksum::Hasher;
 use crate::error::{Result, fail};
+use crate::options::Options;
+use crate::repair::reading;
 use crate::superchunk::any::{Form, Superchunk};
 use crate::superchunk::bloscpack::Mode;
 use std::ffi::{CString, OsStr, c_char, c_void};
@@ -81,7 +83,13 @@ pub unsafe extern "C" fn holdall_schunk_open(
     out: *mut *mut holdall_schunk,
     err: *mut holdall_error,
 ) -> holdall_status {
-    guard(err, || give(out, || Superchunk::open(string(path, "path")?, mode_of(mode)?, &chosen(options)).map(schunk_handle)))
+    guard(err, || {
+        give(out, || {
+            let (path, mode, options) = (string(path, "path")?, mode_of(mode)?, chosen(options));
+            let open = |options: &Options| Superchunk::open(path, mode, options).map(schunk_handle);
+            if mode == Mode::Read { reading(path, options, open) } else { open(&options) }
+        })
+    })
 }
 
 /// As holdall_schunk_open(), in storage of the caller's, under the name ""; a frame in a folder as "chunks.b2frame" and its

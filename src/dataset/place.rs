@@ -8,7 +8,7 @@ use super::meta::{self, STORAGE};
 use super::open::ROOTDIRS;
 use super::seal;
 use crate::error::{Result, Status, fail};
-use crate::io::{self, Access, File, Folder, file, locate};
+use crate::io::{self, Access, File, Folder, locate};
 use crate::json::Value;
 use crate::memory;
 use crate::os::OsStrExt;
@@ -68,7 +68,7 @@ impl Place {
     pub fn local(path: &OsStr) -> Result<Place> {
         let table = fs::canonicalize(path).ok().and_then(|real| {
             let (parent, name) = (real.parent()?, real.file_name()?.to_str()?);
-            let folder = file::folder(parent.as_os_str()).ok()?;
+            let folder = locate::folder(parent.as_os_str()).ok()?;
             is_column(&*folder, name).then(|| (folder, name.to_owned()))
         });
         match table {

@@ -352,6 +352,10 @@ impl Folder for LocalFolder {
         Lock::take_part(&self.path, name)
     }
 
+    fn test_lock(&self, name: &OsStr, part: bool) -> Result<Lock> {
+        Lock::test(&self.path, name, part)
+    }
+
     fn show(&self, name: &OsStr) -> String {
         let shown = match self.shown == Path::new(".") {
             // "." would tell nobody which folder that is

@@ -5,7 +5,7 @@
 #![forbid(unsafe_code)]
 
 use super::file::{self, Located};
-use super::{Folder, object};
+use super::{Folder, object, overlay};
 use crate::error::Result;
 use crate::os::OsStrExt;
 use std::ffi::{OsStr, OsString};
@@ -36,6 +36,7 @@ pub fn locate(text: &OsStr) -> Result<Located> {
         Some(s) if !is_local(text) => object::locate(s, text),
         _ => file::locate(local(text)),
     }
+    .map(seen)
 }
 
 /// As [`locate`], for who is going to change what is there (see [`file::locate_for_change`]).
@@ -44,6 +45,7 @@ pub fn locate_for_change(text: &OsStr) -> Result<Located> {
         Some(s) if !is_local(text) => object::locate(s, text),
         _ => file::locate_for_change(local(text)),
     }
+    .map(seen)
 }
 
 /// The folder of this name itself (see [`file::folder`]).
@@ -52,6 +54,7 @@ pub fn folder(text: &OsStr) -> Result<Arc<dyn Folder>> {
         Some(s) if !is_local(text) => object::folder(s, text),
         _ => file::folder(local(text)),
     }
+    .map(|folder| overlay::over("folder ", folder))
 }
 
 /// Is there a folder of this name?
@@ -77,6 +80,11 @@ pub fn endings(text: &OsStr) -> Result<Vec<OsString>> {
     let names = l.folder.list_beginning(&l.name)?;
     let ending = |n: &OsString| n.as_bytes().get(l.name.len()..).map(|e| OsStr::from_bytes(e).to_owned());
     Ok(names.iter().filter_map(ending).collect())
+}
+
+/// As a rehearsal sees it, where there is one.
+fn seen(l: Located) -> Located {
+    Located { folder: overlay::over("in ", l.folder), ..l }
 }
 
 fn local(text: &OsStr) -> &OsStr {

@@ -25,6 +25,8 @@ struct Held {
     /// The main file, locked as well.
     main: Option<fs::File>,
     owner: u32,
+    /// The file was there before, and stays.
+    is_tested: bool,
 }
 
 type Take = fn(&fs::File) -> std::result::Result<(), TryLockError>;
@@ -37,27 +39,34 @@ impl Lock {
 
     /// Takes the lock of this name in a folder.
     pub fn take(folder: &Path, name: &OsStr) -> Result<Lock> {
-        Lock::take_as(folder, name, fs::File::try_lock)
+        Lock::take_as(folder, name, fs::File::try_lock, false)
     }
 
     /// Takes a part in it: others may do so too, but nobody has all of it then.
     pub fn take_part(folder: &Path, name: &OsStr) -> Result<Lock> {
-        Lock::take_as(folder, name, fs::File::try_lock_shared)
+        Lock::take_as(folder, name, fs::File::try_lock_shared, false)
     }
 
-    fn take_as(folder: &Path, name: &OsStr, take: Take) -> Result<Lock> {
+    /// Takes the lock, or a part in it, as far as it can be without a file that is not there: nothing is changed. A writer of a
+    /// container without a main file (a dataset) may come all the same.
+    pub fn test(folder: &Path, name: &OsStr, part: bool) -> Result<Lock> {
+        Lock::take_as(folder, name, if part { fs::File::try_lock_shared } else { fs::File::try_lock }, true)
+    }
+
+    fn take_as(folder: &Path, name: &OsStr, take: Take, is_tested: bool) -> Result<Lock> {
         let path = folder.join(name);
         let main = name.as_bytes().strip_suffix(SUFFIX.as_bytes()).map_or(PathBuf::new(), |n| folder.join(OsStr::from_bytes(n)));
-        let file = lock_file(folder, &path, &main, take)?;
+        let file = if is_tested { tested_file(folder, &path, &main, take)? } else { lock_file(folder, &path, &main, take)? };
+        let is_foreign = file.is_none() && (!is_tested || is_foreign(folder, &path, &main));
         let main = lock_main(&main, take)?;
-        if file.is_none() && main.is_none() {
+        if is_foreign && main.is_none() {
             return Err(fail!(
                 Busy,
                 "{}: this lock is another user's, who may not write the container; have it removed, or see HOLDALL_OPT_LOCK",
                 path.display()
             ));
         }
-        Ok(Lock(Some(Held { file, path, main, owner: os::process() })))
+        Ok(Lock(Some(Held { file, path, main, owner: os::process(), is_tested })))
     }
 
     /// Refuses to commit where its file was renamed, replaced or removed: another writer may have the lock, then.
@@ -105,6 +114,26 @@ fn lock_file(folder: &Path, path: &Path, main: &Path, take: Take) -> Result<Opti
     }
 }
 
+/// The same of a file that is there; none where there is none.
+fn tested_file(folder: &Path, path: &Path, main: &Path, take: Take) -> Result<Option<fs::File>> {
+    if is_foreign(folder, path, main) {
+        return Ok(None);
+    }
+    let what = |e: std::io::Error| Error::os(path.display(), &e);
+    let file = match os::open_itself(OpenOptions::new().read(true), path) {
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+        file => file.map_err(what)?,
+    };
+    let Some(file) = file.filter(|f| f.metadata().is_ok_and(|l| l.is_file())) else {
+        return Err(fail!(Format, "{}: this is no regular file, it cannot be the lock", path.display()));
+    };
+    match take(&file) {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Err(busy(path)),
+        Err(TryLockError::Error(e)) => Err(what(e)),
+    }
+}
+
 fn busy(path: &Path) -> Error {
     fail!(Busy, "{}: another writer holds this lock; wait for it, or see HOLDALL_OPT_LOCK", path.display())
 }
@@ -134,8 +163,10 @@ impl Drop for Lock {
         if let Some(held) = self.0.take().filter(|h| h.owner == os::process()) {
             // a child may have it open still
             let _ = held.main.map(|main| main.unlock());
-            if let Some(file) = held.file {
-                os::unlock(file, &held.path);
+            match held.file {
+                Some(file) if held.is_tested => _ = file.unlock(),
+                Some(file) => os::unlock(file, &held.path),
+                None => {}
             }
         }
     }

@@ -6,6 +6,7 @@
 //! - [`journal`]: how a change of several bytes, or of several files, becomes one commit, and how a
 //!   reader sees the last commit while one is under way or was cut off.
 //! - [`lock`]: one writer at a time.
+//! - [`overlay`]: changes that are kept out of the folders, for a dry run.
 //!
 //! This layer knows no format, and never looks into the bytes it moves.
 
@@ -22,6 +23,7 @@ pub mod lock;
 pub mod map;
 pub mod memory;
 pub mod object;
+pub mod overlay;
 #[cfg(test)]
 pub mod sim;
 #[cfg(unix)]
@@ -209,6 +211,10 @@ pub trait Folder: Send + Sync {
     fn lock(&self, name: &OsStr) -> Result<lock::Lock>;
     /// Takes a part in the lock of this name, as several may; `Busy` where another has all of it.
     fn lock_in_part(&self, _name: &OsStr) -> Result<lock::Lock> {
+        Ok(lock::Lock::none())
+    }
+    /// As [`Folder::lock`], or [`Folder::lock_in_part`] where `part`, without a file for it: `Busy` where another has it.
+    fn test_lock(&self, _name: &OsStr, _part: bool) -> Result<lock::Lock> {
         Ok(lock::Lock::none())
     }
     /// Name for messages.

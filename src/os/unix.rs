@@ -72,6 +72,23 @@ pub fn create(path: &Path, private: bool) -> Result<File> {
     how.custom_flags(libc::O_NOFOLLOW).open(path)
 }
 
+/// Creates a file without a name, on the file system of this folder where it can be, else in /tmp.
+pub fn create_unnamed(near: &Path) -> Result<File> {
+    #[cfg(target_os = "linux")]
+    if let Ok(file) = OpenOptions::new().read(true).write(true).mode(0o600).custom_flags(libc::O_TMPFILE).open(near) {
+        return Ok(file);
+    }
+    let _ = near;
+    for n in 0..u32::MAX {
+        let path = Path::new("/tmp").join(format!("holdall-{}-{n}", std::process::id()));
+        match create(&path, true) {
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
+            file => return file.and_then(|file| fs::remove_file(&path).map(|()| file)),
+        }
+    }
+    Err(ErrorKind::AlreadyExists.into())
+}
+
 /// Gives a new file the owner, the mode and the access control list of another one, as far as this process may: where its
 /// group cannot be given, no group gets anything.
 pub fn take_rights(file: &File, like: &Path, from: &Look) -> Result<()> {

@@ -167,6 +167,20 @@ pub fn open_itself(how: &mut OpenOptions, path: &Path) -> Result<Option<File>> {
     if fs::symlink_metadata(path).is_ok_and(|m| m.is_symlink()) { Ok(None) } else { open(how, path).map(Some) }
 }
 
+/// Creates a file that goes when it is closed, in the folder for temporary files.
+pub fn create_unnamed(_near: &Path) -> Result<File> {
+    const FILE_FLAG_DELETE_ON_CLOSE: u32 = 0x0400_0000;
+    for n in 0..u32::MAX {
+        let path = std::env::temp_dir().join(format!("holdall-{}-{n}", std::process::id()));
+        let mut how = OpenOptions::new();
+        match how.read(true).write(true).create_new(true).custom_flags(FILE_FLAG_DELETE_ON_CLOSE).open(path) {
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
+            file => return file,
+        }
+    }
+    Err(ErrorKind::AlreadyExists.into())
+}
+
 /// Bytes from a place in a file.
 pub fn read_at(file: &File, dst: &mut [u8], at: u64) -> Result<usize> {
     file.seek_read(dst, at)

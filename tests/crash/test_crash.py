@@ -26,6 +26,8 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = HERE.parents[1]
+sys.path.append(str(SOURCE / "tools/tests"))
+from tool import run as run_tool
 STATES = int(os.environ.get("HOLDALL_CRASHES", 60))
 RULES = os.environ.get("HOLDALL_CRASH_RULES", "linux posix").split()
 SEED = int(os.environ.get("HOLDALL_SEED", 1))
@@ -386,6 +388,11 @@ class Crash(unittest.TestCase):
             if not is_right:
                 yield f"the library: {said}; {command}: {code} {out} {words}".replace(str(left), "")
 
+    def check_repair(self, path):
+        """A repair, before which `run` makes a dry run."""
+        separate = ["--limits", "separate"] if path.suffix == ".bag" else []
+        run_tool("repair", *separate, path.name, cwd=path.parent)
+
     def test_the_tool_and_the_library_agree_after_each_kill(self):
         paths = [*enumerate(self.forms), *((i, "x@3" + name[1:]) for i, name in enumerate(self.forms) if "bag" in name)]
         for form, name in paths:
@@ -400,6 +407,9 @@ class Crash(unittest.TestCase):
                     shutil.rmtree(left, ignore_errors=True)
                     changes.lay_down(until, None, None, left)
                     wrong = list(self.disagreements(form, left, whole, name))
+                    shutil.rmtree(left)
+                    changes.lay_down(until, None, None, left)
+                    self.check_repair(left / name)
                     with self.subTest(what=what, name=name, until=f"{until} of {len(changes.changes)}"):
                         self.assertEqual(wrong, [])
 

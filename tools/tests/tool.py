@@ -10,6 +10,7 @@ import os
 import random
 import shutil
 import signal
+import stat
 import struct
 import subprocess
 import tempfile
@@ -35,8 +36,45 @@ def default_signals():
 default_signals()
 
 
-def run(*args, stdin=b"", cwd=None, **more):
+def run_once(*args, stdin=b"", cwd=None, **more):
     return subprocess.run([TOOL, *args], input=stdin, capture_output=True, cwd=cwd, timeout=LONG, **more)
+
+
+def run(*args, **more):
+    """Runs the tool; before each repair a dry run, which must print the same and change nothing."""
+    dry = rehearse(*args, **more) if args[:1] == ("repair",) and "--dry-run" not in args else None
+    done = run_once(*args, **more)
+    if dry:
+        assert (dry.returncode, dry.stdout, dry.stderr) == (done.returncode, done.stdout, done.stderr), (args, dry, done)
+    return done
+
+
+def rehearse(*args, cwd=None, **more):
+    """Runs with --dry-run. Nothing may be other than before, beside the container either."""
+    folders = {os.path.dirname(os.path.join(cwd or os.getcwd(), arg)) for arg in args[1:] if os.path.lexists(os.path.join(cwd or os.getcwd(), arg))}
+    folders |= {cwd} - {None}
+    before = {folder: tree(folder) for folder in folders}
+    done = run_once(*args, "--dry-run", cwd=cwd, **more)
+    for folder in folders:
+        after = tree(folder)
+        assert after == before[folder], (args, {name: (before[folder].get(name), after.get(name)) for name in before[folder].keys() ^ after.keys()})
+    return done
+
+
+def tree(folder):
+    """What is in a folder and below it: bytes, and all that the system says but when it was read."""
+    found = {}
+    for at, folders, files in os.walk(folder):
+        for name in [".", *folders, *files]:
+            path = os.path.join(at, name)
+            about = os.lstat(path)
+            content = None
+            if stat.S_ISREG(about.st_mode) and os.access(path, os.R_OK):
+                with open(path, "rb") as file:
+                    content = file.read()
+            found[os.path.relpath(path, folder)] = (about.st_mode, about.st_ino, about.st_nlink, about.st_uid, about.st_gid, about.st_size,
+                                                    about.st_mtime_ns, about.st_ctime_ns, content)
+    return found
 
 
 def np_count(shape):
