@@ -117,8 +117,14 @@ fn same((content, meta): &State, (other, other_meta): &State) -> bool {
 /// where it is not said to be damaged: no fuzzer would ever find them.
 fn journal(main: &[u8], ranges: &[u8]) -> Vec<u8> {
     let (ranges, saved) = (ranges.as_chunks::<8>().0, |n: usize, fill: u8| (0..n).map(move |i| fill.wrapping_mul(i as u8)));
-    let index = 36 + ranges.len() * 43 + 4;
+    // a later version says more of the file
+    let more_said = ranges.first().is_some_and(|r| r[5] & 2 != 0);
+    let index = 36 + ranges.len() * 43 + 4 + if more_said { 8 + ranges.len() * 52 } else { 0 };
     let (mut b, mut behind) = (b"holdall journal\n\x01\0\0\0\x01\0\0\0 a nonce".to_vec(), Vec::new());
+    if more_said {
+        b[16] = 2;
+        b.extend([0; 8]);
+    }
     b.extend((ranges.len() as u32).to_le_bytes());
     let mut end = 0;
     for &[a0, a1, len, more, shift, keep, fill, wrong] in ranges {
@@ -140,6 +146,17 @@ fn journal(main: &[u8], ranges: &[u8]) -> Vec<u8> {
         b.extend((crc32(&bytes) ^ u32::from(wrong == 0x5a)).to_le_bytes());
         end = at + bytes.len();
         behind.extend(bytes);
+        if more_said {
+            // origin, lengths, nothing behind the last range; then what was going to be written
+            let least = if wrong & 16 == 0 { 0 } else { size };
+            for v in [0, least, if wrong & 32 == 0 { u64::MAX } else { size }, size] {
+                b.extend(v.to_le_bytes());
+            }
+            b.extend([0, 0, 0, 0, 1, 0]);
+            b.extend((at as u64).to_le_bytes());
+            b.extend(4u16.to_le_bytes());
+            b.extend((0..4).map(|i| main.get(at + i).copied().unwrap_or(0) ^ if wrong & 8 == 0 { 0 } else { fill }));
+        }
     }
     b.extend(crc32(&b).to_le_bytes());
     b.extend(behind);

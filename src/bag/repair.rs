@@ -18,7 +18,7 @@ use super::shape;
 use super::shard::{LIMITS_PREFIX, SUM, SUMS_PREFIX, Shard, container};
 use super::spec;
 use crate::error::{Error, Result, Status, fail};
-use crate::io::journal::{self, Change, Container, Undo};
+use crate::io::journal::{self, Change, Container, Piece, SAID, Undo};
 use crate::io::{self, Access, File, Folder, locate};
 use crate::memory;
 use crate::options::{Opt, Options};
@@ -140,7 +140,13 @@ impl Repair<'_> {
         }
         self.keep_rest(records, end, size)?;
         let bytes: Vec<u8> = limits.iter().flat_map(|l| l.to_le_bytes()).collect();
-        let change = Change::new(self.container.main.clone(), Some(records), Some(end..u64::MAX));
+        let change = Change {
+            name: self.container.main.clone(),
+            file: Some(records),
+            over: vec![end..u64::MAX],
+            lengths: end..=end + bytes.len() as u64,
+            new: vec![Piece { at: end, bytes: bytes.iter().copied().take(SAID).collect() }],
+        };
         self.change(&[change], || {
             records.set_size(end)?;
             records.write_at(end, &bytes)?;
@@ -263,7 +269,13 @@ impl Repair<'_> {
 
     /// Writes the one limit that the frames contradict.
     fn mend_last_limit(&self, records: &dyn File, end: u64, size: u64) -> Result<Repaired> {
-        let change = Change::new(self.container.main.clone(), Some(records), Some(size - LIMIT..size));
+        let change = Change {
+            name: self.container.main.clone(),
+            file: Some(records),
+            over: vec![size - LIMIT..size],
+            lengths: size..=size,
+            new: vec![Piece { at: size - LIMIT, bytes: end.to_le_bytes().to_vec() }],
+        };
         self.change(&[change], || {
             records.write_at(size - LIMIT, &end.to_le_bytes())?;
             self.sync(records)
@@ -288,9 +300,18 @@ impl Repair<'_> {
         let behind = self.records_behind(records, whole.end)?;
         // limits.NAME is cut to what counts in the same change: cut off between it and the removal, the two
         // can be told to say the same
+        let bytes = whole.count * LIMIT;
+        let mut new = vec![0; SAID.min(bytes as usize)];
+        limits.read_exact_at(0, &mut new)?;
         let changes = [
-            Change::new(self.container.main.clone(), Some(records), Some(whole.end..u64::MAX)),
-            Change::new(self.limits_name.clone(), Some(limits), Some(whole.count * LIMIT..u64::MAX)),
+            Change {
+                name: self.container.main.clone(),
+                file: Some(records),
+                over: vec![whole.end..u64::MAX],
+                lengths: whole.end + bytes..=whole.end + bytes,
+                new: vec![Piece { at: whole.end, bytes: new }],
+            },
+            cut(&self.limits_name, limits, bytes),
         ];
         self.change(&changes, || {
             limits.set_size(whole.count * LIMIT)?;
@@ -337,9 +358,9 @@ impl Repair<'_> {
                 self.folder.show(&self.sums_name)
             ));
         }
-        let mut changes = vec![Change::new(self.limits_name.clone(), Some(&*limits), Some(kept * LIMIT..bytes))];
+        let mut changes = vec![cut(&self.limits_name, &*limits, kept * LIMIT)];
         if let Some(s) = &sums {
-            changes.push(Change::new(self.sums_name.clone(), Some(&*s.file), Some(kept * SUM..u64::MAX)));
+            changes.push(cut(&self.sums_name, &*s.file, kept * SUM));
         }
         let torn_sums = sums.as_ref().is_some_and(|s| s.count != Some(kept));
         if dropped > 0 || torn_sums {
@@ -353,6 +374,11 @@ impl Repair<'_> {
         }
         Ok(Repaired { kept, dropped })
     }
+}
+
+/// The change of a file that is going to be cut to this length.
+fn cut<'a>(name: &OsStr, file: &'a dyn File, to: u64) -> Change<'a> {
+    Change { name: name.into(), file: Some(file), over: vec![to..u64::MAX], lengths: to..=to, new: Vec::new() }
 }
 
 /// Checksums beside a bag; their number, where it is a whole one.

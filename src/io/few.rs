@@ -185,6 +185,9 @@ impl File for FewFile {
     fn identity(&self) -> u64 {
         self.identity
     }
+    fn origin(&self) -> Result<u64> {
+        self.with(|f| f.origin())
+    }
     fn stamp(&self) -> Result<u64> {
         self.with(|f| f.stamp())
     }

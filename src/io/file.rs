@@ -429,6 +429,10 @@ impl File for LocalFile {
         self.identity
     }
 
+    fn origin(&self) -> Result<u64> {
+        os::look_at(&self.file).map(|l| os::origin(&l)).map_err(|e| Error::os(&self.name, &e))
+    }
+
     fn modified(&self) -> Result<u64> {
         self.look().map(|(_, modified)| modified)
     }

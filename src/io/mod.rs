@@ -94,6 +94,11 @@ pub trait File: Send + Sync {
         0
     }
 
+    /// What tells the file from a copy of it, also after it was removed and its place was given to another one, or 0 where
+    /// nothing does.
+    fn origin(&self) -> Result<u64> {
+        Ok(0)
+    }
     /// What tells that the file was changed, together with its length: changes at each write and cut, where
     /// the system says when that was.
     fn stamp(&self) -> Result<u64> {

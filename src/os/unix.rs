@@ -8,6 +8,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Result};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::Path;
+use std::time::UNIX_EPOCH;
 
 /// Codes that say of a name that no file can have it.
 pub const NO_NAME: [i32; 2] = [libc::ENOTDIR, libc::ENAMETOOLONG];
@@ -40,6 +41,12 @@ pub fn look_at(file: &File) -> Result<Look> {
 /// What tells it from others; never 0, which is kept for "cannot tell".
 pub fn identity(look: &Look) -> u64 {
     (look.ino() ^ look.dev().rotate_left(40)).max(1)
+}
+
+/// What tells it from all files that ever had its inode; 0 where the system does not say when it was made.
+pub fn origin(look: &Look) -> u64 {
+    let made = look.created().ok().and_then(|t| t.duration_since(UNIX_EPOCH).ok());
+    made.map_or(0, |t| (t.as_nanos() as u64 ^ look.ino().rotate_left(32)).max(1))
 }
 
 /// When it was changed last, or its metadata were: nobody sets that.

@@ -145,6 +145,11 @@ pub fn identity(look: &Look) -> u64 {
     look.identity
 }
 
+/// What tells it from all files that ever had its number.
+pub fn origin(look: &Look) -> u64 {
+    (look.meta.creation_time() ^ look.identity.rotate_left(32)).max(1)
+}
+
 /// When it was changed last, or its metadata were.
 pub fn stamp(look: &Look) -> u64 {
     look.changed

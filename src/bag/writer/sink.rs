@@ -127,6 +127,16 @@ impl Sink {
         Ok(())
     }
 
+    /// Its first bytes, at most so many.
+    pub fn first(&self, most: usize) -> Result<Vec<u8>> {
+        let mut first = vec![0; most.min(self.written as usize)];
+        if let Some(from) = self.file.as_ref().filter(|_| !first.is_empty()) {
+            from.read_exact_at(self.base, &mut first)?;
+        }
+        first.extend(self.buffer.iter().take(most - first.len()));
+        Ok(first)
+    }
+
     /// Copies all of it to `at` of another file.
     pub fn copy_to(&self, to: &dyn File, at: u64) -> Result<()> {
         if let Some(from) = self.file.as_ref().filter(|_| self.written > 0) {

@@ -8,7 +8,7 @@ use crate::bag::limits::LIMIT;
 use crate::bag::shard::{How, LIMITS_PREFIX, SUM, SUMS_PREFIX, Shard};
 use crate::bag::turn::{MARK, TURNS_PREFIX, Turn};
 use crate::error::{Error, Result, Status, fail};
-use crate::io::journal::{Change, Container};
+use crate::io::journal::{Change, Container, Piece, SAID};
 use crate::io::{Access, File};
 use crate::memory;
 use std::ffi::{OsStr, OsString};
@@ -338,12 +338,31 @@ impl Store {
         if self.separate {
             rules.sync(&*base.records)?;
         }
+        let count = self.committed + self.waiting;
         changes.push(match &base.limits {
-            Some(l) => Change::new(self.container.name(LIMITS_PREFIX), Some(&**l), None),
-            None => Change::new(self.container.main.clone(), Some(&*base.records), Some(base.end..u64::MAX)),
+            Some(l) => Change {
+                name: self.container.name(LIMITS_PREFIX),
+                file: Some(&**l),
+                over: Vec::new(),
+                lengths: self.committed * LIMIT..=count * LIMIT,
+                new: vec![Piece { at: self.committed * LIMIT, bytes: self.limits.first(SAID)? }],
+            },
+            None => Change {
+                name: self.container.main.clone(),
+                file: Some(&*base.records),
+                over: vec![base.end..u64::MAX],
+                lengths: base.size..=base.end + self.records.len() + count * LIMIT,
+                new: vec![Piece { at: base.end, bytes: self.records.first(SAID)? }],
+            },
         });
         if self.with_sums {
-            changes.push(Change::new(self.container.name(SUMS_PREFIX), base.sums.as_deref(), None));
+            changes.push(Change {
+                name: self.container.name(SUMS_PREFIX),
+                file: base.sums.as_deref(),
+                over: Vec::new(),
+                lengths: self.committed * SUM..=count * SUM,
+                new: vec![Piece { at: self.committed * SUM, bytes: self.sums.first(SAID)? }],
+            });
         }
         Ok(())
     }

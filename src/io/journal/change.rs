@@ -1,8 +1,9 @@
 //! Writers: changes in place that can be undone, and files that are swapped.
 #![forbid(unsafe_code)]
 
-use super::entries::{Entry, SWAP, Saved, UNDO, encode, nonce};
-use super::hot::{MANY_LIMIT, load, witness};
+use super::entries::{Entry, Marks, Meanwhile, Piece, SWAP, Saved, UNDO, encode, nonce};
+use super::hot::{INDEX_LIMIT, MANY_LIMIT, load};
+use super::witness::{mark, witness};
 use super::{Container, MOST_ENTRIES, NEW, PIECE};
 use crate::checksum::crc32;
 use crate::error::{Error, Result, Status, fail};
@@ -25,8 +26,7 @@ pub fn settle(c: &Container, durable: bool) -> Result<()> {
     let name = c.journal();
     c.folder.remove_if_there(&beside("", &name, "-new"))?;
     if let Some(hot) = load(c)? {
-        hot.undo(c)?;
-        hot.finish_swap(&*c.folder)?;
+        hot.settle(c)?;
         c.sync_below(durable, &hot.entries)?;
         c.sync(durable)?;
         c.folder.remove(&name)?;
@@ -92,6 +92,11 @@ pub struct Change<'a> {
     /// The ranges of committed bytes that will be written over, in rising order, none sharing a byte with
     /// another; beyond them only the length changes. At most [`MOST_RANGES`].
     pub over: Vec<std::ops::Range<u64>>,
+    /// The lengths that it may have meanwhile, beside the one that it has.
+    pub lengths: std::ops::RangeInclusive<u64>,
+    /// Some of what will be written, in these ranges or behind the end, in rising order, to tell the file from a newer copy
+    /// that somebody puts in its place: at most [`SAID`](super::SAID) bytes each.
+    pub new: Vec<Piece>,
 }
 
 /// A change under way. Dropping it without [`Undo::commit`] leaves the journal for the next writer.
@@ -117,8 +122,8 @@ impl Undo {
         }
         // the index has its length before the places and sums in it are known
         let nonce = nonce();
-        let index = encode(UNDO, nonce, &entries).len();
-        if index > MANY_LIMIT {
+        let index = encode(UNDO, nonce, 0, &entries).len();
+        if index > if c.members.is_some() { MANY_LIMIT } else { INDEX_LIMIT } {
             return Err(fail!(Limit, "a change of {} files at once: fewer are to change in one commit", changes.len()));
         }
         publish(c, durable, |journal| {
@@ -129,7 +134,7 @@ impl Undo {
                 saved.crc = copy(*file, saved, journal, end)?;
                 end = end.saturating_add(saved.len);
             }
-            journal.write_at(0, &encode(UNDO, nonce, &entries))
+            journal.write_at(0, &encode(UNDO, nonce, journal.origin()?, &entries))
         })?;
         Ok(Undo { container: c.clone(), durable, creates: changes.iter().any(|change| change.file.is_none()) })
     }
@@ -150,29 +155,35 @@ impl Undo {
 }
 
 impl<'a> Change<'a> {
-    /// Of this file, over these ranges.
-    pub fn new(name: OsString, file: Option<&'a dyn File>, over: impl IntoIterator<Item = std::ops::Range<u64>>) -> Change<'a> {
-        Change { name, file, over: over.into_iter().collect() }
-    }
-
     fn entries(&self) -> Result<Vec<Entry>> {
         let size = self.file.map(|f| f.size()).transpose()?;
         let have = size.unwrap_or(0);
         let (mut out, mut end) = (Vec::new(), 0);
+        let mut new = &self.new[..];
         for over in self.over.iter().filter(|r| r.start < r.end.min(have)) {
             let saved = Saved { at: over.start, len: over.end.min(have) - over.start, from: 0, crc: 0 };
-            out.push(self.entry(size, end, saved.at, saved.clone())?);
-            end = saved.at + saved.len;
+            let (its, behind) = new.split_at(new.partition_point(|p| p.at < saved.at + saved.len));
+            out.push(self.entry(size, end, saved.at, saved.clone(), its)?);
+            (end, new) = (saved.at + saved.len, behind);
         }
-        if out.is_empty() {
-            out.push(self.entry(size, 0, have, Saved { at: have, len: 0, from: 0, crc: 0 })?);
+        match out.last_mut() {
+            // the last range tells of what is behind it, too
+            Some(Entry::Undo { meanwhile: Some(m), .. }) => {
+                m.new.extend_from_slice(new);
+                m.behind = end;
+                m.behind_crc = self.file.map_or(Ok(0), |f| witness(f, end, have))?;
+            }
+            _ => out.push(self.entry(size, 0, have, Saved { at: have, len: 0, from: 0, crc: 0 }, new)?),
         }
         Ok(out)
     }
 
-    fn entry(&self, size: Option<u64>, from: u64, before: u64, saved: Saved) -> Result<Entry> {
+    fn entry(&self, size: Option<u64>, from: u64, before: u64, saved: Saved, new: &[Piece]) -> Result<Entry> {
         let witness = self.file.map_or(Ok(0), |f| witness(f, from, before))?;
-        Ok(Entry::Undo { name: self.name.clone(), size, witness, saved })
+        let origin = self.file.map_or(Ok(0), |f| f.origin())?;
+        let had = size.unwrap_or(0);
+        let meanwhile = Meanwhile { origin, least: *self.lengths.start(), most: *self.lengths.end(), behind: had, behind_crc: 0, new: new.to_vec() };
+        Ok(Entry::Undo { name: self.name.clone(), size, witness, saved, meanwhile: Some(meanwhile) })
     }
 }
 
@@ -228,17 +239,13 @@ pub enum Swapped {
 fn try_swap(c: &Container, durable: bool, renames: &[OsString], gone: &[OsString]) -> Result<bool> {
     // a journal that names what cannot be replaced could never be finished
     renames.iter().chain(gone).try_for_each(|n| c.folder.refuse_obstacle(n))?;
-    let mut entries: Vec<Entry> = renames.iter().map(|n| Entry::Swap { name: beside("", n, NEW), to: Some(n.clone()) }).collect();
-    for n in gone {
-        if c.folder.exists(n)? {
-            entries.push(Entry::Swap { name: n.clone(), to: None });
-        }
-    }
-    if let [Entry::Swap { name, to: Some(to) }] = &entries[..] {
+    let mut entries = swaps(c, renames, gone)?;
+    if let [Entry::Swap { name, to: Some(to), .. }] = &entries[..] {
         c.folder.rename(name, to)?;
         return if durable { c.folder.sync_in(parent(to)).map(|()| true) } else { Ok(true) };
     }
-    let bytes = encode(SWAP, nonce(), &entries);
+    entries.iter_mut().try_for_each(|e| mark_both(c, e))?;
+    let bytes = encode(SWAP, nonce(), 0, &entries);
     if bytes.len() > MANY_LIMIT {
         return Err(fail!(Limit, "a change of {} files at once: fewer are to change in one commit", entries.len()));
     }
@@ -247,4 +254,23 @@ fn try_swap(c: &Container, durable: bool, renames: &[OsString], gone: &[OsString
     c.sync(durable)?;
     publish(c, durable, |journal| journal.write_at(0, &bytes))?;
     Ok(settle(c, durable).is_ok())
+}
+
+/// What is renamed, and what is removed.
+pub(super) fn swaps(c: &Container, renames: &[OsString], gone: &[OsString]) -> Result<Vec<Entry>> {
+    let mut entries: Vec<Entry> = renames.iter().map(|n| Entry::Swap { name: beside("", n, NEW), to: Some(n.clone()), marks: None }).collect();
+    for n in gone {
+        if c.folder.exists(n)? {
+            entries.push(Entry::Swap { name: n.clone(), to: None, marks: None });
+        }
+    }
+    Ok(entries)
+}
+
+/// Adds what the files are known by.
+pub(super) fn mark_both(c: &Container, e: &mut Entry) -> Result<()> {
+    let Entry::Swap { name, to, marks } = e else { return Ok(()) };
+    let new = if to.is_some() { mark(&*c.folder, name)? } else { None };
+    *marks = Some(Marks { new, old: mark(&*c.folder, to.as_ref().unwrap_or(name))? });
+    Ok(())
 }

@@ -1,9 +1,9 @@
 //! A journal that lies beside its container: what it says is checked before it is believed, and settled by who may write.
 #![forbid(unsafe_code)]
 
-use super::entries::{Entry, HEAD, SWAP, Saved, decode, head};
+use super::entries::{Entry, HEAD, Index, SWAP, Saved, decode, head};
+use super::witness::{Ends, same_file, swaps_these};
 use super::{Container, PIECE};
-use crate::checksum::crc32;
 use crate::error::{Result, Status, fail};
 use crate::io::{Access, File, Folder};
 use crate::memory;
@@ -13,9 +13,8 @@ use std::time::Duration;
 
 /// The index of a journal (not the saved bytes) is small: a few files, or, where files are swapped in a folder or are those
 /// of a set, many.
-const INDEX_LIMIT: usize = 1 << 20;
+pub const INDEX_LIMIT: usize = 1 << 20;
 pub const MANY_LIMIT: usize = 16 << 20;
-const WITNESS: u64 = 4 << 10;
 /// Longer than a reader takes from reading a limit to asking for the length, and than the clock of a file
 /// system stands still.
 const UNDO_PAUSE: Duration = Duration::from_millis(if cfg!(any(test, fuzzing)) { 0 } else { 20 });
@@ -26,6 +25,8 @@ const LOAD_PAUSE: Duration = Duration::from_millis(if cfg!(fuzzing) { 0 } else {
 pub struct Hot {
     pub file: Arc<dyn File>,
     pub nonce: u64,
+    /// Is it still the file that its writer made, and no copy of that? Then so are the files that it tells of.
+    pub is_original: bool,
     pub entries: Vec<Entry>,
 }
 
@@ -96,14 +97,15 @@ fn load_once(c: &Container) -> Result<Hot> {
     let mut index = memory::zeroed(usize::try_from(size).unwrap_or(most).min(most))?;
     let n = file.read_at(0, &mut index)?;
     index.truncate(n);
-    let Some((nonce, entries)) = decode(&index).filter(|(_, entries)| sound(c, entries, size)) else {
+    let Some(Index { nonce, origin, entries }) = decode(&index).filter(|index| sound(c, &index.entries, size)) else {
         return Err(fail!(
             Format,
             "{}: this journal of an unfinished change is damaged, so the container beside it may be half changed",
             file.name()
         ));
     };
-    Ok(Hot { file, nonce, entries })
+    let is_original = origin != 0 && file.origin()? == origin;
+    Ok(Hot { file, nonce, is_original, entries })
 }
 
 /// Can these entries be ours: each about another file of the container or another range of it, and within
@@ -122,53 +124,17 @@ fn sound(c: &Container, entries: &[Entry], journal: u64) -> bool {
             before = Some((name, *size, end));
             rises && c.has(name) && end <= size.unwrap_or(0) && saved.from.checked_add(saved.len).is_some_and(|end| end <= journal)
         }
-        Entry::Swap { name, to: Some(to) } => {
+        Entry::Swap { name, to: Some(to), .. } => {
             names.push(to);
             c.has_new(name) && c.has(to)
         }
-        Entry::Swap { name, to: None } => {
+        Entry::Swap { name, to: None, .. } => {
             names.push(name);
             c.has(name)
         }
     });
     names.sort_unstable();
     fits && names.windows(2).all(|w| matches!(w, [a, b] if a != b))
-}
-
-/// CRC-32 of the last bytes before `at` and not before `from`, which a change does not touch.
-pub fn witness(file: &dyn File, from: u64, at: u64) -> Result<u32> {
-    let n = at.saturating_sub(from).min(WITNESS);
-    let mut bytes = memory::zeroed(n as usize)?;
-    let got = file.read_at(at - n, &mut bytes)?;
-    Ok(crc32(bytes.get(..got).unwrap_or_default()))
-}
-
-/// Refuses a journal that is not about this file: one that was left behind by another of the same name.
-pub fn same_file(file: &dyn File, size: u64, want: u32, from: u64, saved: &Saved) -> Result<()> {
-    let now = file.size()?;
-    let whole = now >= size || (saved.at <= now && saved.at + saved.len == size);
-    let before = if saved.len == 0 { size } else { saved.at };
-    if whole && witness(file, from, before)? == want {
-        return Ok(());
-    }
-    Err(fail!(
-        Format,
-        "{}: a journal beside it tells of an unfinished change, but of another file of this name; if this one was made anew, remove the journal",
-        file.name()
-    ))
-}
-
-/// Where the range before another one of the same file ends.
-#[derive(Default)]
-pub struct Ends<'a>(Option<(&'a OsStr, u64)>);
-
-impl<'a> Ends<'a> {
-    /// The same, before this range.
-    pub fn before(&mut self, name: &'a OsStr, saved: &Saved) -> u64 {
-        let end = self.0.filter(|(n, _)| *n == name).map_or(0, |(_, end)| end);
-        self.0 = Some((name, saved.at.saturating_add(saved.len)));
-        end
-    }
 }
 
 impl Hot {
@@ -196,19 +162,40 @@ impl Hot {
         Ok(())
     }
 
-    /// Puts everything back.
-    pub fn undo(&self, c: &Container) -> Result<()> {
-        let mut lengths = Vec::new();
-        let (mut end, mut shorter) = (Ends::default(), false);
+    /// Refuses a journal that was left behind by other files of these names, before anything is done with one of them.
+    fn is_about(&self, c: &Container) -> Result<()> {
+        let mut end = Ends::default();
         for e in &self.entries {
-            let Entry::Undo { name, size, witness, saved } = e else { continue };
-            let from = end.before(name, saved);
+            match e {
+                Entry::Undo { name, saved, .. } => {
+                    let from = end.before(name, saved);
+                    if let Some(file) = open_if_there(c, name)? {
+                        same_file(&*file, self, e, from)?;
+                    }
+                }
+                Entry::Swap { .. } => swaps_these(&*c.folder, self, e)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts everything back, or gives new files their names and removes what is to go.
+    pub fn settle(&self, c: &Container) -> Result<()> {
+        self.is_about(c)?;
+        self.undo(c)?;
+        self.finish_swap(&*c.folder)
+    }
+
+    fn undo(&self, c: &Container) -> Result<()> {
+        let mut lengths = Vec::new();
+        let mut shorter = false;
+        for e in &self.entries {
+            let Entry::Undo { name, size, saved, .. } = e else { continue };
             let Some(size) = *size else {
                 c.folder.remove_if_there(name)?;
                 continue;
             };
             let Some(file) = open_if_there(c, name)? else { continue };
-            same_file(&*file, size, *witness, from, saved)?;
             self.replay(saved, |at, piece| file.write_at(at, piece))?;
             shorter |= saved.len > 0 && file.size()? != size;
             if lengths.last().is_none_or(|(last, _)| *last != name) {
@@ -229,12 +216,11 @@ impl Hot {
         Ok(())
     }
 
-    /// Gives new files their names, and removes what is to go.
-    pub fn finish_swap(&self, folder: &dyn Folder) -> Result<()> {
+    fn finish_swap(&self, folder: &dyn Folder) -> Result<()> {
         for e in &self.entries {
             match e {
-                Entry::Swap { name, to: Some(to) } if folder.exists(name)? => folder.rename(name, to)?,
-                Entry::Swap { name, to: None } => folder.remove_if_there(name)?,
+                Entry::Swap { name, to: Some(to), .. } if folder.exists(name)? => folder.rename(name, to)?,
+                Entry::Swap { name, to: None, .. } => folder.remove_if_there(name)?,
                 _ => {}
             }
         }

@@ -21,22 +21,35 @@
 //! A writer first lets a file grow to its new length, and only then changes its old bytes. A reader
 //! that finds the length unchanged *after* it has read therefore knows that it has read old bytes.
 //!
-//! Layout (little-endian): `holdall journal\n`, u32 version 1, u32 kind, u64 that tells one journal from
-//! another, u32 entries, then the entries, then u32 CRC-32 of all before, then saved bytes. Entry: u16 length and bytes of a name;
+//! A journal counts only for the files that its writer changed. Who copies a newer container over one that was cut off, or
+//! makes it anew, has other files: these are neither changed nor removed, and opening them is an error that names the journal.
+//!
+//! Layout (little-endian): `holdall journal\n`, u32 version 2, u32 kind, u64 that tells one journal from
+//! another, u64 origin of the journal, u32 entries, then the entries, then u32 CRC-32 of all before, then saved bytes. An origin
+//! tells a file from a copy of it, on this machine; 0: nothing does. Entry: u16 length and bytes of a name;
 //! undo, one for each range, those of a file in rising order: u64 old length (all ones: no such file), u32
-//! CRC-32 of up to 4 KiB before the place, none of an earlier range (they tell that this is still the same
-//! file), u64 place, u64 length, u64 place of the saved bytes in the journal, u32 their CRC-32; swap: u16 1 and u16 length and bytes of the final
-//! name, or u16 0: the file is to be removed. The name "" is a name: that of storage with one file.
+//! CRC-32 of up to 4 KiB before the place, none of an earlier range, u64 place, u64 length, u64 place of the saved bytes in the
+//! journal, u32 their CRC-32, u64 origin of the file, u64 least and u64 greatest length that it has meanwhile, u64 place of the
+//! bytes behind the last range and u32 CRC-32 of up to 4 KiB of them before the old end, u16 pieces of
+//! what is going to be written there, each u64 place, u16 length and bytes; swap: u16 1 and u16 length and bytes of the final
+//! name, or u16 0: the file is to be removed; u64 length (all ones: no such file) and u32 CRC-32 of up to 4 KiB at the end of the
+//! new file, and the same of the old one. The name "" is a name: that of storage with one file. Version 1, of holdall 0.1.0, has
+//! no origins, and entries end before what is said of lengths, new bytes and new and old files.
 #![forbid(unsafe_code)]
 
 mod change;
 mod entries;
 mod hot;
 mod snapshot;
+#[cfg(test)]
+mod tests;
 mod views;
+mod witness;
 
 pub use change::{Change, Swapped, Undo, enter, settle, swap, swap_files, tidy};
+pub use entries::Piece;
 pub use snapshot::Snapshot;
+pub use witness::SAID;
 
 use super::lock::{self, Lock};
 use super::{File, Folder, beside, parent};

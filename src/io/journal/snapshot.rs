@@ -3,8 +3,9 @@
 
 use super::Container;
 use super::entries::Entry;
-use super::hot::{Ends, Hot, load_any, number, same_file};
+use super::hot::{Hot, load_any, number};
 use super::views::{Before, Swapping};
+use super::witness::{Ends, same_file, swaps_these};
 use crate::error::{Error, Result, Status, fail};
 use crate::io::{Access, File, Folder};
 use crate::parallel;
@@ -48,6 +49,13 @@ impl Patience {
 
 fn several<T: Send>(waits: bool, threads: usize, items: Vec<T>, f: impl Fn(T) + Sync) {
     if waits { parallel::for_each_that_waits(threads, items, f) } else { parallel::for_each(threads, items, f) }
+}
+
+fn if_there<T>(r: Result<T>) -> Result<Option<T>> {
+    match r {
+        Err(e) if e.status == Status::Missing => Ok(None),
+        r => r.map(Some),
+    }
 }
 
 impl<'a> Snapshot<'a> {
@@ -122,9 +130,10 @@ impl<'a> Snapshot<'a> {
         let Some(hot) = &self.hot else { return Ok(folder.clone()) };
         let mut swapped = Vec::new();
         for e in &hot.entries {
+            swaps_these(&**folder, hot, e)?;
             match e {
-                Entry::Swap { name, to: Some(to) } => swapped.push((to.clone(), Some(name.clone()))),
-                Entry::Swap { name, to: None } => swapped.push((name.clone(), None)),
+                Entry::Swap { name, to: Some(to), .. } => swapped.push((to.clone(), Some(name.clone()))),
+                Entry::Swap { name, to: None, .. } => swapped.push((name.clone(), None)),
                 Entry::Undo { .. } => return Err(fail!(Format, "{}: the files of a folder are not changed in place", hot.file.name())),
             }
         }
@@ -145,12 +154,20 @@ impl<'a> Snapshot<'a> {
     fn open_as(&self, name: &OsStr, access: Access, growing: bool) -> Result<Arc<dyn File>> {
         let folder = &self.container.folder;
         let missing = || fail!(Missing, "{}: there is no such file in the last commit", folder.show(name));
-        for e in self.hot.iter().flat_map(|h| &h.entries) {
+        for (hot, e) in self.hot.iter().flat_map(|h| h.entries.iter().map(move |e| (h, e))) {
+            if e.target() == name {
+                swaps_these(&**folder, hot, e)?;
+            }
             match e {
-                Entry::Undo { name: n, size: None, .. } if n == name => return Err(missing()),
+                Entry::Undo { name: n, size: None, .. } if n == name => {
+                    if let Some(file) = if_there(folder.open(name, Access::Read))? {
+                        same_file(&*file, hot, e, 0)?;
+                    }
+                    return Err(missing());
+                }
                 Entry::Undo { name: n, size: Some(size), .. } if n == name => return self.before(name, *size),
-                Entry::Swap { name: n, to: None } if n == name => return Err(missing()),
-                Entry::Swap { name: new, to: Some(to) } if to == name => match folder.open(new, access) {
+                Entry::Swap { name: n, to: None, .. } if n == name => return Err(missing()),
+                Entry::Swap { name: new, to: Some(to), .. } if to == name => match folder.open(new, access) {
                     Err(e) if e.status == Status::Missing => {}
                     r => return r,
                 },
@@ -171,11 +188,11 @@ impl<'a> Snapshot<'a> {
         let file = self.container.folder.open(name, Access::Read)?;
         let (mut all, mut end) = (Vec::new(), Ends::default());
         for e in &hot.entries {
-            let Entry::Undo { name: n, witness, saved, .. } = e else { continue };
+            let Entry::Undo { name: n, saved, .. } = e else { continue };
             let from = end.before(n, saved);
             if n == name {
                 hot.replay(saved, |_, _| Ok(()))?;
-                same_file(&*file, size, *witness, from, saved)?;
+                same_file(&*file, hot, e, from)?;
                 all.push(saved.clone());
             }
         }

@@ -3,6 +3,7 @@
 use super::{Files, Rng, SimDisk, Wrong};
 use crate::error::{Result, Status};
 use crate::io::Folder;
+use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
 /// One mutating operation of a format: from a disk as it is, to the next commit.
@@ -49,6 +50,7 @@ pub(super) type Read<'a> = dyn Fn(Arc<dyn Folder>) -> Seen + 'a;
 pub fn check(scene: &Scene<'_>, per_cut: usize, wrong: Option<Wrong>) -> Tally {
     let old = look(scene.read, &scene.disk.contents());
     let new = after(&scene.name, &scene.disk, scene.act, scene.read);
+    let newer = Newer::of(scene);
     let same = |got: &Seen, done: bool| match got {
         Ok(v) => *v == new || (!done && old.as_ref().is_ok_and(|o| o == v)),
         // where there was nothing before, there may be nothing after
@@ -59,8 +61,58 @@ pub fn check(scene: &Scene<'_>, per_cut: usize, wrong: Option<Wrong>) -> Tally {
         if !same(&seen, left.done) {
             return Some(said("a reader saw another state, or failed:", &seen));
         }
-        go_on(scene, left.files, &seen).or_else(|| recover(scene, left, &seen, tried))
+        go_on(scene, left.files, &seen).or_else(|| recover(scene, left, &seen, tried)).or_else(|| newer.as_ref()?.beside(scene, left))
     })
+}
+
+/// The container after two more commits, as somebody copies it over what a writer that was cut off has left.
+struct Newer {
+    files: Files,
+    content: Vec<Vec<u8>>,
+    /// Those of its files that are, byte for byte, what the writer that was cut off was making of them: nothing in them tells
+    /// that they are not.
+    as_meant: Vec<OsString>,
+}
+
+impl Newer {
+    /// None where the next writer adds nothing: nothing tells such a copy from what was to become of the files.
+    fn of(scene: &Scene<'_>) -> Option<Newer> {
+        let disk = scene.disk.copy();
+        let done = |disk: &SimDisk| (scene.read)(disk.folder()).unwrap_or_else(|e| panic!("{}: {e}", scene.name));
+        (scene.act)(disk.folder()).unwrap_or_else(|e| panic!("{}: {e}", scene.name));
+        let (once, meant) = (done(&disk), disk.contents());
+        (scene.go_on)(disk.folder()).unwrap_or_else(|e| panic!("{}: {e}", scene.name));
+        let content = done(&disk);
+        let (before, files) = (scene.disk.contents(), disk.contents());
+        let as_meant = files.iter().filter(|(n, b)| meant.get(*n) == Some(b) && before.get(*n) != Some(b)).map(|(n, _)| n.clone()).collect();
+        (content != once).then_some(Newer { files, content, as_meant })
+    }
+
+    /// It is read, or refused, and stays as it is.
+    fn beside(&self, scene: &Scene<'_>, left: &Left<'_>) -> Option<String> {
+        let of_writers = |name: &OsStr| name.to_str().is_some_and(|n| n.contains(".holdall-"));
+        let journals = || left.files.iter().filter(|(n, _)| n.to_str().is_some_and(|n| n.ends_with(".holdall-journal")));
+        let names = |journal: &[u8], name: &OsStr| journal.windows(name.len()).any(|w| w == name.as_encoded_bytes());
+        if journals().count() == 0 || journals().any(|(_, journal)| self.as_meant.iter().any(|n| names(journal, n))) {
+            return None;
+        }
+        let mut files = self.files.clone();
+        files.extend(left.files.iter().filter(|(n, _)| of_writers(n)).map(|(n, b)| (n.clone(), b.clone())));
+        let seen = look(scene.read, &files);
+        if !matches!(&seen, Err(e) if e.status == Status::Format) && !seen.as_ref().is_ok_and(|v| *v == self.content) {
+            return Some(said("a newer copy beside a journal was read as something else, or failed:", &seen));
+        }
+        let next = SimDisk::with_files(&files);
+        if let Err(e) = (scene.go_on)(next.folder()) {
+            let after = next.contents();
+            let kept = self.files.iter().filter(|(n, _)| !of_writers(n)).all(|(n, b)| after.get(n) == Some(b));
+            return (!kept || e.status != Status::Format)
+                .then(|| format!("a newer copy beside a journal was changed, or refused with other words: {e}"));
+        }
+        let after = (scene.read)(next.folder());
+        let stands = after.as_ref().is_ok_and(|after| after.starts_with(&self.content));
+        (!stands).then(|| said("a newer copy beside a journal was lost:", &after))
+    }
 }
 
 /// What a cut left.
@@ -175,7 +227,6 @@ pub(super) fn second_crash(left: &Left<'_>, go_on: &Act<'_>) -> Option<impl Iter
 mod tests {
     use super::*;
     use crate::io::Access;
-    use std::ffi::OsStr;
 
     /// A header counts what is not synced: of all that may be lost, the one write that has to be is shown as lost.
     #[test]

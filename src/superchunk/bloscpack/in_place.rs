@@ -10,7 +10,7 @@ use super::slots::{Place, Slot};
 use super::{Bloscpack, offsets};
 use crate::error::{Result, fail};
 use crate::io::File;
-use crate::io::journal::{self, Change, MOST_RANGES, Undo};
+use crate::io::journal::{self, Change, MOST_RANGES, Piece, SAID, Undo};
 use crate::memory;
 use std::ops::Range;
 
@@ -18,6 +18,12 @@ use std::ops::Range;
 const SAVED: u64 = 64 << 20;
 /// No chunk begins like this.
 const STALE: [u8; 16] = [0; 16];
+/// Bytes of a chunk that the journal says, at its beginning and at its end.
+const SAYS: usize = 32;
+/// Pieces of metadata that it says.
+const META: usize = 16;
+/// Bytes of a header of c-blosc 1.x.
+const CHUNK_HEADER: usize = 16;
 
 /// The lengths of chunks that fill the room before a chunk that stays: spare bytes go where there is not enough of it,
 /// and what is left goes to the last chunk that can be widened.
@@ -137,6 +143,25 @@ impl Bloscpack {
         out
     }
 
+    /// Some of what is written: the header, the first metadata, and of each chunk the first bytes behind its header, and the last ones with its
+    /// checksum.
+    fn said(&self, plan: &InPlace) -> Result<Vec<Piece>> {
+        let mut said = vec![Piece { at: 0, bytes: plan.header.encode().to_vec() }];
+        let meta = plan.meta.as_deref().unwrap_or_default().chunks(SAID).take(META);
+        said.extend(meta.enumerate().map(|(i, part)| Piece { at: plan.header.size() + (i * SAID) as u64, bytes: part.to_vec() }));
+        for (s, (at, cbytes)) in self.slots.iter().zip(&plan.places) {
+            if !matches!(s.place, Place::Main(_)) {
+                let bytes = self.bytes_of(s, *cbytes)?;
+                let last = bytes.len().saturating_sub(SAYS).max(CHUNK_HEADER);
+                for from in [CHUNK_HEADER, last] {
+                    let part = bytes.iter().skip(from).take(SAYS).copied().collect();
+                    said.push(Piece { at: *at + from as u64, bytes: part });
+                }
+            }
+        }
+        Ok(said)
+    }
+
     /// The offsets that change.
     fn entries(&self, plan: &InPlace) -> (u64, u64) {
         if !plan.header.has_offsets {
@@ -149,7 +174,13 @@ impl Bloscpack {
 
     pub(super) fn write_in_place(&mut self, plan: InPlace) -> Result<()> {
         let Some(main) = self.main.clone() else { return Err(fail!(State, "no file")) };
-        let change = Change::new(self.container.main.clone(), Some(&*main), self.ranges(&plan));
+        let change = Change {
+            name: self.container.main.clone(),
+            file: Some(&*main),
+            over: self.ranges(&plan),
+            lengths: self.size..=plan.end.max(self.size + 1),
+            new: self.said(&plan)?,
+        };
         let undo = match Undo::begin(&self.container, self.durable, &[change]) {
             Ok(undo) => undo,
             Err(e) => {

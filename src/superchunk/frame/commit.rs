@@ -19,7 +19,7 @@ use super::{Committed, Frame, seal};
 use crate::blosc::{self, Codec, Params, Target};
 use crate::checksum::crc32;
 use crate::error::{Result, fail};
-use crate::io::journal::{self, Change, Swapped, Undo};
+use crate::io::journal::{self, Change, Piece, SAID, Swapped, Undo};
 use crate::io::lock::Lock;
 use crate::io::{self, Access, File, lend};
 use crate::memory;
@@ -206,7 +206,14 @@ impl Frame {
 
     fn write_header_under_journal(&mut self, file: &dyn File, head: &[u8]) -> Result<()> {
         let (container, durable) = (self.site.container(), self.writing.durable);
-        let change = Change::new(container.main.clone(), Some(file), std::iter::once(0..head.len() as u64));
+        let size = file.size()?;
+        let change = Change {
+            name: container.main.clone(),
+            file: Some(file),
+            over: vec![0..head.len() as u64],
+            lengths: size..=size,
+            new: vec![Piece { at: 0, bytes: head.iter().copied().take(SAID).collect() }],
+        };
         let undo = match Undo::begin(&container, durable, &[change]) {
             Ok(undo) => undo,
             Err(e) => {
