@@ -207,6 +207,7 @@ check-packages: need-packages debs static-tool
 	@sh tests/packages/debs.sh target/deb target/deb/test
 	@sh tests/packages/static.sh target/static/holdall target/static/test
 	@sh tests/packages/cinstall.sh "$$CARGO" target/deb/build target/cinstall
+	@sh tests/packages/vendor.sh "$$CARGO" target/vendor
 
 # Not in `check`: it needs nightly Rust, and builds Rust's standard library.
 check-tsan:
