@@ -4,11 +4,22 @@
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let var = |name| std::env::var(name).unwrap_or_default();
-    let (major, minor) = (var("CARGO_PKG_VERSION_MAJOR"), var("CARGO_PKG_VERSION_MINOR"));
-    let abi = if major == "0" { format!("0.{minor}") } else { major };
+    let (major, minor) = (
+        var("CARGO_PKG_VERSION_MAJOR"),
+        var("CARGO_PKG_VERSION_MINOR"),
+    );
+    let abi = if major == "0" {
+        format!("0.{minor}")
+    } else {
+        major
+    };
     match var("CARGO_CFG_TARGET_OS").as_str() {
-        "linux" | "android" | "freebsd" => println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libholdall.so.{abi}"),
-        "macos" => println!("cargo::rustc-cdylib-link-arg=-Wl,-install_name,@rpath/libholdall.{abi}.dylib"),
+        "linux" | "android" | "freebsd" => {
+            println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libholdall.so.{abi}")
+        }
+        "macos" => {
+            println!("cargo::rustc-cdylib-link-arg=-Wl,-install_name,@rpath/libholdall.{abi}.dylib")
+        }
         _ => {}
     }
 }

@@ -34,7 +34,16 @@ pub enum Sum {
 
 impl Sum {
     /// All kinds but [`Sum::None`].
-    pub const ALL: [Sum; 8] = [Sum::Adler32, Sum::Crc32, Sum::Md5, Sum::Sha1, Sum::Sha224, Sum::Sha256, Sum::Sha384, Sum::Sha512];
+    pub const ALL: [Sum; 8] = [
+        Sum::Adler32,
+        Sum::Crc32,
+        Sum::Md5,
+        Sum::Sha1,
+        Sum::Sha224,
+        Sum::Sha256,
+        Sum::Sha384,
+        Sum::Sha512,
+    ];
 
     /// The kind with this number.
     pub fn from_number(n: i32) -> Result<Sum> {
@@ -48,7 +57,12 @@ impl Sum {
             6 => Sum::Sha256,
             7 => Sum::Sha384,
             8 => Sum::Sha512,
-            _ => return Err(fail!(Argument, "{n} is no checksum: HOLDALL_SUM_NONE (0) to HOLDALL_SUM_SHA512 (8) can be computed")),
+            _ => {
+                return Err(fail!(
+                    Argument,
+                    "{n} is no checksum: HOLDALL_SUM_NONE (0) to HOLDALL_SUM_SHA512 (8) can be computed"
+                ));
+            }
         })
     }
 
@@ -174,13 +188,22 @@ mod tests {
             (Sum::Crc32, "c2412435"),
             (Sum::Md5, "900150983cd24fb0d6963f7d28e17f72"),
             (Sum::Sha1, "a9993e364706816aba3e25717850c26c9cd0d89d"),
-            (Sum::Sha224, "23097d223405d8228642a477bda255b32aadbce4bda0b3f7e36c9da7"),
-            (Sum::Sha256, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
+            (
+                Sum::Sha224,
+                "23097d223405d8228642a477bda255b32aadbce4bda0b3f7e36c9da7",
+            ),
+            (
+                Sum::Sha256,
+                "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
+            ),
         ];
         for (sum, digest) in want {
             assert_eq!(hex(&sum.of(b"abc")), digest, "{sum:?}");
         }
-        assert_eq!(format!("{} {} {}", Sum::Crc32, Sum::Adler32, Sum::Sha512), "CRC-32 Adler-32 SHA-512");
+        assert_eq!(
+            format!("{} {} {}", Sum::Crc32, Sum::Adler32, Sum::Sha512),
+            "CRC-32 Adler-32 SHA-512"
+        );
         for n in 0..=8 {
             let sum = Sum::from_number(n).unwrap();
             assert_eq!(sum.of(b"abc").len(), sum.size());

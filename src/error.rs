@@ -71,7 +71,12 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 impl Error {
     /// A failure that belongs to no position and no system call.
     pub fn new(status: Status, message: impl Into<String>) -> Self {
-        Error { status, os_code: 0, position: -1, message: message.into() }
+        Error {
+            status,
+            os_code: 0,
+            position: -1,
+            message: message.into(),
+        }
     }
 
     /// A failed system call on `what`.
@@ -84,28 +89,44 @@ impl Error {
             _ => Status::Io,
         };
         let message = match e.raw_os_error() {
-            // files that need not be there are looked for whenever something is opened: asking the C library for its words,
-            // in the language of the place, would take longer than the system takes to say no
-            Some(code) if status == Status::Missing => format!("{what}: No such file or directory (os error {code})"),
+            // files that need not be there are looked for whenever something is opened: asking the
+            // C library for its words, in the language of the place, would take longer
+            // than the system takes to say no
+            Some(code) if status == Status::Missing => {
+                format!("{what}: No such file or directory (os error {code})")
+            }
             _ => format!("{what}: {e}"),
         };
-        Error { status, os_code: e.raw_os_error().unwrap_or(0), position: -1, message }
+        Error {
+            status,
+            os_code: e.raw_os_error().unwrap_or(0),
+            position: -1,
+            message,
+        }
     }
 
-    /// Did the system, or the caller's storage, fail to say what is there? Other errors say that it is not what was asked for;
-    /// so does a name that no file can have.
+    /// Did the system, or the caller's storage, fail to say what is there? Other errors say that it
+    /// is not what was asked for; so does a name that no file can have.
     pub fn is_of_system(&self) -> bool {
-        matches!(self.status, Status::Io | Status::Callback | Status::Memory) && !os::NO_NAME.contains(&self.os_code)
+        matches!(self.status, Status::Io | Status::Callback | Status::Memory)
+            && !os::NO_NAME.contains(&self.os_code)
     }
 
     /// Is this about what this library does not know or have, and not about corruption?
     pub fn is_unsupported(&self) -> bool {
-        matches!(self.status, Status::Version | Status::Codec | Status::Unsupported)
+        matches!(
+            self.status,
+            Status::Version | Status::Codec | Status::Unsupported
+        )
     }
 
-    /// The same failure, because a writer came in between: what was read says nothing of what is there.
+    /// The same failure, because a writer came in between: what was read says nothing of what is
+    /// there.
     pub fn because_changed(self) -> Self {
-        Error { status: Status::Busy, ..self }
+        Error {
+            status: Status::Busy,
+            ..self
+        }
     }
 
     /// The same failure, at a position (kept where there is one already).

@@ -55,7 +55,8 @@ pub enum Kind {
     Bag = 4,
 }
 
-/// Is there a Bloscpack file at this path? What cannot be read is an error: nobody knows what it is.
+/// Is there a Bloscpack file at this path? What cannot be read is an error: nobody knows what it
+/// is.
 pub fn is_bloscpack(path: &OsStr) -> Result<bool> {
     match locate::locate(path).and_then(|place| begin(&place)) {
         Err(e) if !e.is_of_system() => Ok(false),
@@ -63,7 +64,8 @@ pub fn is_bloscpack(path: &OsStr) -> Result<bool> {
     }
 }
 
-/// The first bytes of a file and its length, as the last commit left them: in the middle of a swap the new file has another name.
+/// The first bytes of a file and its length, as the last commit left them: in the middle of a swap
+/// the new file has another name.
 fn begin(place: &file::Located) -> Result<([u8; BLOSCPACK.len()], u64)> {
     let read = |file: Arc<dyn File>| {
         let mut head = [0; BLOSCPACK.len()];
@@ -72,19 +74,25 @@ fn begin(place: &file::Located) -> Result<([u8; BLOSCPACK.len()], u64)> {
     };
     // of all containers that are files, bags have the most names that a journal can name
     let container = shard::container(&place.folder, &place.name);
-    match Snapshot::read(&container, |s| read(s.open_growing(&place.name, Access::Read)?)) {
+    match Snapshot::read(&container, |s| {
+        read(s.open_growing(&place.name, Access::Read)?)
+    }) {
         // a damaged journal does not change what the file is
         Err(e) if e.status == Status::Format => read(place.folder.open(&place.name, Access::Read)?),
         begun => begun,
     }
 }
 
-/// Returns the kind of a container that cannot be identified because it is damaged, or was never committed.
+/// Returns the kind of a container that cannot be identified because it is damaged, or was never
+/// committed.
 pub fn kind_of_broken(path: &OsStr) -> Option<Kind> {
     if frame::is_at(path, &Options::new()).unwrap_or(false) {
         return Some(Kind::Schunk);
     }
-    let is_table = || locate::folder(path).is_ok_and(|folder| folder.exists(OsStr::new(ROOTDIRS)).unwrap_or(false));
+    let is_table = || {
+        locate::folder(path)
+            .is_ok_and(|folder| folder.exists(OsStr::new(ROOTDIRS)).unwrap_or(false))
+    };
     is_local(path).then(|| if is_table() { Kind::Table } else { Kind::Array })
 }
 
@@ -93,7 +101,9 @@ pub fn identify(path: &OsStr) -> Result<(Format, Kind)> {
     match frame::header_at(path, &Options::new()) {
         Ok(None) => {}
         Ok(Some(header)) if header.meta(B2ND).is_some() => return Ok((Format::B2nd, Kind::Array)),
-        Ok(Some(header)) if header.meta(CATERVA).is_some() => return Ok((Format::Caterva, Kind::Array)),
+        Ok(Some(header)) if header.meta(CATERVA).is_some() => {
+            return Ok((Format::Caterva, Kind::Array));
+        }
         Err(e) if e.status == Status::Missing || e.is_of_system() => return Err(e),
         // one that is damaged, too
         _ => return Ok((Format::B2Frame, Kind::Schunk)),
@@ -120,7 +130,8 @@ fn bag(path: &OsStr, first: &[u8], size: u64) -> Result<(Format, Kind)> {
     if is_unsaid(CODEC_BY_NAME, first) {
         options = options.with(Opt::Codec, CODEC_NONE)?;
     }
-    let try_limits = |separate: i64| Bag::open(path, &options.clone().with(Opt::BagLimits, separate)?);
+    let try_limits =
+        |separate: i64| Bag::open(path, &options.clone().with(Opt::BagLimits, separate)?);
     let named = first.ends_with(b".bag") || first.ends_with(b".bagz");
     let tail = try_limits(0);
     match &tail {
@@ -131,5 +142,13 @@ fn bag(path: &OsStr, first: &[u8], size: u64) -> Result<(Format, Kind)> {
     if try_limits(1).is_ok() {
         return Ok((Format::Bagz, Kind::Bag));
     }
-    Err(tail.err().unwrap_or_else(|| Error::new(Status::Format, format!("{}: an empty file, and its name does not say what it is", path.display()))))
+    Err(tail.err().unwrap_or_else(|| {
+        Error::new(
+            Status::Format,
+            format!(
+                "{}: an empty file, and its name does not say what it is",
+                path.display()
+            ),
+        )
+    }))
 }

@@ -1,8 +1,8 @@
-//! JSON as the tools of this field write it: Python's, with `NaN` and `Infinity`, which the standard does
-//! not have and other readers refuse. Objects keep the order of their keys.
+//! JSON as the tools of this field write it: Python's, with `NaN` and `Infinity`, which the
+//! standard does not have and other readers refuse. Objects keep the order of their keys.
 //!
-//! How deep values may stand in each other is limited, since each level takes stack; memory is bounded by
-//! the length of the text.
+//! How deep values may stand in each other is limited, since each level takes stack; memory is
+//! bounded by the length of the text.
 #![forbid(unsafe_code)]
 
 use crate::error::{Error, Result, fail};
@@ -40,7 +40,8 @@ impl Value {
         Ok(value)
     }
 
-    /// The value of this key, where this is an object that has it; the last one counts, as in all readers.
+    /// The value of this key, where this is an object that has it; the last one counts, as in all
+    /// readers.
     pub fn get(&self, key: &str) -> Option<&Value> {
         match self {
             Value::Object(items) => items.iter().rev().find(|(k, _)| k == key).map(|(_, v)| v),
@@ -98,7 +99,10 @@ impl fmt::Display for Quoted<'_> {
                 '\r' => f.write_str("\\r")?,
                 '\t' => f.write_str("\\t")?,
                 ' '..='~' => f.write_char(c)?,
-                c => c.encode_utf16(&mut [0; 2]).iter().try_for_each(|u| write!(f, "\\u{u:04x}"))?,
+                c => c
+                    .encode_utf16(&mut [0; 2])
+                    .iter()
+                    .try_for_each(|u| write!(f, "\\u{u:04x}"))?,
             }
         }
         f.write_char('"')
@@ -112,7 +116,9 @@ pub fn escaped(json: &str) -> String {
         if c.is_ascii() {
             out.push(c);
         } else {
-            c.encode_utf16(&mut [0; 2]).iter().for_each(|u| out.push_str(&format!("\\u{u:04x}")));
+            c.encode_utf16(&mut [0; 2])
+                .iter()
+                .for_each(|u| out.push_str(&format!("\\u{u:04x}")));
         }
     }
     out
@@ -132,12 +138,18 @@ impl fmt::Display for Value {
             Value::String(s) => write!(f, "{}", Quoted(s)),
             Value::Array(items) => {
                 f.write_str("[")?;
-                items.iter().enumerate().try_for_each(|(i, v)| write!(f, "{}{v}", comma(i)))?;
+                items
+                    .iter()
+                    .enumerate()
+                    .try_for_each(|(i, v)| write!(f, "{}{v}", comma(i)))?;
                 f.write_str("]")
             }
             Value::Object(items) => {
                 f.write_str("{")?;
-                items.iter().enumerate().try_for_each(|(i, (k, v))| write!(f, "{}{}:{v}", comma(i), Quoted(k)))?;
+                items
+                    .iter()
+                    .enumerate()
+                    .try_for_each(|(i, (k, v))| write!(f, "{}{}:{v}", comma(i), Quoted(k)))?;
                 f.write_str("}")
             }
         }
@@ -151,12 +163,17 @@ struct Parser<'a> {
 
 impl<'a> Parser<'a> {
     fn new(text: &'a [u8]) -> Result<Self> {
-        let text = std::str::from_utf8(text).map_err(|e| fail!(Format, "JSON was expected, this is no text: {e}"))?;
+        let text = std::str::from_utf8(text)
+            .map_err(|e| fail!(Format, "JSON was expected, this is no text: {e}"))?;
         Ok(Parser { text, at: 0 })
     }
 
     fn end(&mut self) -> Result<()> {
-        if self.peek().is_none() { Ok(()) } else { Err(self.unexpected("the end")) }
+        if self.peek().is_none() {
+            Ok(())
+        } else {
+            Err(self.unexpected("the end"))
+        }
     }
 
     fn rest(&self) -> &'a str {
@@ -179,13 +196,24 @@ impl<'a> Parser<'a> {
 
     fn unexpected(&self, expected: &str) -> Error {
         match self.rest().chars().next() {
-            Some(c) => fail!(Format, "JSON: {expected} was expected at byte {}, {c:?} is there", self.at),
+            Some(c) => fail!(
+                Format,
+                "JSON: {expected} was expected at byte {}, {c:?} is there",
+                self.at
+            ),
             None => fail!(Format, "JSON: {expected} was expected, it ends"),
         }
     }
 
     fn value(&mut self, depth: usize) -> Result<Value> {
-        let inner = || depth.checked_sub(1).ok_or_else(|| fail!(Limit, "JSON: at most {DEPTH} levels of arrays and objects are read"));
+        let inner = || {
+            depth.checked_sub(1).ok_or_else(|| {
+                fail!(
+                    Limit,
+                    "JSON: at most {DEPTH} levels of arrays and objects are read"
+                )
+            })
+        };
         match self.peek() {
             Some(b'{') => self.object(inner()?),
             Some(b'[') => self.array(inner()?),
@@ -238,7 +266,9 @@ impl<'a> Parser<'a> {
     /// A number, or one of the names.
     fn word(&mut self) -> Result<Value> {
         let rest = self.rest();
-        let n = rest.find(|c: char| !c.is_ascii_alphanumeric() && !"+-.".contains(c)).unwrap_or(rest.len());
+        let n = rest
+            .find(|c: char| !c.is_ascii_alphanumeric() && !"+-.".contains(c))
+            .unwrap_or(rest.len());
         let word = rest.get(..n).unwrap_or(rest);
         let value = match word {
             "null" => Value::Null,
@@ -260,14 +290,21 @@ impl<'a> Parser<'a> {
         let mut out = String::new();
         loop {
             let rest = self.rest();
-            let n = rest.find(|c: char| c == '"' || c == '\\' || c < ' ').unwrap_or(rest.len());
+            let n = rest
+                .find(|c: char| c == '"' || c == '\\' || c < ' ')
+                .unwrap_or(rest.len());
             let (plain, behind) = rest.split_at_checked(n).unwrap_or((rest, ""));
             out.push_str(plain);
             self.at += n + 1;
             match behind.bytes().next() {
                 Some(b'"') => return Ok(out),
                 Some(b'\\') => out.push(self.escape()?),
-                _ => return Err(fail!(Format, "JSON: the string at byte {start} has no end in its line")),
+                _ => {
+                    return Err(fail!(
+                        Format,
+                        "JSON: the string at byte {start} has no end in its line"
+                    ));
+                }
             }
         }
     }
@@ -292,7 +329,8 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// What stands behind `\u`: one unit, or two that belong together; half of a pair is no character.
+    /// What stands behind `\u`: one unit, or two that belong together; half of a pair is no
+    /// character.
     fn unicode(&mut self) -> Option<char> {
         let first = self.unit()?;
         if !(0xd800..0xdc00).contains(&first) {
@@ -303,7 +341,10 @@ impl<'a> Parser<'a> {
     }
 
     fn unit(&mut self) -> Option<u16> {
-        let digits = self.rest().get(..4).filter(|d| d.bytes().all(|b| b.is_ascii_hexdigit()))?;
+        let digits = self
+            .rest()
+            .get(..4)
+            .filter(|d| d.bytes().all(|b| b.is_ascii_hexdigit()))?;
         self.at += 4;
         u16::from_str_radix(digits, 16).ok()
     }
@@ -311,15 +352,24 @@ impl<'a> Parser<'a> {
 
 fn number(word: &str) -> Option<Value> {
     let digits = word.strip_prefix('-').unwrap_or(word);
-    let leading_zero = digits.starts_with('0') && digits.as_bytes().get(1).is_some_and(u8::is_ascii_digit);
+    let leading_zero =
+        digits.starts_with('0') && digits.as_bytes().get(1).is_some_and(u8::is_ascii_digit);
     if !digits.starts_with(|c: char| c.is_ascii_digit()) || leading_zero {
         return None;
     }
     if digits.bytes().all(|b| b.is_ascii_digit()) {
-        let whole = word.parse().ok().filter(|n: &i128| i64::try_from(*n).is_ok() || u64::try_from(*n).is_ok());
-        return Some(whole.map_or_else(|| Value::Float(word.parse().unwrap_or(f64::INFINITY)), Value::Int));
+        let whole = word
+            .parse()
+            .ok()
+            .filter(|n: &i128| i64::try_from(*n).is_ok() || u64::try_from(*n).is_ok());
+        return Some(whole.map_or_else(
+            || Value::Float(word.parse().unwrap_or(f64::INFINITY)),
+            Value::Int,
+        ));
     }
-    let fits = word.bytes().all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b));
+    let fits = word
+        .bytes()
+        .all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b));
     word.parse().ok().filter(|_| fits).map(Value::Float)
 }
 
@@ -345,18 +395,35 @@ mod tests {
             ("99999999999999999999", Value::Float(1e20)),
             ("1.5e-3", Value::Float(0.0015)),
             ("-Infinity", Value::Float(f64::NEG_INFINITY)),
-            (r#""a\"\\\/\b\f\n\r\tb\u00e9\ud83d\ude00""#, string("a\"\\/\x08\x0c\n\r\tb\u{e9}\u{1f600}")),
+            (
+                r#""a\"\\\/\b\f\n\r\tb\u00e9\ud83d\ude00""#,
+                string("a\"\\/\x08\x0c\n\r\tb\u{e9}\u{1f600}"),
+            ),
             ("[]", Value::Array(vec![])),
-            ("[1, [2]]", Value::Array(vec![Value::Int(1), Value::Array(vec![Value::Int(2)])])),
-            (r#"{"b":1,"a":null}"#, Value::Object(vec![("b".into(), Value::Int(1)), ("a".into(), Value::Null)])),
+            (
+                "[1, [2]]",
+                Value::Array(vec![Value::Int(1), Value::Array(vec![Value::Int(2)])]),
+            ),
+            (
+                r#"{"b":1,"a":null}"#,
+                Value::Object(vec![("b".into(), Value::Int(1)), ("a".into(), Value::Null)]),
+            ),
         ] {
             assert_eq!(parse(text).unwrap(), want, "{text}");
         }
-        for text in [r#"{"a":[1,-2.5,1e300],"\u00e9":{"b":null,"c":true}}"#, "[NaN,-Infinity,Infinity]", "[]", "{}"] {
+        for text in [
+            r#"{"a":[1,-2.5,1e300],"\u00e9":{"b":null,"c":true}}"#,
+            "[NaN,-Infinity,Infinity]",
+            "[]",
+            "{}",
+        ] {
             assert_eq!(parse(text).unwrap().to_string(), text);
         }
         assert!(matches!(parse("NaN").unwrap(), Value::Float(x) if x.is_nan()));
-        assert_eq!(parse(r#"{"a":1,"a":2}"#).unwrap().get("a"), Some(&Value::Int(2)));
+        assert_eq!(
+            parse(r#"{"a":1,"a":2}"#).unwrap().get("a"),
+            Some(&Value::Int(2))
+        );
     }
 
     #[test]
@@ -403,12 +470,23 @@ mod tests {
     #[test]
     fn members_keep_their_text() {
         let text = br#" { "a" : [1, {"b": 2}] , "\u00e9": 1e400,"a":"}" } "#;
-        let want = [("a", r#"[1, {"b": 2}]"#), ("\u{e9}", "1e400"), ("a", "\"}\"")];
+        let want = [
+            ("a", r#"[1, {"b": 2}]"#),
+            ("\u{e9}", "1e400"),
+            ("a", "\"}\""),
+        ];
         let found = members(text).unwrap();
-        assert!(found.iter().map(|(n, v)| (n.as_str(), *v)).eq(want), "{found:?}");
+        assert!(
+            found.iter().map(|(n, v)| (n.as_str(), *v)).eq(want),
+            "{found:?}"
+        );
         assert_eq!(members(b"{}").unwrap(), []);
         for bad in ["[]", "", "{", "{1:2}", "{\"a\"}", "{} {}", "{\"a\":1,}"] {
-            assert_eq!(members(bad.as_bytes()).unwrap_err().status, Status::Format, "{bad}");
+            assert_eq!(
+                members(bad.as_bytes()).unwrap_err().status,
+                Status::Format,
+                "{bad}"
+            );
         }
     }
 

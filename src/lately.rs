@@ -1,7 +1,8 @@
 //! What was of use lately, kept for the next call: of one handle, that many threads read from.
 //!
-//! What is kept is bounded for each handle and for all of them together. No lock is held while something is made, and
-//! none is waited for: where another thread looks just now, nothing is found.
+//! What is kept is bounded for each handle and for all of them together. No lock is held while
+//! something is made, and none is waited for: where another thread looks just now, nothing is
+//! found.
 #![forbid(unsafe_code)]
 
 use crate::parallel::unless_taken;
@@ -19,7 +20,11 @@ impl Budget {
     }
 
     fn take(&'static self, n: usize) -> Option<Share> {
-        let taken = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(n));
+        let taken = self
+            .0
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                left.checked_sub(n)
+            });
         taken.ok().map(|_| Share(self, n))
     }
 }
@@ -44,7 +49,12 @@ pub struct Lately<K, V> {
 impl<K: PartialEq, V: Clone> Lately<K, V> {
     /// At most so many.
     pub fn new(most: usize, budget: &'static Budget) -> Lately<K, V> {
-        Lately { all: Mutex::default(), most, cost: usize::MAX, budget }
+        Lately {
+            all: Mutex::default(),
+            most,
+            cost: usize::MAX,
+            budget,
+        }
     }
 
     /// The same, and but for one at most what costs so much together.
@@ -64,7 +74,9 @@ impl<K: PartialEq, V: Clone> Lately<K, V> {
 
     /// Keeps it, in place of what has the same key, where the budget has room for its cost.
     pub fn put(&self, key: K, value: V, cost: usize) {
-        let Some(mut all) = unless_taken(&self.all) else { return };
+        let Some(mut all) = unless_taken(&self.all) else {
+            return;
+        };
         all.retain(|(k, ..)| *k != key);
         self.drop_for(&mut all, cost);
         let share = loop {
@@ -77,7 +89,8 @@ impl<K: PartialEq, V: Clone> Lately<K, V> {
         all.push_back((key, value, share));
     }
 
-    /// Lets go, before something is made that costs so much, of what could not be kept beside it: the last of that, to be used again.
+    /// Lets go, before something is made that costs so much, of what could not be kept beside it:
+    /// the last of that, to be used again.
     pub fn make_room(&self, cost: usize) -> Option<V> {
         unless_taken(&self.all).and_then(|mut all| self.drop_for(&mut all, cost))
     }
@@ -87,7 +100,9 @@ impl<K: PartialEq, V: Clone> Lately<K, V> {
         let mut there: usize = all.iter().map(|(_, _, share)| share.1).sum();
         let mut gone = None;
         while all.len() >= self.most || there > most {
-            let Some((_, value, share)) = all.pop_front() else { break };
+            let Some((_, value, share)) = all.pop_front() else {
+                break;
+            };
             there -= share.1;
             gone = Some(value);
         }
@@ -100,8 +115,8 @@ impl<K: PartialEq, V: Clone> Lately<K, V> {
     }
 }
 
-/// Parts of blocks that were wanted lately: a block of which one small part after the other is wanted may as well be decoded
-/// as a whole.
+/// Parts of blocks that were wanted lately: a block of which one small part after the other is
+/// wanted may as well be decoded as a whole.
 #[derive(Default)]
 pub struct Parts(Mutex<Wanted>);
 
@@ -114,14 +129,21 @@ struct Wanted {
 }
 
 impl Parts {
-    /// Is more of this block likely to be wanted: were there so many parts before, or does this one go on from the last?
+    /// Is more of this block likely to be wanted: were there so many parts before, or does this one
+    /// go on from the last?
     pub fn are_likely(&self, block: usize, from: usize, n: usize, most: u32) -> bool {
-        let Some(mut lately) = unless_taken(&self.0) else { return false };
+        let Some(mut lately) = unless_taken(&self.0) else {
+            return false;
+        };
         let again = lately.parts > 0 && lately.block == block;
         let parts = if again { lately.parts + 1 } else { 1 };
         let likely = parts > most || (again && lately.end == from);
         // from the beginning, as it may not be kept for long
-        *lately = Wanted { block, parts: if likely { 0 } else { parts }, end: from + n };
+        *lately = Wanted {
+            block,
+            parts: if likely { 0 } else { parts },
+            end: from + n,
+        };
         likely
     }
 }
@@ -137,9 +159,15 @@ mod tests {
         (0..3).for_each(|i| kept.put(i, i * 10, 1));
         assert_eq!(kept.get(&0), Some(0));
         kept.put(3, 30, 1);
-        assert_eq!([0, 1, 2, 3].map(|i| kept.get(&i)), [Some(0), None, Some(20), Some(30)]);
+        assert_eq!(
+            [0, 1, 2, 3].map(|i| kept.get(&i)),
+            [Some(0), None, Some(20), Some(30)]
+        );
         kept.put(3, 31, 1);
-        assert_eq!((kept.get(&3), ROOM.0.load(Ordering::Relaxed)), (Some(31), 97));
+        assert_eq!(
+            (kept.get(&3), ROOM.0.load(Ordering::Relaxed)),
+            (Some(31), 97)
+        );
     }
 
     #[test]
@@ -168,7 +196,10 @@ mod tests {
         kept.put(1, 1, 4);
         kept.put(2, 2, 4);
         assert_eq!((kept.make_room(2), kept.get(&1)), (None, Some(1)));
-        assert_eq!((kept.make_room(7), kept.get(&2), kept.get(&1)), (Some(1), None, None));
+        assert_eq!(
+            (kept.make_room(7), kept.get(&2), kept.get(&1)),
+            (Some(1), None, None)
+        );
         // one is kept, whatever it costs
         kept.put(3, 3, 50);
         assert_eq!(kept.get(&3), Some(3));
@@ -191,8 +222,15 @@ mod tests {
     #[test]
     fn parts_of_one_block() {
         let parts = Parts::default();
-        assert_eq!([1, 9, 5, 7, 3].map(|from| parts.are_likely(4, from, 1, 4)), [false, false, false, false, true]);
+        assert_eq!(
+            [1, 9, 5, 7, 3].map(|from| parts.are_likely(4, from, 1, 4)),
+            [false, false, false, false, true]
+        );
         // one behind the other, in any block
-        assert_eq!([(4, 0), (5, 0), (5, 8), (4, 8)].map(|(block, from)| parts.are_likely(block, from, 8, 4)), [false, false, true, false]);
+        assert_eq!(
+            [(4, 0), (5, 0), (5, 8), (4, 8)]
+                .map(|(block, from)| parts.are_likely(block, from, 8, 4)),
+            [false, false, true, false]
+        );
     }
 }

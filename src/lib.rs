@@ -1,9 +1,18 @@
 //! Chunked, compressed containers of the Blosc and Bagz families, read and written.
 //!
 //! This is the Rust side of the library; C programs use `holdall.h`. Layers, each using only those
-//! before it: [`error`], [`memory`], [`io`], [`zlib`], [`checksum`], [`parallel`], [`options`], [`blosc`], [`bag`], [`capi`].
+//! before it: [`error`], [`memory`], [`io`], [`zlib`], [`checksum`], [`parallel`], [`options`],
+//! [`blosc`], [`bag`], [`capi`].
 #![deny(unsafe_code)]
-#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::indexing_slicing
+    )
+)]
 
 pub mod array;
 pub mod arrow;

@@ -1,15 +1,16 @@
-//! Memory that is asked for, not taken: an allocation whose size comes from a file is held under the
-//! caller's limit, and one that the system refuses is an error, not an abort.
+//! Memory that is asked for, not taken: an allocation whose size comes from a file is held under
+//! the caller's limit, and one that the system refuses is an error, not an abort.
 //!
-//! Unsafe code: `zeroed`, because the standard library has no zeroed allocation that can fail, and writing
-//! zeros by hand would touch every page twice; and the hint of `to_fill`.
+//! Unsafe code: `zeroed`, because the standard library has no zeroed allocation that can fail, and
+//! writing zeros by hand would touch every page twice; and the hint of `to_fill`.
 
 use crate::error::{Error, Result, fail};
 
 /// What one file may make a call allocate, unless `HOLDALL_OPT_MEMORY_LIMIT` says otherwise.
 pub const DEFAULT_LIMIT: u64 = 4 << 30;
 
-/// From this size on memory that is to be filled is worth a system call: some large pages are in it.
+/// From this size on memory that is to be filled is worth a system call: some large pages are in
+/// it.
 #[cfg(target_os = "linux")]
 const LARGE: usize = 8 << 20;
 
@@ -24,7 +25,10 @@ pub fn allow(bytes: u64, limit: u64, what: impl std::fmt::Display) -> Result<usi
 
 #[cold]
 fn too_much(bytes: u64, limit: u64, what: &dyn std::fmt::Display) -> Error {
-    fail!(Limit, "{what}: {bytes} bytes of memory are needed, the limit is {limit} (HOLDALL_OPT_MEMORY_LIMIT)")
+    fail!(
+        Limit,
+        "{what}: {bytes} bytes of memory are needed, the limit is {limit} (HOLDALL_OPT_MEMORY_LIMIT)"
+    )
 }
 
 /// `n` bytes of zeros.
@@ -38,12 +42,16 @@ pub fn zeroed(n: usize) -> Result<Vec<u8>> {
     // global allocator, n initialised bytes of alignment 1.
     unsafe {
         let p = std::alloc::alloc_zeroed(layout);
-        if p.is_null() { Err(none()) } else { Ok(Vec::from_raw_parts(p, n, n)) }
+        if p.is_null() {
+            Err(none())
+        } else {
+            Ok(Vec::from_raw_parts(p, n, n))
+        }
     }
 }
 
-/// As [`zeroed`], of which every byte is going to be written: much of it takes large pages where the system has them, for
-/// one page fault in place of 512.
+/// As [`zeroed`], of which every byte is going to be written: much of it takes large pages where
+/// the system has them, for one page fault in place of 512.
 pub fn to_fill(n: usize) -> Result<Vec<u8>> {
     let buffer = zeroed(n)?;
     #[cfg(target_os = "linux")]
@@ -51,8 +59,15 @@ pub fn to_fill(n: usize) -> Result<Vec<u8>> {
         const PAGE: usize = 64 << 10; // or less
         let start = buffer.as_ptr().addr().next_multiple_of(PAGE);
         let end = (buffer.as_ptr().addr() + n) & !(PAGE - 1);
-        // SAFETY: a hint about whole pages inside the buffer, which changes nothing in them; where it is refused, all is well.
-        unsafe { libc::madvise(buffer.as_ptr().with_addr(start).cast_mut().cast(), end - start, libc::MADV_HUGEPAGE) };
+        // SAFETY: a hint about whole pages inside the buffer, which changes nothing in them; where
+        // it is refused, all is well.
+        unsafe {
+            libc::madvise(
+                buffer.as_ptr().with_addr(start).cast_mut().cast(),
+                end - start,
+                libc::MADV_HUGEPAGE,
+            )
+        };
     }
     Ok(buffer)
 }
@@ -73,16 +88,29 @@ pub fn defaults<T: Default>(n: usize) -> Result<Vec<T>> {
 
 /// Room for `n` more items.
 pub fn reserve<T>(v: &mut Vec<T>, n: usize) -> Result<()> {
-    v.try_reserve(n).map_err(|_| fail!(Memory, "{} bytes of memory could not be had", n.saturating_mul(size_of::<T>())))
+    v.try_reserve(n).map_err(|_| {
+        fail!(
+            Memory,
+            "{} bytes of memory could not be had",
+            n.saturating_mul(size_of::<T>())
+        )
+    })
 }
 
 /// The same, and none beyond them.
 pub fn reserve_exact<T>(v: &mut Vec<T>, n: usize) -> Result<()> {
-    v.try_reserve_exact(n).map_err(|_| fail!(Memory, "{} bytes of memory could not be had", n.saturating_mul(size_of::<T>())))
+    v.try_reserve_exact(n).map_err(|_| {
+        fail!(
+            Memory,
+            "{} bytes of memory could not be had",
+            n.saturating_mul(size_of::<T>())
+        )
+    })
 }
 
-/// Room for `n` more bytes of a buffer that is going to have `most` or fewer. One that has no memory yet gets all of it; one that is
-/// kept, and has some, a small part, so that little of it stays unused.
+/// Room for `n` more bytes of a buffer that is going to have `most` or fewer. One that has no
+/// memory yet gets all of it; one that is kept, and has some, a small part, so that little of it
+/// stays unused.
 pub fn grow(buffer: &mut Vec<u8>, n: usize, most: usize) -> Result<()> {
     const LEAST: usize = 32 << 10;
     let left = most.saturating_sub(buffer.len());
@@ -106,9 +134,15 @@ mod tests {
         assert_eq!(zeroed(5).unwrap(), [0; 5]);
         // with 32 bits, half of the address space may well be there
         #[cfg(target_pointer_width = "64")]
-        assert_eq!(zeroed(isize::MAX as usize).unwrap_err().status, Status::Memory);
+        assert_eq!(
+            zeroed(isize::MAX as usize).unwrap_err().status,
+            Status::Memory
+        );
         assert_eq!(zeroed(usize::MAX).unwrap_err().status, Status::Memory);
-        assert_eq!(with_room::<u64>(usize::MAX / 2).unwrap_err().status, Status::Memory);
+        assert_eq!(
+            with_room::<u64>(usize::MAX / 2).unwrap_err().status,
+            Status::Memory
+        );
         assert_eq!(allow(11, 10, "x").unwrap_err().status, Status::Limit);
         assert_eq!(allow(10, 10, "x").unwrap(), 10);
     }

@@ -1,5 +1,5 @@
-//! Options: one set of named values for every open and create. A value is checked when it is set; an
-//! option that means nothing to the call it is given to is refused by that call, by name.
+//! Options: one set of named values for every open and create. A value is checked when it is set;
+//! an option that means nothing to the call it is given to is refused by that call, by name.
 #![forbid(unsafe_code)]
 
 use crate::error::{Result, fail};
@@ -8,7 +8,8 @@ use crate::parallel::Threads;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The caller's function that is told how far a long call is: `(done, total)`; `false` stops the call.
+/// The caller's function that is told how far a long call is: `(done, total)`; `false` stops the
+/// call.
 pub type Progress = Arc<dyn Fn(u64, u64) -> bool + Send + Sync>;
 
 /// An option. The numbers are those of the C API and never change.
@@ -108,7 +109,12 @@ const ALL: &[(Opt, &str, i64, i64)] = &[
     (Opt::Fill, "HOLDALL_OPT_FILL", 0, 0),
     (Opt::ExpectedRows, "HOLDALL_OPT_EXPECTED_ROWS", 0, i64::MAX),
     (Opt::Sparse, "HOLDALL_OPT_SPARSE", 0, 1),
-    (Opt::SuperchunkChunks, "HOLDALL_OPT_SUPERCHUNK_CHUNKS", 1, 1 << 20),
+    (
+        Opt::SuperchunkChunks,
+        "HOLDALL_OPT_SUPERCHUNK_CHUNKS",
+        1,
+        1 << 20,
+    ),
     (Opt::Offsets, "HOLDALL_OPT_OFFSETS", 0, 1),
     (Opt::SpareChunks, "HOLDALL_OPT_SPARE_CHUNKS", 0, 1 << 40),
     (Opt::SpareBytes, "HOLDALL_OPT_SPARE_BYTES", 0, 1 << 30),
@@ -121,8 +127,18 @@ const ALL: &[(Opt, &str, i64, i64)] = &[
     (Opt::ArrowNulls, "HOLDALL_OPT_ARROW_NULLS", 0, 1),
     (Opt::At, "HOLDALL_OPT_AT", 0, i64::MAX),
     (Opt::BothMetalayers, "HOLDALL_OPT_BOTH_METALAYERS", 0, 1),
-    (Opt::BagReadAheadBytes, "HOLDALL_OPT_BAG_READ_AHEAD_BYTES", 0, i64::MAX),
-    (Opt::CloudTimeout, "HOLDALL_OPT_CLOUD_TIMEOUT", 1, 86_400_000),
+    (
+        Opt::BagReadAheadBytes,
+        "HOLDALL_OPT_BAG_READ_AHEAD_BYTES",
+        0,
+        i64::MAX,
+    ),
+    (
+        Opt::CloudTimeout,
+        "HOLDALL_OPT_CLOUD_TIMEOUT",
+        1,
+        86_400_000,
+    ),
     (Opt::CloudRetries, "HOLDALL_OPT_CLOUD_RETRIES", 0, 100),
     (Opt::CloudRequests, "HOLDALL_OPT_CLOUD_REQUESTS", 1, 256),
     (Opt::DryRun, "HOLDALL_OPT_DRY_RUN", 0, 1),
@@ -138,7 +154,9 @@ impl Opt {
     /// The option with this number.
     pub fn from_number(n: i32) -> Result<Opt> {
         let found = ALL.iter().find(|(o, ..)| *o as i32 == n);
-        found.map(|(o, ..)| *o).ok_or_else(|| fail!(Argument, "{n} is no option of this version"))
+        found
+            .map(|(o, ..)| *o)
+            .ok_or_else(|| fail!(Argument, "{n} is no option of this version"))
     }
 
     fn takes_bytes(self) -> bool {
@@ -147,7 +165,9 @@ impl Opt {
 
     /// Its name in C.
     pub fn name(self) -> &'static str {
-        ALL.iter().find(|(o, ..)| *o == self).map_or("", |(_, name, ..)| name)
+        ALL.iter()
+            .find(|(o, ..)| *o == self)
+            .map_or("", |(_, name, ..)| name)
     }
 }
 
@@ -170,15 +190,27 @@ impl Options {
         if opt.takes_bytes() {
             return Err(fail!(Argument, "{} takes bytes, not a number", opt.name()));
         }
-        let (_, name, low, high) = ALL.iter().find(|(o, ..)| *o == opt).ok_or_else(|| fail!(Argument, "no such option"))?;
+        let (_, name, low, high) = ALL
+            .iter()
+            .find(|(o, ..)| *o == opt)
+            .ok_or_else(|| fail!(Argument, "no such option"))?;
         if value < *low || value > *high {
-            return Err(fail!(Argument, "{name}: {value} is not between {low} and {high}"));
+            return Err(fail!(
+                Argument,
+                "{name}: {value} is not between {low} and {high}"
+            ));
         }
         if opt == Opt::Codec && !CODECS.contains(&value) {
-            return Err(fail!(Argument, "{name}: {value} is no codec of this version"));
+            return Err(fail!(
+                Argument,
+                "{name}: {value} is no codec of this version"
+            ));
         }
         if opt == Opt::FormatVersion && !FORMAT_VERSIONS.contains(&value) {
-            return Err(fail!(Argument, "{name}: {value} is none of 0, 1, 2, 3 and 103"));
+            return Err(fail!(
+                Argument,
+                "{name}: {value} is none of 0, 1, 2, 3 and 103"
+            ));
         }
         self.values.insert(opt, value);
         Ok(())
@@ -255,14 +287,22 @@ impl Options {
     /// Tells progress; `Cancelled` where the caller wants to stop.
     pub fn progress(&self, done: u64, total: u64) -> Result<()> {
         match &self.progress {
-            Some(f) if !f(done, total) => Err(fail!(Cancelled, "stopped by the caller's progress function")),
+            Some(f) if !f(done, total) => Err(fail!(
+                Cancelled,
+                "stopped by the caller's progress function"
+            )),
             _ => Ok(()),
         }
     }
 
     /// Refuses what means nothing to this call.
     pub fn only(&self, call: &str, known: &[Opt]) -> Result<()> {
-        match self.values.keys().chain(self.bytes.keys()).find(|o| !known.contains(o) && !CLOUD_OPTIONS.contains(o)) {
+        match self
+            .values
+            .keys()
+            .chain(self.bytes.keys())
+            .find(|o| !known.contains(o) && !CLOUD_OPTIONS.contains(o))
+        {
             Some(o) => Err(fail!(Argument, "{} means nothing to {call}", o.name())),
             None => Ok(()),
         }
@@ -284,15 +324,23 @@ mod tests {
                 assert_eq!(o.set(*opt, 0).unwrap_err().status, Status::Argument);
                 o.set_bytes(*opt, b"abc").unwrap();
             } else {
-                assert_eq!(o.set_bytes(*opt, b"abc").unwrap_err().status, Status::Argument);
-                for bad in [low.checked_sub(1), high.checked_add(1)].into_iter().flatten() {
+                assert_eq!(
+                    o.set_bytes(*opt, b"abc").unwrap_err().status,
+                    Status::Argument
+                );
+                for bad in [low.checked_sub(1), high.checked_add(1)]
+                    .into_iter()
+                    .flatten()
+                {
                     assert!(o.set(*opt, bad).unwrap_err().message.contains(name));
                 }
                 o.set(*opt, *low).unwrap();
                 o.set(*opt, *high).unwrap();
                 assert_eq!(o.given(*opt), Some(*high));
             }
-            assert!(CLOUD_OPTIONS.contains(opt) || o.only("f", &[]).unwrap_err().message.contains(name));
+            assert!(
+                CLOUD_OPTIONS.contains(opt) || o.only("f", &[]).unwrap_err().message.contains(name)
+            );
             o.only("f", &[*opt]).unwrap();
         }
         assert_eq!(Opt::from_number(0).unwrap_err().status, Status::Argument);

@@ -44,13 +44,18 @@ pub fn is_worker() -> bool {
 pub fn processors() -> usize {
     static N: OnceLock<usize> = OnceLock::new();
     *N.get_or_init(|| {
-        let asked = std::env::var("HOLDALL_THREADS").ok().and_then(|v| v.trim().parse().ok()).filter(|&n| n > 0);
-        asked.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).min(MOST_THREADS)
+        let asked = std::env::var("HOLDALL_THREADS")
+            .ok()
+            .and_then(|v| v.trim().parse().ok())
+            .filter(|&n| n > 0);
+        asked
+            .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+            .min(MOST_THREADS)
     })
 }
 
-/// The threads that calls of a handle may use. How many that is, is found out where work is spread: asking the system for its
-/// processors takes longer than opening most files.
+/// The threads that calls of a handle may use. How many that is, is found out where work is spread:
+/// asking the system for its processors takes longer than opening most files.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Threads(usize);
 
@@ -78,8 +83,8 @@ impl Threads {
     }
 }
 
-/// The pool, unless this process did not make it or is still making it on another thread: no lock is
-/// ever waited for here, because a fork may have copied it locked.
+/// The pool, unless this process did not make it or is still making it on another thread: no lock
+/// is ever waited for here, because a fork may have copied it locked.
 fn pool() -> Option<&'static rayon_core::ThreadPool> {
     let me = os::process();
     match OWNER.compare_exchange(0, me, Ordering::AcqRel, Ordering::Acquire) {
@@ -104,38 +109,63 @@ fn begin(number: usize) {
     WORKER.set(true);
     NUMBER.set(number);
     if let Some(place) = PLACES.get(number) {
-        place.get_or_init(|| Place { thread: os::this_thread(), processor: AtomicUsize::new(usize::MAX) });
+        place.get_or_init(|| Place {
+            thread: os::this_thread(),
+            processor: AtomicUsize::new(usize::MAX),
+        });
     }
 }
 
 /// Remembers the processor that this thread of the pool falls asleep on.
 fn end() {
-    if let (Some(place), Some(here)) = (PLACES.get(NUMBER.get()).and_then(OnceLock::get), os::this_processor()) {
+    if let (Some(place), Some(here)) = (
+        PLACES.get(NUMBER.get()).and_then(OnceLock::get),
+        os::this_processor(),
+    ) {
         place.processor.store(here, Ordering::Relaxed);
     }
 }
 
-/// While threads of the pool are kept off a processor: two calls at once would take each other's doing for how it was before.
+/// While threads of the pool are kept off a processor: two calls at once would take each other's
+/// doing for how it was before.
 static KEEPING: Mutex<()> = Mutex::new(());
 
-/// Until this is dropped none of the pool's threads is woken on the processor of this one, which has work for itself.
+/// Until this is dropped none of the pool's threads is woken on the processor of this one, which
+/// has work for itself.
 fn others_elsewhere() -> Option<(Vec<os::Elsewhere>, MutexGuard<'static, ()>)> {
     let here = os::this_processor()?;
-    let mut there = PLACES.iter().map_while(OnceLock::get).filter(|p| p.processor.load(Ordering::Relaxed) == here).peekable();
+    let mut there = PLACES
+        .iter()
+        .map_while(OnceLock::get)
+        .filter(|p| p.processor.load(Ordering::Relaxed) == here)
+        .peekable();
     there.peek()?;
     let keeping = unless_taken(&KEEPING)?;
-    Some((there.filter_map(|p| os::Elsewhere::than(here, p.thread)).collect(), keeping))
+    Some((
+        there
+            .filter_map(|p| os::Elsewhere::than(here, p.thread))
+            .collect(),
+        keeping,
+    ))
 }
 
-/// Calls `f` with every item, on up to `threads` threads, the calling one among them. Items are taken
-/// in order, one at a time: make each worth some ten microseconds.
+/// Calls `f` with every item, on up to `threads` threads, the calling one among them. Items are
+/// taken in order, one at a time: make each worth some ten microseconds.
 pub fn for_each<T: Send>(threads: usize, items: Vec<T>, f: impl Fn(T) + Sync) {
     for_each_of(threads, items.into_iter(), f);
 }
 
-fn for_each_of<T: Send>(threads: usize, items: impl ExactSizeIterator<Item = T> + Send, f: impl Fn(T) + Sync) {
+fn for_each_of<T: Send>(
+    threads: usize,
+    items: impl ExactSizeIterator<Item = T> + Send,
+    f: impl Fn(T) + Sync,
+) {
     let helpers = threads.min(items.len()).saturating_sub(1);
-    let pool = if helpers == 0 || is_worker() { None } else { pool() };
+    let pool = if helpers == 0 || is_worker() {
+        None
+    } else {
+        pool()
+    };
     let Some(pool) = pool else {
         items.for_each(f);
         return;
@@ -158,7 +188,8 @@ fn for_each_of<T: Send>(threads: usize, items: impl ExactSizeIterator<Item = T> 
     });
 }
 
-/// Stays awake while the others are at their last items: these take less time, often, than to fall asleep and be woken.
+/// Stays awake while the others are at their last items: these take less time, often, than to fall
+/// asleep and be woken.
 fn linger(left: &AtomicUsize) {
     for _ in 0..LINGER {
         if left.load(Ordering::Relaxed) == 0 {
@@ -178,15 +209,19 @@ fn work_off<T>(queue: &Mutex<impl Iterator<Item = T>>, f: impl Fn(T)) {
     }
 }
 
-/// The same, where each call does little but wait for a network: the pool has no more threads than there are processors, so
-/// these are threads of the call's own, as many as can be had.
+/// The same, where each call does little but wait for a network: the pool has no more threads than
+/// there are processors, so these are threads of the call's own, as many as can be had.
 pub fn for_each_that_waits<T: Send>(threads: usize, items: Vec<T>, f: impl Fn(T) + Sync) {
     let helpers = threads.min(items.len()).saturating_sub(1);
     let queue = Mutex::new(items.into_iter());
     let work = || work_off(&queue, &f);
     std::thread::scope(|scope| {
         for _ in 0..helpers {
-            if std::thread::Builder::new().name("holdall-waits".into()).spawn_scoped(scope, work).is_err() {
+            if std::thread::Builder::new()
+                .name("holdall-waits".into())
+                .spawn_scoped(scope, work)
+                .is_err()
+            {
                 break;
             }
         }
@@ -194,13 +229,22 @@ pub fn for_each_that_waits<T: Send>(threads: usize, items: Vec<T>, f: impl Fn(T)
     });
 }
 
-/// As [`for_each`], with what may fail: what failed first, in the order of the items. None behind one that has failed is begun.
-pub fn try_each<T: Send, E: Send>(threads: usize, items: Vec<T>, f: impl Fn(T) -> Result<(), E> + Sync) -> Result<(), E> {
+/// As [`for_each`], with what may fail: what failed first, in the order of the items. None behind
+/// one that has failed is begun.
+pub fn try_each<T: Send, E: Send>(
+    threads: usize,
+    items: Vec<T>,
+    f: impl Fn(T) -> Result<(), E> + Sync,
+) -> Result<(), E> {
     try_each_of(threads, items.into_iter(), f)
 }
 
 /// As [`try_each`], of the numbers below `n`.
-pub fn try_below<E: Send>(threads: usize, n: usize, f: impl Fn(usize) -> Result<(), E> + Sync) -> Result<(), E> {
+pub fn try_below<E: Send>(
+    threads: usize,
+    n: usize,
+    f: impl Fn(usize) -> Result<(), E> + Sync,
+) -> Result<(), E> {
     try_each_of(threads, 0..n, f)
 }
 
@@ -221,10 +265,14 @@ fn try_each_of<T: Send, E: Send>(
             *first = Some((i, e));
         }
     });
-    failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), |(_, e)| Err(e))
+    failed
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner)
+        .map_or(Ok(()), |(_, e)| Err(e))
 }
 
-/// As [`for_each`], where each call may want threads of its own: it is the only one on its thread then.
+/// As [`for_each`], where each call may want threads of its own: it is the only one on its thread
+/// then.
 pub fn for_each_alone<T: Send>(threads: usize, items: Vec<T>, f: impl Fn(T) + Sync) {
     if items.len() < 2 || threads < 2 {
         return items.into_iter().for_each(f);
@@ -241,17 +289,20 @@ pub fn for_each_alone<T: Send>(threads: usize, items: Vec<T>, f: impl Fn(T) + Sy
     });
 }
 
-/// Has one of the pool's threads do this, some time; where there are none (see above), or this is one of them, it is not done,
-/// and says so.
+/// Has one of the pool's threads do this, some time; where there are none (see above), or this is
+/// one of them, it is not done, and says so.
 pub fn spawn(f: impl FnOnce() + Send + 'static) -> bool {
-    let Some(pool) = pool().filter(|_| !is_worker()) else { return false };
-    // a panic that came out of here would end the process; what it carries may panic when it is dropped
+    let Some(pool) = pool().filter(|_| !is_worker()) else {
+        return false;
+    };
+    // a panic that came out of here would end the process; what it carries may panic when it is
+    // dropped
     pool.spawn(|| catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(std::mem::forget));
     true
 }
 
-/// What is locked, unless another thread has it now: for what a reader can do without. A forked child may find it taken by
-/// a thread that it does not have, and would wait for ever.
+/// What is locked, unless another thread has it now: for what a reader can do without. A forked
+/// child may find it taken by a thread that it does not have, and would wait for ever.
 pub fn unless_taken<T>(shared: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     match shared.try_lock() {
         Ok(guard) => Some(guard),
@@ -260,7 +311,8 @@ pub fn unless_taken<T>(shared: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     }
 }
 
-/// What is in the cell, made if it is empty, by several threads maybe: nobody waits for another one, as above.
+/// What is in the cell, made if it is empty, by several threads maybe: nobody waits for another
+/// one, as above.
 pub fn made<T>(cell: &OnceLock<T>, make: impl FnOnce() -> T) -> &T {
     match cell.get() {
         Some(value) => value,
@@ -303,16 +355,23 @@ mod tests {
         }
     }
 
-    /// Many callers at once, on any processor: where the pool's threads may run is as it was in the end.
+    /// Many callers at once, on any processor: where the pool's threads may run is as it was in the
+    /// end.
     #[cfg(all(target_os = "linux", not(miri)))]
     #[test]
     fn threads_of_the_pool_may_run_where_they_could_before() {
         let allowed = |of: &str| {
             let all = std::fs::read_to_string(format!("/proc/{of}/status")).unwrap();
-            all.lines().find(|l| l.starts_with("Cpus_allowed:")).map(String::from)
+            all.lines()
+                .find(|l| l.starts_with("Cpus_allowed:"))
+                .map(String::from)
         };
         std::thread::scope(|scope| {
-            (0..8).for_each(|_| _ = scope.spawn(|| (0..2000).for_each(|_| for_each(2, vec![0; 8], |_: i32| std::hint::spin_loop()))));
+            (0..8).for_each(|_| {
+                _ = scope.spawn(|| {
+                    (0..2000).for_each(|_| for_each(2, vec![0; 8], |_: i32| std::hint::spin_loop()))
+                })
+            });
         });
         let pool: Vec<&Place> = PLACES.iter().map_while(OnceLock::get).collect();
         assert!(!pool.is_empty());
@@ -326,7 +385,11 @@ mod tests {
     #[test]
     fn a_panic_comes_back_and_the_pool_lives_on() {
         for _ in 0..3 {
-            let r = std::panic::catch_unwind(|| for_each(2, (0..100).collect(), |i: usize| assert!(i != 50, "planned")));
+            let r = std::panic::catch_unwind(|| {
+                for_each(2, (0..100).collect(), |i: usize| {
+                    assert!(i != 50, "planned")
+                })
+            });
             assert!(r.is_err());
         }
         every_item_once();

@@ -1,4 +1,5 @@
-//! Verifying a path, whatever it is: what is found counts only for one commit, so it starts again where a writer came in between.
+//! Verifying a path, whatever it is: what is found counts only for one commit, so it starts again
+//! where a writer came in between.
 #![forbid(unsafe_code)]
 
 use crate::array;
@@ -49,8 +50,9 @@ impl What {
 /// Told of each fault: which part it is in, and whether to go on.
 type Tell<'a> = &'a mut dyn FnMut(&str, &Error) -> bool;
 
-/// Verifies what is at a path; every fault goes to `tell`. How many records or chunks are intact, corrupt, and without a checksum.
-/// `Busy` where a writer committed during each attempt: that says nothing of the container.
+/// Verifies what is at a path; every fault goes to `tell`. How many records or chunks are intact,
+/// corrupt, and without a checksum. `Busy` where a writer committed during each attempt: that says
+/// nothing of the container.
 pub fn verify(path: &OsStr, options: &Options, tell: Tell<'_>) -> Result<[u64; 3]> {
     let mut told = HashSet::new();
     // an attempt before this one may have told of it
@@ -69,9 +71,13 @@ pub fn verify(path: &OsStr, options: &Options, tell: Tell<'_>) -> Result<[u64; 3
                 !changed && !stopped
             };
             match at {
-                What::Frame => array::verify(path, options, |e| fault(None, e)).map(|v| [v.sound, v.bad, v.unchecked]),
-                What::Folder => table::verify(path, options, fault).map(|v| [v.sound, v.bad, v.unchecked]),
-                What::Bloscpack => bloscpack::verify(path, options, |e| fault(None, e)).map(|v| [v.sound, v.bad, v.unchecked]),
+                What::Frame => array::verify(path, options, |e| fault(None, e))
+                    .map(|v| [v.sound, v.bad, v.unchecked]),
+                What::Folder => {
+                    table::verify(path, options, fault).map(|v| [v.sound, v.bad, v.unchecked])
+                }
+                What::Bloscpack => bloscpack::verify(path, options, |e| fault(None, e))
+                    .map(|v| [v.sound, v.bad, v.unchecked]),
                 What::Bag => {
                     let v = bag::verify(path, options, attempt > 1, |e| fault(None, e))?;
                     let found = [v.sound, v.bad, v.unchecked];
@@ -100,7 +106,10 @@ pub fn verify(path: &OsStr, options: &Options, tell: Tell<'_>) -> Result<[u64; 3
 }
 
 /// Calls `attempt` with 1, 2, … until it gives something; nothing where it does not for so long.
-fn retry<T>(patience: Duration, mut attempt: impl FnMut(u32) -> Result<Option<T>>) -> Result<Option<T>> {
+fn retry<T>(
+    patience: Duration,
+    mut attempt: impl FnMut(u32) -> Result<Option<T>>,
+) -> Result<Option<T>> {
     let begun = Instant::now();
     for n in 1.. {
         match attempt(n)? {
@@ -119,7 +128,11 @@ fn is_change(e: &Error) -> bool {
 
 /// What a fault is in.
 fn part_of(what: What, path: &OsStr, e: &Error) -> String {
-    if e.position >= 0 { format!("{} {}", what.part(), e.position) } else { path.display().to_string() }
+    if e.position >= 0 {
+        format!("{} {}", what.part(), e.position)
+    } else {
+        path.display().to_string()
+    }
 }
 
 #[cfg(test)]
@@ -132,8 +145,14 @@ mod tests {
         assert_eq!(retry(Duration::ZERO, after(1)), Ok(Some(1)));
         assert_eq!(retry(Duration::ZERO, after(ATTEMPTS)), Ok(Some(ATTEMPTS)));
         assert_eq!(retry(Duration::ZERO, after(ATTEMPTS + 1)), Ok(None));
-        assert_eq!(retry(Duration::MAX, after(ATTEMPTS + 1)), Ok(Some(ATTEMPTS + 1)));
+        assert_eq!(
+            retry(Duration::MAX, after(ATTEMPTS + 1)),
+            Ok(Some(ATTEMPTS + 1))
+        );
         let failed = fail!(Io, "no disk");
-        assert_eq!(retry::<()>(Duration::MAX, |_| Err(failed.clone())), Err(failed));
+        assert_eq!(
+            retry::<()>(Duration::MAX, |_| Err(failed.clone())),
+            Err(failed)
+        );
     }
 }

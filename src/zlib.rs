@@ -1,8 +1,8 @@
 //! zlib's format and Adler-32, by libdeflate: all its contexts are made here.
 //!
-//! libdeflate chooses the kernels for this processor when they are first called, and keeps them in plain variables. Threads
-//! that call it for the first time at once all write the same there; to C that is a race all the same. So one thread lets
-//! it choose before any other calls it.
+//! libdeflate chooses the kernels for this processor when they are first called, and keeps them in
+//! plain variables. Threads that call it for the first time at once all write the same there; to C
+//! that is a race all the same. So one thread lets it choose before any other calls it.
 #![forbid(unsafe_code)]
 
 use crate::os;
@@ -27,7 +27,8 @@ pub fn adler32() -> Adler32 {
     Adler32::new()
 }
 
-/// The process in which a thread lets it choose; DONE, or 0: none did yet. No process has these numbers.
+/// The process in which a thread lets it choose; DONE, or 0: none did yet. No process has these
+/// numbers.
 static CHOSEN: AtomicU32 = AtomicU32::new(0);
 const DONE: u32 = u32::MAX;
 
@@ -41,7 +42,10 @@ fn chosen() {
         if by == me {
             // another thread is at it, for microseconds
             std::thread::yield_now();
-        } else if CHOSEN.compare_exchange(by, me, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+        } else if CHOSEN
+            .compare_exchange(by, me, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
+        {
             // nobody was, or a thread of the parent's that this child, forked, does not have
             choose();
             CHOSEN.store(DONE, Ordering::Release);
@@ -52,7 +56,9 @@ fn chosen() {
 /// Calls each that chooses: the sum in the packed bytes, and the one that unpacks them.
 fn choose() {
     let mut packed = [0; 64];
-    let n = Compressor::new(CompressionLvl::fastest()).zlib_compress(b"?", &mut packed).unwrap_or(0);
+    let n = Compressor::new(CompressionLvl::fastest())
+        .zlib_compress(b"?", &mut packed)
+        .unwrap_or(0);
     let _ = Decompressor::new().zlib_decompress(packed.get(..n).unwrap_or(&[]), &mut [0]);
 }
 
@@ -63,9 +69,14 @@ mod tests {
     #[test]
     fn there_and_back() {
         let mut packed = [0; 64];
-        let n = compressor(CompressionLvl::default()).zlib_compress(b"holdall", &mut packed).unwrap();
+        let n = compressor(CompressionLvl::default())
+            .zlib_compress(b"holdall", &mut packed)
+            .unwrap();
         let mut back = [0; 7];
-        assert_eq!(decompressor().zlib_decompress(&packed[..n], &mut back), Ok(7));
+        assert_eq!(
+            decompressor().zlib_decompress(&packed[..n], &mut back),
+            Ok(7)
+        );
         assert_eq!(&back, b"holdall");
         assert_eq!(CHOSEN.load(Ordering::Acquire), DONE);
         // what a fork leaves of a choice under way

@@ -1,6 +1,7 @@
-//! Verification, reads of everything and reads of single items agree on every changed byte of a container: each reports an error, or
-//! all give the same content. Verification alone may report more: corrupt bytes that are no part of the content, as padding.
-//! What none of them reports changes no content, but for the bytes that each test names, which no checksum covers.
+//! Verification, reads of everything and reads of single items agree on every changed byte of a
+//! container: each reports an error, or all give the same content. Verification alone may report
+//! more: corrupt bytes that are no part of the content, as padding. What none of them reports
+//! changes no content, but for the bytes that each test names, which no checksum covers.
 
 mod common;
 
@@ -25,7 +26,10 @@ const MOST: u64 = 1 << 20;
 fn copy(from: &Path, to: &Path) {
     if from.is_dir() {
         fs::create_dir_all(to).unwrap();
-        fs::read_dir(from).unwrap().map(|e| e.unwrap().file_name()).for_each(|name| copy(&from.join(&name), &to.join(&name)));
+        fs::read_dir(from)
+            .unwrap()
+            .map(|e| e.unwrap().file_name())
+            .for_each(|name| copy(&from.join(&name), &to.join(&name)));
     } else {
         fs::write(to, fs::read(from).unwrap()).unwrap();
     }
@@ -34,7 +38,11 @@ fn copy(from: &Path, to: &Path) {
 /// The files of a folder and of those in it.
 fn list(folder: &Path, files: &mut Vec<PathBuf>) {
     for path in fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()) {
-        if path.is_dir() { list(&path, files) } else { files.push(path) }
+        if path.is_dir() {
+            list(&path, files)
+        } else {
+            files.push(path)
+        }
     }
 }
 
@@ -48,7 +56,8 @@ impl Content {
     fn open(path: &Path) -> Result<Content> {
         let options = Options::new().with(Opt::Threads, 1)?;
         if path.extension().is_some_and(|e| e == "blp") {
-            return Superchunk::open(path.as_os_str(), Mode::Read, &options).map(Content::Superchunk);
+            return Superchunk::open(path.as_os_str(), Mode::Read, &options)
+                .map(Content::Superchunk);
         }
         open(path.as_os_str(), Mode::Read, &options).map(Content::Array)
     }
@@ -91,9 +100,18 @@ impl Content {
             let read = match self {
                 Content::Array(a) => {
                     let mut rest = i;
-                    let mut at: Vec<u64> = a.shape().iter().rev().map(|n| (rest % n, rest /= n).0).collect();
+                    let mut at: Vec<u64> = a
+                        .shape()
+                        .iter()
+                        .rev()
+                        .map(|n| (rest % n, rest /= n).0)
+                        .collect();
                     at.reverse();
-                    if i % 2 == 0 { a.read(&at, &vec![1; at.len()], None, &mut dst, None) } else { a.read_points(&at, 1, &mut dst) }
+                    if i % 2 == 0 {
+                        a.read(&at, &vec![1; at.len()], None, &mut dst, None)
+                    } else {
+                        a.read_points(&at, 1, &mut dst)
+                    }
                 }
                 Content::Superchunk(s) => s.read(i * 4, &mut dst),
             };
@@ -106,17 +124,22 @@ impl Content {
 /// Does verification find nothing?
 fn is_intact(path: &Path) -> bool {
     let mut faults = 0;
-    let found = verify(path.as_os_str(), &Options::new().with(Opt::Threads, 1).unwrap(), &mut |_, _| {
-        faults += 1;
-        true
-    });
+    let found = verify(
+        path.as_os_str(),
+        &Options::new().with(Opt::Threads, 1).unwrap(),
+        &mut |_, _| {
+            faults += 1;
+            true
+        },
+    );
     faults == 0 && found.is_ok_and(|[_, bad, _]| bad == 0)
 }
 
 /// Of a file: only some of its structure can be checked.
 const NO_CHECKSUM: Silent = Some(("there is no checksum", 0..usize::MAX));
 
-/// Bytes of which a change is not reported although it changes content: why, and where they are in the file.
+/// Bytes of which a change is not reported although it changes content: why, and where they are in
+/// the file.
 type Silent<'a> = Option<(&'a str, Range<usize>)>;
 
 /// Changes every byte of `file` in several ways.
@@ -132,12 +155,20 @@ fn agree(path: &Path, file: &Path, silent: Silent) {
             let mut bad = good.clone();
             bad[at] ^= by;
             fs::write(file, &bad).unwrap();
-            let reads = [Content::read_all, Content::read_each].map(|read| Content::open(path).ok().and_then(|c| Some((c.shape(), read(&c)?))));
+            let reads = [Content::read_all, Content::read_each].map(|read| {
+                Content::open(path)
+                    .ok()
+                    .and_then(|c| Some((c.shape(), read(&c)?)))
+            });
             let (intact, [whole, single]) = (is_intact(path), &reads);
-            let same = whole.as_ref().is_none_or(|(s, c)| *s == shape && *c == content);
+            let same = whole
+                .as_ref()
+                .is_none_or(|(s, c)| *s == shape && *c == content);
             // what is corrupt may be outside of the content, in padding, say
             let agree = whole == single && if intact { whole.is_some() } else { same };
-            let known = silent.as_ref().is_some_and(|(_, bytes)| bytes.contains(&at));
+            let known = silent
+                .as_ref()
+                .is_some_and(|(_, bytes)| bytes.contains(&at));
             unreported += usize::from(agree && known && !same);
             if !agree || !(same || known) {
                 let found = reads.each_ref().map(Option::is_some);
@@ -146,9 +177,19 @@ fn agree(path: &Path, file: &Path, silent: Silent) {
         }
     }
     fs::write(file, good).unwrap();
-    assert!(wrong.is_empty(), "{}: {} do not agree: {:#?}", file.display(), wrong.len(), &wrong[..wrong.len().min(5)]);
+    assert!(
+        wrong.is_empty(),
+        "{}: {} do not agree: {:#?}",
+        file.display(),
+        wrong.len(),
+        &wrong[..wrong.len().min(5)]
+    );
     if let Some((why, bytes)) = silent {
-        assert!(unreported > 0, "{}: each change of {bytes:?} is reported, and {why:?} is not true", file.display());
+        assert!(
+            unreported > 0,
+            "{}: each change of {bytes:?} is reported, and {why:?} is not true",
+            file.display()
+        );
     }
 }
 
@@ -156,40 +197,83 @@ fn agree(path: &Path, file: &Path, silent: Silent) {
 fn place(name: &str) -> PathBuf {
     static NUMBER: AtomicUsize = AtomicUsize::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("agree-{}-{number}-{name}", std::process::id()))
+    Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join(format!("agree-{}-{number}-{name}", std::process::id()))
 }
 
 fn remove(path: &Path) {
-    if path.is_dir() { fs::remove_dir_all(path).unwrap() } else { fs::remove_file(path).unwrap() }
+    if path.is_dir() {
+        fs::remove_dir_all(path).unwrap()
+    } else {
+        fs::remove_file(path).unwrap()
+    }
 }
 
 /// The same for one file of a fixture. `None`: the fixture is a file.
 fn agree_on(from: &Path, file: Option<&str>, silent: Silent) {
     let path = place(&from.file_name().unwrap().to_string_lossy());
     copy(from, &path);
-    agree(&path, &file.map_or(path.clone(), |name| path.join(name)), silent);
+    agree(
+        &path,
+        &file.map_or(path.clone(), |name| path.join(name)),
+        silent,
+    );
     remove(&path);
 }
 
 #[test]
 fn on_frames() {
     let own = common::own();
-    agree_on(&own.join("caterva/c2d_full4_sparse.cat"), Some("00000006.chunk"), NO_CHECKSUM);
-    agree_on(&own.join("caterva/c2d_longblocks_sparse.cat"), Some("00000001.chunk"), NO_CHECKSUM);
+    agree_on(
+        &own.join("caterva/c2d_full4_sparse.cat"),
+        Some("00000006.chunk"),
+        NO_CHECKSUM,
+    );
+    agree_on(
+        &own.join("caterva/c2d_longblocks_sparse.cat"),
+        Some("00000001.chunk"),
+        NO_CHECKSUM,
+    );
     // files as a whole: with special chunks, and with items that chunk headers have no number for
     agree_on(&own.join("b2nd/s_mixed.b2nd"), None, NO_CHECKSUM);
-    agree_on(&own.join("b2nd/t_S300_typesize_gt255.b2nd"), None, NO_CHECKSUM);
+    agree_on(
+        &own.join("b2nd/t_S300_typesize_gt255.b2nd"),
+        None,
+        NO_CHECKSUM,
+    );
 }
 
 #[test]
 fn on_bloscpack_files() {
-    let all = [("none", 0, 1, NO_CHECKSUM), ("blosclz", 0, 0, NO_CHECKSUM), ("adler", 1, 1, None), ("crc", 2, 1, None)];
+    let all = [
+        ("none", 0, 1, NO_CHECKSUM),
+        ("blosclz", 0, 0, NO_CHECKSUM),
+        ("adler", 1, 1, None),
+        ("crc", 2, 1, None),
+    ];
     for (name, checksum, codec, silent) in all {
         let path = place(&format!("{name}.blp"));
-        let mut options = Options::new().with(Opt::ChunkBytes, 96).unwrap().with(Opt::BlockBytes, 32).unwrap();
-        options = options.with(Opt::Checksum, checksum).unwrap().with(Opt::Codec, codec).unwrap();
-        let mut s = Superchunk::create(path.as_os_str(), Mode::New, Form::Bloscpack, 4, &options).unwrap();
-        let content: Vec<u8> = (0..200u32).map(|i| if i < 96 { (i / 40) as u8 } else { ((i * i * 7) >> 3) as u8 }).collect();
+        let mut options = Options::new()
+            .with(Opt::ChunkBytes, 96)
+            .unwrap()
+            .with(Opt::BlockBytes, 32)
+            .unwrap();
+        options = options
+            .with(Opt::Checksum, checksum)
+            .unwrap()
+            .with(Opt::Codec, codec)
+            .unwrap();
+        let mut s =
+            Superchunk::create(path.as_os_str(), Mode::New, Form::Bloscpack, 4, &options).unwrap();
+        let content: Vec<u8> = (0..200u32)
+            .map(|i| {
+                if i < 96 {
+                    (i / 40) as u8
+                } else {
+                    ((i * i * 7) >> 3) as u8
+                }
+            })
+            .collect();
         s.append(&content).unwrap();
         s.commit().unwrap();
         drop(s);
@@ -208,7 +292,9 @@ fn on_datasets() {
         ("blz/blz062_chunks/leftover", &files[..]),
         ("blz/blz062_nd/nd_S", &files[..1]),
     ] {
-        files.iter().for_each(|file| agree_on(&all.join(name), Some(file), NO_CHECKSUM));
+        files
+            .iter()
+            .for_each(|file| agree_on(&all.join(name), Some(file), NO_CHECKSUM));
     }
 }
 
@@ -217,19 +303,34 @@ fn on_datasets() {
 fn on_metadata_of_datasets() {
     let all = common::Files::of(common::own().join("datasets"));
     for name in ["bcolz/bcolz121_dflt/dflt_S", "blz/blz062_nd/nd_S"] {
-        ["meta/sizes", "meta/storage"].iter().for_each(|file| agree_on(&all.join(name), Some(file), None));
+        ["meta/sizes", "meta/storage"]
+            .iter()
+            .for_each(|file| agree_on(&all.join(name), Some(file), None));
     }
-    for (name, format, checksum) in [("bcolz", Format::Bcolz, 2), ("paper", Format::BlzPaper, 2), ("none", Format::Bcolz, 0)] {
+    for (name, format, checksum) in [
+        ("bcolz", Format::Bcolz, 2),
+        ("paper", Format::BlzPaper, 2),
+        ("none", Format::Bcolz, 0),
+    ] {
         let path = place(name);
         let options = Options::new().with(Opt::Checksum, checksum).unwrap();
-        let new = Kindred { dtype: "<u2", shape: &[20, 5], chunks: Some(&[8, 5]), format };
+        let new = Kindred {
+            dtype: "<u2",
+            shape: &[20, 5],
+            chunks: Some(&[8, 5]),
+            format,
+        };
         let mut array = create(path.as_os_str(), Mode::New, &new, &options).unwrap();
         let content: Vec<u8> = (0..200u32).map(|i| ((i * i * 7) >> 5) as u8).collect();
-        array.write(&[0, 0], &[20, 5], None, &content, None).unwrap();
+        array
+            .write(&[0, 0], &[20, 5], None, &content, None)
+            .unwrap();
         array.commit().unwrap();
         drop(array);
         if checksum == 0 {
-            ["meta/sizes", "meta/storage"].iter().for_each(|file| agree(&path, &path.join(file), None));
+            ["meta/sizes", "meta/storage"]
+                .iter()
+                .for_each(|file| agree(&path, &path.join(file), None));
         } else {
             let mut files = Vec::new();
             list(&path, &mut files);
@@ -241,13 +342,21 @@ fn on_metadata_of_datasets() {
 }
 
 /// One chunk of an array in a frame.
-fn agree_in_array(name: &str, (chunk, new): (usize, &NewTiled), options: Options, silent: Silent, content: impl Fn(usize) -> Vec<u8>) {
+fn agree_in_array(
+    name: &str,
+    (chunk, new): (usize, &NewTiled),
+    options: Options,
+    silent: Silent,
+    content: impl Fn(usize) -> Vec<u8>,
+) {
     let path = place(name);
     let options = options.with(Opt::Sparse, 1).unwrap();
     let mut array = Array::create_frame(path.as_os_str(), Mode::New, new, &options).unwrap();
     let content = content(array.nbytes() as usize);
     if !content.is_empty() {
-        array.write(&[0, 0], new.shape, None, &content, None).unwrap();
+        array
+            .write(&[0, 0], new.shape, None, &content, None)
+            .unwrap();
     }
     array.commit().unwrap();
     drop(array);
@@ -258,19 +367,64 @@ fn agree_in_array(name: &str, (chunk, new): (usize, &NewTiled), options: Options
 /// Streams that say at their end only, after the last item, that they are corrupt.
 #[test]
 fn on_blocks_that_end_with_padding() {
-    let content = |n| (0..n as u32).flat_map(|i| (if i % 30 < 17 { i / 50 } else { (i * i * 7) >> 3 }).to_le_bytes()).take(n).collect();
-    for (name, codec, filters) in [("lz4", 1, &[1][..]), ("lz4-plain", 1, &[]), ("blosclz", 0, &[1]), ("blosclz-plain", 0, &[]), ("zstd", 5, &[1])] {
+    let content = |n| {
+        (0..n as u32)
+            .flat_map(|i| {
+                (if i % 30 < 17 {
+                    i / 50
+                } else {
+                    (i * i * 7) >> 3
+                })
+                .to_le_bytes()
+            })
+            .take(n)
+            .collect()
+    };
+    for (name, codec, filters) in [
+        ("lz4", 1, &[1][..]),
+        ("lz4-plain", 1, &[]),
+        ("blosclz", 0, &[1]),
+        ("blosclz-plain", 0, &[]),
+        ("zstd", 5, &[1]),
+    ] {
         let mut options = Options::new().with(Opt::Codec, codec).unwrap();
         options.set_bytes(Opt::Filters, filters).unwrap();
-        let new = NewTiled { dtype: "<u4", shape: &[13, 6], chunks: Some(&[8, 6]), blocks: Some(&[8, 4]), caterva: false };
-        for (checksum, silent) in [(0, NO_CHECKSUM), (2, None)].into_iter().take(if name == "lz4" { 2 } else { 1 }) {
-            agree_in_array(name, (1, &new), options.clone().with(Opt::Checksum, checksum).unwrap(), silent, content);
+        let new = NewTiled {
+            dtype: "<u4",
+            shape: &[13, 6],
+            chunks: Some(&[8, 6]),
+            blocks: Some(&[8, 4]),
+            caterva: false,
+        };
+        for (checksum, silent) in [(0, NO_CHECKSUM), (2, None)]
+            .into_iter()
+            .take(if name == "lz4" { 2 } else { 1 })
+        {
+            agree_in_array(
+                name,
+                (1, &new),
+                options.clone().with(Opt::Checksum, checksum).unwrap(),
+                silent,
+                content,
+            );
         }
     }
 
     let value: Vec<u8> = (0..300u32).map(|i| (i * 7 + 1) as u8).collect();
     let mut options = Options::new();
     options.set_bytes(Opt::Fill, &value).unwrap();
-    let new = NewTiled { dtype: "|S300", shape: &[5, 3], chunks: Some(&[2, 3]), blocks: Some(&[2, 2]), caterva: false };
-    agree_in_array("fill", (1, &new), options.with(Opt::Checksum, 0).unwrap(), NO_CHECKSUM, |_| Vec::new());
+    let new = NewTiled {
+        dtype: "|S300",
+        shape: &[5, 3],
+        chunks: Some(&[2, 3]),
+        blocks: Some(&[2, 2]),
+        caterva: false,
+    };
+    agree_in_array(
+        "fill",
+        (1, &new),
+        options.with(Opt::Checksum, 0).unwrap(),
+        NO_CHECKSUM,
+        |_| Vec::new(),
+    );
 }

@@ -20,10 +20,20 @@ static HEAP: Counting = Counting;
 #[test]
 fn a_huge_array_costs_nothing_until_it_is_written() {
     let (_, folder) = memory();
-    let mut a = Array::create_in(&folder, name(), Mode::New, "<f8", &[1 << 40, 1 << 15], None, &Options::new()).unwrap();
+    let mut a = Array::create_in(
+        &folder,
+        name(),
+        Mode::New,
+        "<f8",
+        &[1 << 40, 1 << 15],
+        None,
+        &Options::new(),
+    )
+    .unwrap();
     assert_eq!(a.nbytes(), 1 << 58);
     let mut item = [1; 8];
-    a.read(&[(1 << 40) - 1, 5], &[1, 1], None, &mut item, None).unwrap();
+    a.read(&[(1 << 40) - 1, 5], &[1, 1], None, &mut item, None)
+        .unwrap();
     assert_eq!(item, [0; 8]);
     a.write(&[0, 3], &[1, 1], None, &[7; 8], None).unwrap();
     a.resize(&[2, 1 << 15]).unwrap();
@@ -37,44 +47,82 @@ fn a_huge_array_costs_nothing_until_it_is_written() {
 fn a_column_reads_each_chunk_once() {
     for order in [Order::C, Order::Fortran] {
         let (memory, folder) = memory();
-        let (rows, columns) = if order == Order::C { (5000, 100) } else { (100, 5000) };
+        let (rows, columns) = if order == Order::C {
+            (5000, 100)
+        } else {
+            (100, 5000)
+        };
         let options = Options::new().with(Opt::ChunkBytes, 80_000).unwrap();
         let mut file = Bloscpack::create_in(&folder, name(), Mode::New, 8, &options).unwrap();
-        let meta = ArrayMeta { dtype: Dtype::parse("<i8").unwrap(), shape: vec![rows, columns], order };
+        let meta = ArrayMeta {
+            dtype: Dtype::parse("<i8").unwrap(),
+            shape: vec![rows, columns],
+            order,
+        };
         file.meta_set(Some(meta.to_json().as_bytes())).unwrap();
         file.append(&vec![3; 4_000_000]).unwrap();
         file.commit().unwrap();
         let a = open(&folder, Mode::Read);
         let mut dst = vec![0; 40_000];
-        for (start, count, step, most) in
-            [([0, 7], [5000, 1], [1, 1], 50), ([0, 7], [625, 2], [8, 3], 50), ([3, 0], [2, 100], [1, 1], 1), ([0, 7], [10, 1], [500, 1], 10)]
-        {
+        for (start, count, step, most) in [
+            ([0, 7], [5000, 1], [1, 1], 50),
+            ([0, 7], [625, 2], [8, 3], 50),
+            ([3, 0], [2, 100], [1, 1], 1),
+            ([0, 7], [10, 1], [500, 1], 10),
+        ] {
             let turned = |v: [u64; 2]| if order == Order::C { v } else { [v[1], v[0]] };
             let before = memory.reads.load(Ordering::Relaxed);
-            a.read(&turned(start), &turned(count), Some(&turned(step)), &mut dst, None).unwrap();
+            a.read(
+                &turned(start),
+                &turned(count),
+                Some(&turned(step)),
+                &mut dst,
+                None,
+            )
+            .unwrap();
             let reads = memory.reads.load(Ordering::Relaxed) - before;
-            assert!(reads <= most, "{order:?}: {reads} reads for {start:?}, {count:?}, {step:?}");
+            assert!(
+                reads <= most,
+                "{order:?}: {reads} reads for {start:?}, {count:?}, {step:?}"
+            );
         }
         assert_eq!(a.chunkshape(), turned_shape(order, [100, 100]));
     }
 }
 
-/// Where a chunk's blocks are stands in its head, which is read when it is touched first; a block is no more than one read,
-/// and small ones side by side are one. With checksums what is touched first is read whole, by as many reads at most.
+/// Where a chunk's blocks are stands in its head, which is read when it is touched first; a block
+/// is no more than one read, and small ones side by side are one. With checksums what is touched
+/// first is read whole, by as many reads at most.
 #[test]
 fn a_touched_block_is_one_read() {
     for (side, checksum) in [(20, 0), (20, 2), (50, 0), (50, 2)] {
         let (all, h) = (2 * side, side / 5);
         let (memory, folder) = memory();
-        let new = NewTiled { dtype: "<i4", shape: &[all; 3], chunks: Some(&[side; 3]), blocks: Some(&[h, side, side]), caterva: false };
+        let new = NewTiled {
+            dtype: "<i4",
+            shape: &[all; 3],
+            chunks: Some(&[side; 3]),
+            blocks: Some(&[h, side, side]),
+            caterva: false,
+        };
         let wished = [(Opt::Checksum, checksum), (Opt::Threads, 1)];
-        let options = wished.iter().fold(Options::new(), |o, (opt, n)| o.with(*opt, *n).unwrap());
+        let options = wished
+            .iter()
+            .fold(Options::new(), |o, (opt, n)| o.with(*opt, *n).unwrap());
         let mut a = Array::create_frame_in(&folder, name(), Mode::New, &new, &options).unwrap();
-        let content: Vec<u8> = (0..all.pow(3) as u32).flat_map(|i| (i.wrapping_mul(2_654_435_761) >> 7 & 0xffff_7fff).to_le_bytes()).collect();
+        let content: Vec<u8> = (0..all.pow(3) as u32)
+            .flat_map(|i| (i.wrapping_mul(2_654_435_761) >> 7 & 0xffff_7fff).to_le_bytes())
+            .collect();
         a.write(&[0; 3], &[all; 3], None, &content, None).unwrap();
         a.commit().unwrap();
         drop(a);
-        let a = Array::open_in(&folder, name(), Mode::Read, &Options::new().with(Opt::Threads, 1).unwrap()).unwrap();
+        let a = Array::open_in(
+            &folder,
+            name(),
+            Mode::Read,
+            &Options::new().with(Opt::Threads, 1).unwrap(),
+        )
+        .unwrap();
         let mut dst = vec![0; content.len()];
         // and how many chunks are touched, how many of them first, and how many blocks
         for (start, count, chunks, first, blocks) in [
@@ -91,34 +139,64 @@ fn a_touched_block_is_one_read() {
             a.read(&start, &count, None, &mut dst, None).unwrap();
             let reads = memory.reads.load(Ordering::Relaxed) - before;
             let most = if side == 20 { chunks } else { blocks + first };
-            assert!(reads <= most, "checksum {checksum}: {reads} reads for {start:?}, {count:?}, at most {most}");
+            assert!(
+                reads <= most,
+                "checksum {checksum}: {reads} reads for {start:?}, {count:?}, at most {most}"
+            );
         }
         assert!(dst == content);
     }
 }
 
-/// A block as it is stored, and as it is decoded: whatever part of it is wanted, and whoever wrote it.
+/// A block as it is stored, and as it is decoded: whatever part of it is wanted, and whoever wrote
+/// it.
 #[test]
 fn a_read_holds_two_blocks_at_most() {
     const BLOCK: usize = 200_000;
     for codec in [1, 2] {
         let (_, folder) = memory();
-        let new = NewTiled { dtype: "<i4", shape: &[80, 100, 100], chunks: Some(&[40, 100, 100]), blocks: Some(&[5, 100, 100]), caterva: false };
+        let new = NewTiled {
+            dtype: "<i4",
+            shape: &[80, 100, 100],
+            chunks: Some(&[40, 100, 100]),
+            blocks: Some(&[5, 100, 100]),
+            caterva: false,
+        };
         let wished = [(Opt::Codec, codec), (Opt::Checksum, 0), (Opt::Threads, 1)];
-        let options = wished.iter().fold(Options::new(), |o, (opt, n)| o.with(*opt, *n).unwrap());
+        let options = wished
+            .iter()
+            .fold(Options::new(), |o, (opt, n)| o.with(*opt, *n).unwrap());
         let mut a = Array::create_frame_in(&folder, name(), Mode::New, &new, &options).unwrap();
-        let content: Vec<u8> = (0..800_000u32).flat_map(|i| (i.wrapping_mul(2_654_435_761) >> 14 & 0xffff_7fff).to_le_bytes()).collect();
-        a.write(&[0; 3], &[80, 100, 100], None, &content, None).unwrap();
+        let content: Vec<u8> = (0..800_000u32)
+            .flat_map(|i| (i.wrapping_mul(2_654_435_761) >> 14 & 0xffff_7fff).to_le_bytes())
+            .collect();
+        a.write(&[0; 3], &[80, 100, 100], None, &content, None)
+            .unwrap();
         a.commit().unwrap();
         drop(a);
         let mut dst = vec![0; content.len()];
-        for (start, count) in [([0; 3], [80, 100, 100]), ([3, 10, 20], [70, 50, 60]), ([0, 0, 7], [80, 100, 1])] {
+        for (start, count) in [
+            ([0; 3], [80, 100, 100]),
+            ([3, 10, 20], [70, 50, 60]),
+            ([0, 0, 7], [80, 100, 1]),
+        ] {
             // by a thread that holds nothing yet
             std::thread::scope(|scope| {
                 scope.spawn(|| {
-                    let a = Array::open_in(&folder, name(), Mode::Read, &Options::new().with(Opt::Threads, 1).unwrap()).unwrap();
-                    let most = most_held(|| assert!(!a.read(&start, &count, None, &mut dst, None).unwrap()));
-                    assert!(most <= 2 * BLOCK + 16_000, "codec {codec}, {start:?}, {count:?}: {most} bytes");
+                    let a = Array::open_in(
+                        &folder,
+                        name(),
+                        Mode::Read,
+                        &Options::new().with(Opt::Threads, 1).unwrap(),
+                    )
+                    .unwrap();
+                    let most = most_held(|| {
+                        assert!(!a.read(&start, &count, None, &mut dst, None).unwrap())
+                    });
+                    assert!(
+                        most <= 2 * BLOCK + 16_000,
+                        "codec {codec}, {start:?}, {count:?}: {most} bytes"
+                    );
                 });
             });
         }
@@ -132,8 +210,18 @@ fn a_read_holds_two_blocks_at_most() {
 fn whole_chunks_are_put_in_without_touching_those_behind() {
     let (memory, folder) = memory();
     let options = Options::new().with(Opt::ChunkBytes, 1000).unwrap();
-    let mut a = Array::create_in(&folder, name(), Mode::New, "|u1", &[100_000], None, &options).unwrap();
-    a.write(&[0], &[100_000], None, &[7; 100_000], None).unwrap();
+    let mut a = Array::create_in(
+        &folder,
+        name(),
+        Mode::New,
+        "|u1",
+        &[100_000],
+        None,
+        &options,
+    )
+    .unwrap();
+    a.write(&[0], &[100_000], None, &[7; 100_000], None)
+        .unwrap();
     a.commit().unwrap();
     drop(a);
     for (at, count, most) in [(5000, 3000, 2), (5500, 3000, 3), (99_500, 10, 2)] {
@@ -151,14 +239,20 @@ fn whole_chunks_are_put_in_without_touching_those_behind() {
 }
 
 fn turned_shape(order: Order, shape: [u64; 2]) -> [u64; 2] {
-    if order == Order::C { shape } else { [shape[1], shape[0]] }
+    if order == Order::C {
+        shape
+    } else {
+        [shape[1], shape[0]]
+    }
 }
 
 // ---- what is refused
 
 #[test]
 fn what_is_no_array_is_refused() {
-    let json = |dtype: &str, shape: &str| format!(r#"{{"dtype":"{dtype}","shape":{shape},"order":"C","container":"numpy"}}"#);
+    let json = |dtype: &str, shape: &str| {
+        format!(r#"{{"dtype":"{dtype}","shape":{shape},"order":"C","container":"numpy"}}"#)
+    };
     for (json, status) in [
         (json("<f8", "[3]"), None),
         (json("<f8", "[2]"), Some(Status::Format)),
@@ -167,13 +261,21 @@ fn what_is_no_array_is_refused() {
         (json("<f8", "[0,4]"), Some(Status::Format)),
         (json("O", "[3]"), None),
         (json("<f3", "[8]"), Some(Status::Type)),
-        (json("<f8", "[1,1,1,1,1,1,1,1,1,1,1,1,1,1,3,1,1]"), Some(Status::Unsupported)),
+        (
+            json("<f8", "[1,1,1,1,1,1,1,1,1,1,1,1,1,1,3,1,1]"),
+            Some(Status::Unsupported),
+        ),
         (json("<f8", "[1,1,1,1,1,1,1,1,1,1,1,1,1,1,3,1]"), None),
         ("{}".into(), Some(Status::Type)),
         (r#"{"container":"numpy"}"#.into(), Some(Status::Format)),
     ] {
         let got = array_of(&json, &[0; 24]);
-        assert_eq!(got.as_ref().err().map(|e| e.status), status, "{json}: {:?}", got.err());
+        assert_eq!(
+            got.as_ref().err().map(|e| e.status),
+            status,
+            "{json}: {:?}",
+            got.err()
+        );
     }
     let e = array_of(&json("<f8", "[2,3]"), &[0; 24]).err().unwrap();
     assert!(e.message.contains("48") && e.message.contains("24"), "{e}");
@@ -181,12 +283,17 @@ fn what_is_no_array_is_refused() {
 
 #[test]
 fn what_does_not_fit_is_refused() {
-    let mut a = array_of(r#"{"dtype":"<i2","shape":[3,4],"order":"C","container":"numpy"}"#, &[5; 24]).unwrap();
+    let mut a = array_of(
+        r#"{"dtype":"<i2","shape":[3,4],"order":"C","container":"numpy"}"#,
+        &[5; 24],
+    )
+    .unwrap();
     let mut dst = [0xee; 64];
-    let mut read = |start: &[u64], count: &[u64], step: &[u64], strides: Option<&[i64]>, n: usize| {
-        let read = a.read(start, count, Some(step), &mut dst[..n], strides);
-        read.map_err(|e| e.status)
-    };
+    let mut read =
+        |start: &[u64], count: &[u64], step: &[u64], strides: Option<&[i64]>, n: usize| {
+            let read = a.read(start, count, Some(step), &mut dst[..n], strides);
+            read.map_err(|e| e.status)
+        };
     let huge = u64::MAX;
     for (start, count, step, status) in [
         ([0, 0], [3, 4], [1, 1], None),
@@ -200,9 +307,16 @@ fn what_does_not_fit_is_refused() {
         ([huge, 0], [1, 4], [1, 1], Some(Status::Range)),
         ([0, 0], [1, 4], [0, 1], Some(Status::Argument)),
     ] {
-        assert_eq!(read(&start, &count, &step, None, 24).err(), status, "{start:?} {count:?} {step:?}");
+        assert_eq!(
+            read(&start, &count, &step, None, 24).err(),
+            status,
+            "{start:?} {count:?} {step:?}"
+        );
     }
-    assert_eq!(read(&[0], &[1], &[1], None, 64).err(), Some(Status::Argument));
+    assert_eq!(
+        read(&[0], &[1], &[1], None, 64).err(),
+        Some(Status::Argument)
+    );
     for (strides, n, status) in [
         ([8, 2], 24, None),
         ([8, 2], 23, Some(Status::Buffer)),
@@ -214,13 +328,42 @@ fn what_does_not_fit_is_refused() {
         ([i64::MIN, i64::MAX], 64, Some(Status::Buffer)),
         ([i64::MAX, 0], 64, Some(Status::Buffer)),
     ] {
-        assert_eq!(read(&[0, 0], &[3, 4], &[1, 1], Some(&strides), n).err(), status, "{strides:?} {n}");
+        assert_eq!(
+            read(&[0, 0], &[3, 4], &[1, 1], Some(&strides), n).err(),
+            status,
+            "{strides:?} {n}"
+        );
     }
-    assert_eq!(a.read_points(&[0, 0, 2, 4], 2, &mut [0; 4]).unwrap_err().status, Status::Range);
-    assert_eq!(a.read_points(&[0, 0, 2], 2, &mut [0; 4]).unwrap_err().status, Status::Argument);
-    assert_eq!(a.read_points(&[0, 0, 2, 3], 2, &mut [0; 3]).unwrap_err().status, Status::Buffer);
-    assert_eq!(a.read_orthogonal(&[None, Some(&[4])], &mut [0; 64]).unwrap_err().status, Status::Range);
-    assert_eq!(a.read_orthogonal(&[None, Some(&[3])], &mut [0; 5]).unwrap_err().status, Status::Buffer);
+    assert_eq!(
+        a.read_points(&[0, 0, 2, 4], 2, &mut [0; 4])
+            .unwrap_err()
+            .status,
+        Status::Range
+    );
+    assert_eq!(
+        a.read_points(&[0, 0, 2], 2, &mut [0; 4])
+            .unwrap_err()
+            .status,
+        Status::Argument
+    );
+    assert_eq!(
+        a.read_points(&[0, 0, 2, 3], 2, &mut [0; 3])
+            .unwrap_err()
+            .status,
+        Status::Buffer
+    );
+    assert_eq!(
+        a.read_orthogonal(&[None, Some(&[4])], &mut [0; 64])
+            .unwrap_err()
+            .status,
+        Status::Range
+    );
+    assert_eq!(
+        a.read_orthogonal(&[None, Some(&[3])], &mut [0; 5])
+            .unwrap_err()
+            .status,
+        Status::Buffer
+    );
 
     for (e, status) in [
         (a.append(1, 1, &[0; 8]), Status::Argument),
@@ -245,16 +388,31 @@ fn what_does_not_fit_is_refused() {
     assert_eq!((a.shape(), all(&a)), (&[3, 4][..], vec![5; 24]));
     a.remove(0, 1, 2).unwrap();
     assert_eq!((a.shape(), all(&a)), (&[1, 4][..], vec![5; 8]));
-    a.meta_set(br#"{"dtype":"<i2","shape":[1,4],"order":"C","container":"numpy","unit":"m"}"#).unwrap();
+    a.meta_set(br#"{"dtype":"<i2","shape":[1,4],"order":"C","container":"numpy","unit":"m"}"#)
+        .unwrap();
     a.append(0, 1, &[6; 8]).unwrap();
     a.commit().unwrap();
-    assert_eq!(a.meta().unwrap(), br#"{"dtype":"<i2","shape":[2,4],"order":"C","container":"numpy","unit":"m"}"#);
+    assert_eq!(
+        a.meta().unwrap(),
+        br#"{"dtype":"<i2","shape":[2,4],"order":"C","container":"numpy","unit":"m"}"#
+    );
 }
 
 #[test]
 fn a_reader_changes_nothing() {
     let (_, folder) = memory();
-    Array::create_in(&folder, name(), Mode::New, "<i2", &[3], None, &Options::new()).unwrap().commit().unwrap();
+    Array::create_in(
+        &folder,
+        name(),
+        Mode::New,
+        "<i2",
+        &[3],
+        None,
+        &Options::new(),
+    )
+    .unwrap()
+    .commit()
+    .unwrap();
     let mut a = open(&folder, Mode::Read);
     for e in [
         a.insert(0, 1, 1, &[0; 2]),
@@ -278,15 +436,45 @@ fn creating_is_checked() {
         let made = Array::create_in(&folder, name(), Mode::Replace, dtype, shape, chunks, &o);
         made.map(|a| a.chunkshape().to_vec()).map_err(|e| e.status)
     };
-    assert_eq!(create("<f8", &[10, 3], Some(&[4, 3]), Options::new()), Ok(vec![4, 3]));
-    assert_eq!(create("<f8", &[10, 3], Some(&[4, 2]), Options::new()), Err(Status::Unsupported));
-    assert_eq!(create("<f8", &[10, 3], Some(&[0, 3]), Options::new()), Err(Status::Argument));
-    assert_eq!(create("<f8", &[10, 3], Some(&[4, 3]), with(Opt::ChunkBytes, 100)), Err(Status::Argument));
-    assert_eq!(create("<f8", &[10, 3], Some(&[1 << 40, 3]), Options::new()), Err(Status::Argument));
-    assert_eq!(create("<f8", &[1 << 62], None, Options::new()), Err(Status::Argument));
-    assert_eq!(create("<f8", &[1; 17], None, Options::new()), Err(Status::Argument));
-    assert_eq!(create("O", &[3], None, Options::new()), Err(Status::Unsupported));
+    assert_eq!(
+        create("<f8", &[10, 3], Some(&[4, 3]), Options::new()),
+        Ok(vec![4, 3])
+    );
+    assert_eq!(
+        create("<f8", &[10, 3], Some(&[4, 2]), Options::new()),
+        Err(Status::Unsupported)
+    );
+    assert_eq!(
+        create("<f8", &[10, 3], Some(&[0, 3]), Options::new()),
+        Err(Status::Argument)
+    );
+    assert_eq!(
+        create("<f8", &[10, 3], Some(&[4, 3]), with(Opt::ChunkBytes, 100)),
+        Err(Status::Argument)
+    );
+    assert_eq!(
+        create("<f8", &[10, 3], Some(&[1 << 40, 3]), Options::new()),
+        Err(Status::Argument)
+    );
+    assert_eq!(
+        create("<f8", &[1 << 62], None, Options::new()),
+        Err(Status::Argument)
+    );
+    assert_eq!(
+        create("<f8", &[1; 17], None, Options::new()),
+        Err(Status::Argument)
+    );
+    assert_eq!(
+        create("O", &[3], None, Options::new()),
+        Err(Status::Unsupported)
+    );
     assert_eq!(create("<f3", &[3], None, Options::new()), Err(Status::Type));
-    assert_eq!(create("<f8", &[3], None, with(Opt::FormatVersion, 2)), Err(Status::Unsupported));
-    assert_eq!(create("<f8", &[3], None, with(Opt::FormatVersion, 103)), Ok(vec![131_072]));
+    assert_eq!(
+        create("<f8", &[3], None, with(Opt::FormatVersion, 2)),
+        Err(Status::Unsupported)
+    );
+    assert_eq!(
+        create("<f8", &[3], None, with(Opt::FormatVersion, 103)),
+        Ok(vec![131_072])
+    );
 }

@@ -1,4 +1,5 @@
-//! Arrays that python-blosc2, c-blosc2 and Caterva wrote: all that the facts beside them say is found in them.
+//! Arrays that python-blosc2, c-blosc2 and Caterva wrote: all that the facts beside them say is
+//! found in them.
 
 mod common;
 
@@ -24,7 +25,12 @@ impl Fixture {
     }
 
     fn numbers(&self, key: &str) -> Vec<u64> {
-        self.facts[key].as_array().unwrap().iter().map(|n| n.as_u64().unwrap()).collect()
+        self.facts[key]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|n| n.as_u64().unwrap())
+            .collect()
     }
 
     fn content(&self) -> Vec<u8> {
@@ -32,31 +38,62 @@ impl Fixture {
     }
 
     fn open(&self, threads: i64) -> Result<Array> {
-        Array::open(self.path.as_os_str(), Mode::Read, &Options::new().with(Opt::Threads, threads).unwrap())
+        Array::open(
+            self.path.as_os_str(),
+            Mode::Read,
+            &Options::new().with(Opt::Threads, threads).unwrap(),
+        )
     }
 }
 
 fn all(folder: &str, extension: &str) -> Vec<Fixture> {
-    let paths = fs::read_dir(fixtures().join(folder)).unwrap().map(|e| e.unwrap().path());
-    let mut paths: Vec<PathBuf> = paths.filter(|p| p.extension() == Some(extension.as_ref())).collect();
+    let paths = fs::read_dir(fixtures().join(folder))
+        .unwrap()
+        .map(|e| e.unwrap().path());
+    let mut paths: Vec<PathBuf> = paths
+        .filter(|p| p.extension() == Some(extension.as_ref()))
+        .collect();
     paths.sort();
-    let facts = |p: &Path| fs::read(p.with_extension("json")).ok().map(|text| serde_json::from_slice(&text).unwrap());
-    paths.into_iter().filter_map(|path| facts(&path).map(|facts| Fixture { path, facts })).collect()
+    let facts = |p: &Path| {
+        fs::read(p.with_extension("json"))
+            .ok()
+            .map(|text| serde_json::from_slice(&text).unwrap())
+    };
+    paths
+        .into_iter()
+        .filter_map(|path| facts(&path).map(|facts| Fixture { path, facts }))
+        .collect()
 }
 
 /// The codec or filter that a fixture needs and nobody has here.
 fn plugin(name: &str) -> Option<&str> {
-    [("k_ndcell", "filter 32"), ("k_zfp", "codec 35")].iter().find(|(of, _)| name.starts_with(of)).map(|(_, words)| *words)
+    [("k_ndcell", "filter 32"), ("k_zfp", "codec 35")]
+        .iter()
+        .find(|(of, _)| name.starts_with(of))
+        .map(|(_, words)| *words)
 }
 
 fn read_all(a: &Array) -> Result<Vec<u8>> {
     let mut content = vec![0xee; a.nbytes() as usize];
-    a.read(&vec![0; a.shape().len()], a.shape(), None, &mut content, None)?;
+    a.read(
+        &vec![0; a.shape().len()],
+        a.shape(),
+        None,
+        &mut content,
+        None,
+    )?;
     Ok(content)
 }
 
 /// The items of a box of the content, in C order.
-fn cut(content: &[u8], shape: &[u64], item: usize, start: &[u64], count: &[u64], step: &[u64]) -> Vec<u8> {
+fn cut(
+    content: &[u8],
+    shape: &[u64],
+    item: usize,
+    start: &[u64],
+    count: &[u64],
+    step: &[u64],
+) -> Vec<u8> {
     let mut out = Vec::new();
     for i in 0..count.iter().product::<u64>() {
         let (mut rest, mut at, mut stride) = (i, 0, 1);
@@ -74,30 +111,56 @@ fn boxes(a: &Array, content: &[u8], name: &str) {
     let (shape, item) = (a.shape().to_vec(), a.itemsize());
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
     let mut random = |n: u64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) % n
     };
     for _ in 0..20 {
         let start: Vec<u64> = shape.iter().map(|n| random(*n)).collect();
         let step: Vec<u64> = shape.iter().map(|_| 1 + random(4)).collect();
-        let count: Vec<u64> = shape.iter().zip(&start).zip(&step).map(|((n, s), by)| 1 + random((n - s).div_ceil(*by))).collect();
+        let count: Vec<u64> = shape
+            .iter()
+            .zip(&start)
+            .zip(&step)
+            .map(|((n, s), by)| 1 + random((n - s).div_ceil(*by)))
+            .collect();
         let mut got = vec![0xee; count.iter().product::<u64>() as usize * item];
         a.read(&start, &count, Some(&step), &mut got, None).unwrap();
-        assert!(got == cut(content, &shape, item, &start, &count, &step), "{name}: {start:?} {count:?} {step:?}");
+        assert!(
+            got == cut(content, &shape, item, &start, &count, &step),
+            "{name}: {start:?} {count:?} {step:?}"
+        );
     }
 }
 
 fn check(fixture: &Fixture, dtype: Option<&str>, threads: i64) {
     let name = fixture.name();
-    let a = fixture.open(threads).unwrap_or_else(|e| panic!("{name}: {e}"));
+    let a = fixture
+        .open(threads)
+        .unwrap_or_else(|e| panic!("{name}: {e}"));
     let shapes = [a.shape(), a.chunkshape(), a.blockshape()];
-    assert_eq!(shapes, [&fixture.numbers("shape")[..], &fixture.numbers("chunkshape"), &fixture.numbers("blockshape")], "{name}");
+    assert_eq!(
+        shapes,
+        [
+            &fixture.numbers("shape")[..],
+            &fixture.numbers("chunkshape"),
+            &fixture.numbers("blockshape")
+        ],
+        "{name}"
+    );
     match dtype {
         Some(dtype) => assert_eq!(a.dtype().spelling, dtype, "{name}"),
-        None => assert_eq!(a.dtype().spelling, format!("|V{}", fixture.facts["itemsize"]), "{name}"),
+        None => assert_eq!(
+            a.dtype().spelling,
+            format!("|V{}", fixture.facts["itemsize"]),
+            "{name}"
+        ),
     }
     if let Some(words) = plugin(name) {
-        let Err(e) = read_all(&a) else { panic!("{name} was read") };
+        let Err(e) = read_all(&a) else {
+            panic!("{name} was read")
+        };
         assert_eq!(e.status, Status::Codec, "{name}: {e}");
         assert!(e.message.contains(words), "{name}: {e}");
         return;
@@ -120,11 +183,19 @@ fn arrays_of_python_blosc2_are_what_they_were() {
     for fixture in &arrays {
         let layer = &fixture.facts["metalayers"]["b2nd"];
         // what the C API wrote has no facts of its metalayers, but those of its dtype
-        let dtype = layer[6].as_str().or(fixture.facts["dtype"].as_str()).unwrap();
+        let dtype = layer[6]
+            .as_str()
+            .or(fixture.facts["dtype"].as_str())
+            .unwrap();
         for threads in [1, 2] {
             check(fixture, Some(dtype), threads);
         }
-        assert_eq!(identify(fixture.path.as_os_str()).unwrap(), (Format::B2nd, Kind::Array), "{}", fixture.name());
+        assert_eq!(
+            identify(fixture.path.as_os_str()).unwrap(),
+            (Format::B2nd, Kind::Array),
+            "{}",
+            fixture.name()
+        );
     }
 }
 
@@ -136,12 +207,32 @@ fn arrays_of_caterva_are_what_they_were() {
         for threads in [1, 2] {
             check(fixture, None, threads);
         }
-        assert_eq!(identify(fixture.path.as_os_str()).unwrap(), (Format::Caterva, Kind::Array), "{}", fixture.name());
+        assert_eq!(
+            identify(fixture.path.as_os_str()).unwrap(),
+            (Format::Caterva, Kind::Array),
+            "{}",
+            fixture.name()
+        );
         let a = fixture.open(1).unwrap();
-        let metas = fixture.facts["user_meta_hex"].as_object().cloned().unwrap_or_default();
-        assert_eq!(a.store().attr_names(), metas.keys().collect::<Vec<_>>(), "{}", fixture.name());
+        let metas = fixture.facts["user_meta_hex"]
+            .as_object()
+            .cloned()
+            .unwrap_or_default();
+        assert_eq!(
+            a.store().attr_names(),
+            metas.keys().collect::<Vec<_>>(),
+            "{}",
+            fixture.name()
+        );
         for (name, value) in metas {
-            let hex: String = a.store().attr(&name).unwrap().unwrap().iter().map(|b| format!("{b:02x}")).collect();
+            let hex: String = a
+                .store()
+                .attr(&name)
+                .unwrap()
+                .unwrap()
+                .iter()
+                .map(|b| format!("{b:02x}"))
+                .collect();
             assert_eq!(hex, value.as_str().unwrap());
         }
     }
@@ -154,7 +245,15 @@ fn named_values_are_those_of_the_tool() {
     let a = fixture.open(1).unwrap();
     let mut names = a.store().attr_names();
     names.sort_unstable();
-    let keys = |of: &str| fixture.facts[of].as_object().unwrap().keys().filter(|k| *k != "b2nd").cloned().collect::<Vec<_>>();
+    let keys = |of: &str| {
+        fixture.facts[of]
+            .as_object()
+            .unwrap()
+            .keys()
+            .filter(|k| *k != "b2nd")
+            .cloned()
+            .collect::<Vec<_>>()
+    };
     assert_eq!(names, [keys("metalayers"), keys("vlmeta")].concat());
     let attr = |name: &str| a.store().attr(name).unwrap().unwrap().to_vec();
     // as MessagePack has them
@@ -169,12 +268,25 @@ fn named_values_are_those_of_the_tool() {
 #[test]
 fn frames_without_a_shape_are_runs_of_items() {
     let mut seen = 0;
-    for fixture in all("b2nd", "b2frame").iter().filter(|f| f.path.with_extension("expected.bin").exists()) {
+    for fixture in all("b2nd", "b2frame")
+        .iter()
+        .filter(|f| f.path.with_extension("expected.bin").exists())
+    {
         let (a, content) = (fixture.open(2).unwrap(), fixture.content());
-        assert_eq!(a.shape(), [content.len() as u64 / a.itemsize() as u64], "{}", fixture.name());
+        assert_eq!(
+            a.shape(),
+            [content.len() as u64 / a.itemsize() as u64],
+            "{}",
+            fixture.name()
+        );
         assert!(read_all(&a).unwrap() == content, "{}", fixture.name());
         boxes(&a, &content, fixture.name());
-        assert_eq!(identify(fixture.path.as_os_str()).unwrap(), (Format::B2Frame, Kind::Schunk), "{}", fixture.name());
+        assert_eq!(
+            identify(fixture.path.as_os_str()).unwrap(),
+            (Format::B2Frame, Kind::Schunk),
+            "{}",
+            fixture.name()
+        );
         seen += 1;
     }
     assert!(seen >= 1);

@@ -1,5 +1,5 @@
-//! Datasets that bcolz and BLZ wrote, and those that their papers describe: content, shape, dtype, attributes and
-//! columns are what the manifest has.
+//! Datasets that bcolz and BLZ wrote, and those that their papers describe: content, shape, dtype,
+//! attributes and columns are what the manifest has.
 
 mod common;
 
@@ -31,14 +31,20 @@ fn hex(b: &[u8]) -> String {
 }
 
 fn dtype_of(content: &Value) -> Type {
-    Dtype::from_json(&holdall::json::Value::parse(content["dtype"].to_string().as_bytes()).unwrap()).unwrap().item
+    Dtype::from_json(&holdall::json::Value::parse(content["dtype"].to_string().as_bytes()).unwrap())
+        .unwrap()
+        .item
 }
 
 /// Turns numbers round where they are big-endian: the digests are of little-endian ones.
 fn to_little(item: &Type, bytes: &mut [u8]) {
     match &item.kind {
-        Kind::Struct(fields) => fields.iter().for_each(|f| to_little(&f.item, &mut bytes[f.offset..][..f.item.size])),
-        Kind::Array(of, _) => bytes.chunks_mut(of.size.max(1)).for_each(|b| to_little(of, b)),
+        Kind::Struct(fields) => fields
+            .iter()
+            .for_each(|f| to_little(&f.item, &mut bytes[f.offset..][..f.item.size])),
+        Kind::Array(of, _) => bytes
+            .chunks_mut(of.size.max(1))
+            .for_each(|b| to_little(of, b)),
         Kind::Str if item.big_endian => bytes.chunks_mut(4).for_each(<[u8]>::reverse),
         _ if item.big_endian => bytes.reverse(),
         _ => {}
@@ -48,12 +54,20 @@ fn to_little(item: &Type, bytes: &mut [u8]) {
 fn whole(array: &Array) -> Vec<u8> {
     let mut all = vec![0xaa; array.nbytes() as usize];
     let start = vec![0; array.shape().len()];
-    assert!(!array.read(&start, array.shape(), None, &mut all, None).unwrap(), "damage");
+    assert!(
+        !array
+            .read(&start, array.shape(), None, &mut all, None)
+            .unwrap(),
+        "damage"
+    );
     all
 }
 
 fn check_attrs(id: &Value, want: &Value, names: Vec<&str>, get: impl Fn(&str) -> Vec<u8>) {
-    let found: serde_json::Map<String, Value> = names.iter().map(|n| (n.to_string(), serde_json::from_slice(&get(n)).unwrap())).collect();
+    let found: serde_json::Map<String, Value> = names
+        .iter()
+        .map(|n| (n.to_string(), serde_json::from_slice(&get(n)).unwrap()))
+        .collect();
     assert_eq!(Value::Object(found), *want, "{id}");
 }
 
@@ -66,11 +80,15 @@ fn check_reading(id: &Value, array: &Array, all: &[u8]) {
     let row = all.len() / shape[0] as usize;
     for (from, step) in [(0, 1), (shape[0] / 2, 1), (0, 3), (shape[0] / 3, 7)] {
         let n = (shape[0] - from).div_ceil(step);
-        let (mut start, mut count, mut steps) = (vec![0; shape.len()], shape.to_vec(), vec![1; shape.len()]);
+        let (mut start, mut count, mut steps) =
+            (vec![0; shape.len()], shape.to_vec(), vec![1; shape.len()]);
         (start[0], count[0], steps[0]) = (from, n, step);
         let mut got = vec![1; n as usize * row];
-        array.read(&start, &count, Some(&steps), &mut got, None).unwrap();
-        let want = (0..n as usize).map(|i| &all[(from as usize + i * step as usize) * row..][..row]);
+        array
+            .read(&start, &count, Some(&steps), &mut got, None)
+            .unwrap();
+        let want =
+            (0..n as usize).map(|i| &all[(from as usize + i * step as usize) * row..][..row]);
         assert!(got.chunks(row).eq(want), "{id}: rows {from} step {step}");
     }
     for r in [0, shape[0] / 2, shape[0] - 1] {
@@ -85,30 +103,58 @@ fn check_reading(id: &Value, array: &Array, all: &[u8]) {
 fn check_array(id: &Value, array: &Array, content: &Value, attrs: &Value) {
     assert_eq!(array.dtype().item.kind, dtype_of(content).kind, "{id}");
     assert_eq!(json!(array.shape()), content["shape"], "{id}");
-    check_attrs(id, attrs, array.store().attr_names(), |n| array.store().attr(n).unwrap().unwrap().to_vec());
+    check_attrs(id, attrs, array.store().attr_names(), |n| {
+        array.store().attr(n).unwrap().unwrap().to_vec()
+    });
     if content["pickles"] == true {
         return check_objects(id, array);
     }
     assert_eq!(array.dtype().item, dtype_of(content), "{id}");
-    assert_eq!((json!(array.nbytes()), json!(array.itemsize())), (content["nbytes"].clone(), content["itemsize"].clone()), "{id}");
+    assert_eq!(
+        (json!(array.nbytes()), json!(array.itemsize())),
+        (content["nbytes"].clone(), content["itemsize"].clone()),
+        "{id}"
+    );
     let all = whole(array);
     check_reading(id, array, &all);
     if let Some(stored) = content.get("sha256_stored") {
         assert_eq!(hex(&Sum::Sha256.of(&all)), *stored, "{id}");
     }
     let (item, mut little) = (&array.dtype().item, all);
-    little.chunks_mut(item.size.max(1)).for_each(|b| to_little(item, b));
+    little
+        .chunks_mut(item.size.max(1))
+        .for_each(|b| to_little(item, b));
     assert_eq!(hex(&Sum::Sha256.of(&little)), content["sha256"], "{id}");
 }
 
-/// The pickles of `["x", None, 17, 2.5, [1, 2]]`, whose sizes are what was counted, and which begin and end as pickles do.
+/// The pickles of `["x", None, 17, 2.5, [1, 2]]`, whose sizes are what was counted, and which begin
+/// and end as pickles do.
 fn check_objects(id: &Value, array: &Array) {
-    let all: Vec<Vec<u8>> = (0..array.shape()[0]).map(|i| array.store().object(i).unwrap()).collect();
-    assert_eq!(all.iter().map(|o| o.len() as u64).sum::<u64>(), array.nbytes(), "{id}");
-    assert!(all.iter().all(|o| o[0] == 0x80 && o.ends_with(b".")), "{id}: {all:?}");
-    assert!(all[0].contains(&b'x') && all[2].ends_with(b"K\x11.") && all[4].ends_with(b"K\x01K\x02e."), "{id}: {all:?}");
+    let all: Vec<Vec<u8>> = (0..array.shape()[0])
+        .map(|i| array.store().object(i).unwrap())
+        .collect();
+    assert_eq!(
+        all.iter().map(|o| o.len() as u64).sum::<u64>(),
+        array.nbytes(),
+        "{id}"
+    );
+    assert!(
+        all.iter().all(|o| o[0] == 0x80 && o.ends_with(b".")),
+        "{id}: {all:?}"
+    );
+    assert!(
+        all[0].contains(&b'x') && all[2].ends_with(b"K\x11.") && all[4].ends_with(b"K\x01K\x02e."),
+        "{id}: {all:?}"
+    );
     assert_eq!(array.store().object(5).unwrap_err().status, Status::Range);
-    assert_eq!(array.read(&[0], &[5], None, &mut [0; 100], None).unwrap_err().status, Status::Type, "{id}");
+    assert_eq!(
+        array
+            .read(&[0], &[5], None, &mut [0; 100], None)
+            .unwrap_err()
+            .status,
+        Status::Type,
+        "{id}"
+    );
     assert_eq!(array.itemsize(), 0);
 }
 
@@ -117,13 +163,17 @@ fn check_table(id: &Value, path: &Path, entry: &Value) {
     let columns = entry["content"]["columns"].as_array().unwrap();
     assert_eq!(json!(table.rows()), entry["content"]["nrows"], "{id}");
     assert_eq!(table.columns().len(), columns.len(), "{id}");
-    check_attrs(id, &entry["attrs"], table.attrs().names(), |n| table.attrs().get(n).unwrap().unwrap().to_vec());
+    check_attrs(id, &entry["attrs"], table.attrs().names(), |n| {
+        table.attrs().get(n).unwrap().unwrap().to_vec()
+    });
     for (column, want) in table.columns().iter().zip(columns) {
         assert_eq!(json!(column.name), want["name"], "{id}");
         assert_eq!(column.stored_rows, table.rows(), "{id}");
         check_array(id, &column.array, want, &want["attrs"]);
     }
-    let as_array = open::open(path.as_os_str(), Mode::Read, &Options::new()).err().unwrap();
+    let as_array = open::open(path.as_os_str(), Mode::Read, &Options::new())
+        .err()
+        .unwrap();
     assert_eq!(as_array.status, Status::Type, "{id}: {as_array}");
 }
 
@@ -131,9 +181,17 @@ fn check_table(id: &Value, path: &Path, entry: &Value) {
 fn check_fill(id: &Value, array: &Array, dflt: &Value) {
     let fill = array.store().fill().unwrap_or_else(|e| panic!("{id}: {e}"));
     match (dflt, fill) {
-        (Value::Number(n), Some(fill)) if fill.len() == 8 => assert_eq!(f64::from_le_bytes(fill.try_into().unwrap()), n.as_f64().unwrap(), "{id}"),
+        (Value::Number(n), Some(fill)) if fill.len() == 8 => assert_eq!(
+            f64::from_le_bytes(fill.try_into().unwrap()),
+            n.as_f64().unwrap(),
+            "{id}"
+        ),
         (Value::Number(n), Some(fill)) if fill.len() == 4 => {
-            assert_eq!(f32::from_le_bytes(fill.try_into().unwrap()), n.as_f64().unwrap() as f32, "{id}")
+            assert_eq!(
+                f32::from_le_bytes(fill.try_into().unwrap()),
+                n.as_f64().unwrap() as f32,
+                "{id}"
+            )
         }
         (Value::String(s), Some(fill)) => assert!(fill.starts_with(s.as_bytes()), "{id}"),
         // the manifest has it for infinity
@@ -153,22 +211,51 @@ fn check(folder: &Path, entry: &Value) {
         "blz" => Format::Blz,
         _ => Format::BlzPaper,
     };
-    assert_eq!((format, kind), (want, if is_table || nested { Container::Table } else { Container::Array }), "{id}");
+    assert_eq!(
+        (format, kind),
+        (
+            want,
+            if is_table || nested {
+                Container::Table
+            } else {
+                Container::Array
+            }
+        ),
+        "{id}"
+    );
     if is_table {
         check_table(id, &path, entry);
     } else {
-        let array = open::open(path.as_os_str(), Mode::Read, &Options::new()).unwrap_or_else(|e| panic!("{id}: {e}"));
+        let array = open::open(path.as_os_str(), Mode::Read, &Options::new())
+            .unwrap_or_else(|e| panic!("{id}: {e}"));
         check_array(id, &array, &entry["content"], &entry["attrs"]);
         if let Some(storage) = entry.get("storage") {
             check_fill(id, &array, &storage[""]["storage"]["dflt"]);
-            assert_eq!(json!(array.chunkshape()[0]), storage[""]["storage"]["chunklen"], "{id}");
-            assert_eq!(json!(array.cbytes().unwrap()), storage[""]["sizes"]["cbytes"], "{id}");
+            assert_eq!(
+                json!(array.chunkshape()[0]),
+                storage[""]["storage"]["chunklen"],
+                "{id}"
+            );
+            assert_eq!(
+                json!(array.cbytes().unwrap()),
+                storage[""]["sizes"]["cbytes"],
+                "{id}"
+            );
         }
     }
-    let v = table::verify(path.as_os_str(), &Options::new(), |_, e| panic!("{id}: {e}")).unwrap();
+    let v = table::verify(path.as_os_str(), &Options::new(), |_, e| {
+        panic!("{id}: {e}")
+    })
+    .unwrap();
     assert_eq!(
         (v.bad, v.sound > 0),
-        (0, matches!(id.as_str().unwrap().rsplit('/').next(), Some("one_superchunk" | "one_chunk_each")) || nested),
+        (
+            0,
+            matches!(
+                id.as_str().unwrap().rsplit('/').next(),
+                Some("one_superchunk" | "one_chunk_each")
+            ) || nested
+        ),
         "{id}"
     );
 }
@@ -176,9 +263,17 @@ fn check(folder: &Path, entry: &Value) {
 #[test]
 fn datasets_of_the_real_tools_are_read() {
     let more = common::fixtures().join("blpk");
-    let folder = if more.join("files.tar.gz").exists() { common::Files::of(more) } else { own_archive() };
+    let folder = if more.join("files.tar.gz").exists() {
+        common::Files::of(more)
+    } else {
+        own_archive()
+    };
     let manifest = common::manifest(&folder);
-    let entries = manifest["fixtures"].as_array().unwrap().iter().filter(|e| e["kind"] != "bloscpack");
+    let entries = manifest["fixtures"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|e| e["kind"] != "bloscpack");
     let mut counts = BTreeMap::new();
     for entry in entries {
         check(&folder, entry);
@@ -207,11 +302,16 @@ impl Files {
 
     fn load(&self, path: &Path, way: &str) {
         for entry in std::fs::read_dir(path).unwrap() {
-            let (entry, name) = entry.map(|e| (e.path(), e.file_name().into_string().unwrap())).unwrap();
+            let (entry, name) = entry
+                .map(|e| (e.path(), e.file_name().into_string().unwrap()))
+                .unwrap();
             if entry.is_dir() {
                 self.load(&entry, &format!("{way}{name}/"));
             } else {
-                self.all.lock().unwrap().insert(format!("{way}{name}"), std::fs::read(entry).unwrap());
+                self.all
+                    .lock()
+                    .unwrap()
+                    .insert(format!("{way}{name}"), std::fs::read(entry).unwrap());
             }
         }
     }
@@ -221,13 +321,20 @@ impl Files {
     }
 
     fn change(&self, name: &str, f: impl FnOnce(&mut Vec<u8>)) {
-        f(self.all.lock().unwrap().get_mut(name).unwrap_or_else(|| panic!("{name}")));
+        f(self
+            .all
+            .lock()
+            .unwrap()
+            .get_mut(name)
+            .unwrap_or_else(|| panic!("{name}")));
     }
 
     /// Chunk files opened since the last call.
     fn opened(&self) -> Vec<String> {
         let all = std::mem::take(&mut *self.opened.lock().unwrap());
-        all.into_iter().filter(|n| n.contains("data/") && !n.contains("holdall")).collect()
+        all.into_iter()
+            .filter(|n| n.contains("data/") && !n.contains("holdall"))
+            .collect()
     }
 }
 
@@ -250,7 +357,12 @@ impl Folder for Files {
         panic!("changed")
     }
     fn identity(&self, name: &OsStr) -> Result<Option<u64>> {
-        Ok(self.all.lock().unwrap().contains_key(name.to_str().unwrap()).then_some(0))
+        Ok(self
+            .all
+            .lock()
+            .unwrap()
+            .contains_key(name.to_str().unwrap())
+            .then_some(0))
     }
     fn lock(&self, _: &OsStr) -> Result<Lock> {
         panic!("locked")
@@ -262,13 +374,17 @@ impl Folder for Files {
 
 fn array_in(files: &Arc<Files>, options: &[(Opt, i64)]) -> Result<Array> {
     let folder: Arc<dyn Folder> = files.clone();
-    let options = options.iter().try_fold(Options::new(), |o, (opt, n)| o.with(*opt, *n))?;
+    let options = options
+        .iter()
+        .try_fold(Options::new(), |o, (opt, n)| o.with(*opt, *n))?;
     open::open_in(&folder, Mode::Read, &options)
 }
 
 fn table_in(files: &Arc<Files>, options: &[(Opt, i64)]) -> Result<Table> {
     let folder: Arc<dyn Folder> = files.clone();
-    let options = options.iter().try_fold(Options::new(), |o, (opt, n)| o.with(*opt, *n))?;
+    let options = options
+        .iter()
+        .try_fold(Options::new(), |o, (opt, n)| o.with(*opt, *n))?;
     Table::open_in(&folder, Mode::Read, &options)
 }
 
@@ -277,7 +393,9 @@ fn read(array: &Array, from: u64, n: u64) -> Result<(Vec<u8>, bool)> {
     let (mut start, mut count) = (vec![0; array.shape().len()], array.shape().to_vec());
     (start[0], count[0]) = (from, n);
     let mut dst = vec![0xee; (n * row) as usize];
-    array.read(&start, &count, None, &mut dst, None).map(|bad| (dst, bad))
+    array
+        .read(&start, &count, None, &mut dst, None)
+        .map(|bad| (dst, bad))
 }
 
 /// One of the datasets that are kept here.
@@ -289,7 +407,10 @@ fn own(name: &str) -> Arc<Files> {
 fn a_chunk_file_is_opened_when_it_is_touched() {
     let files = own("bcolz/bcolz121_chunks/leftover");
     let array = array_in(&files, &[]).unwrap();
-    assert_eq!((array.shape(), array.chunkshape()), (&[1050][..], &[100][..]));
+    assert_eq!(
+        (array.shape(), array.chunkshape()),
+        (&[1050][..], &[100][..])
+    );
     assert_eq!(files.opened(), [""; 0]);
     read(&array, 200, 100).unwrap();
     assert_eq!(files.opened(), ["data/__2.blp"]);
@@ -299,13 +420,22 @@ fn a_chunk_file_is_opened_when_it_is_touched() {
     assert_eq!(opened, ["data/__3.blp", "data/__4.blp"]);
     // some rows of many chunks: each once
     let mut rows = [0; 3 * 8];
-    array.read(&[5], &[3], Some(&[500]), &mut rows, None).unwrap();
+    array
+        .read(&[5], &[3], Some(&[500]), &mut rows, None)
+        .unwrap();
     let mut opened = files.opened();
     opened.sort();
     assert_eq!(opened, ["data/__0.blp", "data/__10.blp", "data/__5.blp"]);
 
     let table = table_in(&own("bcolz/bcolz121_table/t_addcol"), &[]).unwrap();
-    assert_eq!(table.columns().iter().map(|c| c.name.as_str()).collect::<Vec<_>>(), ["a", "new", "b", "c"]);
+    assert_eq!(
+        table
+            .columns()
+            .iter()
+            .map(|c| c.name.as_str())
+            .collect::<Vec<_>>(),
+        ["a", "new", "b", "c"]
+    );
 }
 
 #[test]
@@ -323,23 +453,33 @@ fn files_of_many_chunks_are_opened_when_they_are_touched() {
     assert_eq!(files.opened(), [""; 0]);
     // where that is known it may be elsewhere
     files.all.lock().unwrap().remove("data/__1__.bin");
-    files.change("meta/storage", |s| s.splice(1..1, *b"\"superchunksize\": 4, ").for_each(drop));
+    files.change("meta/storage", |s| {
+        s.splice(1..1, *b"\"superchunksize\": 4, ").for_each(drop)
+    });
     let array = array_in(&files, &[]).unwrap();
     assert_eq!(read(&array, 2600, 10).unwrap().0, all[2600 * 8..2610 * 8]);
     assert_eq!(files.opened(), ["data/__2__.bin"]);
     let e = read(&array, 1990, 20).unwrap_err();
-    assert!(e.status == Status::Missing && e.position == 3 && e.message.contains("__1__.bin"), "{e:?}");
+    assert!(
+        e.status == Status::Missing && e.position == 3 && e.message.contains("__1__.bin"),
+        "{e:?}"
+    );
 }
 
 /// The digest behind each chunk, and its kind where the reader looks for it.
 fn with_digests(files: &Arc<Files>, way: &str) {
     let mut all = files.all.lock().unwrap();
-    for (_, bytes) in all.iter_mut().filter(|(n, _)| n.starts_with(&format!("{way}data/"))) {
+    for (_, bytes) in all
+        .iter_mut()
+        .filter(|(n, _)| n.starts_with(&format!("{way}data/")))
+    {
         let digest = Sum::Crc32.of(&bytes[16..]);
         bytes.extend(digest);
     }
     let storage = all.get_mut(&format!("{way}meta/storage")).unwrap();
-    storage.splice(1..1, *b"\"checksum\": \"crc32\", ").for_each(drop);
+    storage
+        .splice(1..1, *b"\"checksum\": \"crc32\", ")
+        .for_each(drop);
 }
 
 #[test]
@@ -365,7 +505,12 @@ fn digests_behind_chunks_are_checked() {
     assert_eq!((verify().0.sound, verify().0.unchecked), (10, 1));
     files.change("data/__4.blp", |b| b[40] ^= 1);
     let e = read(&array(), 350, 200).unwrap_err();
-    assert!(e.status == Status::Checksum && e.position == 4 && e.message.contains("data/__4.blp: chunk 4: "), "{e:?}");
+    assert!(
+        e.status == Status::Checksum
+            && e.position == 4
+            && e.message.contains("data/__4.blp: chunk 4: "),
+        "{e:?}"
+    );
     let (v, faults) = verify();
     assert_eq!((v.sound, v.unchecked, v.bad, faults.len()), (9, 1, 1, 1));
     assert_eq!(faults[0], e);
@@ -376,7 +521,10 @@ fn digests_behind_chunks_are_checked() {
     files.all.lock().unwrap().remove("data/__9.blp");
     let (v, faults) = verify();
     assert_eq!((v.sound, v.unchecked, v.bad), (8, 1, 2));
-    assert_eq!((faults[0].status, faults[1].status), (Status::Format, Status::Missing));
+    assert_eq!(
+        (faults[0].status, faults[1].status),
+        (Status::Format, Status::Missing)
+    );
 }
 
 #[test]
@@ -387,7 +535,11 @@ fn damage_is_skipped_on_wish_and_reads_as_the_default_value() {
     let skip = array_in(&files, &[(Opt::SkipDamaged, 1)]).unwrap();
     let (got, bad) = read(&skip, 0, 100).unwrap();
     assert!(bad && got[..240] == want[..240] && got[480..] == want[480..]);
-    assert!(got[240..480].chunks(8).all(|x| x == f64::INFINITY.to_le_bytes()));
+    assert!(
+        got[240..480]
+            .chunks(8)
+            .all(|x| x == f64::INFINITY.to_le_bytes())
+    );
     let mut one = [0; 8];
     assert!(skip.read_points(&[33], 1, &mut one).unwrap() && one == f64::INFINITY.to_le_bytes());
     assert!(!read(&skip, 60, 40).unwrap().1);
@@ -396,13 +548,26 @@ fn damage_is_skipped_on_wish_and_reads_as_the_default_value() {
     let want = read(&array_in(&files, &[]).unwrap(), 0, 3000).unwrap().0;
     files.change("data/__1__.bin", |b| b[2000] ^= 4);
     let e = read(&array_in(&files, &[]).unwrap(), 0, 3000).unwrap_err();
-    assert!(e.status == Status::Checksum && e.message.contains("__1__.bin"), "{e:?}");
-    let (got, bad) = read(&array_in(&files, &[(Opt::SkipDamaged, 1)]).unwrap(), 0, 3000).unwrap();
+    assert!(
+        e.status == Status::Checksum && e.message.contains("__1__.bin"),
+        "{e:?}"
+    );
+    let (got, bad) = read(
+        &array_in(&files, &[(Opt::SkipDamaged, 1)]).unwrap(),
+        0,
+        3000,
+    )
+    .unwrap();
     let at = e.position as usize * 4000;
     assert!(bad && got[at..at + 4000].iter().all(|b| *b == 0));
     assert!(got[..at] == want[..at] && got[at + 4000..] == want[at + 4000..]);
     files.all.lock().unwrap().remove("data/__1__.bin");
-    let (got, bad) = read(&array_in(&files, &[(Opt::SkipDamaged, 1)]).unwrap(), 0, 3000).unwrap();
+    let (got, bad) = read(
+        &array_in(&files, &[(Opt::SkipDamaged, 1)]).unwrap(),
+        0,
+        3000,
+    )
+    .unwrap();
     assert!(bad && got.iter().all(|b| *b == 0));
 }
 
@@ -412,36 +577,74 @@ fn what_is_not_counted_is_not_there() {
     let files = own("bcolz/bcolz121_chunks/leftover");
     let want = read(&array_in(&files, &[]).unwrap(), 0, 1050).unwrap().0;
     for rows in [0, 1, 99, 100, 101, 1049] {
-        files.set("meta/sizes", format!("{{\"shape\": [{rows}], \"nbytes\": {}, \"cbytes\": 1}}", rows * 8).as_bytes());
+        files.set(
+            "meta/sizes",
+            format!(
+                "{{\"shape\": [{rows}], \"nbytes\": {}, \"cbytes\": 1}}",
+                rows * 8
+            )
+            .as_bytes(),
+        );
         let array = array_in(&files, &[]).unwrap();
-        assert_eq!(read(&array, 0, rows).unwrap().0, want[..rows as usize * 8], "{rows}");
+        assert_eq!(
+            read(&array, 0, rows).unwrap().0,
+            want[..rows as usize * 8],
+            "{rows}"
+        );
         let beyond = read(&array, rows, 1).unwrap_err();
         assert_eq!(beyond.status, Status::Range);
     }
     // fewer than are counted are an error
-    files.set("meta/sizes", b"{\"shape\": [1060], \"nbytes\": 8480, \"cbytes\": 1}");
+    files.set(
+        "meta/sizes",
+        b"{\"shape\": [1060], \"nbytes\": 8480, \"cbytes\": 1}",
+    );
     let e = read(&array_in(&files, &[]).unwrap(), 1000, 60).unwrap_err();
     assert_eq!((e.status, e.position), (Status::Format, 10));
     // and a full chunk is full
-    files.set("meta/sizes", b"{\"shape\": [1050], \"nbytes\": 8400, \"cbytes\": 1}");
+    files.set(
+        "meta/sizes",
+        b"{\"shape\": [1050], \"nbytes\": 8400, \"cbytes\": 1}",
+    );
     let short = files.all.lock().unwrap()["data/__10.blp"].clone();
     files.set("data/__3.blp", &short);
-    assert_eq!(read(&array_in(&files, &[]).unwrap(), 300, 5).unwrap_err().status, Status::Format);
+    assert_eq!(
+        read(&array_in(&files, &[]).unwrap(), 300, 5)
+            .unwrap_err()
+            .status,
+        Status::Format
+    );
 }
 
 #[test]
 fn a_table_is_as_long_as_its_shortest_column() {
     let files = own("bcolz/bcolz121_table/t_addcol");
-    files.set("b/meta/sizes", b"{\"shape\": [501], \"nbytes\": 4008, \"cbytes\": 1}");
+    files.set(
+        "b/meta/sizes",
+        b"{\"shape\": [501], \"nbytes\": 4008, \"cbytes\": 1}",
+    );
     let table = table_in(&files, &[]).unwrap();
     assert_eq!(table.rows(), 501);
-    assert_eq!(table.columns().iter().map(|c| c.stored_rows).collect::<Vec<_>>(), [530, 530, 501, 530]);
+    assert_eq!(
+        table
+            .columns()
+            .iter()
+            .map(|c| c.stored_rows)
+            .collect::<Vec<_>>(),
+        [530, 530, 501, 530]
+    );
     assert!(table.columns().iter().all(|c| c.array.shape() == [501]));
-    assert_eq!(read(&table.columns()[3].array, 490, 11).unwrap().0.len(), 66);
+    assert_eq!(
+        read(&table.columns()[3].array, 490, 11).unwrap().0.len(),
+        66
+    );
     // what a column lacks is said by its name
     files.all.lock().unwrap().remove("new/meta/sizes");
     let e = table_in(&files, &[]).err().unwrap();
-    assert!(e.status == Status::Missing && e.message.contains("column \"new\""), "{e:?}");
+    assert!(
+        e.status == Status::Missing && e.message.contains("column \"new\""),
+        "{e:?}"
+    );
     let folder: Arc<dyn Folder> = files.clone();
     let mut faults = 0;
     let v = table::verify_at(&Place::of(&folder), &Options::new(), |_, _| {
@@ -455,19 +658,42 @@ fn a_table_is_as_long_as_its_shortest_column() {
 fn names_that_lead_out_are_refused() {
     let files = own("bcolz/bcolz121_table/t_addcol");
     for name in ["../x", "/etc", "..", ".", "", "a/b", "a\\u0000"] {
-        files.set("__rootdirs__", format!("{{\"names\": [\"a\", \"{name}\"]}}").as_bytes());
+        files.set(
+            "__rootdirs__",
+            format!("{{\"names\": [\"a\", \"{name}\"]}}").as_bytes(),
+        );
         let e = table_in(&files, &[]).err().unwrap();
         assert_eq!(e.status, Status::Format, "{name}: {e}");
     }
-    for text in ["", "{}", "[]", "{\"names\": 1}", "{\"names\": [1]}", "{\"names\": [\"a\", \"a\"]}"] {
+    for text in [
+        "",
+        "{}",
+        "[]",
+        "{\"names\": 1}",
+        "{\"names\": [1]}",
+        "{\"names\": [\"a\", \"a\"]}",
+    ] {
         files.set("__rootdirs__", text.as_bytes());
-        assert_eq!(table_in(&files, &[]).err().unwrap().status, Status::Format, "{text}");
+        assert_eq!(
+            table_in(&files, &[]).err().unwrap().status,
+            Status::Format,
+            "{text}"
+        );
     }
     // BLZ's folders: the last step of what it says
     files.set("__rootdirs__", b"{\"names\": [\"x\", \"b\"], \"dirs\": {\"x\": \"/somewhere/else/a\", \"gone\": \"gone\"}}");
     let table = table_in(&files, &[]).unwrap();
-    assert_eq!((table.columns()[0].name.as_str(), table.columns()[0].array.dtype_text()), ("x", "<i4".into()));
-    files.set("__rootdirs__", b"{\"names\": [\"x\"], \"dirs\": {\"x\": \"..\"}}");
+    assert_eq!(
+        (
+            table.columns()[0].name.as_str(),
+            table.columns()[0].array.dtype_text()
+        ),
+        ("x", "<i4".into())
+    );
+    files.set(
+        "__rootdirs__",
+        b"{\"names\": [\"x\"], \"dirs\": {\"x\": \"..\"}}",
+    );
     assert_eq!(table_in(&files, &[]).err().unwrap().status, Status::Format);
 }
 
@@ -487,12 +713,18 @@ fn links_that_lead_out_are_refused() {
     // the dataset itself may be behind one
     symlink(&path, folder.join("link")).unwrap();
     let link = folder.join("link");
-    assert_eq!(rows(&open::open(link.as_os_str(), Mode::Read, &Options::new()).unwrap()).unwrap(), want);
+    assert_eq!(
+        rows(&open::open(link.as_os_str(), Mode::Read, &Options::new()).unwrap()).unwrap(),
+        want
+    );
     std::fs::rename(path.join("other"), folder.join("outside")).unwrap();
     std::fs::remove_file(&chunk).unwrap();
     symlink(folder.join("outside"), &chunk).unwrap();
     let e = rows(&array().unwrap()).unwrap_err();
-    assert!(e.status == Status::Format && e.message.contains("leads out"), "{e:?}");
+    assert!(
+        e.status == Status::Format && e.message.contains("leads out"),
+        "{e:?}"
+    );
     std::fs::rename(&data, folder.join("data")).unwrap();
     symlink(folder.join("data"), &data).unwrap();
     let e = read(&array().unwrap(), 0, 1).unwrap_err();
@@ -504,13 +736,22 @@ fn files_as_the_papers_write_them() {
     // YAML, shapes of chunks, fields by name
     let files = own("rfc/dataset/nested");
     let want = read(&array_in(&files, &[]).unwrap(), 0, 1500).unwrap().0;
-    files.set("meta/sizes", b"shape: (1500,)\nnbytes: 27000\ncbytes: 8974 # about\n");
+    files.set(
+        "meta/sizes",
+        b"shape: (1500,)\nnbytes: 27000\ncbytes: 8974 # about\n",
+    );
     let storage = b"dtype:\n  col1: int32\n  col2: float64\n  col3:\n    sc1: int16\n    sc3: float32\nchunkshape: (400,)\nsuperchunksize: 2\n\
                     order: C\ncompression:\n  library: blosclz\n  filters: [shuffle, truncate]\n";
     files.set("meta/storage", storage);
-    files.set("meta/attributes", b"temperature:\n  value: 23.5\nids: [1, 3]\n");
+    files.set(
+        "meta/attributes",
+        b"temperature:\n  value: 23.5\nids: [1, 3]\n",
+    );
     let array = array_in(&files, &[]).unwrap();
-    assert_eq!(array.store().attr("temperature").unwrap().unwrap(), b"{\"value\":23.5}");
+    assert_eq!(
+        array.store().attr("temperature").unwrap().unwrap(),
+        b"{\"value\":23.5}"
+    );
     assert_eq!(read(&array, 0, 1500).unwrap().0, want);
     assert_eq!(read(&array, 777, 3).unwrap().0, want[777 * 18..780 * 18]);
     let mut part = vec![0; 100];
@@ -519,22 +760,44 @@ fn files_as_the_papers_write_them() {
     // its columns
     let table = table_in(&files, &[]).unwrap();
     assert_eq!(
-        table.columns().iter().map(|c| (c.name.as_str(), c.array.dtype_text())).collect::<Vec<_>>(),
-        [("col1", "<i4".into()), ("col2", "<f8".into()), ("col3", "[('sc1', '<i2'), ('sc3', '<f4')]".into())]
+        table
+            .columns()
+            .iter()
+            .map(|c| (c.name.as_str(), c.array.dtype_text()))
+            .collect::<Vec<_>>(),
+        [
+            ("col1", "<i4".into()),
+            ("col2", "<f8".into()),
+            ("col3", "[('sc1', '<i2'), ('sc3', '<f4')]".into())
+        ]
     );
     for (i, (from, size)) in [(0, 4), (4, 8), (12, 6)].into_iter().enumerate() {
         let column = read(&table.columns()[i].array, 0, 1500).unwrap().0;
-        assert!(column.chunks(size).eq(want.chunks(18).map(|row| &row[from..from + size])), "column {i}");
+        assert!(
+            column
+                .chunks(size)
+                .eq(want.chunks(18).map(|row| &row[from..from + size])),
+            "column {i}"
+        );
     }
     let big = [&storage[..], b"endianness: big\n"].concat();
     files.set("meta/storage", &big);
-    assert_eq!(array_in(&files, &[]).unwrap().dtype_text(), "[('col1', '>i4'), ('col2', '>f8'), ('col3', [('sc1', '>i2'), ('sc3', '>f4')])]");
+    assert_eq!(
+        array_in(&files, &[]).unwrap().dtype_text(),
+        "[('col1', '>i4'), ('col2', '>f8'), ('col3', [('sc1', '>i2'), ('sc3', '>f4')])]"
+    );
 }
 
-/// What a reader is told of all of a dataset: bytes and shapes of its columns, or nothing where it is told of a fault.
+/// What a reader is told of all of a dataset: bytes and shapes of its columns, or nothing where it
+/// is told of a fault.
 fn seen(files: &Arc<Files>) -> Option<Vec<(Vec<u64>, Vec<u8>)>> {
     let limit = [(Opt::MemoryLimit, 1 << 20), (Opt::Threads, 1)];
-    let all = |a: &Array| (a.nbytes() < 1 << 20).then(|| read(a, 0, a.shape()[0]).ok()).flatten().map(|(bytes, _)| (a.shape().to_vec(), bytes));
+    let all = |a: &Array| {
+        (a.nbytes() < 1 << 20)
+            .then(|| read(a, 0, a.shape()[0]).ok())
+            .flatten()
+            .map(|(bytes, _)| (a.shape().to_vec(), bytes))
+    };
     match table_in(files, &limit) {
         Ok(table) => table.columns().iter().map(|c| all(&c.array)).collect(),
         Err(_) => Some(vec![all(&array_in(files, &limit).ok()?)?]),
@@ -544,7 +807,13 @@ fn seen(files: &Arc<Files>) -> Option<Vec<(Vec<u64>, Vec<u8>)>> {
 /// Flips and cuts of a dataset: how many were told of, were harmless, were silently wrong.
 fn count_damage(files: &Arc<Files>) -> [[usize; 3]; 2] {
     let want = seen(files).unwrap();
-    let names: Vec<(String, usize)> = files.all.lock().unwrap().iter().map(|(n, b)| (n.clone(), b.len())).collect();
+    let names: Vec<(String, usize)> = files
+        .all
+        .lock()
+        .unwrap()
+        .iter()
+        .map(|(n, b)| (n.clone(), b.len()))
+        .collect();
     let total: usize = names.iter().map(|(_, n)| n).sum();
     let mut random = 0x9e37_79b9_7f4a_7c15u64;
     let mut next = |n: usize| {
@@ -567,7 +836,13 @@ fn count_damage(files: &Arc<Files>) -> [[usize; 3]; 2] {
                 })
                 .unwrap();
             let before = files.all.lock().unwrap()[name].clone();
-            files.change(name, |b| if trial == 0 { b[at] ^= 1 << next(8) } else { b.truncate(at) });
+            files.change(name, |b| {
+                if trial == 0 {
+                    b[at] ^= 1 << next(8)
+                } else {
+                    b.truncate(at)
+                }
+            });
             let outcome = match seen(files) {
                 None => 0,
                 Some(got) if got == want => 1,
@@ -595,7 +870,10 @@ fn flips_and_cuts_are_told_of() {
     }
     let table = count_damage(&files);
     println!("table with digests: {table:?}");
-    let papers = [count_damage(&own("rfc/dataset/one_superchunk")), count_damage(&own("rfc/dataset/nested"))];
+    let papers = [
+        count_damage(&own("rfc/dataset/one_superchunk")),
+        count_damage(&own("rfc/dataset/nested")),
+    ];
     println!("superchunks with digests: {papers:?}");
     for counts in [array, table, papers[0], papers[1]] {
         assert_eq!((counts[0][2], counts[1][2]), (0, 0));
@@ -608,30 +886,59 @@ fn hostile_numbers_cost_nothing() {
     let files = own("bcolz/bcolz121_chunks/leftover");
     let limit = [(Opt::MemoryLimit, 1 << 20)];
     for (sizes, storage) in [
-        ("{\"shape\": [1152921504606846976], \"nbytes\": 9223372036854775808}", ""),
-        ("{\"shape\": [18446744073709551615]}", "{\"dtype\": \"i1\", \"chunklen\": 1}"),
-        ("{\"shape\": [18446744073709551615]}", "{\"dtype\": \"i1\", \"chunklen\": 18446744073709551615}"),
-        ("{\"shape\": [2, 18446744073709551615, 18446744073709551615, 0]}", ""),
+        (
+            "{\"shape\": [1152921504606846976], \"nbytes\": 9223372036854775808}",
+            "",
+        ),
+        (
+            "{\"shape\": [18446744073709551615]}",
+            "{\"dtype\": \"i1\", \"chunklen\": 1}",
+        ),
+        (
+            "{\"shape\": [18446744073709551615]}",
+            "{\"dtype\": \"i1\", \"chunklen\": 18446744073709551615}",
+        ),
+        (
+            "{\"shape\": [2, 18446744073709551615, 18446744073709551615, 0]}",
+            "",
+        ),
         ("{\"shape\": [0, 4294967296, 4294967296]}", ""),
         ("{\"shape\": [1, 4294967296]}", ""),
-        ("{\"shape\": [1]}", "{\"dtype\": \"S2147483647\", \"chunklen\": 1, \"dflt\": \"a\"}"),
+        (
+            "{\"shape\": [1]}",
+            "{\"dtype\": \"S2147483647\", \"chunklen\": 1, \"dflt\": \"a\"}",
+        ),
         ("{\"shape\": [5]}", "{\"dtype\": \"S0\", \"chunklen\": 1}"),
         ("{\"shape\": [5]}", "{\"dtype\": [], \"chunklen\": 7}"),
-        ("{\"shape\": [18446744073709551615]}", "{\"dtype\": \"object\", \"chunklen\": 7}"),
-        ("{\"shape\": [18446744073709551615]}", "{\"dtype\": \"i1\", \"chunklen\": 3, \"superchunksize\": 1}"),
+        (
+            "{\"shape\": [18446744073709551615]}",
+            "{\"dtype\": \"object\", \"chunklen\": 7}",
+        ),
+        (
+            "{\"shape\": [18446744073709551615]}",
+            "{\"dtype\": \"i1\", \"chunklen\": 3, \"superchunksize\": 1}",
+        ),
     ] {
         files.set("meta/sizes", sizes.as_bytes());
         if !storage.is_empty() {
             files.set("meta/storage", storage.as_bytes());
         }
         for skip in [0, 1] {
-            let Ok(array) = array_in(&files, &[limit[0], (Opt::SkipDamaged, skip)]) else { continue };
+            let Ok(array) = array_in(&files, &[limit[0], (Opt::SkipDamaged, skip)]) else {
+                continue;
+            };
             let last = array.shape()[0].saturating_sub(1);
-            let (mut start, mut count) = (vec![0; array.shape().len()], vec![1; array.shape().len()]);
+            let (mut start, mut count) =
+                (vec![0; array.shape().len()], vec![1; array.shape().len()]);
             start[0] = last;
             count[0] = array.shape()[0].min(1);
             let _ = array.read(&start, &count, None, &mut [0; 4096], None);
-            let _ = (array.store().fill(), array.store().object(last), array.blockshape(), array.nbytes());
+            let _ = (
+                array.store().fill(),
+                array.store().object(last),
+                array.blockshape(),
+                array.nbytes(),
+            );
         }
     }
     for (name, text) in [
@@ -648,6 +955,10 @@ fn hostile_numbers_cost_nothing() {
     ] {
         let files = own("bcolz/bcolz121_chunks/leftover");
         files.set(name, text.as_bytes());
-        assert_eq!(array_in(&files, &[]).err().unwrap().status, Status::Format, "{name} {text}");
+        assert_eq!(
+            array_in(&files, &[]).err().unwrap().status,
+            Status::Format,
+            "{name} {text}"
+        );
     }
 }

@@ -20,7 +20,9 @@ use std::sync::Arc;
 const LIMIT: u64 = 64 << 20;
 
 fn memory(bytes: Vec<u8>) -> Arc<dyn File> {
-    MemoryFolder::new(bytes).open(OsStr::new(""), Access::Read).unwrap()
+    MemoryFolder::new(bytes)
+        .open(OsStr::new(""), Access::Read)
+        .unwrap()
 }
 
 fn hex(b: &[u8]) -> String {
@@ -34,7 +36,9 @@ fn size_or_unknown(n: Option<u32>) -> Value {
 /// The header as the manifest writes it.
 fn header_json(h: &Header) -> Value {
     let nchunks = h.nchunks.map_or(json!(-1), |n| json!(n));
-    let names = ["None", "adler32", "crc32", "md5", "sha1", "sha224", "sha256", "sha384", "sha512"];
+    let names = [
+        "None", "adler32", "crc32", "md5", "sha1", "sha224", "sha256", "sha384", "sha512",
+    ];
     let mut v = match h.dialect {
         Dialect::V0 => return json!({"version": 0, "nchunks": nchunks}),
         Dialect::V1 => return json!({"version": 1, "nchunks": nchunks, "reserved": "000000"}),
@@ -57,7 +61,11 @@ fn header_json(h: &Header) -> Value {
 
 fn section_json(m: &Option<MetaPlace>) -> Value {
     match m {
-        Some(MetaPlace { room, stored, form: Form::Section(s) }) => json!({
+        Some(MetaPlace {
+            room,
+            stored,
+            form: Form::Section(s),
+        }) => json!({
             "magic_format": "JSON", "options": s.options, "checksum": s.sum as u8, "codec": s.codec, "level": s.level,
             "meta_size": s.size, "max_meta_size": room, "meta_comp_size": stored, "user_codec": hex(&s.user_codec),
         }),
@@ -71,7 +79,13 @@ fn dialect_name(h: &Header) -> &'static str {
         (Dialect::V1, _) => "v1",
         (Dialect::V2, _) => "v2",
         (Dialect::V3, _) => "v3",
-        (Dialect::Rfc, Some(MetaPlace { form: Form::Rfc { packed: true }, .. })) => "rfc-zlib",
+        (
+            Dialect::Rfc,
+            Some(MetaPlace {
+                form: Form::Rfc { packed: true },
+                ..
+            }),
+        ) => "rfc-zlib",
         (Dialect::Rfc, _) => "rfc",
     }
 }
@@ -83,7 +97,16 @@ fn chunk_json(c: &ChunkPlace, sum: Sum, bytes: &[u8]) -> Value {
     let (at, end) = (c.at as usize, (c.at + u64::from(c.cbytes)) as usize);
     let digest = &bytes[end..end + sum.size()];
     assert_eq!(digest, sum.of(&bytes[at..end]));
-    json!([c.at, c.cbytes, c.nbytes, c.typesize, codec, shuffle, c.flags & 2 != 0, hex(digest)])
+    json!([
+        c.at,
+        c.cbytes,
+        c.nbytes,
+        c.typesize,
+        codec,
+        shuffle,
+        c.flags & 2 != 0,
+        hex(digest)
+    ])
 }
 
 /// The same JSON in the same place: the same bytes, but for the details of zlib's format.
@@ -105,33 +128,68 @@ fn check_array(entry: &Value, json: &[u8]) {
         assert_eq!(entry["container"], Value::Null, "{id}");
         return;
     };
-    assert_eq!((&json!("numpy"), &json!(array.shape)), (&entry["container"], &content["shape"]), "{id}");
     assert_eq!(
-        array.dtype.item,
-        Dtype::from_json(&holdall::json::Value::parse(content["dtype"].to_string().as_bytes()).unwrap()).unwrap().item,
+        (&json!("numpy"), &json!(array.shape)),
+        (&entry["container"], &content["shape"]),
         "{id}"
     );
-    assert_eq!((array.dtype.item.size, array.nbytes()), (content["itemsize"].as_u64().unwrap() as usize, content["nbytes"].as_u64()), "{id}");
+    assert_eq!(
+        array.dtype.item,
+        Dtype::from_json(
+            &holdall::json::Value::parse(content["dtype"].to_string().as_bytes()).unwrap()
+        )
+        .unwrap()
+        .item,
+        "{id}"
+    );
+    assert_eq!(
+        (array.dtype.item.size, array.nbytes()),
+        (
+            content["itemsize"].as_u64().unwrap() as usize,
+            content["nbytes"].as_u64()
+        ),
+        "{id}"
+    );
     if entry["group"] == "numpy" {
         assert_eq!(array.to_json().as_bytes(), json, "{id}");
     }
-    assert_eq!(numpy_meta::with_shape(json, &array.shape).unwrap().replace(' ', ""), String::from_utf8_lossy(json).replace(' ', ""), "{id}");
+    assert_eq!(
+        numpy_meta::with_shape(json, &array.shape)
+            .unwrap()
+            .replace(' ', ""),
+        String::from_utf8_lossy(json).replace(' ', ""),
+        "{id}"
+    );
 }
 
 /// The types of bcolz and BLZ, which write them as Python's `str` does.
 fn check_columns(entry: &Value) {
     let content = &entry["content"];
     for (name, column) in entry["storage"].as_object().into_iter().flatten() {
-        let Some(dtype) = column["storage"].get("dtype") else { continue };
-        let dtype = Dtype::from_json(&holdall::json::Value::parse(dtype.to_string().as_bytes()).unwrap()).unwrap();
+        let Some(dtype) = column["storage"].get("dtype") else {
+            continue;
+        };
+        let dtype =
+            Dtype::from_json(&holdall::json::Value::parse(dtype.to_string().as_bytes()).unwrap())
+                .unwrap();
         if name.is_empty() {
             assert_eq!(
                 dtype.item,
-                Dtype::from_json(&holdall::json::Value::parse(content["dtype"].to_string().as_bytes()).unwrap()).unwrap().item,
+                Dtype::from_json(
+                    &holdall::json::Value::parse(content["dtype"].to_string().as_bytes()).unwrap()
+                )
+                .unwrap()
+                .item,
                 "{}",
                 entry["id"]
             );
-            assert!(content["itemsize"].as_u64().is_none_or(|n| n == dtype.item.size as u64), "{}", entry["id"]);
+            assert!(
+                content["itemsize"]
+                    .as_u64()
+                    .is_none_or(|n| n == dtype.item.size as u64),
+                "{}",
+                entry["id"]
+            );
         }
     }
 }
@@ -160,22 +218,43 @@ fn check(entry: &Value, bytes: Vec<u8>) {
     if header.has_offsets {
         assert_eq!(header.offsets_at(), layout["offsets_pos"], "{id}");
         assert_eq!(header.offset_entries(), layout["offsets_entries"], "{id}");
-        let of_chunks = layout["offsets"].as_array().unwrap().iter().take(header.nchunks.unwrap() as usize).cloned();
-        assert_eq!(json!(offsets::read(&*file, &header, LIMIT).unwrap()), Value::from_iter(of_chunks), "{id}");
+        let of_chunks = layout["offsets"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .take(header.nchunks.unwrap() as usize)
+            .cloned();
+        assert_eq!(
+            json!(offsets::read(&*file, &header, LIMIT).unwrap()),
+            Value::from_iter(of_chunks),
+            "{id}"
+        );
     }
 
     let table = ChunkTable::read(&*file, &header, LIMIT).unwrap();
-    let chunks: Vec<Value> = table.chunks.iter().map(|c| chunk_json(c, header.checksum, &bytes)).collect();
+    let chunks: Vec<Value> = table
+        .chunks
+        .iter()
+        .map(|c| chunk_json(c, header.checksum, &bytes))
+        .collect();
     assert_eq!(json!(chunks), layout["chunks"], "{id}");
     assert_eq!(table.doubt, None, "{id}");
     let damaged = entry["expect"] == "damaged";
     assert_eq!(table.damage.is_some(), damaged, "{id}: {:?}", table.damage);
     if let Some(damage) = table.damage {
-        assert_eq!((damage.status, damage.position), (Status::Format, chunks.len() as i64), "{id}");
+        assert_eq!(
+            (damage.status, damage.position),
+            (Status::Format, chunks.len() as i64),
+            "{id}"
+        );
     }
-    let gaps = ["reordered.blp", "gap_nometa", "rfc_padded"].iter().any(|name| id.as_str().unwrap().contains(name));
+    let gaps = ["reordered.blp", "gap_nometa", "rfc_padded"]
+        .iter()
+        .any(|name| id.as_str().unwrap().contains(name));
     assert_eq!((table.in_order, table.as_header), (!gaps, true), "{id}");
-    let all_there = !layout["offsets"].as_array().is_none_or(|o| o.contains(&json!(-1)));
+    let all_there = !layout["offsets"]
+        .as_array()
+        .is_none_or(|o| o.contains(&json!(-1)));
     assert_eq!(table.by_offsets, all_there, "{id}");
     if !id.as_str().unwrap().ends_with("reordered.blp") {
         assert_eq!(bytes.len() as u64 - table.end, layout["trailing"], "{id}");
@@ -186,10 +265,17 @@ fn check(entry: &Value, bytes: Vec<u8>) {
 fn files_of_the_real_tools_are_read() {
     let folder = Files::of(common::fixtures().join("blpk"));
     let manifest = common::manifest(&folder);
-    let (entries, others): (Vec<&Value>, Vec<&Value>) = manifest["fixtures"].as_array().unwrap().iter().partition(|e| e["kind"] == "bloscpack");
+    let (entries, others): (Vec<&Value>, Vec<&Value>) = manifest["fixtures"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .partition(|e| e["kind"] == "bloscpack");
     assert_eq!(entries.len() as u64, manifest["counts"]["bloscpack"]);
     for entry in entries {
-        check(entry, std::fs::read(folder.join(entry["path"].as_str().unwrap())).unwrap());
+        check(
+            entry,
+            std::fs::read(folder.join(entry["path"].as_str().unwrap())).unwrap(),
+        );
     }
     others.into_iter().for_each(check_columns);
 }
@@ -202,7 +288,10 @@ fn content(file: &dyn File, bytes: &[u8], limit: u64) -> Option<Content> {
     let header = Header::read(file).ok()?;
     let meta = header.meta.as_ref().map(|m| m.read(file, limit));
     let table = ChunkTable::read(file, &header, limit).ok()?;
-    assert!(table.chunks.len() <= bytes.len() / 8, "more chunks than the file has room for");
+    assert!(
+        table.chunks.len() <= bytes.len() / 8,
+        "more chunks than the file has room for"
+    );
     if table.damage.is_some() || table.doubt.is_some() || !table.as_header {
         return None;
     }
@@ -237,7 +326,9 @@ const SMALL: &[&str] = &[
 
 fn small() -> impl Iterator<Item = (String, Vec<u8>)> {
     let own = common::own().join("blpk");
-    SMALL.iter().map(move |name| (name.to_string(), std::fs::read(own.join(name)).unwrap()))
+    SMALL
+        .iter()
+        .map(move |name| (name.to_string(), std::fs::read(own.join(name)).unwrap()))
 }
 
 #[test]
@@ -248,9 +339,16 @@ fn a_flipped_byte_is_noticed_or_harmless() {
         let header = Header::read(&*file).unwrap();
         let table = ChunkTable::read(&*file, &header, LIMIT).unwrap();
         // no checksum covers the JSON of the older layout, nor chunks without one
-        let bare = header.meta.as_ref().is_some_and(|m| m.form == Form::Rfc { packed: false });
+        let bare = header
+            .meta
+            .as_ref()
+            .is_some_and(|m| m.form == Form::Rfc { packed: false });
         let head = (0..32).chain(if bare { header.offsets_at() } else { 32 }..header.chunks_at());
-        let chunks = table.chunks.iter().filter(|_| header.checksum != Sum::None).flat_map(|c| c.at..c.at + 16);
+        let chunks = table
+            .chunks
+            .iter()
+            .filter(|_| header.checksum != Sum::None)
+            .flat_map(|c| c.at..c.at + 16);
         for at in head.filter(|at| *at < header.chunks_at()).chain(chunks) {
             for flip in [1, 2, 4, 8, 16, 32, 64, 128, 255] {
                 let mut bad = bytes.clone();
@@ -282,11 +380,22 @@ fn a_cut_file_is_noticed_and_keeps_its_whole_chunks() {
         let whole = ChunkTable::read(&*memory(bytes.clone()), &header, LIMIT).unwrap();
         for n in 0..bytes.len() {
             let cut = memory(bytes[..n].to_vec());
-            let Ok(header) = Header::read(&*cut) else { continue };
+            let Ok(header) = Header::read(&*cut) else {
+                continue;
+            };
             let table = ChunkTable::read(&*cut, &header, 1 << 20).unwrap();
-            assert!(table.damage.is_some() || n as u64 >= whole.end, "{name}, {n} bytes");
-            let kept = whole.chunks.iter().filter(|c| c.end(header.checksum) <= n as u64);
-            assert!(kept.eq(table.chunks.iter().filter(|c| !c.is_lost())), "{name}, {n} bytes");
+            assert!(
+                table.damage.is_some() || n as u64 >= whole.end,
+                "{name}, {n} bytes"
+            );
+            let kept = whole
+                .chunks
+                .iter()
+                .filter(|c| c.end(header.checksum) <= n as u64);
+            assert!(
+                kept.eq(table.chunks.iter().filter(|c| !c.is_lost())),
+                "{name}, {n} bytes"
+            );
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Frames that other programs wrote: their parts are read, say what the facts beside them say, and are written again
-//! byte for byte.
+//! Frames that other programs wrote: their parts are read, say what the facts beside them say, and
+//! are written again byte for byte.
 
 mod common;
 
@@ -19,21 +19,46 @@ const LIMIT: u64 = 1 << 20;
 
 /// The files that are frames, and whether they are in folders of chunks.
 fn frames() -> Vec<(PathBuf, bool)> {
-    let entries = ["b2nd", "caterva"].into_iter().flat_map(|f| fs::read_dir(fixtures().join(f)).unwrap());
-    let paths = entries.map(|e| e.unwrap().path()).filter(|p| ["b2nd", "b2frame", "cat"].iter().any(|e| p.extension() == Some(e.as_ref())));
-    paths.map(|p| if p.is_dir() { (p.join("chunks.b2frame"), true) } else { (p, false) }).collect()
+    let entries = ["b2nd", "caterva"]
+        .into_iter()
+        .flat_map(|f| fs::read_dir(fixtures().join(f)).unwrap());
+    let paths = entries.map(|e| e.unwrap().path()).filter(|p| {
+        ["b2nd", "b2frame", "cat"]
+            .iter()
+            .any(|e| p.extension() == Some(e.as_ref()))
+    });
+    paths
+        .map(|p| {
+            if p.is_dir() {
+                (p.join("chunks.b2frame"), true)
+            } else {
+                (p, false)
+            }
+        })
+        .collect()
 }
 
 /// The parts, all written again.
 fn parts(bytes: &[u8], path: &Path) -> (Header, Trailer) {
     let (head, _) = bytes.split_at(Header::prefix_len(bytes).unwrap() as usize);
     let header = Header::parse(head).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    assert_eq!((header.len(), header.frame_len), (head.len() as u64, bytes.len() as u64));
-    assert!(header.encode().unwrap() == head, "{}: {header:?}", path.display());
+    assert_eq!(
+        (header.len(), header.frame_len),
+        (head.len() as u64, bytes.len() as u64)
+    );
+    assert!(
+        header.encode().unwrap() == head,
+        "{}: {header:?}",
+        path.display()
+    );
     let (_, last) = bytes.split_at(bytes.len() - Trailer::length(bytes).unwrap() as usize);
     let trailer = Trailer::parse(last).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     assert_eq!(trailer.len(), last.len() as u64);
-    assert!(trailer.encode().unwrap() == last, "{}: {trailer:?}", path.display());
+    assert!(
+        trailer.encode().unwrap() == last,
+        "{}: {trailer:?}",
+        path.display()
+    );
     assert_eq!(header.has_vlmeta, !trailer.vlmeta.is_empty());
     assert_eq!(seal::check(head, &[], last), Ok(seal::Writer::Others));
     (header, trailer)
@@ -42,10 +67,20 @@ fn parts(bytes: &[u8], path: &Path) -> (Header, Trailer) {
 /// The index, if there are chunks, and whether another one of the same content is read again.
 fn slots(header: &Header, bytes: &[u8]) -> Vec<index::Slot> {
     let place = header.index_place(Trailer::length(bytes).unwrap()).unwrap();
-    let Some(place) = place else { return Vec::new() };
-    let slots = index::decode(&bytes[place.start as usize..place.end as usize], header.chunks().unwrap(), LIMIT).unwrap();
+    let Some(place) = place else {
+        return Vec::new();
+    };
+    let slots = index::decode(
+        &bytes[place.start as usize..place.end as usize],
+        header.chunks().unwrap(),
+        LIMIT,
+    )
+    .unwrap();
     let again = index::encode(&slots).unwrap();
-    assert_eq!(index::decode(&again, slots.len() as u64, LIMIT).unwrap(), slots);
+    assert_eq!(
+        index::decode(&again, slots.len() as u64, LIMIT).unwrap(),
+        slots
+    );
     slots
 }
 
@@ -56,8 +91,14 @@ fn parts_are_read_and_written_again() {
         let bytes = fs::read(&path).unwrap();
         let (header, trailer) = parts(&bytes, &path);
         assert_eq!(header.sparse, sparse);
-        let facts = if sparse { path.parent().unwrap() } else { &path }.with_extension("json");
-        let about: Value = fs::read(&facts).map_or(Value::Null, |text| serde_json::from_slice(&text).unwrap());
+        let facts = if sparse {
+            path.parent().unwrap()
+        } else {
+            &path
+        }
+        .with_extension("json");
+        let about: Value =
+            fs::read(&facts).map_or(Value::Null, |text| serde_json::from_slice(&text).unwrap());
         if header.version == 3 && header.nbytes > 0 {
             assert_eq!(header.chunks().unwrap_err().status, Status::Unsupported);
             seen[3] += 1;
@@ -69,7 +110,9 @@ fn parts_are_read_and_written_again() {
         }
         for slot in &slots {
             match slot {
-                index::Slot::At(at) if sparse => assert!(path.with_file_name(format!("{at:08X}.chunk")).exists()),
+                index::Slot::At(at) if sparse => {
+                    assert!(path.with_file_name(format!("{at:08X}.chunk")).exists())
+                }
                 index::Slot::At(at) => assert!(*at < header.cbytes),
                 index::Slot::Unknown(_) => panic!("{slot:?}"),
                 _ => seen[1] += 1,
@@ -77,10 +120,20 @@ fn parts_are_read_and_written_again() {
         }
         seen[0] += 1;
         seen[2] += usize::from(!trailer.vlmeta.is_empty());
-        assert!(header.params().is_ok() || ["k_nd", "k_zfp", "k_int"].iter().any(|k| path.to_string_lossy().contains(k)), "{}", path.display());
+        assert!(
+            header.params().is_ok()
+                || ["k_nd", "k_zfp", "k_int"]
+                    .iter()
+                    .any(|k| path.to_string_lossy().contains(k)),
+            "{}",
+            path.display()
+        );
     }
     println!("{seen:?}");
-    assert!(seen[0] >= 33 && seen[1] > 10 && seen[2] > 0 && seen[3] > 1, "{seen:?}");
+    assert!(
+        seen[0] >= 33 && seen[1] > 10 && seen[2] > 0 && seen[3] > 1,
+        "{seen:?}"
+    );
 }
 
 /// Blocks of a chunk.
@@ -91,7 +144,8 @@ impl Sink for Blocks {
         None
     }
     fn put(&mut self, block: usize, content: &Decoded) -> Result<()> {
-        self.0.push((block, content.bytes(&mut Vec::new())?.to_vec()));
+        self.0
+            .push((block, content.bytes(&mut Vec::new())?.to_vec()));
         Ok(())
     }
 }
@@ -106,15 +160,35 @@ fn blocks_are_content(frame: &Frame) {
         let size = chunks.block_bytes();
         let wanted: Vec<usize> = (0..want.len().div_ceil(size)).collect();
         let mut blocks = Blocks(Vec::new());
-        assert_eq!(chunks.read_blocks(i, &wanted, &mut blocks), Ok(false), "{name}: chunk {i}");
+        assert_eq!(
+            chunks.read_blocks(i, &wanted, &mut blocks),
+            Ok(false),
+            "{name}: chunk {i}"
+        );
         blocks.0.sort_unstable();
-        let blocks: Vec<Vec<u8>> = blocks.0.into_iter().zip(wanted).map(|((block, content), n)| (assert_eq!(block, n), content).1).collect();
-        assert!(blocks.iter().map(Vec::as_slice).eq(want.chunks(size)), "{name}: blocks of chunk {i}");
+        let blocks: Vec<Vec<u8>> = blocks
+            .0
+            .into_iter()
+            .zip(wanted)
+            .map(|((block, content), n)| (assert_eq!(block, n), content).1)
+            .collect();
+        assert!(
+            blocks.iter().map(Vec::as_slice).eq(want.chunks(size)),
+            "{name}: blocks of chunk {i}"
+        );
         for at in [0, want.len() / 2, want.len() - 1] {
             let (block, from) = (at / size, at % size);
             let mut part = vec![2; 3.min(want.len().min((block + 1) * size) - at)];
-            assert_eq!(chunks.read_part(i, block, from, &mut part), Ok(false), "{name}: chunk {i}");
-            assert_eq!(part, want[at..][..part.len()], "{name}: chunk {i} from {at}");
+            assert_eq!(
+                chunks.read_part(i, block, from, &mut part),
+                Ok(false),
+                "{name}: chunk {i}"
+            );
+            assert_eq!(
+                part,
+                want[at..][..part.len()],
+                "{name}: chunk {i} from {at}"
+            );
         }
     }
 }
@@ -123,7 +197,11 @@ fn blocks_are_content(frame: &Frame) {
 fn blocks_are_the_content_of_their_chunks() {
     let mut seen = 0;
     for (path, sparse) in frames() {
-        let path = if sparse { path.parent().unwrap() } else { &path };
+        let path = if sparse {
+            path.parent().unwrap()
+        } else {
+            &path
+        };
         let options = Options::new().with(Opt::Threads, 1).unwrap();
         let frame = match Frame::open(path.as_os_str(), Mode::Read, &options) {
             Err(e) if e.status == Status::Unsupported => continue,
@@ -143,11 +221,18 @@ fn blocks_are_the_content_of_their_chunks() {
 #[test]
 fn nothing_is_between_header_and_trailer_of_an_emptied_frame() {
     // the reference library looks for metalayers right behind the header then
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("emptied-{}.b2nd", std::process::id()));
+    let path =
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("emptied-{}.b2nd", std::process::id()));
     fs::copy(common::own().join("b2nd/m_meta_vlmeta.b2nd"), &path).unwrap();
     fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
-    let open = |mode| Frame::open(path.as_os_str(), mode, &Options::new()).unwrap_or_else(|e| panic!("{e}"));
-    let metas = |f: &Frame| f.meta_names().map(|n| f.meta(n).unwrap().unwrap().to_vec()).collect::<Vec<_>>();
+    let open = |mode| {
+        Frame::open(path.as_os_str(), mode, &Options::new()).unwrap_or_else(|e| panic!("{e}"))
+    };
+    let metas = |f: &Frame| {
+        f.meta_names()
+            .map(|n| f.meta(n).unwrap().unwrap().to_vec())
+            .collect::<Vec<_>>()
+    };
     let (mut frame, content) = (open(Mode::Append), [7; 1000]);
     let before = metas(&frame);
     frame.truncate(0).unwrap();
@@ -155,35 +240,62 @@ fn nothing_is_between_header_and_trailer_of_an_emptied_frame() {
     let bytes = fs::read(&path).unwrap();
     let (header, trailer) = (frame.header().len(), Trailer::length(&bytes).unwrap());
     assert_eq!(bytes.len() as u64, header + u64::from(trailer));
-    assert_eq!((frame.header().cbytes, frame.nbytes(), metas(&open(Mode::Read))), (0, 0, before.clone()));
+    assert_eq!(
+        (
+            frame.header().cbytes,
+            frame.nbytes(),
+            metas(&open(Mode::Read))
+        ),
+        (0, 0, before.clone())
+    );
     frame.append(&content).unwrap();
     frame.commit().unwrap();
     let (again, mut found) = (open(Mode::Read), [0; 1000]);
-    assert_eq!((again.read(0, &mut found), again.nbytes(), metas(&again)), (Ok(false), 1000, before));
+    assert_eq!(
+        (again.read(0, &mut found), again.nbytes(), metas(&again)),
+        (Ok(false), 1000, before)
+    );
     assert_eq!(found, content);
     fs::remove_file(&path).unwrap();
 }
 
 #[test]
 fn what_is_not_supported_is_not_called_corrupt() {
-    let known = [("p_lazyexpr.b2nd", "b2o"), ("p_lazyudf.b2nd", "LazyArray"), ("p_proxy.b2nd", "proxy-source"), ("p_proxy.b2frame", "proxy-source")];
-    let blocks = ["vlblocks-lz4-fixed-3.0.0.b2frame", "v_batcharray.b2frame"].map(|name| (name, "any length"));
+    let known = [
+        ("p_lazyexpr.b2nd", "b2o"),
+        ("p_lazyudf.b2nd", "LazyArray"),
+        ("p_proxy.b2nd", "proxy-source"),
+        ("p_proxy.b2frame", "proxy-source"),
+    ];
+    let blocks = ["vlblocks-lz4-fixed-3.0.0.b2frame", "v_batcharray.b2frame"]
+        .map(|name| (name, "any length"));
     for (name, words) in known.into_iter().chain(blocks) {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("unsupported-{}-{name}", std::process::id()));
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("unsupported-{}-{name}", std::process::id()));
         let bytes = fs::read(common::own().join("b2nd").join(name)).unwrap();
         fs::write(&path, &bytes).unwrap();
-        let (none, skipping) = (Options::new(), Options::new().with(Opt::SkipDamaged, 1).unwrap());
+        let (none, skipping) = (
+            Options::new(),
+            Options::new().with(Opt::SkipDamaged, 1).unwrap(),
+        );
         let results = [
             Frame::open(path.as_os_str(), Mode::Read, &none).err(),
             Frame::open(path.as_os_str(), Mode::Read, &skipping).err(),
             Frame::open(path.as_os_str(), Mode::Append, &none).err(),
             Array::open(path.as_os_str(), Mode::Read, &none).err(),
             frame::repair(path.as_os_str(), &none).err(),
-            holdall::verify::verify(path.as_os_str(), &none, &mut |_, e| panic_unless_unsupported(name, e)).err(),
+            holdall::verify::verify(path.as_os_str(), &none, &mut |_, e| {
+                panic_unless_unsupported(name, e)
+            })
+            .err(),
         ];
         for e in results {
             let e = e.unwrap_or_else(|| panic!("{name}: no error"));
-            assert!(e.status == Status::Unsupported && e.message.contains(words), "{name}: {:?} {e}", e.status);
+            assert!(
+                e.status == Status::Unsupported && e.message.contains(words),
+                "{name}: {:?} {e}",
+                e.status
+            );
         }
         assert!(fs::read(&path).unwrap() == bytes, "{name} was changed");
         fs::remove_file(&path).unwrap();
@@ -198,7 +310,8 @@ fn panic_unless_unsupported(name: &str, e: &holdall::Error) -> bool {
 #[test]
 fn a_frame_that_never_had_a_chunk_takes_content() {
     for (name, sparse) in [("e_empty.b2frame", false), ("e_empty_sparse.b2frame", true)] {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("never-{}-{name}", std::process::id()));
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("never-{}-{name}", std::process::id()));
         let from = common::own().join("b2nd").join(name);
         if sparse {
             fs::create_dir_all(&path).unwrap();
@@ -206,9 +319,14 @@ fn a_frame_that_never_had_a_chunk_takes_content() {
         } else {
             fs::copy(from, &path).unwrap();
         }
-        let open = |mode| Frame::open(path.as_os_str(), mode, &Options::new()).unwrap_or_else(|e| panic!("{e}"));
+        let open = |mode| {
+            Frame::open(path.as_os_str(), mode, &Options::new()).unwrap_or_else(|e| panic!("{e}"))
+        };
         let read = open(Mode::Read);
-        assert_eq!((read.nbytes(), read.chunks(), read.header().chunksize), (0, 0, 0));
+        assert_eq!(
+            (read.nbytes(), read.chunks(), read.header().chunksize),
+            (0, 0, 0)
+        );
         let mut frame = open(Mode::Append);
         // what is committed without a chunk leaves the length to the first one
         frame.vlmeta_set("note", b"\x05").unwrap();
@@ -217,9 +335,20 @@ fn a_frame_that_never_had_a_chunk_takes_content() {
         frame.append(&[7; 1000]).unwrap();
         frame.commit().unwrap();
         let (again, mut found) = (open(Mode::Read), [0; 1000]);
-        assert_eq!((again.read(0, &mut found), again.nbytes(), again.header().chunksize), (Ok(false), 1000, 1 << 20));
+        assert_eq!(
+            (
+                again.read(0, &mut found),
+                again.nbytes(),
+                again.header().chunksize
+            ),
+            (Ok(false), 1000, 1 << 20)
+        );
         assert_eq!(found, [7; 1000]);
         drop((frame, again, read));
-        if sparse { fs::remove_dir_all(&path).unwrap() } else { fs::remove_file(&path).unwrap() }
+        if sparse {
+            fs::remove_dir_all(&path).unwrap()
+        } else {
+            fs::remove_file(&path).unwrap()
+        }
     }
 }

@@ -31,10 +31,19 @@ fn cases() -> Vec<(String, Params, bool, i64)> {
         ("shuffle", &[Filter::Shuffle { group: 0 }]),
         ("bitshuffle", &[Filter::Bitshuffle]),
         ("delta", &[Filter::Delta, Filter::Shuffle { group: 0 }]),
-        ("bytedelta", &[Filter::Shuffle { group: 0 }, Filter::ByteDelta { runs: 0 }]),
+        (
+            "bytedelta",
+            &[Filter::Shuffle { group: 0 }, Filter::ByteDelta { runs: 0 }],
+        ),
     ];
     let mut all = Vec::new();
-    for codec in [Codec::BloscLz, Codec::Lz4, Codec::Lz4Hc, Codec::Zlib, Codec::Zstd] {
+    for codec in [
+        Codec::BloscLz,
+        Codec::Lz4,
+        Codec::Lz4Hc,
+        Codec::Zlib,
+        Codec::Zstd,
+    ] {
         for (name, filter) in filters {
             for (i, typesize) in [1usize, 3, 4, 8, 16, 300].into_iter().enumerate() {
                 for sparse in [false, true] {
@@ -46,7 +55,12 @@ fn cases() -> Vec<(String, Params, bool, i64)> {
                         ..Params::new(Target::Blosc2, codec, [1, 5, 9, 0][all.len() % 4], typesize)
                     };
                     let where_to = if sparse { "sparse" } else { "file" };
-                    all.push((format!("{}-{name}-{typesize}-{where_to}-{sum}", codec.name()), params, sparse, sum));
+                    all.push((
+                        format!("{}-{name}-{typesize}-{where_to}-{sum}", codec.name()),
+                        params,
+                        sparse,
+                        sum,
+                    ));
                 }
             }
         }
@@ -71,8 +85,18 @@ fn make() {
         let path = folder().join(&name);
         let chunk = CHUNK / params.typesize * params.typesize;
         // 1 byte or 697, as MessagePack
-        let meta = [vec![0xc4, 1, 5], [vec![0xc5, 2, 0xb9], vec![5; 697]].concat()][i % 2].clone();
-        let new = NewFrame { typesize: params.typesize, chunk_bytes: chunk, params, metalayers: &[("ours", meta)], sparse };
+        let meta = [
+            vec![0xc4, 1, 5],
+            [vec![0xc5, 2, 0xb9], vec![5; 697]].concat(),
+        ][i % 2]
+            .clone();
+        let new = NewFrame {
+            typesize: params.typesize,
+            chunk_bytes: chunk,
+            params,
+            metalayers: &[("ours", meta)],
+            sparse,
+        };
         let options = Options::new().with(Opt::Checksum, sum).unwrap();
         let mut frame = Frame::create(path.as_os_str(), Mode::New, &new, &options).unwrap();
         for kind in 0..5 {
@@ -98,10 +122,19 @@ fn go_on() {
         let frame = open(&path, Mode::Read);
         let mut all = vec![0; want.len()];
         assert_eq!(frame.nbytes(), want.len() as u64, "{name}");
-        frame.read(0, &mut all).unwrap_or_else(|e| panic!("{name}: {e}"));
+        frame
+            .read(0, &mut all)
+            .unwrap_or_else(|e| panic!("{name}: {e}"));
         assert!(all == want, "{name}: other content");
-        assert_eq!(frame.meta("theirs").unwrap(), Some(&b"\xa5other"[..]), "{name}");
-        assert!(frame.meta("ours").unwrap().is_some() && frame.meta("vl").unwrap().is_some(), "{name}");
+        assert_eq!(
+            frame.meta("theirs").unwrap(),
+            Some(&b"\xa5other"[..]),
+            "{name}"
+        );
+        assert!(
+            frame.meta("ours").unwrap().is_some() && frame.meta("vl").unwrap().is_some(),
+            "{name}"
+        );
         let verified = frame.verify(|e| panic!("{name}: {e}")).unwrap();
         assert_eq!(verified.bad, 0, "{name}");
         drop(frame);
@@ -109,34 +142,50 @@ fn go_on() {
         let n = frame.nbytes();
         frame.write(n / 3, &content(i + 2, n as usize / 4)).unwrap();
         frame.remove(0).unwrap();
-        frame.append(&content(i + 3, 1000 / frame.typesize() * frame.typesize())).unwrap();
+        frame
+            .append(&content(i + 3, 1000 / frame.typesize() * frame.typesize()))
+            .unwrap();
         frame.commit().unwrap();
         drop(frame);
         let frame = open(&path, Mode::Read);
         let verified = frame.verify(|e| panic!("{name}: {e}")).unwrap();
-        assert!(verified.bad == 0 && (verified.unchecked == 0 || !frame.has_sums()), "{name}: {verified:?}");
+        assert!(
+            verified.bad == 0 && (verified.unchecked == 0 || !frame.has_sums()),
+            "{name}: {verified:?}"
+        );
         write_all(&name, &frame);
     }
 }
 
-/// Frames that the reference library made are changed, without checksums and, every second one, with them from here on.
+/// Frames that the reference library made are changed, without checksums and, every second one,
+/// with them from here on.
 #[test]
 #[ignore = "run by tests/peer/test_frames.py"]
 fn change_theirs() {
-    let mut paths: Vec<PathBuf> =
-        fs::read_dir(folder()).unwrap().map(|e| e.unwrap().path()).filter(|p| p.extension().is_none_or(|e| e != "bin")).collect();
+    let mut paths: Vec<PathBuf> = fs::read_dir(folder())
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .filter(|p| p.extension().is_none_or(|e| e != "bin"))
+        .collect();
     paths.sort();
     for (i, path) in paths.iter().enumerate() {
         let name = path.file_name().unwrap().to_str().unwrap();
-        let options = if i % 2 == 0 { Options::new() } else { Options::new().with(Opt::Checksum, 2).unwrap() };
-        let mut frame = Frame::open(path.as_os_str(), Mode::Append, &options).unwrap_or_else(|e| panic!("{e}"));
+        let options = if i % 2 == 0 {
+            Options::new()
+        } else {
+            Options::new().with(Opt::Checksum, 2).unwrap()
+        };
+        let mut frame =
+            Frame::open(path.as_os_str(), Mode::Append, &options).unwrap_or_else(|e| panic!("{e}"));
         let n = frame.nbytes() as usize;
         let mut want = vec![0; n];
         frame.read(0, &mut want).unwrap_or_else(|e| panic!("{e}"));
         for (from, len, kind) in [(n / 3, n / 5, i), (n / 2, 3, 2), (0, n / 9, 3)] {
             let part = content(kind, len.min(n - from));
             want[from..from + part.len()].copy_from_slice(&part);
-            frame.write(from as u64, &part).unwrap_or_else(|e| panic!("{e}"));
+            frame
+                .write(from as u64, &part)
+                .unwrap_or_else(|e| panic!("{e}"));
         }
         frame.vlmeta_set("changed", b"\xa3yes").unwrap();
         frame.commit().unwrap_or_else(|e| panic!("{e}"));
@@ -146,7 +195,10 @@ fn change_theirs() {
         frame.read(0, &mut got).unwrap_or_else(|e| panic!("{e}"));
         assert!(got == want, "{name}: other content");
         let verified = frame.verify(|e| panic!("{e}")).unwrap();
-        assert!(verified.bad == 0 && (verified.unchecked == 0) == (i % 2 == 1 || frame.chunks() == 0), "{name}: {verified:?}");
+        assert!(
+            verified.bad == 0 && (verified.unchecked == 0) == (i % 2 == 1 || frame.chunks() == 0),
+            "{name}: {verified:?}"
+        );
         fs::write(folder().join(format!("{name}.bin")), want).unwrap();
     }
 }

@@ -1,5 +1,6 @@
-//! What fuzzing found to be different from each other (`fuzz/seeds`, made smaller by `cargo fuzz cmin`, and
-//! kept in bags, an input a record), run through the same checks as the fuzzers run (`fuzz/checks`), and cut and flipped a little.
+//! What fuzzing found to be different from each other (`fuzz/seeds`, made smaller by `cargo fuzz
+//! cmin`, and kept in bags, an input a record), run through the same checks as the fuzzers run
+//! (`fuzz/checks`), and cut and flipped a little.
 
 // each of the checks stands alone in a fuzzer, with what it uses
 #![allow(clippy::duplicate_mod)]

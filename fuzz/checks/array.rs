@@ -1,7 +1,8 @@
-//! Any bytes as an array in a Bloscpack file: what boxes, single items and products of positions read is what the content
-//! and the shape say; and what is changed and committed is there after, or an error. The first bytes choose what is read
-//! and done. Where the first one asks for it, the others are metadata and content of a file that is sound: no fuzzer
-//! would find the checksums of chunks.
+//! Any bytes as an array in a Bloscpack file: what boxes, single items and products of positions
+//! read is what the content and the shape say; and what is changed and committed is there after, or
+//! an error. The first bytes choose what is read and done. Where the first one asks for it, the
+//! others are metadata and content of a file that is sound: no fuzzer would find the checksums of
+//! chunks.
 use holdall::array::Array;
 use holdall::array::numpy_meta::Order;
 use holdall::io::Folder;
@@ -20,7 +21,10 @@ const NAME: &str = "x";
 const MOST: u64 = 1 << 13;
 
 fn options(more: &[(Opt, i64)]) -> Options {
-    [(Opt::Threads, 1), (Opt::MemoryLimit, 1 << 18)].iter().chain(more).fold(Options::new(), |o, (opt, n)| o.with(*opt, *n).unwrap())
+    [(Opt::Threads, 1), (Opt::MemoryLimit, 1 << 18)]
+        .iter()
+        .chain(more)
+        .fold(Options::new(), |o, (opt, n)| o.with(*opt, *n).unwrap())
 }
 
 fn open(folder: &Arc<dyn Folder>, mode: Mode) -> Option<Array> {
@@ -33,7 +37,11 @@ struct Choice<'a>(&'a [u8], usize);
 impl Choice<'_> {
     fn below(&mut self, n: u64) -> u64 {
         self.1 = self.1.wrapping_add(1);
-        let byte = self.0.get(self.1 % self.0.len().max(1)).copied().unwrap_or(0);
+        let byte = self
+            .0
+            .get(self.1 % self.0.len().max(1))
+            .copied()
+            .unwrap_or(0);
         u64::from(byte).wrapping_mul(self.1 as u64 * 7 + 1) % n.max(1)
     }
 }
@@ -52,14 +60,27 @@ fn indices(count: &[u64]) -> Vec<Vec<u64>> {
     if count.contains(&0) {
         return vec![];
     }
-    count.iter().fold(vec![vec![]], |out, n| out.into_iter().flat_map(|i| (0..*n).map(move |k| [&i[..], &[k]].concat())).collect())
+    count.iter().fold(vec![vec![]], |out, n| {
+        out.into_iter()
+            .flat_map(|i| (0..*n).map(move |k| [&i[..], &[k]].concat()))
+            .collect()
+    })
 }
 
 impl Model {
     /// From the content, if there is not too much of it.
     fn of(a: &Array) -> Option<Model> {
-        let mut content = vec![1; usize::try_from(a.nbytes()).ok().filter(|n| *n as u64 <= MOST)?];
-        if a.store().nbytes() != a.nbytes() || a.store().read(0, &mut content) != Ok(false) || a.itemsize() == 0 || a.nbytes() == 0 {
+        let mut content = vec![
+            1;
+            usize::try_from(a.nbytes())
+                .ok()
+                .filter(|n| *n as u64 <= MOST)?
+        ];
+        if a.store().nbytes() != a.nbytes()
+            || a.store().read(0, &mut content) != Ok(false)
+            || a.itemsize() == 0
+            || a.nbytes() == 0
+        {
             return None;
         }
         let (shape, item, order) = (a.shape().to_vec(), a.itemsize(), a.order());
@@ -68,8 +89,16 @@ impl Model {
             Order::C => at(index, &shape),
             Order::Fortran => at(&index.iter().rev().copied().collect::<Vec<_>>(), &backwards),
         };
-        let items = indices(&shape).iter().flat_map(|i| content[file_at(i) * item..][..item].to_vec()).collect();
-        Some(Model { shape, item, order, items })
+        let items = indices(&shape)
+            .iter()
+            .flat_map(|i| content[file_at(i) * item..][..item].to_vec())
+            .collect();
+        Some(Model {
+            shape,
+            item,
+            order,
+            items,
+        })
     }
 
     fn get(&self, index: &[u64]) -> &[u8] {
@@ -91,12 +120,22 @@ impl Model {
                 None => items.extend_from_slice(new.next().unwrap()),
             }
         }
-        Model { shape, items, ..self.clone() }
+        Model {
+            shape,
+            items,
+            ..self.clone()
+        }
     }
 
     /// Bytes of one place of a dimension.
     fn place(&self, axis: usize) -> u64 {
-        self.shape.iter().enumerate().filter(|(d, _)| *d != axis).map(|(_, n)| n).product::<u64>() * self.item as u64
+        self.shape
+            .iter()
+            .enumerate()
+            .filter(|(d, _)| *d != axis)
+            .map(|(_, n)| n)
+            .product::<u64>()
+            * self.item as u64
     }
 }
 
@@ -118,24 +157,55 @@ fn boxed(c: &mut Choice, shape: &[u64]) -> [Vec<u64>; 3] {
 
 fn check_reads(a: &Array, m: &Model, c: &mut Choice) {
     let mut all = vec![2; m.items.len()];
-    assert_eq!(a.read(&vec![0; m.shape.len()], &m.shape, None, &mut all, None), Ok(false));
+    assert_eq!(
+        a.read(&vec![0; m.shape.len()], &m.shape, None, &mut all, None),
+        Ok(false)
+    );
     assert!(all == m.items, "the whole differs");
     let [start, count, step] = boxed(c, &m.shape);
     let wanted = indices(&count).into_iter().flat_map(|i| {
-        let index: Vec<u64> = i.iter().zip(&start).zip(&step).map(|((i, from), by)| from + i * by).collect();
+        let index: Vec<u64> = i
+            .iter()
+            .zip(&start)
+            .zip(&step)
+            .map(|((i, from), by)| from + i * by)
+            .collect();
         m.get(&index).to_vec()
     });
     let wanted: Vec<u8> = wanted.collect();
     let mut got = vec![3; wanted.len()];
-    assert_eq!(a.read(&start, &count, Some(&step), &mut got, None), Ok(false));
+    assert_eq!(
+        a.read(&start, &count, Some(&step), &mut got, None),
+        Ok(false)
+    );
     assert!(got == wanted, "box {start:?} {count:?} {step:?}");
-    let points: Vec<Vec<u64>> = (0..c.below(6)).map(|_| m.shape.iter().map(|n| c.below(*n)).collect()).collect();
+    let points: Vec<Vec<u64>> = (0..c.below(6))
+        .map(|_| m.shape.iter().map(|n| c.below(*n)).collect())
+        .collect();
     let mut got = vec![4; points.len() * m.item];
-    assert_eq!(a.read_points(&points.concat(), points.len(), &mut got), Ok(false));
-    assert!(got == points.iter().flat_map(|p| m.get(p).to_vec()).collect::<Vec<u8>>(), "items {points:?}");
-    let lists: Vec<Vec<u64>> = m.shape.iter().map(|n| (0..c.below(3)).map(|_| c.below(*n)).collect()).collect();
+    assert_eq!(
+        a.read_points(&points.concat(), points.len(), &mut got),
+        Ok(false)
+    );
+    assert!(
+        got == points
+            .iter()
+            .flat_map(|p| m.get(p).to_vec())
+            .collect::<Vec<u8>>(),
+        "items {points:?}"
+    );
+    let lists: Vec<Vec<u64>> = m
+        .shape
+        .iter()
+        .map(|n| (0..c.below(3)).map(|_| c.below(*n)).collect())
+        .collect();
     let counts: Vec<u64> = lists.iter().map(|l| l.len() as u64).collect();
-    let product = indices(&counts).into_iter().map(|i| i.iter().zip(&lists).map(|(k, l)| l[*k as usize]).collect::<Vec<u64>>());
+    let product = indices(&counts).into_iter().map(|i| {
+        i.iter()
+            .zip(&lists)
+            .map(|(k, l)| l[*k as usize])
+            .collect::<Vec<u64>>()
+    });
     let wanted: Vec<u8> = product.flat_map(|i| m.get(&i).to_vec()).collect();
     let mut got = vec![5; wanted.len()];
     let positions: Vec<Option<&[u64]>> = lists.iter().map(|l| Some(&l[..])).collect();
@@ -152,7 +222,12 @@ fn change(a: &mut Array, m: &mut Model, c: &mut Choice) -> bool {
         let src = bytes(c, count.iter().product::<u64>() * m.item as u64);
         let done = a.write(&start, &count, Some(&step), &src, None).is_ok();
         for (i, new) in indices(&count).iter().zip(src.chunks(m.item)) {
-            let index: Vec<u64> = i.iter().zip(&start).zip(&step).map(|((i, from), by)| from + i * by).collect();
+            let index: Vec<u64> = i
+                .iter()
+                .zip(&start)
+                .zip(&step)
+                .map(|((i, from), by)| from + i * by)
+                .collect();
             let at = at(&index, &m.shape) * m.item;
             m.items[at..at + m.item].copy_from_slice(new);
         }
@@ -160,11 +235,17 @@ fn change(a: &mut Array, m: &mut Model, c: &mut Choice) -> bool {
     }
     let axis = c.below(m.shape.len() as u64) as usize;
     let have = m.shape[axis];
-    let (from, n) = (c.below(have + 1), c.below(1 + (256 / m.place(axis).max(1)).min(20)));
+    let (from, n) = (
+        c.below(have + 1),
+        c.below(1 + (256 / m.place(axis).max(1)).min(20)),
+    );
     let src = bytes(c, n * m.place(axis));
     let (old, new) = ((0..have).map(Some), vec![None; n as usize]);
     let (done, next) = match what {
-        1 => (a.append(axis, n, &src), m.with(axis, &old.chain(new).collect::<Vec<_>>(), &src)),
+        1 => (
+            a.append(axis, n, &src),
+            m.with(axis, &old.chain(new).collect::<Vec<_>>(), &src),
+        ),
         2 => (
             a.resize(&{
                 let mut shape = m.shape.clone();
@@ -172,17 +253,40 @@ fn change(a: &mut Array, m: &mut Model, c: &mut Choice) -> bool {
                 shape
             }),
             {
-                let places: Vec<Option<u64>> = (0..from + n).map(|i| Some(i).filter(|i| *i < have)).collect();
-                m.with(axis, &places, &vec![0; ((from + n) * m.place(axis)) as usize])
+                let places: Vec<Option<u64>> = (0..from + n)
+                    .map(|i| Some(i).filter(|i| *i < have))
+                    .collect();
+                m.with(
+                    axis,
+                    &places,
+                    &vec![0; ((from + n) * m.place(axis)) as usize],
+                )
             },
         ),
         3 | 4 => {
             let (before, after) = ((0..from).map(Some), (from..have).map(Some));
-            (a.insert(axis, from, n, &src), m.with(axis, &before.chain(new).chain(after).collect::<Vec<_>>(), &src))
+            (
+                a.insert(axis, from, n, &src),
+                m.with(
+                    axis,
+                    &before.chain(new).chain(after).collect::<Vec<_>>(),
+                    &src,
+                ),
+            )
         }
         _ => {
             let n = n.min(have - from);
-            (a.remove(axis, from, n), m.with(axis, &(0..from).chain(from + n..have).map(Some).collect::<Vec<_>>(), &[]))
+            (
+                a.remove(axis, from, n),
+                m.with(
+                    axis,
+                    &(0..from)
+                        .chain(from + n..have)
+                        .map(Some)
+                        .collect::<Vec<_>>(),
+                    &[],
+                ),
+            )
         }
     };
     if done.is_ok() {
@@ -193,8 +297,15 @@ fn change(a: &mut Array, m: &mut Model, c: &mut Choice) -> bool {
 
 /// A file with these metadata and this content.
 fn build(folder: &Arc<dyn Folder>, how: u8, meta: &[u8], content: &[u8]) -> Option<()> {
-    let more = [(Opt::ChunkBytes, [1, 13, 64, 1000][usize::from(how >> 1 & 3)]), (Opt::Codec, [0, 2][usize::from(how >> 3 & 1)])];
-    let mut file = Bloscpack::create_in(folder, OsStr::new(NAME), Mode::New, 1, &options(&more)).ok()?;
+    let more = [
+        (
+            Opt::ChunkBytes,
+            [1, 13, 64, 1000][usize::from(how >> 1 & 3)],
+        ),
+        (Opt::Codec, [0, 2][usize::from(how >> 3 & 1)]),
+    ];
+    let mut file =
+        Bloscpack::create_in(folder, OsStr::new(NAME), Mode::New, 1, &options(&more)).ok()?;
     file.meta_set(Some(meta)).ok()?;
     file.append(content).ok()?;
     file.commit().ok()
@@ -202,8 +313,11 @@ fn build(folder: &Arc<dyn Folder>, how: u8, meta: &[u8], content: &[u8]) -> Opti
 
 /// Panics where something is wrong.
 pub fn run(data: &[u8]) {
-    let Some((&[how, low, high], rest)) = data.split_first_chunk::<3>() else { return };
-    let (first, second) = rest.split_at(rest.len().min(usize::from(u16::from_le_bytes([low, high]))));
+    let Some((&[how, low, high], rest)) = data.split_first_chunk::<3>() else {
+        return;
+    };
+    let (first, second) =
+        rest.split_at(rest.len().min(usize::from(u16::from_le_bytes([low, high]))));
     let files = Arc::new(Files::default());
     let folder: Arc<dyn Folder> = Arc::new(FunctionsFolder::new(files.clone()));
     if how & 1 == 0 {
@@ -211,14 +325,24 @@ pub fn run(data: &[u8]) {
     } else if build(&folder, how, first, second).is_none() {
         return;
     }
-    let Some(mut a) = open(&folder, Mode::Read) else { return };
+    let Some(mut a) = open(&folder, Mode::Read) else {
+        return;
+    };
     let mut nothing = [0; 0];
-    let _ = (a.dtype_text(), a.chunkshape().len(), a.blockshape().len(), a.meta().is_ok(), a.read_points(&[], 0, &mut nothing));
+    let _ = (
+        a.dtype_text(),
+        a.chunkshape().len(),
+        a.blockshape().len(),
+        a.meta().is_ok(),
+        a.read_points(&[], 0, &mut nothing),
+    );
     let Some(mut m) = Model::of(&a) else { return };
     let mut c = Choice(data, usize::from(how));
     check_reads(&a, &m, &mut c);
     drop(a);
-    let Some(writer) = open(&folder, Mode::Append) else { return };
+    let Some(writer) = open(&folder, Mode::Append) else {
+        return;
+    };
     a = writer;
     for _ in 0..4 {
         if !change(&mut a, &mut m, &mut c) {
@@ -232,7 +356,12 @@ pub fn run(data: &[u8]) {
             return;
         }
     }
-    let to = Destination { folder: folder.clone(), name: "copy".into(), mode: Mode::New, options: options(&[(Opt::ChunkBytes, 255 * 4)]) };
+    let to = Destination {
+        folder: folder.clone(),
+        name: "copy".into(),
+        mode: Mode::New,
+        options: options(&[(Opt::ChunkBytes, 255 * 4)]),
+    };
     let copied = a.copy(to, None);
     if a.commit().is_err() {
         return;
@@ -243,6 +372,9 @@ pub fn run(data: &[u8]) {
     for name in names {
         let again = Array::open_in(&folder, OsStr::new(name), Mode::Read, &options(&[])).unwrap();
         assert!(again.shape() == m.shape && again.order() == m.order);
-        assert!(m.items.is_empty() || Model::of(&again).as_ref() == Some(&m), "{name} is not what was committed");
+        assert!(
+            m.items.is_empty() || Model::of(&again).as_ref() == Some(&m),
+            "{name} is not what was committed"
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! Any bytes as a bag of one file: no panic, no hang, no memory beyond the limit, and no two ways of
-//! reading that disagree. The first byte chooses how it is opened.
+//! Any bytes as a bag of one file: no panic, no hang, no memory beyond the limit, and no two ways
+//! of reading that disagree. The first byte chooses how it is opened.
 use holdall::bag::{Bag, Place};
 use holdall::io::memory::MemoryFolder;
 use holdall::options::{Opt, Options};
@@ -7,25 +7,37 @@ use std::sync::Arc;
 
 /// Panics where something is wrong.
 pub fn run(data: &[u8]) {
-    let Some((&how, bytes)) = data.split_first() else { return };
+    let Some((&how, bytes)) = data.split_first() else {
+        return;
+    };
     let mut o = Options::new();
     let _ = o.set(Opt::Codec, if how & 1 == 0 { 6 } else { 0 });
     let _ = o.set(Opt::BagLimitsCache, i64::from(how >> 1 & 1));
     let _ = o.set(Opt::Threads, 1);
     let _ = o.set(Opt::MemoryLimit, 1 << 20);
     if how & 4 != 0 {
-        let _ = o.set_bytes(Opt::Dictionary, b"a dictionary of any content, a dictionary");
+        let _ = o.set_bytes(
+            Opt::Dictionary,
+            b"a dictionary of any content, a dictionary",
+        );
     }
     let place = Place::new(Arc::new(MemoryFolder::new(bytes.to_vec())), "");
-    let Ok(bag) = Bag::open_in(&[place], &o) else { return };
+    let Ok(bag) = Bag::open_in(&[place], &o) else {
+        return;
+    };
     let n = bag.size().min(64);
     let each: Vec<_> = (0..n).map(|i| bag.read(i)).collect();
     match bag.read_range(0, n) {
-        Ok(r) => r.iter().zip(&each).for_each(|(a, b)| assert_eq!(Ok(a), b.as_deref())),
+        Ok(r) => r
+            .iter()
+            .zip(&each)
+            .for_each(|(a, b)| assert_eq!(Ok(a), b.as_deref())),
         Err(_) => assert!(n > 1 || each.iter().any(Result::is_err)),
     }
     let backwards: Vec<u64> = (0..n).rev().collect();
     if let Ok(r) = bag.read_indices(&backwards) {
-        r.iter().zip(each.iter().rev()).for_each(|(a, b)| assert_eq!(Ok(a), b.as_deref()));
+        r.iter()
+            .zip(each.iter().rev())
+            .for_each(|(a, b)| assert_eq!(Ok(a), b.as_deref()));
     }
 }

@@ -1,6 +1,6 @@
-//! Any bytes as a BloscLZ stream, and as data to compress: no panic, the same whatever the room held before and
-//! however much of it there is, and what was compressed comes back. The first byte chooses the level, the second
-//! one the room.
+//! Any bytes as a BloscLZ stream, and as data to compress: no panic, the same whatever the room
+//! held before and however much of it there is, and what was compressed comes back. The first byte
+//! chooses the level, the second one the room.
 use holdall::blosc::blosclz::{compress, decompress};
 
 fn decoded(stream: &[u8], room: usize, fill: u8) -> Option<Vec<u8>> {
@@ -13,7 +13,9 @@ fn decoded(stream: &[u8], room: usize, fill: u8) -> Option<Vec<u8>> {
 
 /// Panics where something is wrong.
 pub fn run(data: &[u8]) {
-    let &[level, room, ref bytes @ ..] = data else { return };
+    let &[level, room, ref bytes @ ..] = data else {
+        return;
+    };
     let room = usize::from(room) * usize::from(room);
     let out = decoded(bytes, room, 0);
     assert_eq!(out, decoded(bytes, room, 255));
@@ -26,7 +28,9 @@ pub fn run(data: &[u8]) {
         let mut stream = vec![0; data.len()];
         match compress(level % 10, data, &mut stream) {
             0 => {}
-            n => assert!(n < data.len() && decoded(&stream[..n], data.len(), 2).as_deref() == Some(data)),
+            n => assert!(
+                n < data.len() && decoded(&stream[..n], data.len(), 2).as_deref() == Some(data)
+            ),
         }
     }
 }

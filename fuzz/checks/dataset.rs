@@ -1,7 +1,7 @@
-//! Any bytes as the files of a dataset: a table with a column, an array, or an array as the papers have it. Read in all
-//! ways that there are, none of which disagrees with another; and verified. The first bytes choose the options and the
-//! lengths of the files. The header in a chunk's file is made right where that is chosen: no fuzzer would ever
-//! find it.
+//! Any bytes as the files of a dataset: a table with a column, an array, or an array as the papers
+//! have it. Read in all ways that there are, none of which disagrees with another; and verified.
+//! The first bytes choose the options and the lengths of the files. The header in a chunk's file is
+//! made right where that is chosen: no fuzzer would ever find it.
 use holdall::array::Array;
 use holdall::dataset::{chunk, open, place::Place};
 use holdall::error::Status;
@@ -20,15 +20,41 @@ use files::Files;
 const MOST: u64 = 1 << 16;
 /// Where the parts of the input go, of a table, of an array, of the papers' arrays.
 const LAYOUTS: [[&str; 6]; 3] = [
-    ["__rootdirs__", "a/meta/sizes", "a/meta/storage", "a/__attrs__", "a/data/__0.blp", "a/data/__1.blp"],
-    ["__attrs__", "meta/sizes", "meta/storage", "meta/attributes", "data/__0.blp", "data/__1.blp"],
-    ["data/a/__1__.bin", "meta/sizes", "meta/storage", "meta/attributes", "data/__1__.bin", "data/b/c/__1__.bin"],
+    [
+        "__rootdirs__",
+        "a/meta/sizes",
+        "a/meta/storage",
+        "a/__attrs__",
+        "a/data/__0.blp",
+        "a/data/__1.blp",
+    ],
+    [
+        "__attrs__",
+        "meta/sizes",
+        "meta/storage",
+        "meta/attributes",
+        "data/__0.blp",
+        "data/__1.blp",
+    ],
+    [
+        "data/a/__1__.bin",
+        "meta/sizes",
+        "meta/storage",
+        "meta/attributes",
+        "data/__1__.bin",
+        "data/b/c/__1__.bin",
+    ],
 ];
 
 fn options(how: u8) -> Options {
     let mut o = Options::new();
     let (skip, verify) = (i64::from(how & 1), i64::from(how >> 1 & 1));
-    for (opt, value) in [(Opt::Threads, 1), (Opt::MemoryLimit, 1 << 18), (Opt::SkipDamaged, skip), (Opt::Verify, verify)] {
+    for (opt, value) in [
+        (Opt::Threads, 1),
+        (Opt::MemoryLimit, 1 << 18),
+        (Opt::SkipDamaged, skip),
+        (Opt::Verify, verify),
+    ] {
         o.set(opt, value).unwrap();
     }
     o
@@ -39,12 +65,24 @@ fn read(array: &Array) -> Option<Vec<u8>> {
     let store = array.store();
     for name in store.attr_names() {
         // what is damaged is named by its file alone, and told of
-        let is_file = store.attr_names().len() == 1 && ["__attrs__", "meta/attributes"].contains(&name);
-        assert!(store.attr(name).map_or(is_file, |value| value.is_some()), "{name}");
+        let is_file =
+            store.attr_names().len() == 1 && ["__attrs__", "meta/attributes"].contains(&name);
+        assert!(
+            store.attr(name).map_or(is_file, |value| value.is_some()),
+            "{name}"
+        );
     }
-    let _ = (store.fill(), array.blockshape(), array.dtype_text(), array.cbytes());
+    let _ = (
+        store.fill(),
+        array.blockshape(),
+        array.dtype_text(),
+        array.cbytes(),
+    );
     for i in 0..array.shape()[0].min(4) {
-        assert_eq!(store.object(i).is_err_and(|e| e.status == Status::Type), !store.has_objects());
+        assert_eq!(
+            store.object(i).is_err_and(|e| e.status == Status::Type),
+            !store.has_objects()
+        );
     }
     if array.nbytes() > MOST || store.has_objects() {
         return None;
@@ -54,24 +92,37 @@ fn read(array: &Array) -> Option<Vec<u8>> {
     let whole = array.read(&start, shape, None, &mut all, None) == Ok(false);
     let rows = shape[0];
     let row = all.len() / (rows.max(1) as usize);
-    for r in [0, rows / 3, rows / 2, rows.saturating_sub(1)].into_iter().filter(|r| *r < rows) {
+    for r in [0, rows / 3, rows / 2, rows.saturating_sub(1)]
+        .into_iter()
+        .filter(|r| *r < rows)
+    {
         let (mut from, mut n) = (start.clone(), shape.to_vec());
         (from[0], n[0]) = (r, 1.min(rows));
         let mut one = vec![2; row];
         // a part may be told of that the whole is not: blocks that share bytes
         let one_sound = array.read(&from, &n, None, &mut one, None) == Ok(false);
-        assert!(!(whole && one_sound) || one == all[r as usize * row..][..row], "row {r} differs");
+        assert!(
+            !(whole && one_sound) || one == all[r as usize * row..][..row],
+            "row {r} differs"
+        );
     }
     whole.then_some(all)
 }
 
 /// Panics where something is wrong.
 pub fn run(data: &[u8]) {
-    let Some((&[how, a, b, c, d, e], mut rest)) = data.split_first_chunk::<6>() else { return };
+    let Some((&[how, a, b, c, d, e], mut rest)) = data.split_first_chunk::<6>() else {
+        return;
+    };
     let files = Files::default();
     let mut any_data = false;
-    for (i, (name, len)) in LAYOUTS[usize::from(how >> 2) % 3].iter().zip([a, b, c, d, e, 255]).enumerate() {
-        let (part, after) = rest.split_at(rest.len().min(usize::from(len) * if i < 4 { 1 } else { 4 }));
+    for (i, (name, len)) in LAYOUTS[usize::from(how >> 2) % 3]
+        .iter()
+        .zip([a, b, c, d, e, 255])
+        .enumerate()
+    {
+        let (part, after) =
+            rest.split_at(rest.len().min(usize::from(len) * if i < 4 { 1 } else { 4 }));
         rest = after;
         if part.is_empty() && how & 64 == 0 {
             continue;
@@ -95,7 +146,9 @@ pub fn run(data: &[u8]) {
         for column in table.columns() {
             assert_eq!(column.array.shape()[0], table.rows());
             assert!(column.stored_rows >= table.rows());
-            all_sound &= read(&column.array).is_some() || column.array.nbytes() > MOST || column.array.store().has_objects();
+            all_sound &= read(&column.array).is_some()
+                || column.array.nbytes() > MOST
+                || column.array.store().has_objects();
         }
     }
     let mut faults = 0;

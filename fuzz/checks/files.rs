@@ -23,7 +23,10 @@ impl Functions for Files {
     }
     fn read_at(&self, name: &OsStr, at: u64, dst: &mut [u8]) -> Answer<u64> {
         self.with(name, |f| {
-            let rest = usize::try_from(at).ok().and_then(|at| f.get(at..)).unwrap_or(&[]);
+            let rest = usize::try_from(at)
+                .ok()
+                .and_then(|at| f.get(at..))
+                .unwrap_or(&[]);
             let n = rest.len().min(dst.len());
             dst[..n].copy_from_slice(&rest[..n]);
             n as u64
@@ -43,7 +46,12 @@ impl Functions for Files {
         if size > 1 << 24 {
             return Err(Refusal::Errno(27));
         }
-        self.0.lock().unwrap().entry(name.into()).or_default().resize(size as usize, 0);
+        self.0
+            .lock()
+            .unwrap()
+            .entry(name.into())
+            .or_default()
+            .resize(size as usize, 0);
         Ok(())
     }
     fn sync(&self, _: &OsStr) -> Answer<()> {
@@ -56,11 +64,21 @@ impl Functions for Files {
         Ok(())
     }
     fn remove(&self, name: &OsStr) -> Answer<()> {
-        self.0.lock().unwrap().remove(name).map(|_| ()).ok_or(ENOENT)
+        self.0
+            .lock()
+            .unwrap()
+            .remove(name)
+            .map(|_| ())
+            .ok_or(ENOENT)
     }
     fn list(&self, folder: &OsStr) -> Answer<Vec<OsString>> {
         let files = self.0.lock().unwrap();
-        let inside = files.keys().map(Path::new).filter(|n| n.parent() == Some(Path::new(folder)));
-        Ok(inside.filter_map(|n| n.file_name().map(OsStr::to_os_string)).collect())
+        let inside = files
+            .keys()
+            .map(Path::new)
+            .filter(|n| n.parent() == Some(Path::new(folder)));
+        Ok(inside
+            .filter_map(|n| n.file_name().map(OsStr::to_os_string))
+            .collect())
     }
 }

@@ -1,5 +1,6 @@
-//! Any bytes as the files of a bag: records, limits, checksums, and a journal of an unfinished change,
-//! opened for reading, repaired, and appended to. What opened before must still be there after.
+//! Any bytes as the files of a bag: records, limits, checksums, and a journal of an unfinished
+//! change, opened for reading, repaired, and appended to. What opened before must still be there
+//! after.
 use holdall::bag::{Bag, Mode, Place, Writer, repair_in};
 use holdall::io::Folder;
 use holdall::io::functions::FunctionsFolder;
@@ -16,14 +17,27 @@ fn all(folder: &Arc<dyn Folder>, o: &Options) -> Option<Vec<Vec<u8>>> {
     let _ = o.set(Opt::MemoryLimit, 1 << 20);
     let place = Place::new(folder.clone(), "x");
     let bag = Bag::open_in(&[place], &o).ok()?;
-    Some(bag.read_range(0, bag.size()).ok()?.iter().map(<[u8]>::to_vec).collect())
+    Some(
+        bag.read_range(0, bag.size())
+            .ok()?
+            .iter()
+            .map(<[u8]>::to_vec)
+            .collect(),
+    )
 }
 
 /// Panics where something is wrong.
 pub fn run(data: &[u8]) {
-    let Some((&[how, a, b, c], mut rest)) = data.split_first_chunk::<4>() else { return };
+    let Some((&[how, a, b, c], mut rest)) = data.split_first_chunk::<4>() else {
+        return;
+    };
     let files = Files::default();
-    for (name, len) in [("x", a), ("limits.x", b), ("checksums.x", c), ("x.holdall-journal", 255)] {
+    for (name, len) in [
+        ("x", a),
+        ("limits.x", b),
+        ("checksums.x", c),
+        ("x.holdall-journal", 255),
+    ] {
         let (part, after) = rest.split_at(rest.len().min(len.into()));
         if !part.is_empty() || how & 8 != 0 {
             files.0.lock().unwrap().insert(name.into(), part.to_vec());

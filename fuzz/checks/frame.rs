@@ -1,10 +1,11 @@
-//! Any bytes as a frame of c-blosc2, in one file or in a folder. Header, index and trailer: what is read is written again
-//! as the same bytes, and what is sealed tells that it was changed. Then all of it: opened for reading, verified, changed
-//! repaired and committed. No two ways of reading disagree, and what was there or was done is there after, or an error. What was
-//! committed with checksums is hurt at last: nothing is wrong without a word.
+//! Any bytes as a frame of c-blosc2, in one file or in a folder. Header, index and trailer: what is
+//! read is written again as the same bytes, and what is sealed tells that it was changed. Then all
+//! of it: opened for reading, verified, changed repaired and committed. No two ways of reading
+//! disagree, and what was there or was done is there after, or an error. What was committed with
+//! checksums is hurt at last: nothing is wrong without a word.
 //!
-//! The first bytes say where the seal is hurt, the options, what is done, and the length of the file; behind it are those
-//! with the chunks of a folder.
+//! The first bytes say where the seal is hurt, the options, what is done, and the length of the
+//! file; behind it are those with the chunks of a folder.
 use holdall::blosc::Decoded;
 use holdall::error::{Error, Result, Status};
 use holdall::io::Folder;
@@ -31,7 +32,10 @@ const MOST: u64 = 1 << 14;
 // ---- its parts
 
 fn refused(e: &Error) {
-    assert!(!e.message.is_empty() && !matches!(e.status, Status::Panic | Status::Argument), "{e:?}");
+    assert!(
+        !e.message.is_empty() && !matches!(e.status, Status::Panic | Status::Argument),
+        "{e:?}"
+    );
 }
 
 /// The header, and what is behind it.
@@ -55,23 +59,36 @@ fn trailer(bytes: &[u8]) -> Option<(Trailer, &[u8], &[u8])> {
 
 /// The index of so many chunks.
 fn read_index(bytes: &[u8], chunks: u64) {
-    let Ok(slots) = index::decode(bytes, chunks, LIMIT).inspect_err(refused) else { return };
+    let Ok(slots) = index::decode(bytes, chunks, LIMIT).inspect_err(refused) else {
+        return;
+    };
     assert_eq!(slots.len() as u64, chunks);
     let again = index::encode(&slots).unwrap();
-    assert!(index::decode(&again, chunks, LIMIT) == Ok(slots), "another index");
+    assert!(
+        index::decode(&again, chunks, LIMIT) == Ok(slots),
+        "another index"
+    );
 }
 
 /// A byte of the parts is changed: the seal tells.
 fn sealed(mut header: Header, index: &[u8], mut trailer: Trailer, at: u8, bits: u8) {
-    let Ok((mut head, mut tail)) = seal::seal(&mut header, index, &mut trailer) else { return };
+    let Ok((mut head, mut tail)) = seal::seal(&mut header, index, &mut trailer) else {
+        return;
+    };
     assert_eq!(seal::check(&head, index, &tail), Ok(Writer::We));
     let from_end = tail.len() - 1 - usize::from(at).min(tail.len() - 1);
     tail[from_end] ^= bits;
-    assert!(bits == 0 || seal::check(&head, index, &tail) != Ok(Writer::We), "a trailer that is damaged");
+    assert!(
+        bits == 0 || seal::check(&head, index, &tail) != Ok(Writer::We),
+        "a trailer that is damaged"
+    );
     tail[from_end] ^= bits;
     let at = usize::from(at).min(head.len() - 1);
     head[at] ^= bits;
-    assert!(bits == 0 || seal::check(&head, index, &tail) != Ok(Writer::We), "a header that is damaged");
+    assert!(
+        bits == 0 || seal::check(&head, index, &tail) != Ok(Writer::We),
+        "a header that is damaged"
+    );
 }
 
 /// Header, index and trailer.
@@ -80,16 +97,24 @@ fn parts(bytes: &[u8], at: u8, bits: u8) {
     if let Some((_, own, _)) = &tail {
         let _ = seal::check(bytes, own, own);
     }
-    let Some((header, head, behind)) = head else { return };
+    let Some((header, head, behind)) = head else {
+        return;
+    };
     if let Ok(chunks) = header.chunks() {
         // as if all there is were the index, too
         for from in [0, usize::try_from(header.cbytes).unwrap_or(usize::MAX)] {
             read_index(behind.get(from..).unwrap_or_default(), chunks);
         }
     }
-    let Some((trailer, tail, _)) = tail else { return };
-    let Ok(place) = header.index_place(tail.len() as u32).inspect_err(refused) else { return };
-    let range = place.map_or(0..0, |p| usize::try_from(p.start).unwrap_or(usize::MAX)..usize::try_from(p.end).unwrap_or(usize::MAX));
+    let Some((trailer, tail, _)) = tail else {
+        return;
+    };
+    let Ok(place) = header.index_place(tail.len() as u32).inspect_err(refused) else {
+        return;
+    };
+    let range = place.map_or(0..0, |p| {
+        usize::try_from(p.start).unwrap_or(usize::MAX)..usize::try_from(p.end).unwrap_or(usize::MAX)
+    });
     let index = bytes.get(range).unwrap_or_default();
     let _ = seal::check(head, index, tail).inspect_err(|e| assert_eq!(e.status, Status::Checksum));
     sealed(header, index, trailer, at, bits);
@@ -98,7 +123,10 @@ fn parts(bytes: &[u8], at: u8, bits: u8) {
 // ---- all of it
 
 fn options(more: &[(Opt, i64)]) -> Options {
-    [(Opt::Threads, 1), (Opt::MemoryLimit, LIMIT as i64)].iter().chain(more).fold(Options::new(), |o, (opt, n)| o.with(*opt, *n).unwrap())
+    [(Opt::Threads, 1), (Opt::MemoryLimit, LIMIT as i64)]
+        .iter()
+        .chain(more)
+        .fold(Options::new(), |o, (opt, n)| o.with(*opt, *n).unwrap())
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -109,10 +137,22 @@ struct State {
 
 /// All of it, if it can be read and is sound.
 fn state(frame: &Frame) -> Option<State> {
-    let mut content = vec![1; usize::try_from(frame.nbytes()).ok().filter(|n| *n as u64 <= MOST)?];
+    let mut content = vec![
+        1;
+        usize::try_from(frame.nbytes())
+            .ok()
+            .filter(|n| *n as u64 <= MOST)?
+    ];
     let sound = frame.read(0, &mut content) == Ok(false);
-    let metas: Option<_> = frame.meta_names().map(|name| Some((name.to_owned(), frame.meta(name).ok()??.to_vec()))).collect();
-    Some(State { content, metas: metas? }).filter(|_| sound)
+    let metas: Option<_> = frame
+        .meta_names()
+        .map(|name| Some((name.to_owned(), frame.meta(name).ok()??.to_vec())))
+        .collect();
+    Some(State {
+        content,
+        metas: metas?,
+    })
+    .filter(|_| sound)
 }
 
 fn seen(folder: &Arc<dyn Folder>) -> Option<State> {
@@ -127,7 +167,8 @@ impl Sink for Blocks {
         None
     }
     fn put(&mut self, block: usize, content: &Decoded) -> Result<()> {
-        self.0.push((block, content.bytes(&mut Vec::new())?.to_vec()));
+        self.0
+            .push((block, content.bytes(&mut Vec::new())?.to_vec()));
         Ok(())
     }
 }
@@ -141,8 +182,15 @@ fn read_as_arrays_do(frame: &Frame, i: u64, want: Option<&[u8]>) {
     }
     let fill = chunks.fill(i);
     if let (Ok(Some(fill)), Some(want)) = (&fill, want) {
-        let item: &[u8] = if let Fill::Item(item) = fill { item } else { &[0] };
-        assert!(want.chunks(item.len()).all(|w| w == &item[..w.len()]), "chunk {i} is not filled with {item:?}");
+        let item: &[u8] = if let Fill::Item(item) = fill {
+            item
+        } else {
+            &[0]
+        };
+        assert!(
+            want.chunks(item.len()).all(|w| w == &item[..w.len()]),
+            "chunk {i} is not filled with {item:?}"
+        );
     }
     let wanted: Vec<usize> = (0..n.div_ceil(size)).filter(|b| b % 3 != 1).collect();
     let mut blocks = Blocks(Vec::new());
@@ -150,40 +198,73 @@ fn read_as_arrays_do(frame: &Frame, i: u64, want: Option<&[u8]>) {
         blocks.0.sort_unstable();
         assert_eq!(blocks.0.iter().map(|b| b.0).collect::<Vec<_>>(), wanted);
         for (b, content) in &blocks.0 {
-            assert_eq!(content.len(), size.min(n - b * size), "the length of block {b} of chunk {i}");
-            assert!(want[b * size..][..content.len()] == content[..], "block {b} of chunk {i}");
+            assert_eq!(
+                content.len(),
+                size.min(n - b * size),
+                "the length of block {b} of chunk {i}"
+            );
+            assert!(
+                want[b * size..][..content.len()] == content[..],
+                "block {b} of chunk {i}"
+            );
         }
     }
     for block in [0, (n - 1) / size] {
         let whole = size.min(n - block * size);
         let mut part = vec![7; whole.div_ceil(2)];
         if let (Ok(false), Some(want)) = (chunks.read_part(i, block, whole / 2, &mut part), want) {
-            assert!(want[block * size + whole / 2..][..part.len()] == part, "a part of chunk {i}");
+            assert!(
+                want[block * size + whole / 2..][..part.len()] == part,
+                "a part of chunk {i}"
+            );
         }
     }
 }
 
 /// What opening alone tells: chunks and metalayers, all within the limit.
 fn open(folder: &Arc<dyn Folder>, how: u8) {
-    let o = options(&[(Opt::SkipDamaged, i64::from(how & 1)), (Opt::Verify, i64::from(how >> 1 & 1))]);
-    let Ok(frame) = Frame::open_in(folder, OsStr::new(NAME), Mode::Read, &o).inspect_err(refused) else { return };
+    let o = options(&[
+        (Opt::SkipDamaged, i64::from(how & 1)),
+        (Opt::Verify, i64::from(how >> 1 & 1)),
+    ]);
+    let Ok(frame) = Frame::open_in(folder, OsStr::new(NAME), Mode::Read, &o).inspect_err(refused)
+    else {
+        return;
+    };
     for name in frame.meta_names() {
-        let _ = frame.meta(name).inspect_err(refused).map(|content| assert!(content.is_some(), "{name} is listed, and not there"));
+        let _ = frame
+            .meta(name)
+            .inspect_err(refused)
+            .map(|content| assert!(content.is_some(), "{name} is listed, and not there"));
     }
     assert_eq!(frame.meta("no such name"), Ok(None));
     let mut end = 0;
     for i in 0..frame.chunks().min(64) {
         let span = frame.span(i).unwrap();
-        assert!(span.start == end && span.end <= frame.nbytes(), "chunk {i} is at {span:?}");
+        assert!(
+            span.start == end && span.end <= frame.nbytes(),
+            "chunk {i} is at {span:?}"
+        );
         end = span.end;
     }
-    let _ = (frame.cbytes(), frame.params().inspect_err(refused).is_ok(), frame.has_sums(), frame.block_bytes());
+    let _ = (
+        frame.cbytes(),
+        frame.params().inspect_err(refused).is_ok(),
+        frame.has_sums(),
+        frame.block_bytes(),
+    );
 }
 
 /// Reads in all ways that there are.
 fn read(folder: &Arc<dyn Folder>, how: u8) {
-    let o = options(&[(Opt::SkipDamaged, i64::from(how & 1)), (Opt::Verify, i64::from(how >> 1 & 1))]);
-    let Ok(frame) = Frame::open_in(folder, OsStr::new(NAME), Mode::Read, &o).inspect_err(refused) else { return };
+    let o = options(&[
+        (Opt::SkipDamaged, i64::from(how & 1)),
+        (Opt::Verify, i64::from(how >> 1 & 1)),
+    ]);
+    let Ok(frame) = Frame::open_in(folder, OsStr::new(NAME), Mode::Read, &o).inspect_err(refused)
+    else {
+        return;
+    };
     let mut faults = 0;
     let verified = frame.verify(|_| {
         faults += 1;
@@ -199,23 +280,43 @@ fn read(folder: &Arc<dyn Folder>, how: u8) {
         let mut chunk = vec![2; (span.end - span.start) as usize];
         let read = frame.read(span.start, &mut chunk);
         sound &= chunk.is_empty() || read == Ok(false);
-        let want = whole.as_ref().and_then(|w| w.get(span.start as usize..span.end as usize));
+        let want = whole
+            .as_ref()
+            .and_then(|w| w.get(span.start as usize..span.end as usize));
         if let (Ok(false), Some(want)) = (&read, want) {
             assert!(want == chunk, "chunk {i} differs");
             let mut middle = vec![3; want.len() / 3];
-            assert_eq!(frame.read(span.start + middle.len() as u64, &mut middle), Ok(false));
-            assert!(want[middle.len()..][..middle.len()] == middle, "the middle of chunk {i} differs");
+            assert_eq!(
+                frame.read(span.start + middle.len() as u64, &mut middle),
+                Ok(false)
+            );
+            assert!(
+                want[middle.len()..][..middle.len()] == middle,
+                "the middle of chunk {i} differs"
+            );
         }
         if !chunk.is_empty() {
             read_as_arrays_do(&frame, i, want);
         }
     }
-    let _ = (frame.cbytes(), frame.params().is_ok(), frame.has_sums(), frame.block_bytes());
-    assert!(whole.is_none() || sound, "it is sound, and its chunks are not");
+    let _ = (
+        frame.cbytes(),
+        frame.params().is_ok(),
+        frame.has_sums(),
+        frame.block_bytes(),
+    );
+    assert!(
+        whole.is_none() || sound,
+        "it is sound, and its chunks are not"
+    );
     if let (Ok(v), true) = (verified, how & 3 == 2) {
         let meta = frame.meta_names().all(|name| frame.meta(name).is_ok());
         let why = || frame.read(0, &mut vec![0; frame.nbytes() as usize]);
-        assert!(v.bad > 0 || faults > 0 || frame.nbytes() > MOST || !meta || whole.is_some(), "verified, and not readable: {:?}", why());
+        assert!(
+            v.bad > 0 || faults > 0 || frame.nbytes() > MOST || !meta || whole.is_some(),
+            "verified, and not readable: {:?}",
+            why()
+        );
     }
 }
 
@@ -228,17 +329,23 @@ fn change(w: &mut Frame, s: &mut State, what: u8, n: u8) -> Result<()> {
         1 => w.truncate(at as u64).map(|()| s.content.truncate(at)),
         2 => {
             let new = &new[..n.min(s.content.len() - at)];
-            w.write(at as u64, new).map(|()| s.content[at..][..new.len()].copy_from_slice(new))
+            w.write(at as u64, new)
+                .map(|()| s.content[at..][..new.len()].copy_from_slice(new))
         }
-        3 => w.insert(0, &new).map(|()| s.content = [&new, &s.content[..]].concat()),
+        3 => w
+            .insert(0, &new)
+            .map(|()| s.content = [&new, &s.content[..]].concat()),
         4 => {
             let gone = w.span(0)?.end as usize;
             w.remove(0).map(|()| _ = s.content.drain(..gone))
         }
-        5 => w.vlmeta_set("a name", &new).map(|()| _ = s.metas.insert("a name".to_owned(), new)),
+        5 => w
+            .vlmeta_set("a name", &new)
+            .map(|()| _ = s.metas.insert("a name".to_owned(), new)),
         _ => {
             let name = w.meta_names().nth(n % 5).unwrap_or("b2nd").to_owned();
-            w.meta_set(&name, &new).map(|()| _ = s.metas.insert(name, new))
+            w.meta_set(&name, &new)
+                .map(|()| _ = s.metas.insert(name, new))
         }
     }
 }
@@ -253,21 +360,41 @@ fn write(folder: &Arc<dyn Folder>, how: u8, what: u8, n: u8) -> Option<State> {
     if how & 32 != 0 {
         o.push((Opt::Checksum, i64::from(how >> 6 & 1) * 2));
     }
-    let Ok(mut w) = Frame::open_in(folder, OsStr::new(NAME), Mode::Append, &options(&o)).inspect_err(refused) else { return None };
+    let Ok(mut w) =
+        Frame::open_in(folder, OsStr::new(NAME), Mode::Append, &options(&o)).inspect_err(refused)
+    else {
+        return None;
+    };
     let mut model = state(&w)?;
     let mut stands = None;
-    assert!(before.as_ref() == Some(&model), "the writer sees another state than the reader");
+    assert!(
+        before.as_ref() == Some(&model),
+        "the writer sees another state than the reader"
+    );
     for step in 0..3u8 {
-        if change(&mut w, &mut model, what.wrapping_add(step), n.wrapping_mul(step.wrapping_mul(77).wrapping_add(1))).is_err() {
+        if change(
+            &mut w,
+            &mut model,
+            what.wrapping_add(step),
+            n.wrapping_mul(step.wrapping_mul(77).wrapping_add(1)),
+        )
+        .is_err()
+        {
             break;
         }
-        assert!(state(&w).is_none_or(|s| s == model), "its own changes differ");
+        assert!(
+            state(&w).is_none_or(|s| s == model),
+            "its own changes differ"
+        );
         if step > 0 {
             let committed = w.commit();
             let after = seen(folder);
             match committed {
                 Ok(()) => {
-                    assert!(after.as_ref() == Some(&model) || model.content.len() as u64 > MOST, "not what was committed");
+                    assert!(
+                        after.as_ref() == Some(&model) || model.content.len() as u64 > MOST,
+                        "not what was committed"
+                    );
                     stands = after.filter(|_| w.has_sums());
                 }
                 Err(_) if step == 1 => {
@@ -290,7 +417,10 @@ fn repaired(folder: &Arc<dyn Folder>) {
     if before.is_some() {
         assert!(after == before, "repaired to something else: {done:?}");
     } else if done.is_ok() {
-        assert!(repair().is_ok_and(|r| r.dropped == 0) && seen(folder) == after, "repaired twice");
+        assert!(
+            repair().is_ok_and(|r| r.dropped == 0) && seen(folder) == after,
+            "repaired twice"
+        );
     }
 }
 
@@ -299,8 +429,16 @@ fn damage(files: &Files, folder: &Arc<dyn Folder>, is: &State, at: u8, bits: u8)
     let mut names: Vec<_> = files.0.lock().unwrap().keys().cloned().collect();
     names.sort_unstable();
     for name in names {
-        let sound = files.0.lock().unwrap().get(&name).cloned().unwrap_or_default();
-        let places = (0..8).map(|k| (usize::from(at) * 8 + k) * sound.len() / (8 * 256)).chain([usize::from(at).min(sound.len().saturating_sub(1))]);
+        let sound = files
+            .0
+            .lock()
+            .unwrap()
+            .get(&name)
+            .cloned()
+            .unwrap_or_default();
+        let places = (0..8)
+            .map(|k| (usize::from(at) * 8 + k) * sound.len() / (8 * 256))
+            .chain([usize::from(at).min(sound.len().saturating_sub(1))]);
         for place in places.filter(|p| *p < sound.len()) {
             let mut hurt = sound.clone();
             if bits == 0 {
@@ -310,9 +448,22 @@ fn damage(files: &Files, folder: &Arc<dyn Folder>, is: &State, at: u8, bits: u8)
             }
             files.0.lock().unwrap().insert(name.clone(), hurt);
             let found = seen(folder);
-            assert!(found.is_none() || found.as_ref() == Some(is), "silently wrong: {name:?}, byte {place}");
-            let Ok(frame) = Frame::open_in(folder, OsStr::new(NAME), Mode::Read, &options(&[(Opt::SkipDamaged, 1)])) else { continue };
-            assert!(state(&frame).is_none_or(|s| s == *is), "not said to be damaged: {name:?}, byte {place}");
+            assert!(
+                found.is_none() || found.as_ref() == Some(is),
+                "silently wrong: {name:?}, byte {place}"
+            );
+            let Ok(frame) = Frame::open_in(
+                folder,
+                OsStr::new(NAME),
+                Mode::Read,
+                &options(&[(Opt::SkipDamaged, 1)]),
+            ) else {
+                continue;
+            };
+            assert!(
+                state(&frame).is_none_or(|s| s == *is),
+                "not said to be damaged: {name:?}, byte {place}"
+            );
             drop(frame);
             if place % 4 == 0 {
                 let all = files.0.lock().unwrap().clone();
@@ -330,8 +481,11 @@ fn files_of(main: Vec<u8>, mut chunks: &[u8], sparse: bool) -> Files {
     let mut all = files.0.lock().unwrap();
     all.insert(if sparse { "x/chunks.b2frame" } else { NAME }.into(), main);
     for i in 0..16 {
-        let Some((&[low, high], rest)) = chunks.split_first_chunk::<2>().filter(|_| sparse) else { break };
-        let (chunk, rest) = rest.split_at(rest.len().min(usize::from(u16::from_le_bytes([low, high]))));
+        let Some((&[low, high], rest)) = chunks.split_first_chunk::<2>().filter(|_| sparse) else {
+            break;
+        };
+        let (chunk, rest) =
+            rest.split_at(rest.len().min(usize::from(u16::from_le_bytes([low, high]))));
         all.insert(format!("x/{i:08X}.chunk").into(), chunk.to_vec());
         chunks = rest;
     }
@@ -343,9 +497,14 @@ fn files_of(main: Vec<u8>, mut chunks: &[u8], sparse: bool) -> Files {
 fn as_ours(mut bytes: Vec<u8>) -> Option<Vec<u8>> {
     let (mut head, len) = header(&bytes).map(|(h, own, _)| (h, own.len()))?;
     let (mut tail, from) = trailer(&bytes).map(|(t, _, before)| (t, before.len()))?;
-    let place = head.index_place((bytes.len() - from) as u32).ok()?.map_or(0..0, |p| p.start as usize..p.end as usize);
+    let place = head
+        .index_place((bytes.len() - from) as u32)
+        .ok()?
+        .map_or(0..0, |p| p.start as usize..p.end as usize);
     let stored = bytes.get(place)?;
-    let stored = stored.get(..holdall::blosc::Header::parse(stored).map_or(0, |h| h.cbytes))?.to_vec();
+    let stored = stored
+        .get(..holdall::blosc::Header::parse(stored).map_or(0, |h| h.cbytes))?
+        .to_vec();
     let (head, tail) = seal::seal(&mut head, &stored, &mut tail).ok()?;
     bytes[..len].copy_from_slice(&head);
     bytes[from..].copy_from_slice(&tail);
@@ -362,30 +521,41 @@ enum Part {
     Write,
 }
 
-/// All of them, or the one that HOLDALL_FUZZ_ONE names: they cost up to a thousand times of each other.
+/// All of them, or the one that HOLDALL_FUZZ_ONE names: they cost up to a thousand times of each
+/// other.
 fn wanted(part: Part) -> bool {
     static ONE: OnceLock<Option<Part>> = OnceLock::new();
     let one = ONE.get_or_init(|| {
-        std::env::var("HOLDALL_FUZZ_ONE").ok().map(|name| match &name[..] {
-            "parts" => Part::Parts,
-            "open" => Part::Open,
-            "read" => Part::Read,
-            "repair" => Part::Repair,
-            "write" => Part::Write,
-            _ => panic!("HOLDALL_FUZZ_ONE={name}: it is one of parts, open, read, repair, write"),
-        })
+        std::env::var("HOLDALL_FUZZ_ONE")
+            .ok()
+            .map(|name| match &name[..] {
+                "parts" => Part::Parts,
+                "open" => Part::Open,
+                "read" => Part::Read,
+                "repair" => Part::Repair,
+                "write" => Part::Write,
+                _ => {
+                    panic!("HOLDALL_FUZZ_ONE={name}: it is one of parts, open, read, repair, write")
+                }
+            })
     });
     one.is_none_or(|one| one == part)
 }
 
 /// Panics where something is wrong.
 pub fn run(data: &[u8]) {
-    let Some((&[at, bits, how, what, n, low, high], rest)) = data.split_first_chunk::<7>() else { return };
-    let (main, chunks) = rest.split_at(rest.len().min(usize::from(u16::from_le_bytes([low, high]))));
+    let Some((&[at, bits, how, what, n, low, high], rest)) = data.split_first_chunk::<7>() else {
+        return;
+    };
+    let (main, chunks) =
+        rest.split_at(rest.len().min(usize::from(u16::from_le_bytes([low, high]))));
     if wanted(Part::Parts) {
         parts(main, at, bits);
     }
-    let main = Some(main.to_vec()).filter(|_| at & 1 == 0).and_then(as_ours).unwrap_or(main.to_vec());
+    let main = Some(main.to_vec())
+        .filter(|_| at & 1 == 0)
+        .and_then(as_ours)
+        .unwrap_or(main.to_vec());
     let files = Arc::new(files_of(main, chunks, how & 128 != 0));
     let folder: Arc<dyn Folder> = Arc::new(FunctionsFolder::new(files.clone()));
     if wanted(Part::Open) {

@@ -1,5 +1,6 @@
-//! Any bytes as the index of a bag: no panic, no hang, no memory beyond reason, and no row that is not the key. The first
-//! byte chooses how it is opened, and whether the header is made to fit the bag and the bytes before.
+//! Any bytes as the index of a bag: no panic, no hang, no memory beyond reason, and no row that is
+//! not the key. The first byte chooses how it is opened, and whether the header is made to fit the
+//! bag and the bytes before.
 #[path = "files.rs"]
 mod files;
 
@@ -23,14 +24,24 @@ type Known = (Vec<Vec<u8>>, Bag, Vec<u8>);
 fn known() -> &'static Known {
     static KNOWN: OnceLock<Known> = OnceLock::new();
     KNOWN.get_or_init(|| {
-        let keys: Vec<Vec<u8>> = (0..90u8).map(|i| if i % 3 == 0 { b"often".to_vec() } else { vec![i / 2; i as usize % 7] }).collect();
+        let keys: Vec<Vec<u8>> = (0..90u8)
+            .map(|i| {
+                if i % 3 == 0 {
+                    b"often".to_vec()
+                } else {
+                    vec![i / 2; i as usize % 7]
+                }
+            })
+            .collect();
         let folder: Arc<dyn Folder> = Arc::new(FunctionsFolder::new(Arc::new(Files::default())));
         let mut w = Writer::open_in(&folder, OsStr::new(BAG), Mode::New, &Options::new()).unwrap();
         keys.iter().for_each(|k| w.append(k).unwrap());
         w.commit().unwrap();
         let bag = Bag::open_in(&[Place::new(folder.clone(), BAG)], &Options::new()).unwrap();
         drop(Index::create_in(&folder, OsStr::new("i"), Mode::New, &bag, &Options::new()).unwrap());
-        let file = folder.open(OsStr::new("i"), holdall::io::Access::Read).unwrap();
+        let file = folder
+            .open(OsStr::new("i"), holdall::io::Access::Read)
+            .unwrap();
         let mut bytes = vec![0; file.size().unwrap() as usize];
         file.read_exact_at(0, &mut bytes).unwrap();
         (keys, bag, bytes)
@@ -55,9 +66,15 @@ fn fitted(mut bytes: Vec<u8>, sound: &[u8]) -> Vec<u8> {
 
 /// Panics where something is wrong.
 pub fn run(data: &[u8]) {
-    let Some((&how, bytes)) = data.split_first() else { return };
+    let Some((&how, bytes)) = data.split_first() else {
+        return;
+    };
     let (keys, bag, sound) = known();
-    let bytes = if how & 1 == 0 { fitted(bytes.to_vec(), sound) } else { bytes.to_vec() };
+    let bytes = if how & 1 == 0 {
+        fitted(bytes.to_vec(), sound)
+    } else {
+        bytes.to_vec()
+    };
     let mut o = Options::new();
     let _ = o.set(Opt::Verify, i64::from(how >> 1 & 3).min(2));
     let _ = o.set(Opt::Threads, 1);
@@ -69,14 +86,19 @@ pub fn run(data: &[u8]) {
             Arc::new(FunctionsFolder::new(Arc::new(files)))
         }
     };
-    let Ok(index) = Index::open_in(&folder, OsStr::new(""), bag, &o) else { return };
+    let Ok(index) = Index::open_in(&folder, OsStr::new(""), bag, &o) else {
+        return;
+    };
     let mut offsets = vec![0];
     for key in keys.iter().map(Vec::as_slice).chain([&b"a stranger"[..]]) {
         offsets.push(offsets[offsets.len() - 1] + key.len() as u64);
         let (first, all) = (index.first(key), index.find(key));
         if let Ok(rows) = &all {
             assert!(rows.is_sorted_by(|a, b| a < b));
-            assert!(rows.iter().all(|&r| keys.get(r as usize).is_some_and(|k| k == key)));
+            assert!(
+                rows.iter()
+                    .all(|&r| keys.get(r as usize).is_some_and(|k| k == key))
+            );
             assert!(first.is_err() || first == Ok(rows.first().copied()));
         }
         assert!(first.is_ok() || all.is_err());

@@ -1,7 +1,7 @@
-//! Any bytes as one small file of a dataset that is sound otherwise: `meta/sizes`, `meta/storage`, `__rootdirs__`, the
-//! headers of a chunk's file; or as a dtype. What opens is read in two ways that agree, verified, repaired and appended to;
-//! what was there is there after. The first byte chooses the file (HOLDALL_FUZZ_ONE does where it is set), the second one
-//! the dataset.
+//! Any bytes as one small file of a dataset that is sound otherwise: `meta/sizes`, `meta/storage`,
+//! `__rootdirs__`, the headers of a chunk's file; or as a dtype. What opens is read in two ways
+//! that agree, verified, repaired and appended to; what was there is there after. The first byte
+//! chooses the file (HOLDALL_FUZZ_ONE does where it is set), the second one the dataset.
 use holdall::array::Array;
 use holdall::array::dtype::Dtype;
 use holdall::dataset::create::{Kindred, create_in};
@@ -23,11 +23,19 @@ use files::Files;
 /// More content would only make the runs slow.
 const MOST: u64 = 1 << 14;
 /// What datasets there are: items, shape, rows of a chunk.
-const KINDS: [(&str, &[u64], u64); 4] = [("<f8", &[20], 8), ("|S5", &[9], 16), ("<i2", &[12, 3], 4), ("[('a', '<i4'), ('b', '|u1')]", &[0], 4)];
+const KINDS: [(&str, &[u64], u64); 4] = [
+    ("<f8", &[20], 8),
+    ("|S5", &[9], 16),
+    ("<i2", &[12, 3], 4),
+    ("[('a', '<i4'), ('b', '|u1')]", &[0], 4),
+];
 type Named = Vec<(OsString, Vec<u8>)>;
 
 fn options(more: &[(Opt, i64)]) -> Options {
-    [(Opt::Threads, 1), (Opt::MemoryLimit, 1 << 15)].iter().chain(more).fold(Options::new(), |o, (opt, n)| o.with(*opt, *n).unwrap())
+    [(Opt::Threads, 1), (Opt::MemoryLimit, 1 << 15)]
+        .iter()
+        .chain(more)
+        .fold(Options::new(), |o, (opt, n)| o.with(*opt, *n).unwrap())
 }
 
 /// The files of a sound dataset of each kind, with checksums and without.
@@ -38,15 +46,32 @@ fn sound(which: usize) -> &'static Named {
         let files = Arc::new(Files::default());
         let folder: Arc<dyn Folder> = Arc::new(FunctionsFolder::new(files.clone()));
         let none = [&[0], &shape[1..]].concat();
-        let new = Kindred { dtype, shape: &none, chunks: Some(&[&[rows], &shape[1..]].concat()), format: Format::Bcolz };
+        let new = Kindred {
+            dtype,
+            shape: &none,
+            chunks: Some(&[&[rows], &shape[1..]].concat()),
+            format: Format::Bcolz,
+        };
         let checksum = if which % 8 > 3 { 2 } else { 0 };
-        let mut a = create_in(&folder, Mode::New, &new, &options(&[(Opt::Checksum, checksum)])).unwrap();
-        let content: Vec<u8> = (0..shape.iter().product::<u64>() * a.itemsize() as u64).map(|i| (i % 11) as u8).collect();
+        let mut a = create_in(
+            &folder,
+            Mode::New,
+            &new,
+            &options(&[(Opt::Checksum, checksum)]),
+        )
+        .unwrap();
+        let content: Vec<u8> = (0..shape.iter().product::<u64>() * a.itemsize() as u64)
+            .map(|i| (i % 11) as u8)
+            .collect();
         a.append(0, shape[0], &content).unwrap();
         a.commit().unwrap();
         drop(a);
         let files = files.0.lock().unwrap();
-        files.iter().filter(|(n, _)| !n.to_string_lossy().contains("holdall")).map(|(n, b)| (n.clone(), b.clone())).collect()
+        files
+            .iter()
+            .filter(|(n, _)| !n.to_string_lossy().contains("holdall"))
+            .map(|(n, b)| (n.clone(), b.clone()))
+            .collect()
     })
 }
 
@@ -58,7 +83,12 @@ fn folder_of(files: impl Iterator<Item = (OsString, Vec<u8>)>) -> Arc<dyn Folder
 
 /// Content and attributes, if all of it can be read.
 fn read(array: &Array) -> Option<Vec<u8>> {
-    let _ = (array.store().fill(), array.blockshape(), array.dtype_text(), array.cbytes());
+    let _ = (
+        array.store().fill(),
+        array.blockshape(),
+        array.dtype_text(),
+        array.cbytes(),
+    );
     if array.nbytes() > MOST || array.store().has_objects() {
         return None;
     }
@@ -71,7 +101,10 @@ fn read(array: &Array) -> Option<Vec<u8>> {
         let row = all.len() / shape[0] as usize;
         let mut one = vec![2; row];
         let sound = array.read(&from, &n, None, &mut one, None) == Ok(false);
-        assert!(!(whole && sound) || one == all[last as usize * row..], "the last row differs");
+        assert!(
+            !(whole && sound) || one == all[last as usize * row..],
+            "the last row differs"
+        );
         assert!(sound || !whole, "the last row cannot be read, and all can");
     }
     whole.then_some(all)
@@ -79,48 +112,70 @@ fn read(array: &Array) -> Option<Vec<u8>> {
 
 /// Opens it and looks at all of it.
 fn look(folder: &Arc<dyn Folder>) -> Option<(Vec<u64>, Vec<u8>)> {
-    let verified = table::verify_at(&Place::of(folder), &options(&[]), |_, _| true).is_ok_and(|v| v.bad == 0);
+    let verified =
+        table::verify_at(&Place::of(folder), &options(&[]), |_, _| true).is_ok_and(|v| v.bad == 0);
     let array = open::open_in(folder, Mode::Read, &options(&[])).ok()?;
     let content = read(&array);
     if let Ok(skipping) = open::open_in(folder, Mode::Read, &options(&[(Opt::SkipDamaged, 1)])) {
         let again = read(&skipping);
         assert!(content.is_none() || again.is_none() || again == content);
     }
-    assert!(content.is_some() || array.nbytes() > MOST || array.store().has_objects() || !verified, "verified, and not readable");
+    assert!(
+        content.is_some() || array.nbytes() > MOST || array.store().has_objects() || !verified,
+        "verified, and not readable"
+    );
     content.map(|content| (array.shape().to_vec(), content))
 }
 
 /// What is there is there after another row has come.
 fn append(folder: &Arc<dyn Folder>, before: Option<&(Vec<u64>, Vec<u8>)>) {
-    let Ok(mut a) = open::open_in(folder, Mode::Append, &options(&[])) else { return };
+    let Ok(mut a) = open::open_in(folder, Mode::Append, &options(&[])) else {
+        return;
+    };
     let row = (a.nbytes() / a.shape()[0].max(1)) as usize;
     let row = if a.shape()[0] > 0 { row } else { a.itemsize() };
-    if row > 1000 || a.append(0, 1, &vec![5; row]).and_then(|()| a.commit()).is_err() {
+    if row > 1000
+        || a.append(0, 1, &vec![5; row])
+            .and_then(|()| a.commit())
+            .is_err()
+    {
         return;
     }
     drop(a);
     let (shape, after) = look(folder).unwrap_or_default();
     if let Some((old, content)) = before {
-        assert!(shape[0] == old[0] + 1 && after[..content.len()] == *content && after[content.len()..] == vec![5; row]);
+        assert!(
+            shape[0] == old[0] + 1
+                && after[..content.len()] == *content
+                && after[content.len()..] == vec![5; row]
+        );
     }
 }
 
 /// What could be read can be after a repair, whatever that did.
 fn repair(folder: &Arc<dyn Folder>, which: usize, before: Option<&(Vec<u64>, Vec<u8>)>) {
-    let how = [(Opt::SkipDamaged, (which >> 5 & 1) as i64), (Opt::Durability, 0)];
+    let how = [
+        (Opt::SkipDamaged, (which >> 5 & 1) as i64),
+        (Opt::Durability, 0),
+    ];
     let done = table::repair_at(&Place::of(folder), &options(&how));
     let after = look(folder);
     if before.is_some() {
         assert!(after.as_ref() == before, "repaired to something else");
     } else if done.is_ok() {
         let again = table::repair_at(&Place::of(folder), &options(&how)).unwrap();
-        assert!(again.dropped == 0 && look(folder) == after, "repaired twice");
+        assert!(
+            again.dropped == 0 && look(folder) == after,
+            "repaired twice"
+        );
     }
 }
 
 fn dtype(text: &[u8]) {
     let text = String::from_utf8_lossy(text);
-    let json = Value::parse(text.as_bytes()).ok().and_then(|v| Dtype::from_json(&v).ok());
+    let json = Value::parse(text.as_bytes())
+        .ok()
+        .and_then(|v| Dtype::from_json(&v).ok());
     for dtype in [Dtype::parse(&text).ok(), json].into_iter().flatten() {
         let literal = dtype.to_python_literal();
         let again = Dtype::parse(&literal).unwrap_or_else(|e| panic!("{text:?} is {literal}: {e}"));
@@ -131,13 +186,27 @@ fn dtype(text: &[u8]) {
 fn columns(text: Vec<u8>) {
     let column = |name: &str, which: usize| {
         let name = name.to_owned();
-        sound(which).iter().map(move |(file, b)| (format!("{name}/{}", file.display()).into(), b.clone()))
+        sound(which)
+            .iter()
+            .map(move |(file, b)| (format!("{name}/{}", file.display()).into(), b.clone()))
     };
-    let named = [("__rootdirs__".into(), text), ("__attrs__".into(), b"{}".to_vec())];
-    let folder = folder_of(named.into_iter().chain(column("a", 0)).chain(column("b", 5)).chain(column("\u{e9}", 2)));
-    let verified = table::verify_at(&Place::of(&folder), &options(&[]), |_, _| true).is_ok_and(|v| v.bad == 0);
+    let named = [
+        ("__rootdirs__".into(), text),
+        ("__attrs__".into(), b"{}".to_vec()),
+    ];
+    let folder = folder_of(
+        named
+            .into_iter()
+            .chain(column("a", 0))
+            .chain(column("b", 5))
+            .chain(column("\u{e9}", 2)),
+    );
+    let verified =
+        table::verify_at(&Place::of(&folder), &options(&[]), |_, _| true).is_ok_and(|v| v.bad == 0);
     let _ = table::identify(&Place::of(&folder));
-    let Ok(table) = Table::open_in(&folder, Mode::Read, &options(&[])) else { return };
+    let Ok(table) = Table::open_in(&folder, Mode::Read, &options(&[])) else {
+        return;
+    };
     for column in table.columns() {
         assert_eq!(column.array.shape()[0], table.rows());
         assert!(column.stored_rows >= table.rows());
@@ -148,12 +217,17 @@ fn columns(text: Vec<u8>) {
 /// Panics where something is wrong.
 pub fn run(data: &[u8]) {
     static ONE: OnceLock<Option<u8>> = OnceLock::new();
-    let Some((&[what, which], bytes)) = data.split_first_chunk::<2>() else { return };
-    let what = ONE.get_or_init(|| std::env::var("HOLDALL_FUZZ_ONE").ok()?.parse().ok()).unwrap_or(what);
+    let Some((&[what, which], bytes)) = data.split_first_chunk::<2>() else {
+        return;
+    };
+    let what = ONE
+        .get_or_init(|| std::env::var("HOLDALL_FUZZ_ONE").ok()?.parse().ok())
+        .unwrap_or(what);
     let which = usize::from(which);
     let mut text = bytes.to_vec();
     if which & 8 != 0 && what % 5 < 3 {
-        text = String::from_utf8(text).map_or_else(|e| e.into_bytes(), |t| seal::sealed(t).into_bytes());
+        text = String::from_utf8(text)
+            .map_or_else(|e| e.into_bytes(), |t| seal::sealed(t).into_bytes());
     }
     let name = match what % 5 {
         0 => "meta/sizes",

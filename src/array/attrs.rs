@@ -1,7 +1,9 @@
-//! What stands beside an array, from one format to the other: frames keep values in MessagePack, all others in JSON.
+//! What stands beside an array, from one format to the other: frames keep values in MessagePack,
+//! all others in JSON.
 //!
-//! Bytes are `{"hex": "00ff"}` in JSON, extensions have their number in a member `ext` besides; what is no MessagePack is taken
-//! for bytes. Names of members that are no text become their JSON, as Python does it with numbers. What is no JSON becomes text.
+//! Bytes are `{"hex": "00ff"}` in JSON, extensions have their number in a member `ext` besides;
+//! what is no MessagePack is taken for bytes. Names of members that are no text become their JSON,
+//! as Python does it with numbers. What is no JSON becomes text.
 #![forbid(unsafe_code)]
 
 use super::store::Store;
@@ -16,7 +18,12 @@ pub type Attr = (String, Vec<u8>);
 
 /// Those of an array in a frame, as JSON.
 pub fn of_frame(frame: &dyn Store) -> Result<Vec<Attr>> {
-    let json = |name: &str| Ok((name.to_owned(), to_json(frame.attr(name)?.unwrap_or_default()).into_bytes()));
+    let json = |name: &str| {
+        Ok((
+            name.to_owned(),
+            to_json(frame.attr(name)?.unwrap_or_default()).into_bytes(),
+        ))
+    };
     frame.attr_names().into_iter().map(json).collect()
 }
 
@@ -44,7 +51,11 @@ fn take<'a>(rest: &mut &'a [u8], n: usize) -> Option<&'a [u8]> {
 
 /// A number of so many bytes.
 fn number(rest: &mut &[u8], n: usize) -> Option<u64> {
-    Some(take(rest, n)?.iter().fold(0, |all, b| all << 8 | u64::from(*b)))
+    Some(
+        take(rest, n)?
+            .iter()
+            .fold(0, |all, b| all << 8 | u64::from(*b)),
+    )
 }
 
 /// The next value; nothing where there is none, or too many in each other.
@@ -68,7 +79,9 @@ fn put(rest: &mut &[u8], out: &mut String, depth: usize) -> Option<()> {
             let kind = number(rest, 1)?;
             put_bytes(rest, out, Some(kind), n)?;
         }
-        0xca => out.push_str(&Value::Float(f32::from_bits(number(rest, 4)? as u32).into()).to_string()),
+        0xca => {
+            out.push_str(&Value::Float(f32::from_bits(number(rest, 4)? as u32).into()).to_string())
+        }
         0xcb => out.push_str(&Value::Float(f64::from_bits(number(rest, 8)?)).to_string()),
         0xcc..=0xcf => out.push_str(&number(rest, power(0xcc))?.to_string()),
         0xd0..=0xd3 => {
@@ -113,7 +126,11 @@ fn put_all(rest: &mut &[u8], out: &mut String, depth: usize, map: bool, n: u64) 
         if map {
             let mut name = String::new();
             put(rest, &mut name, depth)?;
-            out.push_str(&if name.starts_with('"') { name } else { Quoted(&name).to_string() });
+            out.push_str(&if name.starts_with('"') {
+                name
+            } else {
+                Quoted(&name).to_string()
+            });
             out.push(':');
         }
         put(rest, out, depth)?;
@@ -150,11 +167,21 @@ fn pack(value: &Value, out: &mut Vec<u8>) {
         }
         Value::Object(members) => match bytes_of(members) {
             Some(bytes) => {
-                pack_length(out, (0, 0), [Some(0xc4), Some(0xc5), Some(0xc6)], bytes.len());
+                pack_length(
+                    out,
+                    (0, 0),
+                    [Some(0xc4), Some(0xc5), Some(0xc6)],
+                    bytes.len(),
+                );
                 out.extend(bytes);
             }
             None => {
-                pack_length(out, (0x80, 15), [None, Some(0xde), Some(0xdf)], members.len());
+                pack_length(
+                    out,
+                    (0x80, 15),
+                    [None, Some(0xde), Some(0xdf)],
+                    members.len(),
+                );
                 for (name, value) in members {
                     pack_text(name, out);
                     pack(value, out);
@@ -166,22 +193,42 @@ fn pack(value: &Value, out: &mut Vec<u8>) {
 
 /// What [`hex`] has made of bytes.
 fn bytes_of(members: &[(String, Value)]) -> Option<Vec<u8>> {
-    let [(name, Value::String(digits))] = members else { return None };
+    let [(name, Value::String(digits))] = members else {
+        return None;
+    };
     let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
     let pair = |pair: &[u8; 2]| {
         let plain = pair.iter().all(|d| matches!(d, b'0'..=b'9' | b'a'..=b'f'));
-        std::str::from_utf8(pair).ok().filter(|_| plain).and_then(|pair| u8::from_str_radix(pair, 16).ok())
+        std::str::from_utf8(pair)
+            .ok()
+            .filter(|_| plain)
+            .and_then(|pair| u8::from_str_radix(pair, 16).ok())
     };
-    if name == "hex" && rest.is_empty() { pairs.iter().map(pair).collect() } else { None }
+    if name == "hex" && rest.is_empty() {
+        pairs.iter().map(pair).collect()
+    } else {
+        None
+    }
 }
 
 fn pack_text(text: &str, out: &mut Vec<u8>) {
-    pack_length(out, (0xa0, 31), [Some(0xd9), Some(0xda), Some(0xdb)], text.len());
+    pack_length(
+        out,
+        (0xa0, 31),
+        [Some(0xd9), Some(0xda), Some(0xdb)],
+        text.len(),
+    );
     out.extend(text.as_bytes());
 }
 
-/// The shortest marker for a length: one that holds it up to so many, or one with 1, 2 or 4 bytes behind it.
-fn pack_length(out: &mut Vec<u8>, (small, most): (u8, usize), [one, two, four]: [Option<u8>; 3], n: usize) {
+/// The shortest marker for a length: one that holds it up to so many, or one with 1, 2 or 4 bytes
+/// behind it.
+fn pack_length(
+    out: &mut Vec<u8>,
+    (small, most): (u8, usize),
+    [one, two, four]: [Option<u8>; 3],
+    n: usize,
+) {
     match (u8::try_from(n), u16::try_from(n)) {
         (Ok(n), _) if most > 0 && usize::from(n) <= most => out.push(small | n),
         (Ok(n), _) if one.is_some() => out.extend(one.into_iter().chain([n])),
@@ -194,7 +241,11 @@ fn pack_length(out: &mut Vec<u8>, (small, most): (u8, usize), [one, two, four]: 
 /// The shortest form of a whole number; one that has none is a float.
 fn pack_whole(n: i128, out: &mut Vec<u8>) {
     let bytes = n.to_be_bytes();
-    let last = |marker: u8, count: usize| std::iter::once(marker).chain(bytes.into_iter().skip(16 - count)).collect::<Vec<u8>>();
+    let last = |marker: u8, count: usize| {
+        std::iter::once(marker)
+            .chain(bytes.into_iter().skip(16 - count))
+            .collect::<Vec<u8>>()
+    };
     out.extend(match n {
         -32..0x80 => vec![n as u8],
         0x80..0x100 => last(0xcc, 1),
@@ -225,10 +276,16 @@ mod tests {
             (b"\xcc\xff", "255"),
             (b"\xcd\x01\x00", "256"),
             (b"\xce\x00\x01\x00\x00", "65536"),
-            (b"\xcf\xff\xff\xff\xff\xff\xff\xff\xff", "18446744073709551615"),
+            (
+                b"\xcf\xff\xff\xff\xff\xff\xff\xff\xff",
+                "18446744073709551615",
+            ),
             (b"\xd1\x80\x00", "-32768"),
             (b"\xd2\x80\x00\x00\x00", "-2147483648"),
-            (b"\xd3\x80\x00\x00\x00\x00\x00\x00\x00", "-9223372036854775808"),
+            (
+                b"\xd3\x80\x00\x00\x00\x00\x00\x00\x00",
+                "-9223372036854775808",
+            ),
             (b"\xcb\x3f\xe0\x00\x00\x00\x00\x00\x00", "0.5"),
             (b"\xcb\x40\x00\x00\x00\x00\x00\x00\x00", "2.0"),
             (b"\xcb\x7f\xf0\x00\x00\x00\x00\x00\x00", "Infinity"),
@@ -258,7 +315,10 @@ mod tests {
         ] {
             assert_eq!(to_json(packed), json);
         }
-        assert_eq!(from_json(b"18446744073709551616"), [&[0xcb], &1.8446744073709552e19f64.to_be_bytes()[..]].concat());
+        assert_eq!(
+            from_json(b"18446744073709551616"),
+            [&[0xcb], &1.8446744073709552e19f64.to_be_bytes()[..]].concat()
+        );
         assert_eq!(from_json(b"no JSON"), b"\xa7no JSON");
         let deep = [vec![0x91; 100], vec![1]].concat();
         assert!(to_json(&deep).starts_with("{\"hex\""));
@@ -268,7 +328,11 @@ mod tests {
     #[test]
     fn lengths_have_the_shortest_markers() {
         for n in [0, 1, 31, 32, 255, 256, 65535, 65536] {
-            for json in [format!("\"{}\"", "x".repeat(n)), format!("[{}]", vec!["1"; n].join(",")), format!("{{\"hex\":\"{}\"}}", "00".repeat(n))] {
+            for json in [
+                format!("\"{}\"", "x".repeat(n)),
+                format!("[{}]", vec!["1"; n].join(",")),
+                format!("{{\"hex\":\"{}\"}}", "00".repeat(n)),
+            ] {
                 let packed = from_json(json.as_bytes());
                 assert!(packed.len() <= n + 5, "{n}");
                 assert_eq!(to_json(&packed), json);

@@ -1,8 +1,9 @@
-//! The content of an array: the bytes of its store, then zeros, or its fill value, that nobody has put into it yet.
+//! The content of an array: the bytes of its store, then zeros, or its fill value, that nobody has
+//! put into it yet.
 //!
-//! An array that was made large, or made larger, costs nothing until it is written: who fills it from its
-//! beginning to its end never makes those zeros into chunks. And here the bytes of a selection go to and from a
-//! buffer, in such a way that no chunk is decoded twice for one call.
+//! An array that was made large, or made larger, costs nothing until it is written: who fills it
+//! from its beginning to its end never makes those zeros into chunks. And here the bytes of a
+//! selection go to and from a buffer, in such a way that no chunk is decoded twice for one call.
 #![forbid(unsafe_code)]
 
 use super::selection::{Cover, Plan};
@@ -44,16 +45,26 @@ struct Task<'a> {
 }
 
 impl Content {
-    /// All bytes of a store, and zeros up to `len` bytes: nobody has put anything there yet, or it has lost them.
+    /// All bytes of a store, and zeros up to `len` bytes: nobody has put anything there yet, or it
+    /// has lost them.
     pub fn new(file: Box<dyn Store>, len: u64, memory_limit: u64) -> Content {
         let short = file.stands_for(len);
-        Content { file, len, short, memory_limit }
+        Content {
+            file,
+            len,
+            short,
+            memory_limit,
+        }
     }
 
     /// Refuses to make zeros of what was lost.
     pub fn refuse_short(&self) -> Result<()> {
         match self.short {
-            true => Err(fail!(State, "{}: chunks are missing at its end; repair it first", self.file.name())),
+            true => Err(fail!(
+                State,
+                "{}: chunks are missing at its end; repair it first",
+                self.file.name()
+            )),
             false => Ok(()),
         }
     }
@@ -85,7 +96,11 @@ impl Content {
             repeat(self.file.fill()?, at + there as u64, zeros);
         }
         let lost = self.short && !zeros.is_empty();
-        if stored.is_empty() { Ok(lost) } else { Ok(self.file.read(at, stored)? | lost) }
+        if stored.is_empty() {
+            Ok(lost)
+        } else {
+            Ok(self.file.read(at, stored)? | lost)
+        }
     }
 
     /// Writes a range. On failure some of it may be written.
@@ -103,7 +118,12 @@ impl Content {
     fn check(&self, at: u64, n: usize) -> Result<()> {
         match at.checked_add(n as u64) {
             Some(end) if end <= self.len => Ok(()),
-            _ => Err(fail!(Range, "{}: {n} bytes at {at}: there are {}", self.file.name(), self.len)),
+            _ => Err(fail!(
+                Range,
+                "{}: {n} bytes at {at}: there are {}",
+                self.file.name(),
+                self.len
+            )),
         }
     }
 
@@ -123,8 +143,15 @@ impl Content {
         if splice.src.is_empty() && (splice.gone == 0 || splice.times == 0) {
             return Ok(());
         }
-        let (more, less) = (splice.src.len() as u64, splice.gone.saturating_mul(splice.times));
-        let len = self.len.checked_add(more).and_then(|n| n.checked_sub(less)).ok_or_else(|| fail!(Argument, "more than 2^64 bytes"))?;
+        let (more, less) = (
+            splice.src.len() as u64,
+            splice.gone.saturating_mul(splice.times),
+        );
+        let len = self
+            .len
+            .checked_add(more)
+            .and_then(|n| n.checked_sub(less))
+            .ok_or_else(|| fail!(Argument, "more than 2^64 bytes"))?;
         self.settle()?;
         // what of an append that fails is there is cut off before anybody sees it
         if splice.at < self.file.nbytes() {
@@ -147,7 +174,11 @@ impl Content {
     }
 
     fn cut(&mut self) -> Result<()> {
-        if self.file.nbytes() > self.len { self.file.truncate(self.len) } else { Ok(()) }
+        if self.file.nbytes() > self.len {
+            self.file.truncate(self.len)
+        } else {
+            Ok(())
+        }
     }
 
     /// Makes the superchunk as long as it should be.
@@ -174,15 +205,24 @@ impl Content {
         if let Some((at, range)) = plan.one_run() {
             return self.read(at, dst.get_mut(range).ok_or_else(outside)?);
         }
-        if plan.is_in_order() { self.gather_in_order(plan, dst) } else { self.gather_in_batches(plan, dst) }
+        if plan.is_in_order() {
+            self.gather_in_order(plan, dst)
+        } else {
+            self.gather_in_batches(plan, dst)
+        }
     }
 
     fn threads(&self, plan: &Plan) -> usize {
         let range = plan.range();
-        if range.end - range.start >= WORTH { self.file.file_threads() } else { 1 }
+        if range.end - range.start >= WORTH {
+            self.file.file_threads()
+        } else {
+            1
+        }
     }
 
-    /// Where what is wanted of each chunk goes to a part of the buffer that belongs to it alone: all at once.
+    /// Where what is wanted of each chunk goes to a part of the buffer that belongs to it alone:
+    /// all at once.
     fn gather_in_order(&self, plan: &Plan, dst: &mut [u8]) -> Result<bool> {
         let mut tasks = Vec::new();
         let (mut rest, mut base) = (dst, 0);
@@ -194,15 +234,28 @@ impl Content {
             let end = next.map_or(from_buf.len(), |(_, next_buf)| next_buf - buf);
             let (own, behind) = from_buf.split_at_mut_checked(end).ok_or_else(outside)?;
             memory::reserve(&mut tasks, 1)?;
-            tasks.push(Task { span, dst: own, base: buf, done: Ok(false) });
+            tasks.push(Task {
+                span,
+                dst: own,
+                base: buf,
+                done: Ok(false),
+            });
             (rest, base) = (behind, buf + end);
         }
-        parallel::for_each(self.threads(plan), tasks.iter_mut().collect(), |t: &mut Task| t.done = self.gather_chunk(plan, t));
-        tasks.into_iter().try_fold(false, |bad, t| Ok(bad | t.done?))
+        parallel::for_each(
+            self.threads(plan),
+            tasks.iter_mut().collect(),
+            |t: &mut Task| t.done = self.gather_chunk(plan, t),
+        );
+        tasks
+            .into_iter()
+            .try_fold(false, |bad, t| Ok(bad | t.done?))
     }
 
     fn gather_chunk(&self, plan: &Plan, task: &mut Task) -> Result<bool> {
-        let Some(cover) = plan.cover(task.span.clone()) else { return Ok(false) };
+        let Some(cover) = plan.cover(task.span.clone()) else {
+            return Ok(false);
+        };
         if cover.one_run {
             let n = (cover.to - cover.from) as usize;
             return self.read(cover.from, task.dst.get_mut(..n).ok_or_else(outside)?);
@@ -220,8 +273,16 @@ impl Content {
 
     fn with_scratch<R>(&self, cover: &Cover, f: impl FnOnce(&mut [u8]) -> Result<R>) -> Result<R> {
         thread_local!(static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) });
-        let n = memory::allow(cover.to - cover.from, self.memory_limit, "a part of a chunk")?;
-        let mut scratch = SCRATCH.with(|s| s.try_borrow_mut().map(|mut s| std::mem::take(&mut *s)).unwrap_or_default());
+        let n = memory::allow(
+            cover.to - cover.from,
+            self.memory_limit,
+            "a part of a chunk",
+        )?;
+        let mut scratch = SCRATCH.with(|s| {
+            s.try_borrow_mut()
+                .map(|mut s| std::mem::take(&mut *s))
+                .unwrap_or_default()
+        });
         if scratch.len() < n {
             scratch = memory::zeroed(n)?;
         }
@@ -232,7 +293,8 @@ impl Content {
         result
     }
 
-    /// Where chunks have no parts of the buffer of their own: some chunks at a time to scratch, then to their places.
+    /// Where chunks have no parts of the buffer of their own: some chunks at a time to scratch,
+    /// then to their places.
     fn gather_in_batches(&self, plan: &Plan, dst: &mut [u8]) -> Result<bool> {
         let (mut scratch, mut bad) = (Vec::new(), false);
         let mut next = plan.first_from(0);
@@ -242,7 +304,11 @@ impl Content {
                 let span = self.span(at);
                 next = plan.first_from(span.end);
                 let cover = plan.cover(span.clone()).ok_or_else(outside)?;
-                size = size.saturating_add(memory::allow(cover.to - cover.from, self.memory_limit, "a part of a chunk")?);
+                size = size.saturating_add(memory::allow(
+                    cover.to - cover.from,
+                    self.memory_limit,
+                    "a part of a chunk",
+                )?);
                 memory::reserve(&mut covers, 1)?;
                 covers.push((span, cover));
             }
@@ -252,9 +318,14 @@ impl Content {
             bad |= self.read_all(plan, &covers, &mut scratch)?;
             let mut rest = &scratch[..];
             for (span, cover) in covers {
-                let (part, behind) = rest.split_at_checked((cover.to - cover.from) as usize).ok_or_else(outside)?;
+                let (part, behind) = rest
+                    .split_at_checked((cover.to - cover.from) as usize)
+                    .ok_or_else(outside)?;
                 rest = behind;
-                if !plan.pieces(span).all(|p| p.to_buffer((part, cover.from), (dst, 0))) {
+                if !plan
+                    .pieces(span)
+                    .all(|p| p.to_buffer((part, cover.from), (dst, 0)))
+                {
                     return Err(outside());
                 }
             }
@@ -263,23 +334,42 @@ impl Content {
     }
 
     /// Reads these parts of chunks one behind the other.
-    fn read_all(&self, plan: &Plan, covers: &[(Range<u64>, Cover)], scratch: &mut [u8]) -> Result<bool> {
+    fn read_all(
+        &self,
+        plan: &Plan,
+        covers: &[(Range<u64>, Cover)],
+        scratch: &mut [u8],
+    ) -> Result<bool> {
         let mut tasks = memory::with_room(covers.len())?;
         let mut rest = scratch;
         for (_, cover) in covers {
-            let (dst, behind) = rest.split_at_mut_checked((cover.to - cover.from) as usize).ok_or_else(outside)?;
+            let (dst, behind) = rest
+                .split_at_mut_checked((cover.to - cover.from) as usize)
+                .ok_or_else(outside)?;
             rest = behind;
-            tasks.push(Task { span: cover.from..cover.to, dst, base: 0, done: Ok(false) });
+            tasks.push(Task {
+                span: cover.from..cover.to,
+                dst,
+                base: 0,
+                done: Ok(false),
+            });
         }
-        parallel::for_each(self.threads(plan), tasks.iter_mut().collect(), |t: &mut Task| t.done = self.read(t.span.start, t.dst));
-        tasks.into_iter().try_fold(false, |bad, t| Ok(bad | t.done?))
+        parallel::for_each(
+            self.threads(plan),
+            tasks.iter_mut().collect(),
+            |t: &mut Task| t.done = self.read(t.span.start, t.dst),
+        );
+        tasks
+            .into_iter()
+            .try_fold(false, |bad, t| Ok(bad | t.done?))
     }
 
     /// Writes a selection. On failure some of it may be written.
     pub fn scatter(&mut self, plan: &Plan, src: &[u8]) -> Result<()> {
         let mut next = plan.first_from(0);
         while let Some((at, buf)) = next {
-            // what is before is written already; appends move the limits of chunks that are still to come
+            // what is before is written already; appends move the limits of chunks that are still
+            // to come
             let mut span = at..self.span(at).end;
             // what goes on in the next chunks goes with it, so that they are encoded in parallel
             if let Some(end) = plan.unit_end(at).filter(|end| *end > span.end) {
@@ -289,7 +379,12 @@ impl Content {
             let cover = plan.cover(span.clone()).ok_or_else(outside)?;
             let n = usize::try_from(cover.to - cover.from).unwrap_or(usize::MAX);
             if cover.one_run {
-                self.write(cover.from, src.get(buf..).and_then(|s| s.get(..n)).ok_or_else(outside)?)?;
+                self.write(
+                    cover.from,
+                    src.get(buf..)
+                        .and_then(|s| s.get(..n))
+                        .ok_or_else(outside)?,
+                )?;
             } else {
                 self.scatter_chunk(plan, span, &cover, src)?;
             }
@@ -297,13 +392,30 @@ impl Content {
         Ok(())
     }
 
-    fn scatter_chunk(&mut self, plan: &Plan, span: Range<u64>, cover: &Cover, src: &[u8]) -> Result<()> {
-        let n = memory::allow(cover.to - cover.from, self.memory_limit, "a part of a chunk")?;
+    fn scatter_chunk(
+        &mut self,
+        plan: &Plan,
+        span: Range<u64>,
+        cover: &Cover,
+        src: &[u8],
+    ) -> Result<()> {
+        let n = memory::allow(
+            cover.to - cover.from,
+            self.memory_limit,
+            "a part of a chunk",
+        )?;
         let mut scratch = memory::zeroed(n)?;
         if cover.wanted < n as u64 && self.read(cover.from, &mut scratch)? {
-            return Err(fail!(Format, "{}: a damaged chunk, in part of which nothing else can be written", self.file.name()));
+            return Err(fail!(
+                Format,
+                "{}: a damaged chunk, in part of which nothing else can be written",
+                self.file.name()
+            ));
         }
-        if !plan.pieces(span).all(|p| p.to_content(src, (&mut scratch, cover.from))) {
+        if !plan
+            .pieces(span)
+            .all(|p| p.to_content(src, (&mut scratch, cover.from)))
+        {
             return Err(outside());
         }
         self.write(cover.from, &scratch)

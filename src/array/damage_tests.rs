@@ -15,19 +15,42 @@ const ROWS: u64 = 40;
 const ROW: u64 = 100 * 8;
 
 fn options(all: &[(Opt, i64)]) -> Options {
-    all.iter().fold(Options::new().with(Opt::Threads, 1).unwrap(), |o, (opt, n)| o.with(*opt, *n).unwrap())
+    all.iter().fold(
+        Options::new().with(Opt::Threads, 1).unwrap(),
+        |o, (opt, n)| o.with(*opt, *n).unwrap(),
+    )
 }
 
 fn content() -> Vec<u8> {
-    (0..ROWS * ROW / 4).flat_map(|i| (i as u32 ^ 77).wrapping_mul(2_654_435_761).wrapping_mul(i as u32 | 1).to_le_bytes()).collect()
+    (0..ROWS * ROW / 4)
+        .flat_map(|i| {
+            (i as u32 ^ 77)
+                .wrapping_mul(2_654_435_761)
+                .wrapping_mul(i as u32 | 1)
+                .to_le_bytes()
+        })
+        .collect()
 }
 
 /// A file with an array of ten chunks of four rows.
 fn sample(all: &[(Opt, i64)]) -> Vec<u8> {
     let disk = SimDisk::default();
-    let o = all.iter().fold(options(&[(Opt::ChunkBytes, 4 * ROW as i64)]), |o, (opt, n)| o.with(*opt, *n).unwrap());
-    let mut a = Array::create_in(&disk.folder(), OsStr::new(NAME), Mode::New, "<f8", &[ROWS, 100], None, &o).unwrap();
-    a.write(&[0, 0], &[ROWS, 100], None, &content(), None).unwrap();
+    let o = all.iter().fold(
+        options(&[(Opt::ChunkBytes, 4 * ROW as i64)]),
+        |o, (opt, n)| o.with(*opt, *n).unwrap(),
+    );
+    let mut a = Array::create_in(
+        &disk.folder(),
+        OsStr::new(NAME),
+        Mode::New,
+        "<f8",
+        &[ROWS, 100],
+        None,
+        &o,
+    )
+    .unwrap();
+    a.write(&[0, 0], &[ROWS, 100], None, &content(), None)
+        .unwrap();
     a.commit().unwrap();
     drop(a);
     disk.contents().remove(OsStr::new(NAME)).unwrap()
@@ -38,12 +61,19 @@ fn disk_of(bytes: &[u8]) -> SimDisk {
 }
 
 fn open(disk: &SimDisk, mode: Mode, skip: bool) -> Result<Array> {
-    Array::open_in(&disk.folder(), OsStr::new(NAME), mode, &options(&[(Opt::SkipDamaged, skip.into())]))
+    Array::open_in(
+        &disk.folder(),
+        OsStr::new(NAME),
+        mode,
+        &options(&[(Opt::SkipDamaged, skip.into())]),
+    )
 }
 
 fn rows(a: &Array, from: u64, n: u64) -> (Vec<u8>, bool) {
     let mut bytes = vec![0xee; (n * ROW) as usize];
-    let bad = a.read(&[from, 0], &[n, 100], None, &mut bytes, None).unwrap();
+    let bad = a
+        .read(&[from, 0], &[n, 100], None, &mut bytes, None)
+        .unwrap();
     (bytes, bad)
 }
 
@@ -53,7 +83,13 @@ fn repair(disk: &SimDisk) -> Result<Repaired> {
 
 fn faults(disk: &SimDisk) -> Vec<String> {
     let mut words = Vec::new();
-    let b = Bloscpack::open_in(&disk.folder(), OsStr::new(NAME), Mode::Read, &options(&[(Opt::SkipDamaged, 1)])).unwrap();
+    let b = Bloscpack::open_in(
+        &disk.folder(),
+        OsStr::new(NAME),
+        Mode::Read,
+        &options(&[(Opt::SkipDamaged, 1)]),
+    )
+    .unwrap();
     b.verify(|e| {
         words.push(e.message.clone());
         true
@@ -64,7 +100,11 @@ fn faults(disk: &SimDisk) -> Vec<String> {
 
 #[test]
 fn what_is_missing_at_the_end_is_zeros() {
-    for all in [&[][..], &[(Opt::Offsets, 0)], &[(Opt::FormatVersion, 103), (Opt::Checksum, 0)]] {
+    for all in [
+        &[][..],
+        &[(Opt::Offsets, 0)],
+        &[(Opt::FormatVersion, 103), (Opt::Checksum, 0)],
+    ] {
         let whole = sample(all);
         for cut in [1, 100, 2000, 9000] {
             let disk = disk_of(&whole[..whole.len() - cut]);
@@ -75,26 +115,65 @@ fn what_is_missing_at_the_end_is_zeros() {
             assert!(there < ROWS && there.is_multiple_of(4), "{there}");
             let (bytes, bad) = rows(&a, 0, ROWS);
             let (stored, zeros) = bytes.split_at((there * ROW) as usize);
-            assert!(bad && *stored == content()[..stored.len()] && zeros.iter().all(|b| *b == 0), "{cut}");
-            assert!(!rows(&a, 0, there).1 && rows(&a, there, 1).1 && rows(&a, there - 1, 2).1 && rows(&a, ROWS - 1, 1).1);
+            assert!(
+                bad && *stored == content()[..stored.len()] && zeros.iter().all(|b| *b == 0),
+                "{cut}"
+            );
+            assert!(
+                !rows(&a, 0, there).1
+                    && rows(&a, there, 1).1
+                    && rows(&a, there - 1, 2).1
+                    && rows(&a, ROWS - 1, 1).1
+            );
             // a column, item by item, and a copy
             let mut column = vec![0xee; ROWS as usize * 8];
-            assert!(a.read(&[0, 3], &[ROWS, 1], None, &mut column, None).unwrap());
-            let to = Destination { folder: disk.folder(), name: "copy".into(), mode: Mode::New, options: options(&[]) };
+            assert!(
+                a.read(&[0, 3], &[ROWS, 1], None, &mut column, None)
+                    .unwrap()
+            );
+            let to = Destination {
+                folder: disk.folder(),
+                name: "copy".into(),
+                mode: Mode::New,
+                options: options(&[]),
+            };
             assert!(a.copy(to, None).unwrap());
-            let copy = Array::open_in(&disk.folder(), OsStr::new("copy"), Mode::Read, &options(&[])).unwrap();
+            let copy = Array::open_in(
+                &disk.folder(),
+                OsStr::new("copy"),
+                Mode::Read,
+                &options(&[]),
+            )
+            .unwrap();
             assert!(rows(&copy, 0, ROWS) == (bytes.clone(), false));
             drop((a, copy));
             // nothing of that counts by a commit
             let mut w = open(&disk, Mode::Append, true).unwrap();
-            w.write(&[ROWS - 1, 0], &[1, 100], None, &[1; ROW as usize], None).unwrap();
+            w.write(&[ROWS - 1, 0], &[1, 100], None, &[1; ROW as usize], None)
+                .unwrap();
             assert_eq!(w.commit().unwrap_err().status, Status::State);
             drop(w);
             let missing = (ROWS - there) / 4;
-            assert_eq!(repair(&disk).unwrap(), Repaired { kept: there / 4, dropped: missing }, "{cut}");
-            assert!(rows(&open(&disk, Mode::Read, false).unwrap(), 0, ROWS) == (bytes, false), "{cut}");
+            assert_eq!(
+                repair(&disk).unwrap(),
+                Repaired {
+                    kept: there / 4,
+                    dropped: missing
+                },
+                "{cut}"
+            );
+            assert!(
+                rows(&open(&disk, Mode::Read, false).unwrap(), 0, ROWS) == (bytes, false),
+                "{cut}"
+            );
             assert!(faults(&disk).is_empty());
-            assert_eq!(repair(&disk).unwrap(), Repaired { kept: 10, dropped: 0 });
+            assert_eq!(
+                repair(&disk).unwrap(),
+                Repaired {
+                    kept: 10,
+                    dropped: 0
+                }
+            );
         }
     }
 }
@@ -104,16 +183,39 @@ fn a_failing_power_supply_leaves_repairs_whole_or_to_be_done_again() {
     let mut proof = Proof::of("array in a superchunk");
     // all there is, or what is read around the damage
     let read = |folder: Arc<dyn Folder>| {
-        let open = |skip| Array::open_in(&folder, OsStr::new(NAME), Mode::Read, &options(&[(Opt::SkipDamaged, skip)]));
+        let open = |skip| {
+            Array::open_in(
+                &folder,
+                OsStr::new(NAME),
+                Mode::Read,
+                &options(&[(Opt::SkipDamaged, skip)]),
+            )
+        };
         let a = open(0).or_else(|_| open(1))?;
-        (0..ROWS / 4).map(|i| Ok([rows(&a, 4 * i, 4)].map(|(bytes, bad)| [bytes, vec![bad.into()]].concat()).concat())).collect()
+        (0..ROWS / 4)
+            .map(|i| {
+                Ok([rows(&a, 4 * i, 4)]
+                    .map(|(bytes, bad)| [bytes, vec![bad.into()]].concat())
+                    .concat())
+            })
+            .collect()
     };
-    let repair = |folder: Arc<dyn Folder>| repair_in(&folder, OsStr::new(NAME), &options(&[])).map(|_| ());
-    for all in [&[][..], &[(Opt::Offsets, 0)], &[(Opt::FormatVersion, 103), (Opt::Checksum, 0)]] {
+    let repair =
+        |folder: Arc<dyn Folder>| repair_in(&folder, OsStr::new(NAME), &options(&[])).map(|_| ());
+    for all in [
+        &[][..],
+        &[(Opt::Offsets, 0)],
+        &[(Opt::FormatVersion, 103), (Opt::Checksum, 0)],
+    ] {
         let whole = sample(all);
         for cut in [1, 2000, 9000] {
             let disk = disk_of(&whole[..whole.len() - cut]);
-            let m = Mending { name: format!("repair, {cut} bytes are lost: {all:?}"), disk, repair: &repair, read: &read };
+            let m = Mending {
+                name: format!("repair, {cut} bytes are lost: {all:?}"),
+                disk,
+                repair: &repair,
+                read: &read,
+            };
             proof.add("repair: the end is lost", sim::check_repair(&m, 40, None));
         }
     }
@@ -123,7 +225,13 @@ fn a_failing_power_supply_leaves_repairs_whole_or_to_be_done_again() {
 /// The sample with a superchunk's content cut or made longer, so that all chunks are sound.
 fn of_length(nbytes: u64) -> SimDisk {
     let disk = disk_of(&sample(&[]));
-    let mut b = Bloscpack::open_in(&disk.folder(), OsStr::new(NAME), Mode::Append, &options(&[])).unwrap();
+    let mut b = Bloscpack::open_in(
+        &disk.folder(),
+        OsStr::new(NAME),
+        Mode::Append,
+        &options(&[]),
+    )
+    .unwrap();
     if nbytes < b.nbytes() {
         b.truncate(nbytes).unwrap();
     } else {
@@ -138,17 +246,31 @@ fn content_of_another_length_than_the_shape_is_a_fault() {
     for n in [ROWS * ROW - 5, ROWS * ROW + 3, ROWS * ROW - 13 * ROW] {
         let disk = of_length(n);
         let words = faults(&disk);
-        assert!(words.len() == 1 && words[0].contains("[40, 100] are 32000 bytes") && words[0].contains(NAME), "{words:?}");
-        assert_eq!(open(&disk, Mode::Read, false).err().unwrap().status, Status::Format);
+        assert!(
+            words.len() == 1
+                && words[0].contains("[40, 100] are 32000 bytes")
+                && words[0].contains(NAME),
+            "{words:?}"
+        );
+        assert_eq!(
+            open(&disk, Mode::Read, false).err().unwrap().status,
+            Status::Format
+        );
         // nobody knows what is right, and nothing goes or comes
         let before = disk.contents();
         assert_eq!(repair(&disk).unwrap().dropped, 0);
         assert!(disk.contents() == before && faults(&disk).len() == 1);
         if n < ROWS * ROW {
             let (bytes, _) = rows(&open(&disk, Mode::Read, true).unwrap(), 0, ROWS);
-            assert!(bytes[..n as usize] == content()[..n as usize] && bytes[n as usize..].iter().all(|b| *b == 0));
+            assert!(
+                bytes[..n as usize] == content()[..n as usize]
+                    && bytes[n as usize..].iter().all(|b| *b == 0)
+            );
         } else {
-            assert_eq!(open(&disk, Mode::Read, true).err().unwrap().status, Status::Format);
+            assert_eq!(
+                open(&disk, Mode::Read, true).err().unwrap().status,
+                Status::Format
+            );
         }
     }
 }
@@ -156,13 +278,24 @@ fn content_of_another_length_than_the_shape_is_a_fault() {
 #[test]
 fn a_shape_that_the_file_cannot_have_held_is_refused() {
     let disk = disk_of(&sample(&[]));
-    let mut b = Bloscpack::open_in(&disk.folder(), OsStr::new(NAME), Mode::Append, &options(&[])).unwrap();
-    let json = std::str::from_utf8(b.meta().unwrap().unwrap()).unwrap().replace("[40,", "[40000000000,");
+    let mut b = Bloscpack::open_in(
+        &disk.folder(),
+        OsStr::new(NAME),
+        Mode::Append,
+        &options(&[]),
+    )
+    .unwrap();
+    let json = std::str::from_utf8(b.meta().unwrap().unwrap())
+        .unwrap()
+        .replace("[40,", "[40000000000,");
     b.meta_set(Some(json.as_bytes())).unwrap();
     b.commit().unwrap();
     drop(b);
     let before = disk.contents();
-    assert_eq!(open(&disk, Mode::Read, true).err().unwrap().status, Status::Format);
+    assert_eq!(
+        open(&disk, Mode::Read, true).err().unwrap().status,
+        Status::Format
+    );
     assert_eq!(repair(&disk).unwrap().dropped, 0);
     assert!(disk.contents() == before && faults(&disk).len() == 1);
 }
@@ -173,10 +306,31 @@ fn lost_metadata_are_counted() {
     bytes[70] ^= 0x10;
     let disk = disk_of(&bytes);
     assert_eq!(faults(&disk).len(), 1);
-    assert_eq!(open(&disk, Mode::Read, false).err().unwrap().status, Status::Checksum);
+    assert_eq!(
+        open(&disk, Mode::Read, false).err().unwrap().status,
+        Status::Checksum
+    );
     let e = open(&disk, Mode::Read, true).err().unwrap();
-    assert!(e.status == Status::Type && e.message.contains("Adler-32"), "{e}");
-    assert_eq!(repair(&disk).unwrap(), Repaired { kept: 10, dropped: 1 });
-    assert_eq!(repair(&disk).unwrap(), Repaired { kept: 10, dropped: 0 });
-    assert_eq!(open(&disk, Mode::Read, false).err().unwrap().status, Status::Type);
+    assert!(
+        e.status == Status::Type && e.message.contains("Adler-32"),
+        "{e}"
+    );
+    assert_eq!(
+        repair(&disk).unwrap(),
+        Repaired {
+            kept: 10,
+            dropped: 1
+        }
+    );
+    assert_eq!(
+        repair(&disk).unwrap(),
+        Repaired {
+            kept: 10,
+            dropped: 0
+        }
+    );
+    assert_eq!(
+        open(&disk, Mode::Read, false).err().unwrap().status,
+        Status::Type
+    );
 }

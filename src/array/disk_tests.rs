@@ -39,10 +39,25 @@ fn axis(a: &Array) -> usize {
 /// A disk with an array of several chunks.
 fn base((order, version, sum): (Order, i64, i64)) -> SimDisk {
     let disk = SimDisk::default();
-    let o = options().with(Opt::ChunkBytes, 330).unwrap().with(Opt::FormatVersion, version).unwrap().with(Opt::Checksum, sum).unwrap();
-    let mut file = Bloscpack::create_in(&disk.folder(), OsStr::new(NAME), Mode::New, 1, &o).unwrap();
-    let shape = if order == Order::C { vec![PLACES, 5] } else { vec![5, PLACES] };
-    let meta = ArrayMeta { dtype: Dtype::parse("<i4").unwrap(), shape, order };
+    let o = options()
+        .with(Opt::ChunkBytes, 330)
+        .unwrap()
+        .with(Opt::FormatVersion, version)
+        .unwrap()
+        .with(Opt::Checksum, sum)
+        .unwrap();
+    let mut file =
+        Bloscpack::create_in(&disk.folder(), OsStr::new(NAME), Mode::New, 1, &o).unwrap();
+    let shape = if order == Order::C {
+        vec![PLACES, 5]
+    } else {
+        vec![5, PLACES]
+    };
+    let meta = ArrayMeta {
+        dtype: Dtype::parse("<i4").unwrap(),
+        shape,
+        order,
+    };
     file.meta_set(Some(meta.to_json().as_bytes())).unwrap();
     file.append(&noise(1, PLACES * PLACE)).unwrap();
     file.commit().unwrap();
@@ -58,9 +73,22 @@ fn places(folder: &Arc<dyn Folder>) -> Result<Vec<Vec<u8>>> {
     a.read(&[0, 0], a.shape(), None, &mut bytes, None)?;
     let n = a.shape()[axis(&a)] as usize;
     if axis(&a) == 0 {
-        return Ok(bytes.chunks((bytes.len() / n.max(1)).max(1)).map(<[u8]>::to_vec).collect());
+        return Ok(bytes
+            .chunks((bytes.len() / n.max(1)).max(1))
+            .map(<[u8]>::to_vec)
+            .collect());
     }
-    Ok((0..n).map(|i| bytes.chunks(4).skip(i).step_by(n).flatten().copied().collect()).collect())
+    Ok((0..n)
+        .map(|i| {
+            bytes
+                .chunks(4)
+                .skip(i)
+                .step_by(n)
+                .flatten()
+                .copied()
+                .collect()
+        })
+        .collect())
 }
 
 fn append(a: &mut Array, seed: u64, n: u64) -> Result<()> {
@@ -88,18 +116,42 @@ const CHANGES: &[(&str, Change)] = &[
     ("insert at the beginning", |a| insert(a, 0, 1)),
     ("insert near the end", |a| insert(a, PLACES - 1, 1)),
     ("insert whole chunks", |a| insert(a, 33, 33)),
-    ("insert more than is kept in memory", |a| insert(a, 40, 2000)),
+    ("insert more than is kept in memory", |a| {
+        insert(a, 40, 2000)
+    }),
     ("insert at the end", |a| insert(a, PLACES, 9)),
     ("remove the first", |a| remove(a, 0, 1)),
     ("remove in the middle", |a| remove(a, 20, 40)),
     ("remove whole chunks", |a| remove(a, 33, 33)),
     ("remove the last", |a| remove(a, PLACES - 5, 5)),
     ("remove all", |a| remove(a, 0, PLACES)),
-    ("resize", |a| a.resize(&a.shape().iter().map(|n| if *n == 5 { 5 } else { 120 }).collect::<Vec<_>>())),
-    ("insert into the other dimension", |a| a.insert(1 - axis(a), 2, 3, &noise(5, 3 * PLACES * 4))),
-    ("remove from the other dimension", |a| a.remove(1 - axis(a), 1, 2)),
-    ("resize both", |a| a.resize(&a.shape().iter().map(|n| if *n == 5 { 7 } else { 60 }).collect::<Vec<_>>())),
-    ("remove, insert, append", |a| remove(a, 5, 10).and_then(|()| insert(a, 70, 20)).and_then(|()| append(a, 4, 3))),
+    ("resize", |a| {
+        a.resize(
+            &a.shape()
+                .iter()
+                .map(|n| if *n == 5 { 5 } else { 120 })
+                .collect::<Vec<_>>(),
+        )
+    }),
+    ("insert into the other dimension", |a| {
+        a.insert(1 - axis(a), 2, 3, &noise(5, 3 * PLACES * 4))
+    }),
+    ("remove from the other dimension", |a| {
+        a.remove(1 - axis(a), 1, 2)
+    }),
+    ("resize both", |a| {
+        a.resize(
+            &a.shape()
+                .iter()
+                .map(|n| if *n == 5 { 7 } else { 60 })
+                .collect::<Vec<_>>(),
+        )
+    }),
+    ("remove, insert, append", |a| {
+        remove(a, 5, 10)
+            .and_then(|()| insert(a, 70, 20))
+            .and_then(|()| append(a, 4, 3))
+    }),
 ];
 
 fn act(folder: &Arc<dyn Folder>, change: Change) -> Result<()> {
@@ -108,7 +160,13 @@ fn act(folder: &Arc<dyn Folder>, change: Change) -> Result<()> {
     a.commit()
 }
 
-fn check(name: &str, disk: &SimDisk, change: Change, per_cut: usize, wrong: Option<Wrong>) -> Tally {
+fn check(
+    name: &str,
+    disk: &SimDisk,
+    change: Change,
+    per_cut: usize,
+    wrong: Option<Wrong>,
+) -> Tally {
     let go_on: Change = |a| append(a, 9, 1);
     let scene = Scene {
         name: name.into(),
@@ -126,7 +184,10 @@ fn a_failing_power_supply_leaves_the_old_array_or_the_new() {
     for form in FORMS {
         let disk = base(*form);
         for (name, change) in CHANGES {
-            proof.add(name, check(&format!("{form:?} {name}"), &disk, *change, 8, None));
+            proof.add(
+                name,
+                check(&format!("{form:?} {name}"), &disk, *change, 8, None),
+            );
         }
     }
     proof.stands(2_000);
@@ -135,8 +196,12 @@ fn a_failing_power_supply_leaves_the_old_array_or_the_new() {
 #[test]
 fn mutations_of_a_commit_are_noticed() {
     let disk = base(FORMS[0]);
-    let some = CHANGES.iter().filter(|(n, _)| ["append", "write", "insert in the first chunk"].contains(n));
-    let checks: Vec<_> = some.map(|(name, change)| (*name, |wrong| check(name, &disk, *change, 60, wrong))).collect();
+    let some = CHANGES
+        .iter()
+        .filter(|(n, _)| ["append", "write", "insert in the first chunk"].contains(n));
+    let checks: Vec<_> = some
+        .map(|(name, change)| (*name, |wrong| check(name, &disk, *change, 60, wrong)))
+        .collect();
     sim::mutations("array in a superchunk", 3, &checks);
 }
 
@@ -160,7 +225,10 @@ fn what_fails_leaves_the_array_as_it_was() {
                 assert_eq!(done.unwrap_err().status, Status::Io, "{name}");
                 a.commit().unwrap();
                 drop(a);
-                assert!(places(&d.folder()).unwrap() == old, "{form:?} {name} at {k}");
+                assert!(
+                    places(&d.folder()).unwrap() == old,
+                    "{form:?} {name} at {k}"
+                );
                 failed += 1;
             }
         }

@@ -1,4 +1,5 @@
-//! Blosc2 frames as what holds an array. One without a shape is a run of items: content comes and goes at its end.
+//! Blosc2 frames as what holds an array. One without a shape is a run of items: content comes and
+//! goes at its end.
 #![forbid(unsafe_code)]
 
 use super::dtype::Dtype;
@@ -11,14 +12,29 @@ use crate::superchunk::bloscpack::{Destination, Splice};
 use crate::superchunk::frame::Frame;
 use std::ops::Range;
 
-/// A frame without a shape as one dimension: of items, or of bytes where it does not hold whole ones; and how many of them a
-/// chunk has.
+/// A frame without a shape as one dimension: of items, or of bytes where it does not hold whole
+/// ones; and how many of them a chunk has.
 pub fn plain(frame: &Frame) -> Result<(ArrayMeta, u64)> {
     let (size, nbytes) = (frame.typesize().max(1), frame.nbytes());
-    let item = if nbytes.is_multiple_of(size as u64) { size } else { 1 };
-    let dtype = if item == 1 { Dtype::parse("|u1")? } else { void(item)? };
+    let item = if nbytes.is_multiple_of(size as u64) {
+        size
+    } else {
+        1
+    };
+    let dtype = if item == 1 {
+        Dtype::parse("|u1")?
+    } else {
+        void(item)?
+    };
     let chunk = (frame.chunk_bytes() / item).max(1) as u64;
-    Ok((ArrayMeta { dtype, shape: vec![nbytes / item as u64], order: Order::C }, chunk))
+    Ok((
+        ArrayMeta {
+            dtype,
+            shape: vec![nbytes / item as u64],
+            order: Order::C,
+        },
+        chunk,
+    ))
 }
 
 impl Store for Frame {
@@ -40,7 +56,11 @@ impl Store for Frame {
         let (mut low, mut high) = (0, self.chunks());
         while low < high {
             let middle = low + (high - low) / 2;
-            if self.span(middle).is_ok_and(|span| span.end <= at) { low = middle + 1 } else { high = middle }
+            if self.span(middle).is_ok_and(|span| span.end <= at) {
+                low = middle + 1
+            } else {
+                high = middle
+            }
         }
         self.span(low).unwrap_or(at..u64::MAX)
     }
@@ -56,7 +76,13 @@ impl Store for Frame {
     fn read(&self, at: u64, dst: &mut [u8]) -> Result<bool> {
         self.read(at, dst)
     }
-    fn copy_as(&self, to: Destination, meta: Option<&[u8]>, len: u64, read: Reader) -> Result<bool> {
+    fn copy_as(
+        &self,
+        to: Destination,
+        meta: Option<&[u8]>,
+        len: u64,
+        read: Reader,
+    ) -> Result<bool> {
         self.copy_as(to, meta, len, read)
     }
     fn attr_names(&self) -> Vec<&str> {
@@ -72,7 +98,11 @@ impl Store for Frame {
         self.write(at, src)
     }
     fn splice(&mut self, _: &Splice) -> Result<()> {
-        Err(fail!(Unsupported, "{}: a frame without a shape: content comes and goes at its end", self.name()))
+        Err(fail!(
+            Unsupported,
+            "{}: a frame without a shape: content comes and goes at its end",
+            self.name()
+        ))
     }
     fn append(&mut self, src: &[u8]) -> Result<()> {
         self.append(src)
@@ -85,7 +115,11 @@ impl Store for Frame {
     }
     fn attr_set(&mut self, name: &str, value: &[u8]) -> Result<()> {
         match name {
-            _ if is_mark(name) => Err(fail!(Argument, "{}: the metalayer {name:?} says what the array is", self.name())),
+            _ if is_mark(name) => Err(fail!(
+                Argument,
+                "{}: the metalayer {name:?} says what the array is",
+                self.name()
+            )),
             _ if self.is_fixed(name) => self.meta_set(name, value),
             _ => self.vlmeta_set(name, value),
         }

@@ -13,8 +13,13 @@ use crate::superchunk::bloscpack::Mode;
 use std::sync::Arc;
 
 /// In one file or in a folder, with checksums or without, as which of the two.
-const FORMS: &[(i64, i64, Format)] =
-    &[(0, 2, Format::B2nd), (0, 0, Format::B2nd), (1, 2, Format::B2nd), (1, 0, Format::Caterva), (0, 2, Format::Caterva)];
+const FORMS: &[(i64, i64, Format)] = &[
+    (0, 2, Format::B2nd),
+    (0, 0, Format::B2nd),
+    (1, 2, Format::B2nd),
+    (1, 0, Format::Caterva),
+    (0, 2, Format::Caterva),
+];
 /// Items of 2 bytes; chunks of 4 by 3 of them.
 const SHAPE: [u64; 2] = [10, 7];
 
@@ -28,9 +33,26 @@ fn options() -> Options {
     Options::new().with(Opt::Threads, 1).unwrap()
 }
 
-fn new(folder: &Arc<dyn Folder>, mode: Mode, (sparse, sum, format): (i64, i64, Format)) -> Result<Array> {
-    let o = options().with(Opt::Sparse, sparse)?.with(Opt::Checksum, sum)?;
-    create_in(folder, mode, &Kindred { dtype: "<i2", shape: &SHAPE, chunks: Some(&[4, 3]), format }, Some(&[2, 3]), &o)
+fn new(
+    folder: &Arc<dyn Folder>,
+    mode: Mode,
+    (sparse, sum, format): (i64, i64, Format),
+) -> Result<Array> {
+    let o = options()
+        .with(Opt::Sparse, sparse)?
+        .with(Opt::Checksum, sum)?;
+    create_in(
+        folder,
+        mode,
+        &Kindred {
+            dtype: "<i2",
+            shape: &SHAPE,
+            chunks: Some(&[4, 3]),
+            format,
+        },
+        Some(&[2, 3]),
+        &o,
+    )
 }
 
 fn create(folder: &Arc<dyn Folder>, mode: Mode, form: (i64, i64, Format)) -> Result<()> {
@@ -48,7 +70,13 @@ fn base(form: (i64, i64, Format)) -> SimDisk {
 }
 
 fn write(a: &mut Array, seed: u64, start: [u64; 2], count: [u64; 2]) -> Result<()> {
-    a.write(&start, &count, None, &noise(seed, count[0] * count[1]), None)
+    a.write(
+        &start,
+        &count,
+        None,
+        &noise(seed, count[0] * count[1]),
+        None,
+    )
 }
 
 fn append(a: &mut Array, axis: usize, n: u64) -> Result<()> {
@@ -66,7 +94,9 @@ fn seen(folder: &Arc<dyn Folder>) -> Result<Vec<Vec<u8>>> {
     a.read(&[0, 0], a.shape(), None, &mut bytes, None)?;
     let beside = format!("{:?} {:?}", a.shape()[1], a.store().attr("n")?).into_bytes();
     let row = (a.shape()[1] as usize * 2).max(1);
-    Ok(std::iter::once(beside).chain(bytes.chunks(row).map(<[u8]>::to_vec)).collect())
+    Ok(std::iter::once(beside)
+        .chain(bytes.chunks(row).map(<[u8]>::to_vec))
+        .collect())
 }
 
 type Change = fn(&mut Array) -> Result<()>;
@@ -103,9 +133,25 @@ fn act(folder: &Arc<dyn Folder>, change: Change) -> Result<()> {
     a.commit()
 }
 
-fn check(name: String, disk: &SimDisk, acts: &dyn Fn(Arc<dyn Folder>) -> Result<()>, per_cut: usize, wrong: Option<Wrong>) -> Tally {
+fn check(
+    name: String,
+    disk: &SimDisk,
+    acts: &dyn Fn(Arc<dyn Folder>) -> Result<()>,
+    per_cut: usize,
+    wrong: Option<Wrong>,
+) -> Tally {
     let go_on = |folder: Arc<dyn Folder>| act(&folder, |a| append(a, 0, 1));
-    sim::check(&Scene { name, disk: disk.copy(), act: acts, read: &|folder| seen(&folder), go_on: &go_on }, per_cut, wrong)
+    sim::check(
+        &Scene {
+            name,
+            disk: disk.copy(),
+            act: acts,
+            read: &|folder| seen(&folder),
+            go_on: &go_on,
+        },
+        per_cut,
+        wrong,
+    )
 }
 
 #[test]
@@ -114,10 +160,31 @@ fn a_failing_power_supply_leaves_the_old_array_or_the_new() {
     for form in FORMS {
         let disk = base(*form);
         for (name, change) in CHANGES {
-            proof.add(name, check(format!("{form:?} {name}"), &disk, &|folder| act(&folder, *change), 8, None));
+            proof.add(
+                name,
+                check(
+                    format!("{form:?} {name}"),
+                    &disk,
+                    &|folder| act(&folder, *change),
+                    8,
+                    None,
+                ),
+            );
         }
-        for (name, disk, mode) in [("create", &SimDisk::default(), Mode::New), ("replace", &disk, Mode::Replace)] {
-            proof.add(name, check(format!("{form:?} {name}"), disk, &|folder| create(&folder, mode, *form), 8, None));
+        for (name, disk, mode) in [
+            ("create", &SimDisk::default(), Mode::New),
+            ("replace", &disk, Mode::Replace),
+        ] {
+            proof.add(
+                name,
+                check(
+                    format!("{form:?} {name}"),
+                    disk,
+                    &|folder| create(&folder, mode, *form),
+                    8,
+                    None,
+                ),
+            );
         }
     }
     proof.stands(2_000);
@@ -126,17 +193,38 @@ fn a_failing_power_supply_leaves_the_old_array_or_the_new() {
 #[test]
 fn mutations_of_a_commit_are_noticed() {
     // in one file the header alone makes a commit
-    for (form, format, arises) in [(FORMS[0], "array in a frame", 1), (FORMS[2], "array in a frame in a folder", 2)] {
+    for (form, format, arises) in [
+        (FORMS[0], "array in a frame", 1),
+        (FORMS[2], "array in a frame in a folder", 2),
+    ] {
         let disk = base(form);
-        let some = CHANGES.iter().filter(|(n, _)| ["append", "write a box", "insert"].contains(n));
-        let checks: Vec<_> =
-            some.map(|(name, change)| (*name, |wrong| check((*name).into(), &disk, &|folder| act(&folder, *change), 60, wrong))).collect();
+        let some = CHANGES
+            .iter()
+            .filter(|(n, _)| ["append", "write a box", "insert"].contains(n));
+        let checks: Vec<_> = some
+            .map(|(name, change)| {
+                (*name, |wrong| {
+                    check(
+                        (*name).into(),
+                        &disk,
+                        &|folder| act(&folder, *change),
+                        60,
+                        wrong,
+                    )
+                })
+            })
+            .collect();
         sim::mutations(format, arises, &checks);
     }
 }
 
 fn open(disk: &SimDisk, threads: i64) -> Array {
-    open_in(&disk.folder(), Mode::Append, &Options::new().with(Opt::Threads, threads).unwrap()).unwrap()
+    open_in(
+        &disk.folder(),
+        Mode::Append,
+        &Options::new().with(Opt::Threads, threads).unwrap(),
+    )
+    .unwrap()
 }
 
 #[test]

@@ -62,11 +62,17 @@ impl Literal {
             Value::String(s) => Literal::Str(s.clone()),
             Value::Array(a) => {
                 let depth = depth()?;
-                Literal::List(a.iter().map(|v| Literal::of_json(v, depth)).collect::<Result<_>>()?)
+                Literal::List(
+                    a.iter()
+                        .map(|v| Literal::of_json(v, depth))
+                        .collect::<Result<_>>()?,
+                )
             }
             Value::Object(o) => {
                 let depth = depth()?;
-                let item = |(k, v): &(String, Value)| Ok((Literal::Str(k.clone()), Literal::of_json(v, depth)?));
+                let item = |(k, v): &(String, Value)| {
+                    Ok((Literal::Str(k.clone()), Literal::of_json(v, depth)?))
+                };
                 Literal::Dict(o.iter().map(item).collect::<Result<_>>()?)
             }
         })
@@ -81,8 +87,15 @@ impl Literal {
             Literal::Float(x) => Value::Float(*x),
             Literal::Str(s) => Value::String(s.clone()),
             Literal::Bytes(b) => Value::String(String::from_utf8_lossy(b).into_owned()),
-            Literal::Tuple(items) | Literal::List(items) => Value::Array(items.iter().map(Literal::to_json).collect()),
-            Literal::Dict(items) => Value::Object(items.iter().map(|(k, v)| (k.text().unwrap_or_default().to_owned(), v.to_json())).collect()),
+            Literal::Tuple(items) | Literal::List(items) => {
+                Value::Array(items.iter().map(Literal::to_json).collect())
+            }
+            Literal::Dict(items) => Value::Object(
+                items
+                    .iter()
+                    .map(|(k, v)| (k.text().unwrap_or_default().to_owned(), v.to_json()))
+                    .collect(),
+            ),
         }
     }
 
@@ -116,7 +129,10 @@ impl Literal {
 impl fmt::Display for Literal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = |f: &mut fmt::Formatter<'_>, items: &[Literal]| {
-            items.iter().enumerate().try_for_each(|(i, item)| write!(f, "{}{item}", if i == 0 { "" } else { ", " }))
+            items
+                .iter()
+                .enumerate()
+                .try_for_each(|(i, item)| write!(f, "{}{item}", if i == 0 { "" } else { ", " }))
         };
         match self {
             Literal::None => f.write_str("None"),
@@ -150,10 +166,15 @@ impl fmt::Display for Literal {
     }
 }
 
-/// A string in quotes; what is not printable ASCII is escaped, so that it means the same everywhere.
+/// A string in quotes; what is not printable ASCII is escaped, so that it means the same
+/// everywhere.
 fn quoted(f: &mut fmt::Formatter<'_>, chars: impl Iterator<Item = char> + Clone) -> fmt::Result {
     use fmt::Write;
-    let quote = if chars.clone().any(|c| c == '\'') && !chars.clone().any(|c| c == '"') { '"' } else { '\'' };
+    let quote = if chars.clone().any(|c| c == '\'') && !chars.clone().any(|c| c == '"') {
+        '"'
+    } else {
+        '\''
+    };
     f.write_char(quote)?;
     for c in chars {
         match c {
@@ -171,7 +192,10 @@ fn quoted(f: &mut fmt::Formatter<'_>, chars: impl Iterator<Item = char> + Clone)
 }
 
 fn too_deep() -> crate::error::Error {
-    fail!(Limit, "Python constant: at most {DEPTH} levels of tuples, lists and dictionaries are read")
+    fail!(
+        Limit,
+        "Python constant: at most {DEPTH} levels of tuples, lists and dictionaries are read"
+    )
 }
 
 struct Parser<'a> {
@@ -218,7 +242,11 @@ impl<'a> Parser<'a> {
     }
 
     fn unexpected(&self, c: char, expected: &str) -> crate::error::Error {
-        fail!(Format, "Python constant: {expected} was expected at byte {}, {c:?} is there", self.at)
+        fail!(
+            Format,
+            "Python constant: {expected} was expected at byte {}, {c:?} is there",
+            self.at
+        )
     }
 
     fn value(&mut self, depth: usize) -> Result<Literal> {
@@ -234,7 +262,10 @@ impl<'a> Parser<'a> {
             Some('+' | '-' | '.' | '0'..='9') => self.number(),
             Some(c) if c.is_ascii_alphabetic() => self.word(),
             Some(c) => Err(self.unexpected(c, "a constant")),
-            None => Err(fail!(Format, "Python constant: it ends where a value was expected")),
+            None => Err(fail!(
+                Format,
+                "Python constant: it ends where a value was expected"
+            )),
         }
     }
 
@@ -282,7 +313,9 @@ impl<'a> Parser<'a> {
     /// A name, or a string with a prefix.
     fn word(&mut self) -> Result<Literal> {
         let rest = self.rest();
-        let n = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+        let n = rest
+            .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+            .unwrap_or(rest.len());
         let (word, behind) = rest.split_at_checked(n).unwrap_or((rest, ""));
         let before_string = behind.starts_with(['\'', '"']);
         let start = self.at;
@@ -293,13 +326,18 @@ impl<'a> Parser<'a> {
             "False" => Ok(Literal::Bool(false)),
             "u" | "U" if before_string => self.string().map(Literal::Str),
             "b" | "B" if before_string => self.bytes(),
-            _ => Err(fail!(Format, "Python constant: {word:?} at byte {start} is none")),
+            _ => Err(fail!(
+                Format,
+                "Python constant: {word:?} at byte {start} is none"
+            )),
         }
     }
 
     fn number(&mut self) -> Result<Literal> {
         let rest = self.rest();
-        let n = rest.find(|c: char| !c.is_ascii_alphanumeric() && !"+-.".contains(c)).unwrap_or(rest.len());
+        let n = rest
+            .find(|c: char| !c.is_ascii_alphanumeric() && !"+-.".contains(c))
+            .unwrap_or(rest.len());
         let word = rest.get(..n).unwrap_or(rest);
         let start = self.at;
         self.at += n;
@@ -310,14 +348,25 @@ impl<'a> Parser<'a> {
         match word.parse::<f64>() {
             // whole numbers beyond 64 bits are not meant to be counted with
             Ok(x) if x.is_finite() && word.contains(['.', 'e', 'E']) => Ok(Literal::Float(x)),
-            _ => Err(fail!(Format, "Python constant: {word:?} at byte {start} is no number of 64 bits")),
+            _ => Err(fail!(
+                Format,
+                "Python constant: {word:?} at byte {start} is no number of 64 bits"
+            )),
         }
     }
 
     fn bytes(&mut self) -> Result<Literal> {
         let text = self.string()?;
-        let bytes = text.chars().map(|c| u8::try_from(c).ok()).collect::<Option<Vec<u8>>>();
-        bytes.map(Literal::Bytes).ok_or_else(|| fail!(Format, "Python constant: b{text:?} holds characters that are no bytes"))
+        let bytes = text
+            .chars()
+            .map(|c| u8::try_from(c).ok())
+            .collect::<Option<Vec<u8>>>();
+        bytes.map(Literal::Bytes).ok_or_else(|| {
+            fail!(
+                Format,
+                "Python constant: b{text:?} holds characters that are no bytes"
+            )
+        })
     }
 
     /// A string from its quote on.
@@ -329,7 +378,12 @@ impl<'a> Parser<'a> {
             match self.next() {
                 c if c == quote => return Ok(out),
                 Some('\\') => out.extend(self.escape()?),
-                Some('\n') | None => return Err(fail!(Format, "Python constant: the string at byte {start} has no end")),
+                Some('\n') | None => {
+                    return Err(fail!(
+                        Format,
+                        "Python constant: the string at byte {start} has no end"
+                    ));
+                }
                 Some(c) => out.push(c),
             }
         }
@@ -359,14 +413,25 @@ impl<'a> Parser<'a> {
         };
         match char::from_u32(code) {
             Some(c) => Ok(Some(c)),
-            None => Err(fail!(Format, "Python constant: no character behind the backslash at byte {start}")),
+            None => Err(fail!(
+                Format,
+                "Python constant: no character behind the backslash at byte {start}"
+            )),
         }
     }
 
     /// A number of so many digits; what is no character where there are fewer.
     fn digits(&mut self, least: usize, most: usize, radix: u32) -> u32 {
-        let digits = self.rest().bytes().take(most).take_while(|b| char::from(*b).is_digit(radix)).count();
-        let code = self.rest().get(..digits).and_then(|d| u32::from_str_radix(d, radix).ok());
+        let digits = self
+            .rest()
+            .bytes()
+            .take(most)
+            .take_while(|b| char::from(*b).is_digit(radix))
+            .count();
+        let code = self
+            .rest()
+            .get(..digits)
+            .and_then(|d| u32::from_str_radix(d, radix).ok());
         self.at += digits;
         code.filter(|_| digits >= least).unwrap_or(u32::MAX)
     }
@@ -388,7 +453,10 @@ mod tests {
             ("\"it's\"", s("it's")),
             ("u'a'", s("a")),
             ("b'\\x00\\xff'", Literal::Bytes(vec![0, 255])),
-            (r#"'\'\"\\\n\r\t\a\b\f\v\0\101\x41\u00e9\U0001f600'"#, s("'\"\\\n\r\t\x07\x08\x0c\x0b\0AA\u{e9}\u{1f600}")),
+            (
+                r#"'\'\"\\\n\r\t\a\b\f\v\0\101\x41\u00e9\U0001f600'"#,
+                s("'\"\\\n\r\t\x07\x08\x0c\x0b\0AA\u{e9}\u{1f600}"),
+            ),
             ("'a\\\nb'", s("ab")),
             (" -12 ", Literal::Int(-12)),
             ("3L", Literal::Int(3)),
@@ -402,7 +470,13 @@ mod tests {
             ("[ ]", Literal::List(vec![])),
             (
                 "{'a': 1, 'b': (2, 3)}",
-                Literal::Dict(vec![(s("a"), Literal::Int(1)), (s("b"), Literal::Tuple(vec![Literal::Int(2), Literal::Int(3)]))]),
+                Literal::Dict(vec![
+                    (s("a"), Literal::Int(1)),
+                    (
+                        s("b"),
+                        Literal::Tuple(vec![Literal::Int(2), Literal::Int(3)]),
+                    ),
+                ]),
             ),
             ("{}", Literal::Dict(vec![])),
         ] {
@@ -448,7 +522,10 @@ mod tests {
             "[1)",
         ] {
             let got = Literal::parse(text);
-            assert!(got.as_ref().is_err_and(|e| e.status == Status::Format) || text == "1.", "{text}: {got:?}");
+            assert!(
+                got.as_ref().is_err_and(|e| e.status == Status::Format) || text == "1.",
+                "{text}: {got:?}"
+            );
         }
     }
 
@@ -456,7 +533,13 @@ mod tests {
     fn depth_is_limited() {
         let nested = |n: usize| format!("{}{}", "[".repeat(n), "]".repeat(n));
         assert!(Literal::parse(&nested(DEPTH)).is_ok());
-        for text in [nested(DEPTH + 1), "(".repeat(1_000_000), "{".repeat(1_000_000), "{1:".repeat(1_000_000), "[".repeat(1_000_000)] {
+        for text in [
+            nested(DEPTH + 1),
+            "(".repeat(1_000_000),
+            "{".repeat(1_000_000),
+            "{1:".repeat(1_000_000),
+            "[".repeat(1_000_000),
+        ] {
             assert_eq!(Literal::parse(&text).unwrap_err().status, Status::Limit);
         }
         let json = Value::parse(nested(DEPTH + 1).as_bytes()).unwrap();

@@ -1,7 +1,8 @@
 //! The metadata by which Bloscpack marks a file as one NumPy array:
 //! `{"dtype":"'<f8'","shape":[20,30],"order":"C","container":"numpy"}`.
 //!
-//! The type is a Python constant in a string; up to version 0.7.1 it was the string itself, or JSON.
+//! The type is a Python constant in a string; up to version 0.7.1 it was the string itself, or
+//! JSON.
 #![forbid(unsafe_code)]
 
 use super::dtype::Dtype;
@@ -35,24 +36,47 @@ impl ArrayMeta {
     /// What the metadata say; nothing where they are not those of a NumPy array.
     pub fn read(json: &[u8]) -> Result<Option<ArrayMeta>> {
         match Value::parse(json) {
-            Ok(meta) if meta.get("container").and_then(Value::as_str) == Some("numpy") => ArrayMeta::of_fields(&meta).map(Some),
+            Ok(meta) if meta.get("container").and_then(Value::as_str) == Some("numpy") => {
+                ArrayMeta::of_fields(&meta).map(Some)
+            }
             _ => Ok(None),
         }
     }
 
     fn of_fields(meta: &Value) -> Result<ArrayMeta> {
-        let get = |key: &str| meta.get(key).ok_or_else(|| fail!(Format, "metadata: {key:?} of an array was expected and is not there"));
+        let get = |key: &str| {
+            meta.get(key).ok_or_else(|| {
+                fail!(
+                    Format,
+                    "metadata: {key:?} of an array was expected and is not there"
+                )
+            })
+        };
         let order = match get("order")?.as_str() {
             Some("C") => Order::C,
             Some("F") => Order::Fortran,
-            _ => return Err(fail!(Format, "metadata: the order should be \"C\" or \"F\"")),
+            _ => {
+                return Err(fail!(
+                    Format,
+                    "metadata: the order should be \"C\" or \"F\""
+                ));
+            }
         };
         let shape = match get("shape")? {
             Value::Array(a) if a.len() <= MAX_DIMENSIONS => a.iter().map(Value::as_u64).collect(),
             n => n.as_u64().map(|n| vec![n]),
         };
-        let shape = shape.ok_or_else(|| fail!(Format, "metadata: the shape should be a list of at most {MAX_DIMENSIONS} numbers"))?;
-        Ok(ArrayMeta { dtype: Dtype::from_json(get("dtype")?)?, shape, order })
+        let shape = shape.ok_or_else(|| {
+            fail!(
+                Format,
+                "metadata: the shape should be a list of at most {MAX_DIMENSIONS} numbers"
+            )
+        })?;
+        Ok(ArrayMeta {
+            dtype: Dtype::from_json(get("dtype")?)?,
+            shape,
+            order,
+        })
     }
 
     /// Bytes of all items; `None` where a 64-bit number cannot hold that.
@@ -65,12 +89,19 @@ impl ArrayMeta {
         let (size, shape) = (self.dtype.item.size, &self.shape);
         match self.nbytes() {
             Some(n) if n == have => Ok(()),
-            Some(n) => Err(fail!(Format, "items of {size} bytes in the shape {shape:?} are {n} bytes, the content has {have}")),
-            None => Err(fail!(Format, "items of {size} bytes in the shape {shape:?} are more than 2^64 bytes, the content has {have}")),
+            Some(n) => Err(fail!(
+                Format,
+                "items of {size} bytes in the shape {shape:?} are {n} bytes, the content has {have}"
+            )),
+            None => Err(fail!(
+                Format,
+                "items of {size} bytes in the shape {shape:?} are more than 2^64 bytes, the content has {have}"
+            )),
         }
     }
 
-    /// The metadata, as Bloscpack 0.16 writes them: the same bytes, but for names of fields beyond ASCII.
+    /// The metadata, as Bloscpack 0.16 writes them: the same bytes, but for names of fields beyond
+    /// ASCII.
     pub fn to_json(&self) -> String {
         let order = match self.order {
             Order::C => "C",
@@ -78,7 +109,10 @@ impl ArrayMeta {
         };
         let dtype = self.dtype.to_python_literal();
         let dtype = Quoted(&dtype);
-        format!("{{\"dtype\":{dtype},\"shape\":{},\"order\":\"{order}\",\"container\":\"numpy\"}}", list(&self.shape))
+        format!(
+            "{{\"dtype\":{dtype},\"shape\":{},\"order\":\"{order}\",\"container\":\"numpy\"}}",
+            list(&self.shape)
+        )
     }
 }
 
@@ -101,7 +135,11 @@ pub fn with_shape(json: &[u8], shape: &[u64]) -> Result<String> {
     let (before, value, after) = split_at_value(text, "\"shape\"").ok_or_else(none)?;
     // a value that ends in space would take the space with it
     let space = value.len() - value.trim_end().len();
-    Ok(format!("{before}{}{}{after}", list(shape), " ".repeat(space)))
+    Ok(format!(
+        "{before}{}{}{after}",
+        list(shape),
+        " ".repeat(space)
+    ))
 }
 
 /// The member in which the attributes of a dataset stand.
@@ -111,14 +149,17 @@ const ATTRS: &str = "attrs";
 pub fn with_attrs(mut json: String, attrs: &[(String, Vec<u8>)]) -> String {
     if !attrs.is_empty() && json.ends_with('}') {
         json.pop();
-        let one = |(name, value): &(String, Vec<u8>)| format!("{}:{}", Quoted(name), String::from_utf8_lossy(value));
+        let one = |(name, value): &(String, Vec<u8>)| {
+            format!("{}:{}", Quoted(name), String::from_utf8_lossy(value))
+        };
         let all: Vec<String> = attrs.iter().map(one).collect();
         json.push_str(&format!(",\"{ATTRS}\":{{{}}}}}", all.join(",")));
     }
     json
 }
 
-/// What stands in metadata beside what makes them those of an array; the attributes of a dataset one by one.
+/// What stands in metadata beside what makes them those of an array; the attributes of a dataset
+/// one by one.
 pub fn attrs_in(json: &[u8]) -> Result<Vec<(String, Vec<u8>)>> {
     let mut all = Vec::new();
     for (name, value) in json::members(json)? {
@@ -128,10 +169,14 @@ pub fn attrs_in(json: &[u8]) -> Result<Vec<(String, Vec<u8>)>> {
             _ => all.push((name, value)),
         }
     }
-    Ok(all.into_iter().map(|(name, value)| (name, value.as_bytes().to_vec())).collect())
+    Ok(all
+        .into_iter()
+        .map(|(name, value)| (name, value.as_bytes().to_vec()))
+        .collect())
 }
 
-/// JSON of an object, before, in and behind the value of this key; the last one counts, as in all readers.
+/// JSON of an object, before, in and behind the value of this key; the last one counts, as in all
+/// readers.
 fn split_at_value<'a>(json: &'a str, key: &str) -> Option<(&'a str, &'a str, &'a str)> {
     let (mut depth, mut in_string, mut escaped) = (0usize, false, false);
     let (mut string_at, mut last_string, mut value_at, mut found) = (0, "", None, None);
@@ -139,7 +184,11 @@ fn split_at_value<'a>(json: &'a str, key: &str) -> Option<(&'a str, &'a str, &'a
         if in_string {
             in_string = escaped || b != b'"';
             escaped = b == b'\\' && !escaped;
-            last_string = if in_string { last_string } else { json.get(string_at..=i)? };
+            last_string = if in_string {
+                last_string
+            } else {
+                json.get(string_at..=i)?
+            };
             continue;
         }
         match b {
@@ -159,7 +208,14 @@ fn split_at_value<'a>(json: &'a str, key: &str) -> Option<(&'a str, &'a str, &'a
 }
 
 fn list(shape: &[u64]) -> String {
-    format!("[{}]", shape.iter().map(u64::to_string).collect::<Vec<_>>().join(","))
+    format!(
+        "[{}]",
+        shape
+            .iter()
+            .map(u64::to_string)
+            .collect::<Vec<_>>()
+            .join(",")
+    )
 }
 
 #[cfg(test)]
@@ -173,16 +229,33 @@ mod tests {
             r#"{"dtype":"'<f8'","shape":[20,30],"order":"F","container":"numpy"}"#,
             r#"{"dtype":"[('a', '<i4'), (\"it's\", '<f8', (2,))]","shape":[],"order":"C","container":"numpy"}"#,
         ] {
-            assert_eq!(ArrayMeta::read(json.as_bytes()).unwrap().unwrap().to_json(), json);
+            assert_eq!(
+                ArrayMeta::read(json.as_bytes()).unwrap().unwrap().to_json(),
+                json
+            );
         }
         // up to version 0.7.1
-        let old = ArrayMeta::read(br#"{"container":"numpy","shape":[3],"order":"C","dtype":[["a",">i4"]]}"#).unwrap().unwrap();
-        assert_eq!(old.to_json(), r#"{"dtype":"[('a', '>i4')]","shape":[3],"order":"C","container":"numpy"}"#);
+        let old = ArrayMeta::read(
+            br#"{"container":"numpy","shape":[3],"order":"C","dtype":[["a",">i4"]]}"#,
+        )
+        .unwrap()
+        .unwrap();
+        assert_eq!(
+            old.to_json(),
+            r#"{"dtype":"[('a', '>i4')]","shape":[3],"order":"C","container":"numpy"}"#
+        );
     }
 
     #[test]
     fn other_metadata_are_no_arrays() {
-        for json in ["", "[1,2]", "null", "{", r#"{"dtype":"<f8","shape":[3]}"#, r#"{"container":"other"}"#] {
+        for json in [
+            "",
+            "[1,2]",
+            "null",
+            "{",
+            r#"{"dtype":"<f8","shape":[3]}"#,
+            r#"{"container":"other"}"#,
+        ] {
             assert_eq!(ArrayMeta::read(json.as_bytes()).unwrap(), None, "{json}");
         }
         for fields in [
@@ -195,7 +268,11 @@ mod tests {
             r#""dtype":"<f8","shape":[3],"order":"A""#,
         ] {
             let json = format!("{{\"container\":\"numpy\",{fields}}}");
-            assert_eq!(ArrayMeta::read(json.as_bytes()).unwrap_err().status, Status::Format, "{json}");
+            assert_eq!(
+                ArrayMeta::read(json.as_bytes()).unwrap_err().status,
+                Status::Format,
+                "{json}"
+            );
         }
         let json = br#"{"container":"numpy","dtype":"<f3","shape":[3],"order":"C"}"#;
         assert_eq!(ArrayMeta::read(json).unwrap_err().status, Status::Type);
@@ -204,38 +281,83 @@ mod tests {
     #[test]
     fn bytes_are_counted_with_care() {
         let of = |shape: &str| {
-            let json = format!(r#"{{"container":"numpy","dtype":"<f8","shape":{shape},"order":"C"}}"#);
+            let json =
+                format!(r#"{{"container":"numpy","dtype":"<f8","shape":{shape},"order":"C"}}"#);
             ArrayMeta::read(json.as_bytes()).unwrap().unwrap().nbytes()
         };
-        assert_eq!((of("[2,3]"), of("[]"), of("7"), of("[0,18446744073709551615,4]")), (Some(48), Some(8), Some(56), Some(0)));
+        assert_eq!(
+            (
+                of("[2,3]"),
+                of("[]"),
+                of("7"),
+                of("[0,18446744073709551615,4]")
+            ),
+            (Some(48), Some(8), Some(56), Some(0))
+        );
         assert_eq!(of("[2305843009213693952]"), None);
     }
 
     #[test]
     fn attributes_go_in_and_come_out() {
         let meta = r#"{"dtype":"'<f8'","shape":[3],"order":"C","container":"numpy"}"#;
-        let attrs = [("a".to_owned(), b"[1, NaN]".to_vec()), ("\"\u{e4}".to_owned(), br#"{"x": {}}"#.to_vec())];
+        let attrs = [
+            ("a".to_owned(), b"[1, NaN]".to_vec()),
+            ("\"\u{e4}".to_owned(), br#"{"x": {}}"#.to_vec()),
+        ];
         let json = with_attrs(meta.to_owned(), &attrs);
-        assert_eq!(json, r#"{"dtype":"'<f8'","shape":[3],"order":"C","container":"numpy","attrs":{"a":[1, NaN],"\"\u00e4":{"x": {}}}}"#);
+        assert_eq!(
+            json,
+            r#"{"dtype":"'<f8'","shape":[3],"order":"C","container":"numpy","attrs":{"a":[1, NaN],"\"\u00e4":{"x": {}}}}"#
+        );
         assert_eq!(attrs_in(json.as_bytes()).unwrap(), attrs);
-        assert!(ArrayMeta::read(json.as_bytes()).unwrap() == ArrayMeta::read(meta.as_bytes()).unwrap());
+        assert!(
+            ArrayMeta::read(json.as_bytes()).unwrap() == ArrayMeta::read(meta.as_bytes()).unwrap()
+        );
         assert_eq!(with_attrs(meta.to_owned(), &[]), meta);
         let other = br#"{"unit":"m","attrs":7,"shape":[3]}"#;
-        assert_eq!(attrs_in(other).unwrap(), [("unit".to_owned(), b"\"m\"".to_vec()), ("attrs".to_owned(), b"7".to_vec())]);
+        assert_eq!(
+            attrs_in(other).unwrap(),
+            [
+                ("unit".to_owned(), b"\"m\"".to_vec()),
+                ("attrs".to_owned(), b"7".to_vec())
+            ]
+        );
     }
 
     #[test]
     fn a_shape_changes_and_nothing_else() {
         for (json, want) in [
-            (r#"{"dtype":"<f8","shape":[3],"order":"C"}"#, r#"{"dtype":"<f8","shape":[4,5],"order":"C"}"#),
-            (r#"{ "shape" : [ 3, 4 ] , "x": {"shape": [1]} }"#, r#"{ "shape" :[4,5] , "x": {"shape": [1]} }"#),
-            (r#"{"a":"shape","b\"":[{"shape":1}],"shape":7 }"#, r#"{"a":"shape","b\"":[{"shape":1}],"shape":[4,5] }"#),
-            (r#"{"shape":[1],"shape":[2]}"#, r#"{"shape":[1],"shape":[4,5]}"#),
+            (
+                r#"{"dtype":"<f8","shape":[3],"order":"C"}"#,
+                r#"{"dtype":"<f8","shape":[4,5],"order":"C"}"#,
+            ),
+            (
+                r#"{ "shape" : [ 3, 4 ] , "x": {"shape": [1]} }"#,
+                r#"{ "shape" :[4,5] , "x": {"shape": [1]} }"#,
+            ),
+            (
+                r#"{"a":"shape","b\"":[{"shape":1}],"shape":7 }"#,
+                r#"{"a":"shape","b\"":[{"shape":1}],"shape":[4,5] }"#,
+            ),
+            (
+                r#"{"shape":[1],"shape":[2]}"#,
+                r#"{"shape":[1],"shape":[4,5]}"#,
+            ),
         ] {
             assert_eq!(with_shape(json.as_bytes(), &[4, 5]).unwrap(), want);
         }
-        for json in ["", "[]", "{}", r#"{"a":{"shape":[1]}}"#, r#"{"sh\u0061pe":[1]}"#] {
-            assert_eq!(with_shape(json.as_bytes(), &[4]).unwrap_err().status, Status::Format, "{json}");
+        for json in [
+            "",
+            "[]",
+            "{}",
+            r#"{"a":{"shape":[1]}}"#,
+            r#"{"sh\u0061pe":[1]}"#,
+        ] {
+            assert_eq!(
+                with_shape(json.as_bytes(), &[4]).unwrap_err().status,
+                Status::Format,
+                "{json}"
+            );
         }
     }
 }

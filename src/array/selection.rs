@@ -1,9 +1,10 @@
 //! Selections: which items of the content go where in a buffer.
 //!
-//! The content is a run of bytes, and the items wanted stand in it as the lattice of a box does, or as the product
-//! of lists of positions does. A [`Plan`] has one [`Axis`] for each dimension, the slowest of the content
-//! first, so that its items are met in the order of the content. It can begin at any byte of it: whoever reads it goes
-//! from chunk to chunk, and asks for the [`Piece`]s in each.
+//! The content is a run of bytes, and the items wanted stand in it as the lattice of a box does, or
+//! as the product of lists of positions does. A [`Plan`] has one [`Axis`] for each dimension, the
+//! slowest of the content first, so that its items are met in the order of the content. It can
+//! begin at any byte of it: whoever reads it goes from chunk to chunk, and asks for the [`Piece`]s
+//! in each.
 #![forbid(unsafe_code)]
 
 use crate::blosc::filter::Rows;
@@ -36,7 +37,8 @@ pub struct Plan {
     /// Bytes that stand together in the content and in the buffer.
     unit: usize,
     axes: Vec<Axis>,
-    /// For each axis, the bytes of content from the first to the last in one of its items; then in all.
+    /// For each axis, the bytes of content from the first to the last in one of its items; then in
+    /// all.
     reach: Vec<u64>,
 }
 
@@ -107,17 +109,26 @@ impl Axis {
         match self {
             _ if at < len => 0,
             Axis::Steps { at: step, .. } => (at - len) / (*step).max(1) + 1,
-            Axis::List(items) => items.partition_point(|(from, _)| from.saturating_add(len) <= at) as u64,
+            Axis::List(items) => {
+                items.partition_point(|(from, _)| from.saturating_add(len) <= at) as u64
+            }
         }
     }
 }
 
 impl Plan {
-    /// Items of `item` bytes; the first, where all axes begin, `at` in the content and `buf` in the buffer. No axis is
-    /// empty, and an item of an axis ends before the next one begins: what several axes select goes by rising positions. Who
-    /// asks for nothing but all pieces may have the axes in any order.
+    /// Items of `item` bytes; the first, where all axes begin, `at` in the content and `buf` in the
+    /// buffer. No axis is empty, and an item of an axis ends before the next one begins: what
+    /// several axes select goes by rising positions. Who asks for nothing but all pieces may
+    /// have the axes in any order.
     pub fn new(at: u64, buf: i64, item: usize, axes: Vec<Axis>) -> Plan {
-        let mut plan = Plan { at, buf, unit: item, axes: Vec::with_capacity(axes.len()), reach: Vec::new() };
+        let mut plan = Plan {
+            at,
+            buf,
+            unit: item,
+            axes: Vec::with_capacity(axes.len()),
+            reach: Vec::new(),
+        };
         for axis in axes.into_iter().rev() {
             plan.put_around(axis);
         }
@@ -140,9 +151,20 @@ impl Plan {
                 let (at, buf) = axis.offset(0);
                 (self.at, self.buf) = (self.at + at, self.buf + buf);
             }
-            (Axis::Steps { count, at, buf }, None) if *at == self.unit as u64 && *buf == self.unit as i64 => self.unit *= *count as usize,
-            (Axis::Steps { count, at, buf }, Some(Axis::Steps { count: n, at: inner_at, buf: inner_buf }))
-                if inner_at.checked_mul(*n) == Some(*at) && inner_buf.checked_mul(*n as i64) == Some(*buf) =>
+            (Axis::Steps { count, at, buf }, None)
+                if *at == self.unit as u64 && *buf == self.unit as i64 =>
+            {
+                self.unit *= *count as usize
+            }
+            (
+                Axis::Steps { count, at, buf },
+                Some(Axis::Steps {
+                    count: n,
+                    at: inner_at,
+                    buf: inner_buf,
+                }),
+            ) if inner_at.checked_mul(*n) == Some(*at)
+                && inner_buf.checked_mul(*n as i64) == Some(*buf) =>
             {
                 *n *= count;
             }
@@ -152,13 +174,18 @@ impl Plan {
 
     /// The bytes of content from its first to its last.
     pub fn range(&self) -> Range<u64> {
-        self.at..self.at.saturating_add(self.reach.last().copied().unwrap_or(0))
+        self.at
+            ..self
+                .at
+                .saturating_add(self.reach.last().copied().unwrap_or(0))
     }
 
     /// If it is one run of bytes in both: where in the content, and where in the buffer.
     pub fn one_run(&self) -> Option<(u64, Range<usize>)> {
         let buf = self.buf as usize;
-        self.axes.is_empty().then(|| (self.at, buf..buf.saturating_add(self.unit)))
+        self.axes
+            .is_empty()
+            .then(|| (self.at, buf..buf.saturating_add(self.unit)))
     }
 
     /// Does the order of the content rise in the buffer as well, without overlaps?
@@ -174,7 +201,8 @@ impl Plan {
         })
     }
 
-    /// The first byte wanted from byte `at` of the content on: where it is in the content, and where in the buffer.
+    /// The first byte wanted from byte `at` of the content on: where it is in the content, and
+    /// where in the buffer.
     pub fn first_from(&self, at: u64) -> Option<(u64, usize)> {
         self.seek(at).map(|place| self.offset(&place))
     }
@@ -195,7 +223,8 @@ impl Plan {
 
     /// Where in the content the run of bytes ends that the byte at `at` belongs to.
     pub fn unit_end(&self, at: u64) -> Option<u64> {
-        self.seek(at).map(|place| self.offset(&place).0 + (self.unit - place.skip) as u64)
+        self.seek(at)
+            .map(|place| self.offset(&place).0 + (self.unit - place.skip) as u64)
     }
 
     fn offset(&self, place: &Place) -> (u64, usize) {
@@ -209,16 +238,30 @@ impl Plan {
 
     /// What is wanted of a range of the content, in its order.
     pub fn pieces(&self, range: Range<u64>) -> Pieces<'_> {
-        Pieces { plan: self, place: self.seek(range.start), end: range.end }
+        Pieces {
+            plan: self,
+            place: self.seek(range.start),
+            end: range.end,
+        }
     }
 
     /// What there is of it in a range of the content; nothing where there is nothing.
     pub fn cover(&self, range: Range<u64>) -> Option<Cover> {
         let mut pieces = self.pieces(range);
         let first = pieces.next()?;
-        let mut cover = Cover { from: first.at, to: first.end(), wanted: first.bytes(), one_run: first.n == 1 };
+        let mut cover = Cover {
+            from: first.at,
+            to: first.end(),
+            wanted: first.bytes(),
+            one_run: first.n == 1,
+        };
         for p in pieces {
-            cover = Cover { from: cover.from, to: p.end(), wanted: cover.wanted + p.bytes(), one_run: false };
+            cover = Cover {
+                from: cover.from,
+                to: p.end(),
+                wanted: cover.wanted + p.bytes(),
+                one_run: false,
+            };
         }
         Some(cover)
     }
@@ -263,10 +306,26 @@ impl Iterator for Pieces<'_> {
             } else {
                 self.place = None;
             }
-            return Some(Piece { at, buf, len, n: 1, at_step: 0, buf_step: 0 });
+            return Some(Piece {
+                at,
+                buf,
+                len,
+                n: 1,
+                at_step: 0,
+                buf_step: 0,
+            });
         }
-        let mut piece = Piece { at, buf, len: left, n: 1, at_step: 0, buf_step: 0 };
-        if let Some((Axis::Steps { count, at, buf }, index)) = plan.axes.iter().zip(&place.index).next_back() {
+        let mut piece = Piece {
+            at,
+            buf,
+            len: left,
+            n: 1,
+            at_step: 0,
+            buf_step: 0,
+        };
+        if let Some((Axis::Steps { count, at, buf }, index)) =
+            plan.axes.iter().zip(&place.index).next_back()
+        {
             let in_room = (room - left as u64) / (*at).max(1) + 1;
             (piece.n, piece.at_step, piece.buf_step) = ((count - index).min(in_room), *at, *buf);
         }
@@ -287,7 +346,9 @@ impl Piece {
 
     /// The bytes of the buffer from its first one to its last.
     pub fn in_buffer(&self) -> (usize, usize) {
-        let last = self.buf.wrapping_add_signed((self.n as isize - 1).wrapping_mul(self.buf_step as isize));
+        let last = self
+            .buf
+            .wrapping_add_signed((self.n as isize - 1).wrapping_mul(self.buf_step as isize));
         (self.buf.min(last), self.buf.max(last) + self.len)
     }
 
@@ -295,7 +356,9 @@ impl Piece {
     pub fn units(&self) -> impl Iterator<Item = Piece> {
         let unit = |i| Piece {
             at: self.at + i * self.at_step,
-            buf: self.buf.wrapping_add_signed((i as isize).wrapping_mul(self.buf_step as isize)),
+            buf: self
+                .buf
+                .wrapping_add_signed((i as isize).wrapping_mul(self.buf_step as isize)),
             n: 1,
             ..*self
         };
@@ -315,18 +378,34 @@ impl Piece {
         }
     }
 
-    /// Copies it to the buffer whose part from `buf` on is given, from the content, of which the part from `at` on is
-    /// given. False where one of them is too short.
-    pub fn to_buffer(&self, (content, at): (&[u8], u64), (buffer, buf): (&mut [u8], usize)) -> bool {
-        let from = Walk { at: (self.at - at) as usize, step: self.at_step as isize };
-        let to = Walk { at: self.buf - buf, step: self.buf_step as isize };
+    /// Copies it to the buffer whose part from `buf` on is given, from the content, of which the
+    /// part from `at` on is given. False where one of them is too short.
+    pub fn to_buffer(
+        &self,
+        (content, at): (&[u8], u64),
+        (buffer, buf): (&mut [u8], usize),
+    ) -> bool {
+        let from = Walk {
+            at: (self.at - at) as usize,
+            step: self.at_step as isize,
+        };
+        let to = Walk {
+            at: self.buf - buf,
+            step: self.buf_step as isize,
+        };
         copy_units(content, from, buffer, to, self.len, self.n).is_some()
     }
 
     /// Copies it from the buffer to the content, of which the part from `at` on is given.
     pub fn to_content(&self, buffer: &[u8], (content, at): (&mut [u8], u64)) -> bool {
-        let from = Walk { at: self.buf, step: self.buf_step as isize };
-        let to = Walk { at: (self.at - at) as usize, step: self.at_step as isize };
+        let from = Walk {
+            at: self.buf,
+            step: self.buf_step as isize,
+        };
+        let to = Walk {
+            at: (self.at - at) as usize,
+            step: self.at_step as isize,
+        };
         copy_units(buffer, from, content, to, self.len, self.n).is_some()
     }
 }
@@ -345,7 +424,14 @@ impl Walk {
     }
 }
 
-fn copy_units(src: &[u8], mut from: Walk, dst: &mut [u8], mut to: Walk, len: usize, n: u64) -> Option<()> {
+fn copy_units(
+    src: &[u8],
+    mut from: Walk,
+    dst: &mut [u8],
+    mut to: Walk,
+    len: usize,
+    n: u64,
+) -> Option<()> {
     match len {
         1 => copy_items::<1>(src, from, dst, to, n),
         2 => copy_items::<2>(src, from, dst, to, n),
@@ -355,7 +441,9 @@ fn copy_units(src: &[u8], mut from: Walk, dst: &mut [u8], mut to: Walk, len: usi
         _ => {
             for _ in 0..n {
                 let unit = src.get(from.next()..)?.get(..len)?;
-                dst.get_mut(to.next()..)?.get_mut(..len)?.copy_from_slice(unit);
+                dst.get_mut(to.next()..)?
+                    .get_mut(..len)?
+                    .copy_from_slice(unit);
             }
             Some(())
         }
@@ -363,7 +451,13 @@ fn copy_units(src: &[u8], mut from: Walk, dst: &mut [u8], mut to: Walk, len: usi
 }
 
 /// As [`copy_units`], with a length that the compiler knows.
-fn copy_items<const N: usize>(src: &[u8], mut from: Walk, dst: &mut [u8], mut to: Walk, n: u64) -> Option<()> {
+fn copy_items<const N: usize>(
+    src: &[u8],
+    mut from: Walk,
+    dst: &mut [u8],
+    mut to: Walk,
+    n: u64,
+) -> Option<()> {
     for _ in 0..n {
         let item: &[u8; N] = src.get(from.next()..)?.first_chunk()?;
         *dst.get_mut(to.next()..)?.first_chunk_mut()? = *item;

@@ -1,7 +1,7 @@
 //! What holds the content of an array: one superchunk, or the files of a dataset.
 //!
-//! The engine of [`super::content`] sees a run of bytes in chunks, and this is all that it, and the array around it,
-//! ask of what is below. What cannot be changed leaves those methods as they are.
+//! The engine of [`super::content`] sees a run of bytes in chunks, and this is all that it, and the
+//! array around it, ask of what is below. What cannot be changed leaves those methods as they are.
 #![forbid(unsafe_code)]
 
 use super::numpy_meta::with_shape;
@@ -34,16 +34,18 @@ pub trait Store: Any + Send + Sync {
     fn stands_for(&self, _len: u64) -> bool {
         false
     }
-    /// Reads content until `dst` is full. True: some of it was damaged, and is the fill value now, as was wished.
+    /// Reads content until `dst` is full. True: some of it was damaged, and is the fill value now,
+    /// as was wished.
     fn read(&self, at: u64, dst: &mut [u8]) -> Result<bool>;
 
     /// The metadata by which it is marked as an array, where it needs that.
     fn meta(&self) -> Result<Option<&[u8]>> {
         Ok(None)
     }
-    /// Makes a Bloscpack file of `len` bytes of content that `read` gives, with these metadata, stored as it is here as far
-    /// as nothing else is said. True: as [`Store::read`].
-    fn copy_as(&self, to: Destination, meta: Option<&[u8]>, len: u64, read: Reader) -> Result<bool>;
+    /// Makes a Bloscpack file of `len` bytes of content that `read` gives, with these metadata,
+    /// stored as it is here as far as nothing else is said. True: as [`Store::read`].
+    fn copy_as(&self, to: Destination, meta: Option<&[u8]>, len: u64, read: Reader)
+    -> Result<bool>;
     /// The names of what others have put beside the array.
     fn attr_names(&self) -> Vec<&str>;
     /// Are their values JSON?
@@ -58,7 +60,11 @@ pub trait Store: Any + Send + Sync {
     }
     /// Sets it, for what comes from now on; no bytes: zeros.
     fn fill_set(&mut self, _value: &[u8]) -> Result<()> {
-        Err(fail!(Unsupported, "{}: it has no fill value, new items are zeros", self.name()))
+        Err(fail!(
+            Unsupported,
+            "{}: it has no fill value, new items are zeros",
+            self.name()
+        ))
     }
     /// Are its items objects of Python's, of any length, so that there is no run of bytes?
     fn has_objects(&self) -> bool {
@@ -109,19 +115,29 @@ pub trait Store: Any + Send + Sync {
 
 /// Puts a fill value, again and again, where content is missing that begins at `at`.
 pub fn repeat(value: Option<&[u8]>, at: u64, dst: &mut [u8]) {
-    let Some(value) = value.filter(|v| !v.is_empty()) else { return dst.fill(0) };
-    let (behind, before) = value.split_at_checked((at % value.len() as u64) as usize).unwrap_or_default();
+    let Some(value) = value.filter(|v| !v.is_empty()) else {
+        return dst.fill(0);
+    };
+    let (behind, before) = value
+        .split_at_checked((at % value.len() as u64) as usize)
+        .unwrap_or_default();
     let (mut done, all) = (0, dst.len());
     for part in [before, behind] {
         let n = part.len().min(all - done);
-        dst.iter_mut().skip(done).zip(part).for_each(|(to, from)| *to = *from);
+        dst.iter_mut()
+            .skip(done)
+            .zip(part)
+            .for_each(|(to, from)| *to = *from);
         done += n;
     }
     // what is there is a whole value, or all
     while done > 0 && done < all {
         let n = done.min(all - done);
         let (from, to) = dst.split_at_mut_checked(done).unwrap_or_default();
-        to.iter_mut().zip(from.iter()).take(n).for_each(|(to, from)| *to = *from);
+        to.iter_mut()
+            .zip(from.iter())
+            .take(n)
+            .for_each(|(to, from)| *to = *from);
         done += n;
     }
 }
@@ -133,7 +149,13 @@ fn read_only(name: &str) -> Error {
 #[cfg(test)]
 #[test]
 fn a_value_is_repeated_from_anywhere() {
-    for (value, at, n) in [(&[1, 2, 3][..], 0, 10), (&[1, 2, 3], 7, 2), (&[1, 2, 3], 8, 100), (&[7], 5, 3), (&[1, 2, 3, 4], 2, 0)] {
+    for (value, at, n) in [
+        (&[1, 2, 3][..], 0, 10),
+        (&[1, 2, 3], 7, 2),
+        (&[1, 2, 3], 8, 100),
+        (&[7], 5, 3),
+        (&[1, 2, 3, 4], 2, 0),
+    ] {
         let mut dst = vec![0xee; n];
         repeat(Some(value), at, &mut dst);
         let want = value.iter().cycle().skip(at as usize).take(n);
@@ -161,7 +183,11 @@ impl Store for Bloscpack {
     fn block_bytes(&self) -> Option<u64> {
         let stored = self.chunk_info(0).is_ok_and(|(_, cbytes, _)| cbytes > 0);
         let block = |chunk: &[u8]| Ok(blosc::Header::parse(chunk)?.blocksize as u64);
-        if stored { self.with_raw(0, block).ok() } else { None }
+        if stored {
+            self.with_raw(0, block).ok()
+        } else {
+            None
+        }
     }
     fn file_threads(&self) -> usize {
         self.file_threads()
@@ -175,14 +201,24 @@ impl Store for Bloscpack {
     fn meta(&self) -> Result<Option<&[u8]>> {
         self.meta()
     }
-    fn copy_as(&self, to: Destination, meta: Option<&[u8]>, len: u64, read: Reader) -> Result<bool> {
+    fn copy_as(
+        &self,
+        to: Destination,
+        meta: Option<&[u8]>,
+        len: u64,
+        read: Reader,
+    ) -> Result<bool> {
         self.copy_as(to, meta, len, read)
     }
     fn attr_names(&self) -> Vec<&str> {
         vec![""]
     }
     fn attr(&self, name: &str) -> Result<Option<&[u8]>> {
-        if name.is_empty() { self.meta() } else { Ok(None) }
+        if name.is_empty() {
+            self.meta()
+        } else {
+            Ok(None)
+        }
     }
     fn write(&mut self, at: u64, src: &[u8]) -> Result<()> {
         self.write(at, src)
@@ -203,11 +239,18 @@ impl Store for Bloscpack {
     fn attr_set(&mut self, name: &str, value: &[u8]) -> Result<()> {
         match name {
             "" => self.meta_set(Some(value)),
-            _ => Err(fail!(Unsupported, "Bloscpack files have one value, named \"\"")),
+            _ => Err(fail!(
+                Unsupported,
+                "Bloscpack files have one value, named \"\""
+            )),
         }
     }
     fn attr_remove(&mut self, name: &str) -> Result<()> {
-        Err(fail!(Unsupported, "{}: the metadata {name:?} of an array cannot be removed", self.name()))
+        Err(fail!(
+            Unsupported,
+            "{}: the metadata {name:?} of an array cannot be removed",
+            self.name()
+        ))
     }
     fn commit(&mut self) -> Result<()> {
         self.commit()

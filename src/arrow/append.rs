@@ -1,4 +1,5 @@
-//! A stream of others as rows of a table: which of its columns becomes which, and its batches cut to pieces that suit both.
+//! A stream of others as rows of a table: which of its columns becomes which, and its batches cut
+//! to pieces that suit both.
 #![forbid(unsafe_code)]
 
 use super::export::{At, Rules};
@@ -42,21 +43,39 @@ impl Rows {
     pub fn new(mut stream: Stream, targets: &[Target]) -> Result<Rows> {
         let schema = stream.schema()?;
         if schema.format != Format::Struct || schema.dictionary.is_some() {
-            return Err(fail!(Type, "the stream has values of the type {}, batches of columns were expected", schema.words()));
+            return Err(fail!(
+                Type,
+                "the stream has values of the type {}, batches of columns were expected",
+                schema.words()
+            ));
         }
         let found = matched(&schema.children, targets.iter().map(|t| t.name))?;
         let plan = |((child, field), t): ((usize, &Field), &Target)| {
-            let plan = Plan::new(field, t.item, &t.lists).map_err(|e| e.within(format_args!("column {:?}", t.name)))?;
+            let plan = Plan::new(field, t.item, &t.lists)
+                .map_err(|e| e.within(format_args!("column {:?}", t.name)))?;
             Ok((child, plan))
         };
-        let columns = found.into_iter().zip(targets).map(plan).collect::<Result<_>>()?;
-        Ok(Rows { stream, schema, columns, batch: None, done: 0 })
+        let columns = found
+            .into_iter()
+            .zip(targets)
+            .map(plan)
+            .collect::<Result<_>>()?;
+        Ok(Rows {
+            stream,
+            schema,
+            columns,
+            batch: None,
+            done: 0,
+        })
     }
 
     /// The next rows: how many, and the bytes of each column. Nothing at the end.
     pub fn next_piece(&mut self) -> Result<Option<(u64, Vec<Vec<u8>>)>> {
         let mut out = vec![Vec::new(); self.columns.len()];
-        let row = self.columns.iter().fold(0usize, |n, (_, plan)| n.saturating_add(plan.size()));
+        let row = self
+            .columns
+            .iter()
+            .fold(0usize, |n, (_, plan)| n.saturating_add(plan.size()));
         let most = (PIECE / row.max(1)).max(1);
         let mut rows = 0;
         while rows < most {
@@ -87,11 +106,27 @@ impl Rows {
         Ok((rows > 0).then_some((rows as u64, out)))
     }
 
-    fn take(&self, array: &ArrowArray, rows: std::ops::Range<usize>, out: &mut [Vec<u8>]) -> Result<()> {
-        let at = At { first: self.done, per_row: 1, rules: Rules::default() };
+    fn take(
+        &self,
+        array: &ArrowArray,
+        rows: std::ops::Range<usize>,
+        out: &mut [Vec<u8>],
+    ) -> Result<()> {
+        let at = At {
+            first: self.done,
+            per_row: 1,
+            rules: Rules::default(),
+        };
         for ((child, plan), out) in self.columns.iter().zip(out) {
-            let field = self.schema.children.get(*child).ok_or_else(|| fail!(State, "a column of another stream"))?;
-            let packed = array.view().child(*child).and_then(|values| pack(plan, field, values, Slots::Run(rows.clone()), at, out));
+            let field = self
+                .schema
+                .children
+                .get(*child)
+                .ok_or_else(|| fail!(State, "a column of another stream"))?;
+            let packed = array
+                .view()
+                .child(*child)
+                .and_then(|values| pack(plan, field, values, Slots::Run(rows.clone()), at, out));
             packed.map_err(|e| e.within(format_args!("column {:?}", field.name)))?;
         }
         Ok(())
@@ -105,7 +140,13 @@ impl<A: From<Array> + AsMut<Array> + AsRef<Array>> Table<A> {
         // refuses a table that is read
         self.truncate(before)?;
         let arrays = self.columns().iter().map(|c| (&c.name, c.array.as_ref()));
-        let targets: Vec<Target> = arrays.map(|(name, a)| Target { name, item: &a.dtype().item, lists: lists(a) }).collect();
+        let targets: Vec<Target> = arrays
+            .map(|(name, a)| Target {
+                name,
+                item: &a.dtype().item,
+                lists: lists(a),
+            })
+            .collect();
         let rows = Rows::new(stream, &targets).map_err(|e| e.within(self.name()))?;
         match self.append_all(rows) {
             Ok(()) => Ok(()),

@@ -25,17 +25,27 @@ impl Buffer {
 
     /// Bytes of any length where they are. Their type must be one that may begin anywhere.
     pub fn bytes(bytes: Vec<u8>) -> Buffer {
-        Buffer { len: bytes.len(), start: 0, bytes }
+        Buffer {
+            len: bytes.len(),
+            start: 0,
+            bytes,
+        }
     }
 
     /// The bytes.
     pub fn get(&self) -> &[u8] {
-        self.bytes.get(self.start..).and_then(|b| b.get(..self.len)).unwrap_or_default()
+        self.bytes
+            .get(self.start..)
+            .and_then(|b| b.get(..self.len))
+            .unwrap_or_default()
     }
 
     /// The bytes, to be filled.
     pub fn get_mut(&mut self) -> &mut [u8] {
-        self.bytes.get_mut(self.start..).and_then(|b| b.get_mut(..self.len)).unwrap_or_default()
+        self.bytes
+            .get_mut(self.start..)
+            .and_then(|b| b.get_mut(..self.len))
+            .unwrap_or_default()
     }
 
     /// The first so many of them.
@@ -61,17 +71,32 @@ pub struct Data {
 impl Data {
     /// Values with one buffer.
     pub fn plain(len: usize, buffer: Buffer) -> Data {
-        Data { len, nulls: 0, buffers: vec![None, Some(buffer)], children: Vec::new() }
+        Data {
+            len,
+            nulls: 0,
+            buffers: vec![None, Some(buffer)],
+            children: Vec::new(),
+        }
     }
 
     /// Values that are made of these.
     pub fn of(len: usize, children: Vec<Data>) -> Data {
-        Data { len, nulls: 0, buffers: vec![None], children }
+        Data {
+            len,
+            nulls: 0,
+            buffers: vec![None],
+            children,
+        }
     }
 
     /// Values of any length.
     pub fn variable(len: usize, offsets: Buffer, bytes: Buffer) -> Data {
-        Data { len, nulls: 0, buffers: vec![None, Some(offsets), Some(bytes)], children: Vec::new() }
+        Data {
+            len,
+            nulls: 0,
+            buffers: vec![None, Some(offsets), Some(bytes)],
+            children: Vec::new(),
+        }
     }
 
     /// The same, where these say so without a value.
@@ -88,7 +113,11 @@ impl Data {
 pub fn bits(mut values: impl ExactSizeIterator<Item = bool>) -> Result<Buffer> {
     let mut bits = Buffer::zeroed(values.len().div_ceil(8))?;
     for byte in bits.get_mut() {
-        *byte = values.by_ref().take(8).enumerate().fold(0, |byte, (i, v)| byte | u8::from(v) << i);
+        *byte = values
+            .by_ref()
+            .take(8)
+            .enumerate()
+            .fold(0, |byte, (i, v)| byte | u8::from(v) << i);
     }
     Ok(bits)
 }
@@ -106,7 +135,10 @@ mod tests {
             b.get_mut().fill(7);
             let first = b.get().as_ptr();
             let moved = Box::new(b.cut(10));
-            assert_eq!((moved.get().as_ptr(), moved.get().len()), (first, n.min(10)));
+            assert_eq!(
+                (moved.get().as_ptr(), moved.get().len()),
+                (first, n.min(10))
+            );
         }
     }
 }

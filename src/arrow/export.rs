@@ -1,7 +1,8 @@
 //! The bytes of a column as Arrow has them.
 //!
-//! What is laid out in the same way there stays in the buffer it was read to, byte order turned where it must be: numbers,
-//! their lists, bytes of one length. All else is made anew: bits of truth values, text with offsets, parts of structures.
+//! What is laid out in the same way there stays in the buffer it was read to, byte order turned
+//! where it must be: numbers, their lists, bytes of one length. All else is made anew: bits of
+//! truth values, text with offsets, parts of structures.
 #![forbid(unsafe_code)]
 
 use super::data::{Buffer, Data, bits};
@@ -47,31 +48,72 @@ pub(super) const BIG: bool = cfg!(target_endian = "big");
 /// The field of items of this type, in lists within lists of these lengths.
 pub fn field(name: &str, item: &Type, lists: &[usize], rules: Rules) -> Result<Field> {
     if let Some((n, inner)) = lists.split_first() {
-        i32::try_from(*n).map_err(|_| fail!(Unsupported, "lists of {n} items: Arrow's have {} at most", i32::MAX))?;
-        return Ok(Field::of(name, Format::List(*n), vec![field(ITEM, item, inner, rules)?]));
+        i32::try_from(*n).map_err(|_| {
+            fail!(
+                Unsupported,
+                "lists of {n} items: Arrow's have {} at most",
+                i32::MAX
+            )
+        })?;
+        return Ok(Field::of(
+            name,
+            Format::List(*n),
+            vec![field(ITEM, item, inner, rules)?],
+        ));
     }
     if name.contains('\0') {
-        return Err(fail!(Unsupported, "the name {name:?}: C has no text with a NUL in it"));
+        return Err(fail!(
+            Unsupported,
+            "the name {name:?}: C has no text with a NUL in it"
+        ));
     }
     let plain = |format| Ok(Field::new(name, format));
     let time = |unit: &str, moment| match format_of(unit, moment) {
-        Some(format) => Ok(Field { nullable: true, ..Field::new(name, format) }),
+        Some(format) => Ok(Field {
+            nullable: true,
+            ..Field::new(name, format)
+        }),
         None => Err(fail!(Type, "times in the unit {unit:?}")),
     };
     match &item.kind {
         Kind::Bool => plain(Format::Bool),
-        Kind::Int => plain(Format::Int { signed: true, size: item.size }),
-        Kind::Uint => plain(Format::Int { signed: false, size: item.size }),
-        Kind::Float if item.size <= 8 => Ok(Field { nullable: rules.nulls, ..Field::new(name, Format::Float(item.size)) }),
-        Kind::Complex if item.size <= 16 => Ok(Field::of(name, Format::List(2), vec![Field::new(ITEM, Format::Float(item.size / 2))])),
+        Kind::Int => plain(Format::Int {
+            signed: true,
+            size: item.size,
+        }),
+        Kind::Uint => plain(Format::Int {
+            signed: false,
+            size: item.size,
+        }),
+        Kind::Float if item.size <= 8 => Ok(Field {
+            nullable: rules.nulls,
+            ..Field::new(name, Format::Float(item.size))
+        }),
+        Kind::Complex if item.size <= 16 => Ok(Field::of(
+            name,
+            Format::List(2),
+            vec![Field::new(ITEM, Format::Float(item.size / 2))],
+        )),
         Kind::Float | Kind::Complex | Kind::Void => plain(Format::Fixed(item.size)),
-        Kind::Bytes => plain(Format::Variable { text: !rules.binary, ends: Ends::Narrow }),
-        Kind::Str => plain(Format::Variable { text: true, ends: Ends::Narrow }),
-        Kind::Object => plain(Format::Variable { text: false, ends: Ends::Narrow }),
+        Kind::Bytes => plain(Format::Variable {
+            text: !rules.binary,
+            ends: Ends::Narrow,
+        }),
+        Kind::Str => plain(Format::Variable {
+            text: true,
+            ends: Ends::Narrow,
+        }),
+        Kind::Object => plain(Format::Variable {
+            text: false,
+            ends: Ends::Narrow,
+        }),
         Kind::Datetime(unit) => time(unit, true),
         Kind::Timedelta(unit) => time(unit, false),
         Kind::Struct(fields) => {
-            let parts = fields.iter().map(|f| field(&f.name, &f.item, &[], rules)).collect::<Result<_>>()?;
+            let parts = fields
+                .iter()
+                .map(|f| field(&f.name, &f.item, &[], rules))
+                .collect::<Result<_>>()?;
             Ok(Field::of(name, Format::Struct, parts))
         }
         Kind::Array(of, lists) => field(name, of, lists, rules),
@@ -80,9 +122,20 @@ pub fn field(name: &str, item: &Type, lists: &[usize], rules: Rules) -> Result<F
 
 /// `n` items, in lists within lists of these lengths, which stand in `bytes` one behind the other.
 pub fn listed(item: &Type, lists: &[usize], n: usize, bytes: Buffer, at: At) -> Result<Data> {
-    let Some((length, inner)) = lists.split_first() else { return convert(item, n, bytes, at) };
+    let Some((length, inner)) = lists.split_first() else {
+        return convert(item, n, bytes, at);
+    };
     let per_row = at.per_row.saturating_mul(*length as u64);
-    Ok(Data::of(n, vec![listed(item, inner, n.saturating_mul(*length), bytes, At { per_row, ..at })?]))
+    Ok(Data::of(
+        n,
+        vec![listed(
+            item,
+            inner,
+            n.saturating_mul(*length),
+            bytes,
+            At { per_row, ..at },
+        )?],
+    ))
 }
 
 /// `n` items that stand in `bytes` one behind the other.
@@ -90,19 +143,27 @@ fn convert(item: &Type, n: usize, mut bytes: Buffer, at: At) -> Result<Data> {
     turn_round(item, bytes.get_mut());
     match &item.kind {
         Kind::Bool => Ok(Data::plain(n, bits(bytes.get().iter().map(|b| *b != 0))?)),
-        Kind::Complex if item.size <= 16 => Ok(Data::of(n, vec![Data::plain(n.saturating_mul(2), bytes)])),
+        Kind::Complex if item.size <= 16 => {
+            Ok(Data::of(n, vec![Data::plain(n.saturating_mul(2), bytes)]))
+        }
         Kind::Float if at.rules.nulls && item.size <= 8 => floats(item.size, n, bytes),
-        Kind::Int | Kind::Uint | Kind::Float | Kind::Complex | Kind::Void => Ok(Data::plain(n, bytes)),
+        Kind::Int | Kind::Uint | Kind::Float | Kind::Complex | Kind::Void => {
+            Ok(Data::plain(n, bytes))
+        }
         Kind::Bytes => narrow_text(item.size, n, bytes.get(), at),
         Kind::Str => wide_text(item.size, n, bytes.get(), at),
         Kind::Datetime(unit) => times(unit, true, n, bytes, at),
         Kind::Timedelta(unit) => times(unit, false, n, bytes, at),
         Kind::Struct(fields) => {
-            let part = |f: &dtype::Field| convert(&f.item, n, gathered(f, item.size, n, bytes.get())?, at);
+            let part =
+                |f: &dtype::Field| convert(&f.item, n, gathered(f, item.size, n, bytes.get())?, at);
             Ok(Data::of(n, fields.iter().map(part).collect::<Result<_>>()?))
         }
         Kind::Array(of, lists) => listed(of, lists, n, bytes, at),
-        Kind::Object => Err(fail!(Unsupported, "objects of Python's inside of other items")),
+        Kind::Object => Err(fail!(
+            Unsupported,
+            "objects of Python's inside of other items"
+        )),
     }
 }
 
@@ -116,9 +177,21 @@ fn turn_round(item: &Type, bytes: &mut [u8]) {
         _ => return,
     };
     match size {
-        2 => bytes.as_chunks_mut::<2>().0.iter_mut().for_each(|b| b.reverse()),
-        4 => bytes.as_chunks_mut::<4>().0.iter_mut().for_each(|b| b.reverse()),
-        8 => bytes.as_chunks_mut::<8>().0.iter_mut().for_each(|b| b.reverse()),
+        2 => bytes
+            .as_chunks_mut::<2>()
+            .0
+            .iter_mut()
+            .for_each(|b| b.reverse()),
+        4 => bytes
+            .as_chunks_mut::<4>()
+            .0
+            .iter_mut()
+            .for_each(|b| b.reverse()),
+        8 => bytes
+            .as_chunks_mut::<8>()
+            .0
+            .iter_mut()
+            .for_each(|b| b.reverse()),
         // those that Arrow does not have stay as the metadata say
         _ => {}
     }
@@ -131,8 +204,18 @@ fn floats(size: usize, n: usize, bytes: Buffer) -> Result<Data> {
     let all = bytes.get();
     let none: Vec<bool> = match size {
         2 => all.as_chunks::<2>().0.iter().map(half).collect(),
-        4 => all.as_chunks::<4>().0.iter().map(|b| f32::from_ne_bytes(*b).is_nan()).collect(),
-        _ => all.as_chunks::<8>().0.iter().map(|b| f64::from_ne_bytes(*b).is_nan()).collect(),
+        4 => all
+            .as_chunks::<4>()
+            .0
+            .iter()
+            .map(|b| f32::from_ne_bytes(*b).is_nan())
+            .collect(),
+        _ => all
+            .as_chunks::<8>()
+            .0
+            .iter()
+            .map(|b| f64::from_ne_bytes(*b).is_nan())
+            .collect(),
     };
     Data::plain(n, bytes).with_nulls(&none)
 }
@@ -141,8 +224,15 @@ fn floats(size: usize, n: usize, bytes: Buffer) -> Result<Data> {
 fn gathered(f: &dtype::Field, size: usize, n: usize, bytes: &[u8]) -> Result<Buffer> {
     let mut part = Buffer::zeroed(f.item.size.saturating_mul(n))?;
     if f.item.size > 0 {
-        for (to, from) in part.get_mut().chunks_exact_mut(f.item.size).zip(bytes.chunks_exact(size)) {
-            to.copy_from_slice(from.get(f.offset..f.offset + f.item.size).unwrap_or_default());
+        for (to, from) in part
+            .get_mut()
+            .chunks_exact_mut(f.item.size)
+            .zip(bytes.chunks_exact(size))
+        {
+            to.copy_from_slice(
+                from.get(f.offset..f.offset + f.item.size)
+                    .unwrap_or_default(),
+            );
         }
     }
     Ok(part)
@@ -160,9 +250,18 @@ impl Texts {
     /// `n` of them, of so many bytes at most.
     pub fn new(n: usize, bytes: usize) -> Result<Texts> {
         if i32::try_from(bytes).is_err() {
-            return Err(fail!(Limit, "{bytes} bytes of text in one batch: Arrow's offsets end at {}; ask for fewer rows", i32::MAX));
+            return Err(fail!(
+                Limit,
+                "{bytes} bytes of text in one batch: Arrow's offsets end at {}; ask for fewer rows",
+                i32::MAX
+            ));
         }
-        Ok(Texts { offsets: Buffer::zeroed((n + 1) * 4)?, bytes: Buffer::zeroed(bytes)?, done: 0, end: 0 })
+        Ok(Texts {
+            offsets: Buffer::zeroed((n + 1) * 4)?,
+            bytes: Buffer::zeroed(bytes)?,
+            done: 0,
+            end: 0,
+        })
     }
 
     /// Adds to the one that is not ended.
@@ -178,7 +277,11 @@ impl Texts {
     pub fn end(&mut self) {
         self.done += 1;
         let (at, end) = (self.done * 4, self.end as i32);
-        self.offsets.get_mut().get_mut(at..at + 4).into_iter().for_each(|o| o.copy_from_slice(&end.to_ne_bytes()));
+        self.offsets
+            .get_mut()
+            .get_mut(at..at + 4)
+            .into_iter()
+            .for_each(|o| o.copy_from_slice(&end.to_ne_bytes()));
     }
 
     /// All.
@@ -197,10 +300,16 @@ fn narrow_text(size: usize, n: usize, bytes: &[u8], at: At) -> Result<Data> {
     let mut texts = Texts::new(n, bytes.len())?;
     let sound = at.rules.binary || bytes.is_ascii();
     for (i, item) in items(bytes, size, n).enumerate() {
-        let len = item.iter().rposition(|b| *b != 0).map_or(0, |last| last + 1);
+        let len = item
+            .iter()
+            .rposition(|b| *b != 0)
+            .map_or(0, |last| last + 1);
         let item = item.get(..len).unwrap_or_default();
         if !sound && std::str::from_utf8(item).is_err() {
-            let words = format!("\"{}\" is no UTF-8; HOLDALL_OPT_ARROW_BINARY has such bytes as binary", item.escape_ascii());
+            let words = format!(
+                "\"{}\" is no UTF-8; HOLDALL_OPT_ARROW_BINARY has such bytes as binary",
+                item.escape_ascii()
+            );
             return Err(at.fail(Status::Type, i, words));
         }
         texts.put(item);
@@ -215,11 +324,25 @@ fn wide_text(size: usize, n: usize, bytes: &[u8], at: At) -> Result<Data> {
     let mut texts = Texts::new(n, bytes.len())?;
     for (i, item) in items(bytes, size, n).enumerate() {
         let characters = item.as_chunks::<4>().0;
-        let len = characters.iter().rposition(|c| *c != [0; 4]).map_or(0, |last| last + 1);
+        let len = characters
+            .iter()
+            .rposition(|c| *c != [0; 4])
+            .map_or(0, |last| last + 1);
         for character in characters.get(..len).unwrap_or_default() {
             let number = u32::from_ne_bytes(*character);
-            let wrong = || at.fail(Status::Format, i, format_args!("{number:#x} is no character of Unicode"));
-            texts.put(char::from_u32(number).ok_or_else(wrong)?.encode_utf8(&mut [0; 4]).as_bytes());
+            let wrong = || {
+                at.fail(
+                    Status::Format,
+                    i,
+                    format_args!("{number:#x} is no character of Unicode"),
+                )
+            };
+            texts.put(
+                char::from_u32(number)
+                    .ok_or_else(wrong)?
+                    .encode_utf8(&mut [0; 4])
+                    .as_bytes(),
+            );
         }
         texts.end();
     }
@@ -230,25 +353,54 @@ fn wide_text(size: usize, n: usize, bytes: &[u8], at: At) -> Result<Data> {
 fn times(unit: &str, moment: bool, n: usize, mut bytes: Buffer, at: At) -> Result<Data> {
     let none = || fail!(Type, "times in the unit {unit:?}");
     let format = format_of(unit, moment).ok_or_else(none)?;
-    let turn = count_of(unit).zip(count_in(&format)).and_then(|(from, to)| Turn::new(from, to, moment)).ok_or_else(none)?;
+    let turn = count_of(unit)
+        .zip(count_in(&format))
+        .and_then(|(from, to)| Turn::new(from, to, moment))
+        .ok_or_else(none)?;
     let number = |b: &[u8; 8]| i64::from_ne_bytes(*b);
     let nulls: Option<Vec<bool>> = {
         let all = bytes.get().as_chunks::<8>().0;
-        all.iter().any(|b| number(b) == NAT).then(|| all.iter().map(|b| number(b) == NAT).collect())
+        all.iter()
+            .any(|b| number(b) == NAT)
+            .then(|| all.iter().map(|b| number(b) == NAT).collect())
     };
-    let lost = |i, n: i64| at.fail(Status::Type, i, format_args!("{n} in the unit {unit:?}: Arrow's {:?} has no such time", format.spelling()));
+    let lost = |i, n: i64| {
+        at.fail(
+            Status::Type,
+            i,
+            format_args!(
+                "{n} in the unit {unit:?}: Arrow's {:?} has no such time",
+                format.spelling()
+            ),
+        )
+    };
     let turned = |i, b: &[u8; 8]| match number(b) {
         NAT => Ok(0),
         n => turn.apply(n).ok_or_else(|| lost(i, n)),
     };
     if matches!(format, Format::Date | Format::Months) {
         let mut narrow = Buffer::zeroed(n.saturating_mul(4))?;
-        for (i, (to, from)) in narrow.get_mut().as_chunks_mut::<4>().0.iter_mut().zip(bytes.get().as_chunks::<8>().0).enumerate() {
-            *to = i32::try_from(turned(i, from)?).map_err(|_| lost(i, number(from)))?.to_ne_bytes();
+        for (i, (to, from)) in narrow
+            .get_mut()
+            .as_chunks_mut::<4>()
+            .0
+            .iter_mut()
+            .zip(bytes.get().as_chunks::<8>().0)
+            .enumerate()
+        {
+            *to = i32::try_from(turned(i, from)?)
+                .map_err(|_| lost(i, number(from)))?
+                .to_ne_bytes();
         }
         bytes = narrow;
     } else if !turn.is_nothing() {
-        for (i, b) in bytes.get_mut().as_chunks_mut::<8>().0.iter_mut().enumerate() {
+        for (i, b) in bytes
+            .get_mut()
+            .as_chunks_mut::<8>()
+            .0
+            .iter_mut()
+            .enumerate()
+        {
             *b = turned(i, b)?.to_ne_bytes();
         }
     }

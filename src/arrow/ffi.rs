@@ -1,9 +1,10 @@
 //! Arrow's C data interface: our batches for others, and batches of others.
 //!
 //! <https://arrow.apache.org/docs/format/CDataInterface.html>. Who gets a structure owns it and calls its `release` once;
-//! it may be moved before, byte by byte. The structures that are made here keep all they point to in `private_data`.
-//! What others give is held against what their type says wherever that can be told: counts, lengths, pointers that are
-//! missing. How much memory a pointer points to nobody can tell: that is the giver's part of the contract.
+//! it may be moved before, byte by byte. The structures that are made here keep all they point to
+//! in `private_data`. What others give is held against what their type says wherever that can be
+//! told: counts, lengths, pointers that are missing. How much memory a pointer points to nobody can
+//! tell: that is the giver's part of the contract.
 
 use super::data::{Buffer, Data};
 use super::format::{Ends, Field, Format};
@@ -94,15 +95,38 @@ impl ArrowSchema {
 
     /// That of a field.
     pub fn of(field: &Field) -> Result<ArrowSchema> {
-        let text = |s: &str| CString::new(s).map_err(|_| fail!(Unsupported, "the name {s:?}: C has no text with a NUL in it"));
+        let text = |s: &str| {
+            CString::new(s).map_err(|_| {
+                fail!(
+                    Unsupported,
+                    "the name {s:?}: C has no text with a NUL in it"
+                )
+            })
+        };
         let (format, name) = (text(&field.format.spelling())?, text(&field.name)?);
-        let made: Vec<ArrowSchema> = field.children.iter().map(ArrowSchema::of).collect::<Result<_>>()?;
-        let children = made.into_iter().map(|s| Box::into_raw(Box::new(s))).collect();
-        let mut owned = Box::new(OwnedSchema { format, name, metadata: metadata(&field.metadata), children });
+        let made: Vec<ArrowSchema> = field
+            .children
+            .iter()
+            .map(ArrowSchema::of)
+            .collect::<Result<_>>()?;
+        let children = made
+            .into_iter()
+            .map(|s| Box::into_raw(Box::new(s)))
+            .collect();
+        let mut owned = Box::new(OwnedSchema {
+            format,
+            name,
+            metadata: metadata(&field.metadata),
+            children,
+        });
         Ok(ArrowSchema {
             format: owned.format.as_ptr(),
             name: owned.name.as_ptr(),
-            metadata: if field.metadata.is_empty() { null() } else { owned.metadata.as_ptr().cast() },
+            metadata: if field.metadata.is_empty() {
+                null()
+            } else {
+                owned.metadata.as_ptr().cast()
+            },
             flags: if field.nullable { NULLABLE } else { 0 },
             n_children: owned.children.len() as i64,
             children: owned.children.as_mut_ptr(),
@@ -164,9 +188,21 @@ impl ArrowArray {
 
     /// That of values.
     pub fn of(data: Data) -> ArrowArray {
-        let pointers = data.buffers.iter().map(|b| b.as_ref().map_or(null(), |b| b.get().as_ptr().cast())).collect();
-        let children = data.children.into_iter().map(|d| Box::into_raw(Box::new(ArrowArray::of(d)))).collect();
-        let mut owned = Box::new(OwnedArray { _buffers: data.buffers, pointers, children });
+        let pointers = data
+            .buffers
+            .iter()
+            .map(|b| b.as_ref().map_or(null(), |b| b.get().as_ptr().cast()))
+            .collect();
+        let children = data
+            .children
+            .into_iter()
+            .map(|d| Box::into_raw(Box::new(ArrowArray::of(d))))
+            .collect();
+        let mut owned = Box::new(OwnedArray {
+            _buffers: data.buffers,
+            pointers,
+            children,
+        });
         ArrowArray {
             length: data.len as i64,
             null_count: data.nulls as i64,
@@ -228,14 +264,27 @@ impl Drop for Stream {
 impl Stream {
     /// Takes a stream over: for the giver it is released.
     pub fn take(from: &mut ArrowArrayStream) -> Stream {
-        let ArrowArrayStream { get_schema, get_next, get_last_error, private_data, .. } = *from;
-        Stream(ArrowArrayStream { get_schema, get_next, get_last_error, release: from.release.take(), private_data })
+        let ArrowArrayStream {
+            get_schema,
+            get_next,
+            get_last_error,
+            private_data,
+            ..
+        } = *from;
+        Stream(ArrowArrayStream {
+            get_schema,
+            get_next,
+            get_last_error,
+            release: from.release.take(),
+            private_data,
+        })
     }
 
     /// What it gives.
     pub fn schema(&mut self) -> Result<Field> {
         let get = self.0.get_schema.filter(|_| self.0.release.is_some());
-        let get = get.ok_or_else(|| fail!(Argument, "the stream was released, or has no get_schema"))?;
+        let get =
+            get.ok_or_else(|| fail!(Argument, "the stream was released, or has no get_schema"))?;
         let mut schema = ArrowSchema::none();
         // SAFETY: by contract the stream's own function, for it and a place for a schema.
         let status = unsafe { get(&mut self.0, &mut schema) };
@@ -259,7 +308,10 @@ impl Stream {
         if self.0.release.is_none() {
             return Ok(None);
         }
-        let get = self.0.get_next.ok_or_else(|| fail!(Argument, "the stream has no get_next"))?;
+        let get = self
+            .0
+            .get_next
+            .ok_or_else(|| fail!(Argument, "the stream has no get_next"))?;
         let mut array = ArrowArray::none();
         // SAFETY: by contract the stream's own function, for it and a place for an array.
         let status = unsafe { get(&mut self.0, &mut array) };
@@ -276,9 +328,18 @@ impl Stream {
         if status == 0 {
             return Ok(());
         }
-        // SAFETY: by contract the stream's own function, after one that failed; it gives NULL or text that lives until the next call.
-        let words = self.0.get_last_error.and_then(|f| unsafe { text(f(&mut self.0)) }).unwrap_or_default();
-        let mut e: Error = fail!(Callback, "the stream failed: {words} ({})", std::io::Error::from_raw_os_error(status));
+        // SAFETY: by contract the stream's own function, after one that failed; it gives NULL or
+        // text that lives until the next call.
+        let words = self
+            .0
+            .get_last_error
+            .and_then(|f| unsafe { text(f(&mut self.0)) })
+            .unwrap_or_default();
+        let mut e: Error = fail!(
+            Callback,
+            "the stream failed: {words} ({})",
+            std::io::Error::from_raw_os_error(status)
+        );
         e.os_code = status;
         Err(e)
     }
@@ -296,13 +357,23 @@ unsafe fn text(p: *const c_char) -> Option<String> {
 /// # Safety
 /// `list` must be NULL, or point to `n` pointers that live as long as what borrows them.
 unsafe fn pointers<'a, T>(list: *const *mut T, n: i64, what: &str) -> Result<Vec<&'a T>> {
-    let none = || fail!(Argument, "{what}: {n} of them, and the pointers to them are not there");
+    let none = || {
+        fail!(
+            Argument,
+            "{what}: {n} of them, and the pointers to them are not there"
+        )
+    };
     let n = usize::try_from(n).map_err(|_| none())?;
     if n > 0 && (list.is_null() || !list.is_aligned()) {
         return Err(none());
     }
-    // SAFETY: not NULL and aligned, so as the caller promises; each that is neither NULL nor misaligned points to one.
-    let pointer = |i| unsafe { Some(list.add(i).read()).filter(|p| p.is_aligned()).and_then(|p| p.as_ref()) };
+    // SAFETY: not NULL and aligned, so as the caller promises; each that is neither NULL nor
+    // misaligned points to one.
+    let pointer = |i| unsafe {
+        Some(list.add(i).read())
+            .filter(|p| p.is_aligned())
+            .and_then(|p| p.as_ref())
+    };
     (0..n).map(|i| pointer(i).ok_or_else(none)).collect()
 }
 
@@ -310,12 +381,20 @@ fn field_of(schema: &ArrowSchema, depth: usize) -> Result<Field> {
     // SAFETY: by contract NULL or texts that live as long as the schema does.
     let (format, name) = unsafe { (text(schema.format), text(schema.name)) };
     let name = name.unwrap_or_default();
-    let spelled = format.ok_or_else(|| fail!(Argument, "the field {name:?} of the stream has no format"))?;
+    let spelled =
+        format.ok_or_else(|| fail!(Argument, "the field {name:?} of the stream has no format"))?;
     if depth > DEEPEST {
-        return Err(fail!(Unsupported, "the stream: types within types, more than {DEEPEST} deep"));
+        return Err(fail!(
+            Unsupported,
+            "the stream: types within types, more than {DEEPEST} deep"
+        ));
     }
-    let format =
-        Format::parse(&spelled).ok_or_else(|| fail!(Type, "column {name:?} of the stream has the type {spelled:?}, which no column can take"))?;
+    let format = Format::parse(&spelled).ok_or_else(|| {
+        fail!(
+            Type,
+            "column {name:?} of the stream has the type {spelled:?}, which no column can take"
+        )
+    })?;
     // SAFETY: by contract NULL or so many pointers to schemas that live as long as this one.
     let children = unsafe { pointers(schema.children, schema.n_children, "children of a schema") }?;
     // SAFETY: by contract NULL or a schema that lives as long as this one.
@@ -326,15 +405,24 @@ fn field_of(schema: &ArrowSchema, depth: usize) -> Result<Field> {
         _ => Some(0),
     };
     if wanted.is_some_and(|n| n != children.len()) {
-        return Err(fail!(Argument, "column {name:?} of the stream: {} children, the type {spelled:?} has {wanted:?}", children.len()));
+        return Err(fail!(
+            Argument,
+            "column {name:?} of the stream: {} children, the type {spelled:?} has {wanted:?}",
+            children.len()
+        ));
     }
     Ok(Field {
         name,
         format,
         nullable: schema.flags & NULLABLE != 0,
         metadata: Vec::new(),
-        children: children.into_iter().map(|s| field_of(s, depth + 1)).collect::<Result<_>>()?,
-        dictionary: dictionary.map(|s| field_of(s, depth + 1).map(Box::new)).transpose()?,
+        children: children
+            .into_iter()
+            .map(|s| field_of(s, depth + 1))
+            .collect::<Result<_>>()?,
+        dictionary: dictionary
+            .map(|s| field_of(s, depth + 1).map(Box::new))
+            .transpose()?,
     })
 }
 
@@ -343,27 +431,58 @@ fn field_of(schema: &ArrowSchema, depth: usize) -> Result<Field> {
 pub struct View<'a>(&'a ArrowArray);
 
 impl<'a> View<'a> {
-    /// Where its first value is, how many there are, and whether there may be nulls; all is held against its type.
+    /// Where its first value is, how many there are, and whether there may be nulls; all is held
+    /// against its type.
     pub fn check(&self, field: &Field) -> Result<(usize, usize, bool)> {
         let a = self.0;
-        let count = |n: i64, what: &str| usize::try_from(n).map_err(|_| fail!(Argument, "an array of the stream: its {what} is {n}"));
+        let count = |n: i64, what: &str| {
+            usize::try_from(n)
+                .map_err(|_| fail!(Argument, "an array of the stream: its {what} is {n}"))
+        };
         let (offset, len) = (count(a.offset, "offset")?, count(a.length, "length")?);
-        if offset.checked_add(len).is_none_or(|end| end > isize::MAX as usize / 16) {
-            return Err(fail!(Argument, "an array of the stream: {len} values from {offset} on"));
+        if offset
+            .checked_add(len)
+            .is_none_or(|end| end > isize::MAX as usize / 16)
+        {
+            return Err(fail!(
+                Argument,
+                "an array of the stream: {len} values from {offset} on"
+            ));
         }
         if a.null_count < -1 || a.null_count > a.length {
-            return Err(fail!(Argument, "an array of the stream: {} nulls among {len} values", a.null_count));
+            return Err(fail!(
+                Argument,
+                "an array of the stream: {} nulls among {len} values",
+                a.null_count
+            ));
         }
-        let views = matches!(field.format, Format::Variable { ends: Ends::View, .. });
+        let views = matches!(
+            field.format,
+            Format::Variable {
+                ends: Ends::View,
+                ..
+            }
+        );
         let (have, want) = (a.n_buffers, field.format.buffers() as i64);
         if have != want && !(views && have > want) {
-            return Err(fail!(Argument, "an array of the stream: {have} buffers, its type {} has {want}", field.words()));
+            return Err(fail!(
+                Argument,
+                "an array of the stream: {have} buffers, its type {} has {want}",
+                field.words()
+            ));
         }
         if have > 0 && (a.buffers.is_null() || !a.buffers.is_aligned()) {
-            return Err(fail!(Argument, "an array of the stream: {have} buffers, and the pointers to them are not there"));
+            return Err(fail!(
+                Argument,
+                "an array of the stream: {have} buffers, and the pointers to them are not there"
+            ));
         }
         if a.dictionary.is_null() != field.dictionary.is_none() {
-            return Err(fail!(Argument, "an array of the stream: its type is {}, its dictionary is not what that says", field.words()));
+            return Err(fail!(
+                Argument,
+                "an array of the stream: its type is {}, its dictionary is not what that says",
+                field.words()
+            ));
         }
         if a.n_children != field.children.len() as i64 {
             return Err(fail!(
@@ -387,13 +506,14 @@ impl<'a> View<'a> {
         if i >= self.buffers() {
             return None;
         }
-        // SAFETY: `check` has found the list to be there, and by contract it has that many pointers.
+        // SAFETY: `check` has found the list to be there, and by contract it has that many
+        // pointers.
         let p = unsafe { self.0.buffers.add(i).read() };
         if p.is_null() || bytes > isize::MAX as usize {
             return None;
         }
-        // SAFETY: not NULL, so by contract it points to as many bytes as the type and the length make it have, which
-        // nobody changes as long as the array lives.
+        // SAFETY: not NULL, so by contract it points to as many bytes as the type and the length
+        // make it have, which nobody changes as long as the array lives.
         Some(unsafe { std::slice::from_raw_parts(p.cast(), bytes) })
     }
 
@@ -402,22 +522,36 @@ impl<'a> View<'a> {
         match self.optional(i, bytes) {
             _ if bytes == 0 => Ok(&[]),
             Some(bytes) => Ok(bytes),
-            None => Err(fail!(Argument, "an array of the stream: its buffer {i} is not there, {bytes} bytes were expected")),
+            None => Err(fail!(
+                Argument,
+                "an array of the stream: its buffer {i} is not there, {bytes} bytes were expected"
+            )),
         }
     }
 
     /// The values of a part.
     pub fn child(&self, i: usize) -> Result<View<'a>> {
         // SAFETY: by contract NULL or so many pointers to arrays that live as long as this one.
-        let children = unsafe { pointers(self.0.children, self.0.n_children, "children of an array") }?;
+        let children =
+            unsafe { pointers(self.0.children, self.0.n_children, "children of an array") }?;
         let none = || fail!(Argument, "an array of the stream has no child {i}");
-        children.into_iter().nth(i).filter(|a| !a.is_none()).map(View).ok_or_else(none)
+        children
+            .into_iter()
+            .nth(i)
+            .filter(|a| !a.is_none())
+            .map(View)
+            .ok_or_else(none)
     }
 
     /// The values of a dictionary.
     pub fn dictionary(&self) -> Result<View<'a>> {
         // SAFETY: by contract NULL or an array that lives as long as this one.
         let values = unsafe { self.0.dictionary.as_ref() };
-        values.filter(|a| !a.is_none()).map(View).ok_or_else(|| fail!(Argument, "an array of the stream: its dictionary is not there"))
+        values.filter(|a| !a.is_none()).map(View).ok_or_else(|| {
+            fail!(
+                Argument,
+                "an array of the stream: its dictionary is not there"
+            )
+        })
     }
 }

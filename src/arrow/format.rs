@@ -75,19 +75,40 @@ pub struct Field {
 impl Field {
     /// One that has no parts and is never null.
     pub fn new(name: impl Into<String>, format: Format) -> Field {
-        Field { name: name.into(), format, nullable: false, metadata: Vec::new(), children: Vec::new(), dictionary: None }
+        Field {
+            name: name.into(),
+            format,
+            nullable: false,
+            metadata: Vec::new(),
+            children: Vec::new(),
+            dictionary: None,
+        }
     }
 
     /// One of these parts.
     pub fn of(name: impl Into<String>, format: Format, children: Vec<Field>) -> Field {
-        Field { children, ..Field::new(name, format) }
+        Field {
+            children,
+            ..Field::new(name, format)
+        }
     }
 
     /// Its type for messages.
     pub fn words(&self) -> String {
-        match (&self.dictionary, self.format == Format::Struct || matches!(self.format, Format::List(_))) {
+        match (
+            &self.dictionary,
+            self.format == Format::Struct || matches!(self.format, Format::List(_)),
+        ) {
             (Some(values), _) => format!("a dictionary of {}", values.words()),
-            (None, true) => format!("{:?} of {}", self.format.spelling(), self.children.iter().map(Field::words).collect::<Vec<_>>().join(", ")),
+            (None, true) => format!(
+                "{:?} of {}",
+                self.format.spelling(),
+                self.children
+                    .iter()
+                    .map(Field::words)
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            ),
             (None, false) => format!("{:?}", self.format.spelling()),
         }
     }
@@ -134,11 +155,15 @@ impl Format {
             return n.parse().ok().map(Format::List);
         }
         let (unit, zone) = match text.strip_prefix("ts") {
-            Some(rest) => rest.split_once(':').map(|(unit, zone)| (unit, Some(zone)))?,
+            Some(rest) => rest
+                .split_once(':')
+                .map(|(unit, zone)| (unit, Some(zone)))?,
             None => (text.strip_prefix("tD")?, None),
         };
         let unit = Unit::parse(unit)?;
-        Some(zone.map_or(Format::Duration(unit), |zone| Format::Timestamp(unit, zone.to_owned())))
+        Some(zone.map_or(Format::Duration(unit), |zone| {
+            Format::Timestamp(unit, zone.to_owned())
+        }))
     }
 
     /// As C has it.
@@ -179,7 +204,8 @@ impl Format {
         plain.to_owned()
     }
 
-    /// How many buffers a value of it has, the one that tells nulls among them; those of views differ.
+    /// How many buffers a value of it has, the one that tells nulls among them; those of views
+    /// differ.
     pub fn buffers(&self) -> usize {
         match self {
             Format::Null => 0,

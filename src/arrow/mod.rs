@@ -1,7 +1,8 @@
-//! Arrow: tables and bags as streams of batches in the memory layout that query engines share, and such streams into
-//! tables.
+//! Arrow: tables and bags as streams of batches in the memory layout that query engines share, and
+//! such streams into tables.
 //!
-//! - [`format`](mod@format): Arrow's types, as its C interface spells them, and fields that have names.
+//! - [`format`](mod@format): Arrow's types, as its C interface spells them, and fields that have
+//!   names.
 //! - [`times`]: the units of times there and here.
 //! - [`data`]: batches of ours.
 //! - [`export`]: the bytes of a column as Arrow has them.
@@ -10,7 +11,8 @@
 //! - [`append`]: a stream of others as rows of a table.
 //! - [`ffi`]: the C interface, the one place with unsafe code.
 //!
-//! This layer knows types and memory. It knows nothing of engines, and of files just what a table tells.
+//! This layer knows types and memory. It knows nothing of engines, and of files just what a table
+//! tells.
 
 pub mod append;
 pub mod data;

@@ -1,5 +1,6 @@
-//! Times: NumPy counts in any unit from years to attoseconds, and in multiples of them; Arrow in four units, days and
-//! months. A time is turned from one into the other only where it stays the same.
+//! Times: NumPy counts in any unit from years to attoseconds, and in multiples of them; Arrow in
+//! four units, days and months. A time is turned from one into the other only where it stays the
+//! same.
 #![forbid(unsafe_code)]
 
 use super::format::Format;
@@ -23,7 +24,9 @@ pub enum Unit {
 impl Unit {
     /// The unit with this letter.
     pub fn parse(letter: &str) -> Option<Unit> {
-        [Unit::S, Unit::Ms, Unit::Us, Unit::Ns].into_iter().find(|u| letter.chars().eq([u.letter()]))
+        [Unit::S, Unit::Ms, Unit::Us, Unit::Ns]
+            .into_iter()
+            .find(|u| letter.chars().eq([u.letter()]))
     }
 
     /// Its letter.
@@ -65,7 +68,11 @@ pub enum Count {
 pub fn count_of(unit: &str) -> Option<Count> {
     let letters = unit.trim_start_matches(|c: char| c.is_ascii_digit());
     let digits = unit.get(..unit.len() - letters.len())?;
-    let n: i128 = if digits.is_empty() { 1 } else { digits.parse().ok().filter(|n| *n > 0)? };
+    let n: i128 = if digits.is_empty() {
+        1
+    } else {
+        digits.parse().ok().filter(|n| *n > 0)?
+    };
     Some(match letters {
         "Y" => Count::Months(12 * n),
         "M" => Count::Months(n),
@@ -86,10 +93,19 @@ pub fn count_of(unit: &str) -> Option<Count> {
 
 /// The type of Arrow's that a unit becomes. `moment`: of a point in time, as against a duration.
 pub fn format_of(unit: &str, moment: bool) -> Option<Format> {
-    let time = |unit| if moment { Format::Timestamp(unit, String::new()) } else { Format::Duration(unit) };
+    let time = |unit| {
+        if moment {
+            Format::Timestamp(unit, String::new())
+        } else {
+            Format::Duration(unit)
+        }
+    };
     let letters = unit.trim_start_matches(|c: char| c.is_ascii_digit());
     count_of(unit).map(|count| match (count, letters) {
-        (Count::Bare, _) => Format::Int { signed: true, size: 8 },
+        (Count::Bare, _) => Format::Int {
+            signed: true,
+            size: 8,
+        },
         (Count::Months(_), _) if !moment => Format::Months,
         (Count::Months(_), _) | (_, "D" | "W") if moment => Format::Date,
         (_, "ms") => time(Unit::Ms),
@@ -106,7 +122,10 @@ pub fn count_in(format: &Format) -> Option<Count> {
         Format::Date => Count::Time(DAY),
         Format::DateMs => Count::Time(Unit::Ms.span()),
         Format::Months => Count::Months(1),
-        Format::Int { signed: true, size: 8 } => Count::Bare,
+        Format::Int {
+            signed: true,
+            size: 8,
+        } => Count::Bare,
         _ => return None,
     })
 }
@@ -139,7 +158,11 @@ impl Turn {
             _ => return None,
         };
         let common = greatest_divisor(from, to);
-        Some(Turn { calendar, times: from / common, over: to / common })
+        Some(Turn {
+            calendar,
+            times: from / common,
+            over: to / common,
+        })
     }
 
     /// Does every number stay as it is?
@@ -157,9 +180,15 @@ impl Turn {
             _ => i128::from(n),
         };
         let n = n.checked_mul(self.times)?;
-        let n = if n % self.over == 0 { n / self.over } else { return None };
+        let n = if n % self.over == 0 {
+            n / self.over
+        } else {
+            return None;
+        };
         let n = match self.calendar {
-            Some(Calendar::ToMonths(months)) => whole_month(n).filter(|n| n % months == 0)? / months,
+            Some(Calendar::ToMonths(months)) => {
+                whole_month(n).filter(|n| n % months == 0)? / months
+            }
             _ => n,
         };
         i64::try_from(n).ok()
@@ -173,7 +202,8 @@ fn greatest_divisor(mut a: i128, mut b: i128) -> i128 {
     a.max(1)
 }
 
-/// Days from 1970 to the first of the month that is so many months from January 1970, in the Gregorian calendar.
+/// Days from 1970 to the first of the month that is so many months from January 1970, in the
+/// Gregorian calendar.
 fn first_day(months: i128) -> Option<i128> {
     // as a year that begins in March: the day that leap years have more is its last
     let march = months.checked_add(1970 * 12 - 2)?;
@@ -201,8 +231,18 @@ mod tests {
 
     #[test]
     fn days_of_months_are_those_of_the_calendar() {
-        for (month, day) in [(0, 0), (1, 31), (2, 59), (-1, -31), (12, 365), (25, 761), (26, 790), (362, 11017), (-1970 * 12, -719_528), (336, 10227)]
-        {
+        for (month, day) in [
+            (0, 0),
+            (1, 31),
+            (2, 59),
+            (-1, -31),
+            (12, 365),
+            (25, 761),
+            (26, 790),
+            (362, 11017),
+            (-1970 * 12, -719_528),
+            (336, 10227),
+        ] {
             assert_eq!(first_day(month), Some(day), "{month}");
             assert_eq!(whole_month(day), Some(month), "{day}");
         }
@@ -235,19 +275,40 @@ mod tests {
         assert_eq!(turn("s", "ns", true).apply(i64::MAX), None);
         assert_eq!(turn("Y", "D", true).apply(i64::MAX), None);
         assert!(turn("s", "s", true).is_nothing());
-        assert_eq!(Turn::new(count_of("M").unwrap(), count_of("D").unwrap(), false), None);
+        assert_eq!(
+            Turn::new(count_of("M").unwrap(), count_of("D").unwrap(), false),
+            None
+        );
         assert_eq!(Turn::new(Count::Bare, count_of("D").unwrap(), true), None);
     }
 
     #[test]
     fn units_have_types() {
         let spelled = |unit: &str, moment| format_of(unit, moment).unwrap().spelling();
-        let all = [("ns", "tsn:", "tDn"), ("ps", "tsn:", "tDn"), ("3ms", "tsm:", "tDm"), ("us", "tsu:", "tDu"), ("h", "tss:", "tDs"), ("", "l", "l")];
+        let all = [
+            ("ns", "tsn:", "tDn"),
+            ("ps", "tsn:", "tDn"),
+            ("3ms", "tsm:", "tDm"),
+            ("us", "tsu:", "tDu"),
+            ("h", "tss:", "tDs"),
+            ("", "l", "l"),
+        ];
         for (unit, moment, duration) in all {
-            assert_eq!((spelled(unit, true).as_str(), spelled(unit, false).as_str()), (moment, duration));
+            assert_eq!(
+                (spelled(unit, true).as_str(), spelled(unit, false).as_str()),
+                (moment, duration)
+            );
         }
-        for (unit, moment, duration) in [("Y", "tdD", "tiM"), ("M", "tdD", "tiM"), ("D", "tdD", "tDs"), ("W", "tdD", "tDs")] {
-            assert_eq!((spelled(unit, true).as_str(), spelled(unit, false).as_str()), (moment, duration));
+        for (unit, moment, duration) in [
+            ("Y", "tdD", "tiM"),
+            ("M", "tdD", "tiM"),
+            ("D", "tdD", "tDs"),
+            ("W", "tdD", "tDs"),
+        ] {
+            assert_eq!(
+                (spelled(unit, true).as_str(), spelled(unit, false).as_str()),
+                (moment, duration)
+            );
         }
         assert_eq!(format_of("0s", true), None);
     }

@@ -1,5 +1,5 @@
-//! Records that were appended and are not encoded yet, and how many of them are encoded together: those
-//! that come one by one are gathered until there is work for all threads.
+//! Records that were appended and are not encoded yet, and how many of them are encoded together:
+//! those that come one by one are gathered until there is work for all threads.
 #![forbid(unsafe_code)]
 
 use super::codec::{Encoder, Encoding};
@@ -8,7 +8,8 @@ use crate::line::{self, Keeper};
 use crate::memory;
 use std::sync::{Mutex, PoisonError};
 
-/// A piece of records that is worth a task: small, so that no thread has much left when the others end.
+/// A piece of records that is worth a task: small, so that no thread has much left when the others
+/// end.
 const PIECE_RECORDS: usize = 256;
 const PIECE_BYTES: u64 = 64 << 10;
 /// Pieces for each thread that are gathered.
@@ -28,7 +29,10 @@ pub struct Gathered {
 impl Gathered {
     /// No record.
     pub fn new() -> Gathered {
-        Gathered { data: Vec::new(), offsets: vec![0] }
+        Gathered {
+            data: Vec::new(),
+            offsets: vec![0],
+        }
     }
 
     /// How many.
@@ -39,7 +43,8 @@ impl Gathered {
     /// Is there, with these records more, enough for all threads?
     pub fn fills(&self, records: usize, bytes: usize, threads: usize) -> bool {
         let wanted = GATHERED * threads.clamp(1, 16);
-        self.offsets.len() + records > wanted * PIECE_RECORDS || self.data.len() + bytes > wanted * PIECE_BYTES as usize
+        self.offsets.len() + records > wanted * PIECE_RECORDS
+            || self.data.len() + bytes > wanted * PIECE_BYTES as usize
     }
 
     /// Takes in one more.
@@ -81,10 +86,15 @@ impl Encoders {
     /// For this encoding; an error where the codec refuses it.
     pub fn new(encoding: &Encoding) -> Result<Encoders> {
         let first = encoding.encoder()?;
-        Ok(Encoders { encoding: encoding.clone(), spare: Mutex::new(vec![first]), buffers: Mutex::default() })
+        Ok(Encoders {
+            encoding: encoding.clone(),
+            spare: Mutex::new(vec![first]),
+            buffers: Mutex::default(),
+        })
     }
 
-    /// Encodes records and gives them to `take` in order, piece by piece; stops at the first failure.
+    /// Encodes records and gives them to `take` in order, piece by piece; stops at the first
+    /// failure.
     pub fn each(
         &self,
         data: &[u8],
@@ -92,11 +102,18 @@ impl Encoders {
         (threads, keeper): (usize, Keeper),
         mut take: impl FnMut(&Encoded) -> Result<()> + Send,
     ) -> Result<()> {
-        let bytes = offsets.last().zip(offsets.first()).map_or(0, |(b, a)| b - a);
+        let bytes = offsets
+            .last()
+            .zip(offsets.first())
+            .map_or(0, |(b, a)| b - a);
         let threads = if bytes >= 64 << 10 { threads } else { 1 };
         let pieces = pieces(offsets);
         // where they are small nobody waits for a neighbour whose records take longer
-        let early = if bytes <= PIECE_BYTES * pieces.len() as u64 { threads } else { line::few(threads) };
+        let early = if bytes <= PIECE_BYTES * pieces.len() as u64 {
+            threads
+        } else {
+            line::few(threads)
+        };
         line::in_order(
             threads,
             early,
@@ -106,7 +123,10 @@ impl Encoders {
             |encoded| {
                 let taken = take(&encoded);
                 if encoded.bytes.capacity() <= KEPT {
-                    self.buffers.lock().unwrap_or_else(PoisonError::into_inner).push(encoded);
+                    self.buffers
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .push(encoded);
                 }
                 taken
             },
@@ -114,11 +134,20 @@ impl Encoders {
     }
 
     fn piece(&self, data: &[u8], offsets: &[u64]) -> Result<Encoded> {
-        let mut e = self.buffers.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
+        let mut e = self
+            .buffers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop()
+            .unwrap_or_default();
         e.bytes.clear();
         e.lengths.clear();
         memory::reserve(&mut e.lengths, offsets.len())?;
-        let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let spare = self
+            .spare
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop();
         let mut encoder = match spare {
             Some(s) => s,
             None => self.encoding.encoder()?,
@@ -129,7 +158,10 @@ impl Encoders {
             e.bytes.extend_from_slice(stored);
             e.lengths.push(stored.len() as u64);
         }
-        self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(encoder);
+        self.spare
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(encoder);
         Ok(e)
     }
 }
@@ -137,7 +169,8 @@ impl Encoders {
 /// What lies between the first and the last of these offsets.
 pub fn span<'a>(data: &'a [u8], offsets: &[u64]) -> &'a [u8] {
     let ends = offsets.first().zip(offsets.last());
-    ends.and_then(|(&a, &b)| data.get(a as usize..b as usize)).unwrap_or_default()
+    ends.and_then(|(&a, &b)| data.get(a as usize..b as usize))
+        .unwrap_or_default()
 }
 
 /// Cuts offsets into pieces that overlap by one.
@@ -148,7 +181,12 @@ fn pieces(offsets: &[u64]) -> Vec<&[u64]> {
         if after.is_empty() {
             break;
         }
-        let fits = after.iter().take(PIECE_RECORDS).take_while(|&&b| b - first <= PIECE_BYTES).count().max(1);
+        let fits = after
+            .iter()
+            .take(PIECE_RECORDS)
+            .take_while(|&&b| b - first <= PIECE_BYTES)
+            .count()
+            .max(1);
         let (piece, _) = rest.split_at_checked(fits + 1).unwrap_or((rest, &[]));
         out.push(piece);
         rest = rest.get(fits..).unwrap_or_default();

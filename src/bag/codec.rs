@@ -32,12 +32,16 @@ impl Codec {
             CODEC_ZSTD => Ok(Codec::Zstd),
             CODEC_BY_NAME if name.ends_with(b".bagz") => Ok(Codec::Zstd),
             CODEC_BY_NAME => Ok(Codec::None),
-            n => Err(fail!(Argument, "HOLDALL_OPT_CODEC: codec {n} does not exist in bags; HOLDALL_CODEC_NONE, _ZSTD and _BY_NAME do")),
+            n => Err(fail!(
+                Argument,
+                "HOLDALL_OPT_CODEC: codec {n} does not exist in bags; HOLDALL_CODEC_NONE, _ZSTD and _BY_NAME do"
+            )),
         }
     }
 }
 
-/// Does the name leave open whether records are frames? `.bag` are not; other names, and storage without one, tell nothing.
+/// Does the name leave open whether records are frames? `.bag` are not; other names, and storage
+/// without one, tell nothing.
 pub fn is_unsaid(option: i64, name: &[u8]) -> bool {
     option == CODEC_BY_NAME && !name.ends_with(b".bagz") && !name.ends_with(b".bag")
 }
@@ -54,11 +58,14 @@ thread_local! {
 
 fn with_decoder<T>(f: impl FnOnce(&mut DCtx<'static>) -> Result<T>) -> Result<T> {
     DECODER.with(|d| {
-        let mut d = d.try_borrow_mut().map_err(|_| fail!(State, "the decoder of this thread is in use"))?;
+        let mut d = d
+            .try_borrow_mut()
+            .map_err(|_| fail!(State, "the decoder of this thread is in use"))?;
         if d.is_none() {
             *d = DCtx::try_create();
         }
-        f(d.as_mut().ok_or_else(|| fail!(Memory, "no memory for a zstd decoder"))?)
+        f(d.as_mut()
+            .ok_or_else(|| fail!(Memory, "no memory for a zstd decoder"))?)
     })
 }
 
@@ -72,7 +79,13 @@ impl Decoder {
     /// For this codec, perhaps with a dictionary.
     pub fn new(codec: Codec, dictionary: Option<&Arc<[u8]>>) -> Result<Decoder> {
         let dictionary = match dictionary.filter(|d| !d.is_empty()) {
-            Some(d) => Some(DDict::try_create(d).ok_or_else(|| fail!(Argument, "HOLDALL_OPT_DICTIONARY: zstd refuses these {} bytes", d.len()))?),
+            Some(d) => Some(DDict::try_create(d).ok_or_else(|| {
+                fail!(
+                    Argument,
+                    "HOLDALL_OPT_DICTIONARY: zstd refuses these {} bytes",
+                    d.len()
+                )
+            })?),
             None => None,
         };
         Ok(Decoder { codec, dictionary })
@@ -86,7 +99,12 @@ impl Decoder {
     /// What a stored record holds, as far as its headers tell.
     pub fn survey(&self, stored: &[u8]) -> Result<Survey> {
         match self.codec {
-            Codec::None => Ok(Survey { data_frames: 0, content: Some(stored.len() as u64), most: stored.len() as u64, checksum: false }),
+            Codec::None => Ok(Survey {
+                data_frames: 0,
+                content: Some(stored.len() as u64),
+                most: stored.len() as u64,
+                checksum: false,
+            }),
             Codec::Zstd => frame::survey(stored),
         }
     }
@@ -95,19 +113,32 @@ impl Decoder {
     pub fn decode(&self, stored: &[u8], dst: &mut [u8]) -> Result<()> {
         if self.codec == Codec::None {
             if dst.len() != stored.len() {
-                return Err(fail!(State, "{} bytes do not fit {}", stored.len(), dst.len()));
+                return Err(fail!(
+                    State,
+                    "{} bytes do not fit {}",
+                    stored.len(),
+                    dst.len()
+                ));
             }
             dst.copy_from_slice(stored);
             return Ok(());
         }
         let want = dst.len();
         let n = self.frames(stored, dst)?;
-        if n == want { Ok(()) } else { Err(fail!(Format, "its frames claim {want} bytes and hold {n}")) }
+        if n == want {
+            Ok(())
+        } else {
+            Err(fail!(Format, "its frames claim {want} bytes and hold {n}"))
+        }
     }
 
     /// Decodes a record whose headers do not tell how much it holds.
     pub fn decode_unknown(&self, stored: &[u8], s: &Survey, limit: u64) -> Result<Vec<u8>> {
-        let mut out = memory::zeroed(memory::allow(s.most, limit, "a record without a content size")?)?;
+        let mut out = memory::zeroed(memory::allow(
+            s.most,
+            limit,
+            "a record without a content size",
+        )?)?;
         let n = self.frames(stored, &mut out)?;
         out.truncate(n);
         // what the bound had in excess goes back: many such records may be held together
@@ -124,7 +155,10 @@ impl Decoder {
             .map_err(|code| {
                 let words = zstd_words(code);
                 if words.contains("checksum") {
-                    fail!(Checksum, "the checksum in its zstd frame does not match its content")
+                    fail!(
+                        Checksum,
+                        "the checksum in its zstd frame does not match its content"
+                    )
                 } else {
                     fail!(Format, "zstd cannot decode it: {words}")
                 }
@@ -151,17 +185,30 @@ pub struct Encoding {
 impl Encoding {
     /// A zstd context that encodes like this.
     pub fn encoder(&self) -> Result<Encoder> {
-        let mut c = CCtx::try_create().ok_or_else(|| fail!(Memory, "no memory for a zstd encoder"))?;
+        let mut c =
+            CCtx::try_create().ok_or_else(|| fail!(Memory, "no memory for a zstd encoder"))?;
         let level = if self.level == 0 { 3 } else { self.level };
         let set = c
             .set_parameter(CParameter::CompressionLevel(level))
             .and_then(|_| c.set_parameter(CParameter::ChecksumFlag(self.checksum)))
-            .and_then(|_| match self.dictionary.as_deref().filter(|d| !d.is_empty()) {
-                Some(d) => c.load_dictionary(d),
-                None => Ok(0),
-            });
-        set.map_err(|code| fail!(Argument, "zstd refuses level {level} or the dictionary: {}", zstd_words(code)))?;
-        Ok(Encoder { context: c, scratch: Vec::new(), empty_is_a_frame: self.checksum })
+            .and_then(
+                |_| match self.dictionary.as_deref().filter(|d| !d.is_empty()) {
+                    Some(d) => c.load_dictionary(d),
+                    None => Ok(0),
+                },
+            );
+        set.map_err(|code| {
+            fail!(
+                Argument,
+                "zstd refuses level {level} or the dictionary: {}",
+                zstd_words(code)
+            )
+        })?;
+        Ok(Encoder {
+            context: c,
+            scratch: Vec::new(),
+            empty_is_a_frame: self.checksum,
+        })
     }
 }
 
@@ -173,8 +220,9 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// The stored form of a record. An empty record takes no byte; with checksums it is an empty frame,
-    /// so that a limit that was damaged can never make two records out of one or none out of two.
+    /// The stored form of a record. An empty record takes no byte; with checksums it is an empty
+    /// frame, so that a limit that was damaged can never make two records out of one or none
+    /// out of two.
     pub fn encode<'a>(&'a mut self, record: &'a [u8]) -> Result<&'a [u8]> {
         if record.is_empty() && !self.empty_is_a_frame {
             return Ok(record);
@@ -189,6 +237,8 @@ impl Encoder {
             .context
             .compress2(self.scratch.as_mut_slice(), record)
             .map_err(|code| fail!(Codec, "zstd cannot encode the record: {}", zstd_words(code)))?;
-        self.scratch.get(..n).ok_or_else(|| fail!(Codec, "zstd wrote past its buffer"))
+        self.scratch
+            .get(..n)
+            .ok_or_else(|| fail!(Codec, "zstd wrote past its buffer"))
     }
 }

@@ -1,8 +1,9 @@
-//! Shuffled epochs: all numbers below `n` once, in an order that a seed and the number of the epoch decide, without a table.
+//! Shuffled epochs: all numbers below `n` once, in an order that a seed and the number of the epoch
+//! decide, without a table.
 //!
-//! The order is a permutation of the numbers below 2^k, k being the bits that `n - 1` needs, by a Feistel network; where that
-//! gives a number that is not below `n`, it is applied again until it does (cycle walking: fewer than two times on average).
-//! Numbers are 64-bit and wrap around:
+//! The order is a permutation of the numbers below 2^k, k being the bits that `n - 1` needs, by a
+//! Feistel network; where that gives a number that is not below `n`, it is applied again until it
+//! does (cycle walking: fewer than two times on average). Numbers are 64-bit and wrap around:
 //!
 //! ```text
 //! mix(z)       z ^= z >> 30;  z *= 0xBF58476D1CE4E5B9;  z ^= z >> 27;  z *= 0x94D049BB133111EB;  z ^= z >> 31
@@ -15,9 +16,11 @@
 //!                                         low ^= the lower k - h bits of mix(high + key[i + 1])
 //! ```
 //!
-//! Of few numbers more rounds make every order as likely as any other: with 12, some of five numbers are 40 % more so.
+//! Of few numbers more rounds make every order as likely as any other: with 12, some of five
+//! numbers are 40 % more so.
 //!
-//! The order never changes from one version to the next: training that stopped goes on with the records that it has not seen.
+//! The order never changes from one version to the next: training that stopped goes on with the
+//! records that it has not seen.
 #![forbid(unsafe_code)]
 
 use crate::error::{Result, fail};
@@ -50,8 +53,15 @@ impl Permutation {
         let base = mix(mix(seed.wrapping_add(GOLDEN)).wrapping_add(epoch));
         let bits = u64::BITS - n.saturating_sub(1).leading_zeros();
         let rounds = if bits <= MANY.0 { MANY.1 } else { FEW };
-        let keys = (1..=rounds as u64).map(|i| mix(base.wrapping_add(i.wrapping_mul(GOLDEN)))).collect();
-        Permutation { n, keys, high: bits / 2, low: bits - bits / 2 }
+        let keys = (1..=rounds as u64)
+            .map(|i| mix(base.wrapping_add(i.wrapping_mul(GOLDEN))))
+            .collect();
+        Permutation {
+            n,
+            keys,
+            high: bits / 2,
+            low: bits - bits / 2,
+        }
     }
 
     /// What comes at place `x`, which must be below `n`.
@@ -76,8 +86,9 @@ impl Permutation {
     }
 }
 
-/// The numbers of one epoch that fall to one of several ranks: rank `r` of `world` has places `r`, `r + world`,
-/// `r + 2 * world` ... of the order. Together they have every number once; the first `n % world` ranks have one more than the others.
+/// The numbers of one epoch that fall to one of several ranks: rank `r` of `world` has places `r`,
+/// `r + world`, `r + 2 * world` ... of the order. Together they have every number once; the first
+/// `n % world` ranks have one more than the others.
 #[derive(Clone, Debug)]
 pub struct Epoch {
     order: Permutation,
@@ -91,9 +102,18 @@ impl Epoch {
     /// Of the numbers below `n`.
     pub fn new(n: u64, seed: u64, epoch: u64, rank: u32, world: u32) -> Result<Epoch> {
         if rank >= world {
-            return Err(fail!(Argument, "rank {rank} of {world}: ranks count from 0, and there is one at least"));
+            return Err(fail!(
+                Argument,
+                "rank {rank} of {world}: ranks count from 0, and there is one at least"
+            ));
         }
-        Ok(Epoch { order: Permutation::new(n, seed, epoch), seed, rank: rank.into(), world: world.into(), position: 0 })
+        Ok(Epoch {
+            order: Permutation::new(n, seed, epoch),
+            seed,
+            rank: rank.into(),
+            world: world.into(),
+            position: 0,
+        })
     }
 
     /// How many fall to this rank.
@@ -104,7 +124,11 @@ impl Epoch {
     /// Goes to a place of this rank, of another epoch maybe; the end is one, too.
     pub fn seek(&mut self, epoch: u64, position: u64) -> Result<()> {
         if position > self.size() {
-            return Err(fail!(Range, "position {position} of an epoch: this rank has {} numbers", self.size()));
+            return Err(fail!(
+                Range,
+                "position {position} of an epoch: this rank has {} numbers",
+                self.size()
+            ));
         }
         self.order = Permutation::new(self.order.n, self.seed, epoch);
         self.position = position;
@@ -144,7 +168,10 @@ mod tests {
     fn chi_square(counts: &[u64]) -> f64 {
         let (total, cells) = (counts.iter().sum::<u64>() as f64, counts.len() as f64);
         let expected = total / cells;
-        let sum: f64 = counts.iter().map(|&c| (c as f64 - expected).powi(2) / expected).sum();
+        let sum: f64 = counts
+            .iter()
+            .map(|&c| (c as f64 - expected).powi(2) / expected)
+            .sum();
         (sum - (cells - 1.0)) / (2.0 * (cells - 1.0)).sqrt()
     }
 
@@ -153,14 +180,23 @@ mod tests {
     fn orders_never_change() {
         assert_eq!(all(10, 0, 0), TEN);
         assert_eq!(all(10, 0, 1), TEN_NEXT);
-        let large = |n: u64| (0..4).map(|x| Permutation::new(n, 42, 7).at(x)).collect::<Vec<_>>();
+        let large = |n: u64| {
+            (0..4)
+                .map(|x| Permutation::new(n, 42, 7).at(x))
+                .collect::<Vec<_>>()
+        };
         assert_eq!(large(1_000_000), MILLION);
         assert_eq!(large(u64::MAX), LARGEST);
     }
     const TEN: [u64; 10] = [2, 7, 8, 3, 9, 0, 4, 6, 5, 1];
     const TEN_NEXT: [u64; 10] = [7, 3, 0, 1, 4, 9, 8, 2, 5, 6];
     const MILLION: [u64; 4] = [972_914, 210_275, 892_710, 79_721];
-    const LARGEST: [u64; 4] = [801_401_604_743_083_718, 4_264_234_478_713_011_969, 17_060_649_413_693_167_969, 5_775_335_484_420_599_329];
+    const LARGEST: [u64; 4] = [
+        801_401_604_743_083_718,
+        4_264_234_478_713_011_969,
+        17_060_649_413_693_167_969,
+        5_775_335_484_420_599_329,
+    ];
 
     #[test]
     fn every_number_comes_once() {
@@ -217,12 +253,17 @@ mod tests {
         }
     }
 
-    /// Every number is as likely at every place, in the next epoch as with another seed, whatever comes before it.
+    /// Every number is as likely at every place, in the next epoch as with another seed, whatever
+    /// comes before it.
     #[test]
     fn every_number_is_as_likely_at_every_place() {
         for n in [6u64, 16, 17, 31, 100] {
             let side = n as usize;
-            let (mut places, mut pairs, mut next) = (vec![0u64; side * side], vec![0u64; side * side], vec![0u64; side * side]);
+            let (mut places, mut pairs, mut next) = (
+                vec![0u64; side * side],
+                vec![0u64; side * side],
+                vec![0u64; side * side],
+            );
             for k in 0..n * 400 {
                 let (order, again) = (all(n, k, 0), all(n, 11, k));
                 for x in 0..side {
@@ -234,7 +275,12 @@ mod tests {
                     pairs[w[0] as usize * side + w[1] as usize] += 1;
                 }
             }
-            let pairs: Vec<u64> = pairs.into_iter().enumerate().filter(|(i, _)| i / side != i % side).map(|(_, c)| c).collect();
+            let pairs: Vec<u64> = pairs
+                .into_iter()
+                .enumerate()
+                .filter(|(i, _)| i / side != i % side)
+                .map(|(_, c)| c)
+                .collect();
             for (what, counts) in [("places", &places), ("pairs", &pairs), ("epochs", &next)] {
                 let far = chi_square(counts);
                 assert!(far.abs() < 5.0, "{n}, {what}: {far}");

@@ -29,7 +29,10 @@ pub trait Source {
 
 impl Source for &[u8] {
     fn get(&self, at: u64, dst: &mut [u8]) -> Result<bool> {
-        let from = usize::try_from(at).ok().and_then(|at| <[u8]>::get(self, at..)).and_then(|r| r.get(..dst.len()));
+        let from = usize::try_from(at)
+            .ok()
+            .and_then(|at| <[u8]>::get(self, at..))
+            .and_then(|r| r.get(..dst.len()));
         Ok(from.is_some_and(|b| {
             dst.copy_from_slice(b);
             true
@@ -69,11 +72,19 @@ pub fn frame(src: &impl Source, at: u64) -> Result<Frame> {
     let (magic, rest) = head.split_first_chunk::<4>().ok_or_else(cut)?;
     let magic = u32::from_le_bytes(*magic);
     if magic & 0xFFFF_FFF0 == SKIPPABLE {
-        let len = u64::from(u32::from_le_bytes(*rest.first_chunk::<4>().ok_or_else(cut)?)) + 8;
+        let len = u64::from(u32::from_le_bytes(
+            *rest.first_chunk::<4>().ok_or_else(cut)?,
+        )) + 8;
         if at.saturating_add(len) > src.end() {
             return Err(broken("a skippable frame is cut short"));
         }
-        return Ok(Frame { len, skippable: true, content: Some(0), most: 0, checksum: false });
+        return Ok(Frame {
+            len,
+            skippable: true,
+            content: Some(0),
+            most: 0,
+            checksum: false,
+        });
     }
     if magic != MAGIC {
         return Err(broken(format_args!("it begins with {magic:#010x}")));
@@ -84,22 +95,39 @@ pub fn frame(src: &impl Source, at: u64) -> Result<Frame> {
     }
     let single = descriptor & 32 != 0;
     let checksum = descriptor & 4 != 0;
-    let dict_id = [0, 1, 2, 4].get(usize::from(descriptor & 3)).copied().unwrap_or(0);
+    let dict_id = [0, 1, 2, 4]
+        .get(usize::from(descriptor & 3))
+        .copied()
+        .unwrap_or(0);
     let size_len = match descriptor >> 6 {
         0 => usize::from(single),
         n => 1 << n,
     };
     let window = if single { 0 } else { 1 };
-    let size = rest.get(window + dict_id..window + dict_id + size_len).ok_or_else(cut)?;
+    let size = rest
+        .get(window + dict_id..window + dict_id + size_len)
+        .ok_or_else(cut)?;
     let content = (size_len > 0).then(|| {
-        let n = size.iter().rev().fold(0, |n: u64, &b| n << 8 | u64::from(b));
+        let n = size
+            .iter()
+            .rev()
+            .fold(0, |n: u64, &b| n << 8 | u64::from(b));
         if size_len == 2 { n + 256 } else { n }
     });
     let blocks = blocks(src, at + (5 + window + dict_id + size_len) as u64, checksum)?;
     if let Some(n) = content.filter(|&n| n > blocks.most) {
-        return Err(broken(format_args!("it claims {n} bytes, its blocks can hold {} at most", blocks.most)));
+        return Err(broken(format_args!(
+            "it claims {n} bytes, its blocks can hold {} at most",
+            blocks.most
+        )));
     }
-    Ok(Frame { len: blocks.end - at, skippable: false, content, most: blocks.most, checksum })
+    Ok(Frame {
+        len: blocks.end - at,
+        skippable: false,
+        content,
+        most: blocks.most,
+        checksum,
+    })
 }
 
 struct Blocks {
@@ -154,10 +182,21 @@ pub struct Survey {
 
 /// Looks through all frames of a record; an error where its bytes are not frames from end to end.
 pub fn survey(record: &[u8]) -> Result<Survey> {
-    let mut s = Survey { data_frames: 0, content: Some(0), most: 0, checksum: true };
+    let mut s = Survey {
+        data_frames: 0,
+        content: Some(0),
+        most: 0,
+        checksum: true,
+    };
     let mut at = 0;
     while at < record.end() {
-        let f = frame(&record, at).map_err(|e| if at == 0 { e } else { e.within(format_args!("after {at} bytes of frames")) })?;
+        let f = frame(&record, at).map_err(|e| {
+            if at == 0 {
+                e
+            } else {
+                e.within(format_args!("after {at} bytes of frames"))
+            }
+        })?;
         at += f.len;
         if f.skippable {
             continue;
@@ -171,8 +210,8 @@ pub fn survey(record: &[u8]) -> Result<Survey> {
     Ok(s)
 }
 
-/// A part of a file, up to `end`, read ahead a little; a file of millions of tiny blocks is given up after
-/// some, so that looking at a record costs no more than a fixed time.
+/// A part of a file, up to `end`, read ahead a little; a file of millions of tiny blocks is given
+/// up after some, so that looking at a record costs no more than a fixed time.
 pub struct FileSource<'a> {
     file: &'a dyn crate::io::File,
     end: u64,
@@ -184,7 +223,12 @@ pub struct FileSource<'a> {
 impl<'a> FileSource<'a> {
     /// The bytes before `end`, looked at some hundred thousand times at most.
     pub fn new(file: &'a dyn crate::io::File, end: u64) -> Self {
-        FileSource { file, end, steps: Cell::new(1 << 17), ahead: RefCell::default() }
+        FileSource {
+            file,
+            end,
+            steps: Cell::new(1 << 17),
+            ahead: RefCell::default(),
+        }
     }
 
     /// The same, to the end however long it takes.
@@ -198,7 +242,11 @@ impl<'a> FileSource<'a> {
         // frames in order are read in pieces that grow; a look at one place costs one small piece
         let (from, old) = self.ahead.take();
         let near = at >= from && at <= from + old.len() as u64 * 2;
-        let piece = if near { (old.len() * 2).clamp(512, 64 << 10) } else { 512 };
+        let piece = if near {
+            (old.len() * 2).clamp(512, 64 << 10)
+        } else {
+            512
+        };
         let size = (piece.max(n) as u64).min(self.end - at) as usize;
         let mut bytes = crate::memory::zeroed(size)?;
         self.file.read_exact_at(at, &mut bytes)?;
@@ -218,7 +266,9 @@ impl Source for FileSource<'_> {
         }
         let copy = |from: u64, bytes: &[u8], dst: &mut [u8]| {
             let at = at.checked_sub(from).and_then(|n| usize::try_from(n).ok());
-            at.and_then(|at| bytes.get(at..)?.get(..dst.len())).map(|b| dst.copy_from_slice(b)).is_some()
+            at.and_then(|at| bytes.get(at..)?.get(..dst.len()))
+                .map(|b| dst.copy_from_slice(b))
+                .is_some()
         };
         if self.file.is_in_memory() {
             return self.file.read_exact_at(at, dst).map(|()| true);
@@ -245,7 +295,8 @@ mod tests {
 
     fn zstd(data: &[u8], checksum: bool) -> Vec<u8> {
         let mut c = zstd_safe::CCtx::create();
-        c.set_parameter(zstd_safe::CParameter::ChecksumFlag(checksum)).unwrap();
+        c.set_parameter(zstd_safe::CParameter::ChecksumFlag(checksum))
+            .unwrap();
         let mut out = vec![0; zstd_safe::compress_bound(data.len())];
         let n = c.compress2(&mut out[..], data).unwrap();
         out.truncate(n);
@@ -254,11 +305,21 @@ mod tests {
 
     #[test]
     fn lengths_agree_with_zstd() {
-        for n in [0usize, 1, 255, 256, 257, 65791, 65792, 131072, 131073, 1_000_000] {
+        for n in [
+            0usize, 1, 255, 256, 257, 65791, 65792, 131072, 131073, 1_000_000,
+        ] {
             for checksum in [false, true] {
                 for random in [false, true] {
                     let mut rng = crate::io::sim::Rng(n as u64 + 1);
-                    let data: Vec<u8> = (0..n).map(|i| if random { rng.draw() as u8 } else { (i / 100) as u8 }).collect();
+                    let data: Vec<u8> = (0..n)
+                        .map(|i| {
+                            if random {
+                                rng.draw() as u8
+                            } else {
+                                (i / 100) as u8
+                            }
+                        })
+                        .collect();
                     let f = zstd(&data, checksum);
                     let got = frame(&&f[..], 0).unwrap();
                     assert_eq!(got.len, f.len() as u64);
@@ -276,11 +337,29 @@ mod tests {
     #[test]
     fn a_record_of_several_frames() {
         let (a, b) = (zstd(b"abc", true), zstd(b"defgh", false));
-        let skip = [&0x184D2A5Eu32.to_le_bytes()[..], &3u32.to_le_bytes(), b"xyz"].concat();
+        let skip = [
+            &0x184D2A5Eu32.to_le_bytes()[..],
+            &3u32.to_le_bytes(),
+            b"xyz",
+        ]
+        .concat();
         let s = survey(&[&skip[..], &a, &skip, &b, &skip].concat()).unwrap();
         assert_eq!((s.data_frames, s.content, s.checksum), (2, Some(8), false));
-        assert_eq!(survey(&skip).unwrap(), Survey { data_frames: 0, content: Some(0), most: 0, checksum: false });
-        assert!(survey(&[&a[..], b"foreign!"].concat()).unwrap_err().message.contains("after 16 bytes"));
+        assert_eq!(
+            survey(&skip).unwrap(),
+            Survey {
+                data_frames: 0,
+                content: Some(0),
+                most: 0,
+                checksum: false
+            }
+        );
+        assert!(
+            survey(&[&a[..], b"foreign!"].concat())
+                .unwrap_err()
+                .message
+                .contains("after 16 bytes")
+        );
         assert!(survey(&skip[..9]).is_err());
     }
 
@@ -288,7 +367,12 @@ mod tests {
     fn claims_beyond_the_blocks_are_refused() {
         let mut f = zstd(&vec![7; 1_000_000], false);
         f[5..9].copy_from_slice(&u32::MAX.to_le_bytes());
-        assert!(frame(&&f[..], 0).unwrap_err().message.contains("claims 4294967295 bytes"));
+        assert!(
+            frame(&&f[..], 0)
+                .unwrap_err()
+                .message
+                .contains("claims 4294967295 bytes")
+        );
     }
 
     proptest::proptest! {

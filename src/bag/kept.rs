@@ -1,7 +1,9 @@
-//! Limits that were read once and held against their file, in pieces: where a record is then costs no system call. An append
-//! in place writes over limits, but not over the records that they tell of, so what was right stays right.
+//! Limits that were read once and held against their file, in pieces: where a record is then costs
+//! no system call. An append in place writes over limits, but not over the records that they tell
+//! of, so what was right stays right.
 //!
-//! All bags of the process together keep no more than [`MOST`] pieces; limits beyond are read each time.
+//! All bags of the process together keep no more than [`MOST`] pieces; limits beyond are read each
+//! time.
 #![forbid(unsafe_code)]
 
 use crate::memory;
@@ -20,14 +22,16 @@ static ALL: AtomicUsize = AtomicUsize::new(0);
 
 type Piece = OnceLock<Box<Distances>>;
 
-/// The limits of a piece, by their distance from the first: half as much memory, of which at random each is a wait.
+/// The limits of a piece, by their distance from the first: half as much memory, of which at random
+/// each is a wait.
 struct Distances {
     first: u64,
     distances: [u32; PIECE],
 }
 
 impl Distances {
-    /// None where one is below the first, or too far from it: records of 4 MiB are no slower for being looked up.
+    /// None where one is below the first, or too far from it: records of 4 MiB are no slower for
+    /// being looked up.
     fn of(limits: &[u64]) -> Option<Distances> {
         let first = *limits.first()?;
         let (mut distances, mut all) = ([0; PIECE], 0);
@@ -52,14 +56,21 @@ pub struct Kept {
 
 impl Kept {
     fn piece(&self, i: usize) -> Option<&Distances> {
-        self.pieces.get()?.get(i / PIECE)?.get().map(|piece| &**piece)
+        self.pieces
+            .get()?
+            .get(i / PIECE)?
+            .get()
+            .map(|piece| &**piece)
     }
 
     /// The limit of this number, where it is here.
     pub fn get(&self, i: u64) -> Option<u64> {
         let i = usize::try_from(i).ok()?;
         let piece = self.piece(i)?;
-        piece.distances.get(i % PIECE).map(|&d| piece.first + u64::from(d))
+        piece
+            .distances
+            .get(i % PIECE)
+            .map(|&d| piece.first + u64::from(d))
     }
 
     /// This one and the three after it, where they are here, in one piece.
@@ -70,11 +81,19 @@ impl Kept {
         Some(four.map(|d| piece.first + u64::from(d)))
     }
 
-    /// Keeps the piece that begins with limit `number`, of a file of `count`, where there is room for it and it can be kept.
+    /// Keeps the piece that begins with limit `number`, of a file of `count`, where there is room
+    /// for it and it can be kept.
     pub fn put(&self, number: u64, count: u64, limits: &[u64]) {
-        let Some(piece) = Distances::of(limits) else { return };
+        let Some(piece) = Distances::of(limits) else {
+            return;
+        };
         let pieces = made(&self.pieces, || Kept::table(count));
-        let Some(place) = usize::try_from(number).ok().and_then(|number| pieces.get(number / PIECE)) else { return };
+        let Some(place) = usize::try_from(number)
+            .ok()
+            .and_then(|number| pieces.get(number / PIECE))
+        else {
+            return;
+        };
         if ALL.fetch_add(1, Ordering::Relaxed) >= MOST || place.set(Box::new(piece)).is_err() {
             // too many, or another thread was faster
             ALL.fetch_sub(1, Ordering::Relaxed);
@@ -99,7 +118,13 @@ impl Kept {
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        let kept = self.pieces.get().into_iter().flatten().filter(|p| p.get().is_some()).count();
+        let kept = self
+            .pieces
+            .get()
+            .into_iter()
+            .flatten()
+            .filter(|p| p.get().is_some())
+            .count();
         ALL.fetch_sub(kept, Ordering::Relaxed);
     }
 }
@@ -116,7 +141,13 @@ mod tests {
         assert_eq!(kept.get(0), None);
         for k in [2, 0, 0] {
             let first = k * PIECE as u64;
-            kept.put(first, count, &(first..count.min(first + PIECE as u64)).map(limit).collect::<Vec<_>>());
+            kept.put(
+                first,
+                count,
+                &(first..count.min(first + PIECE as u64))
+                    .map(limit)
+                    .collect::<Vec<_>>(),
+            );
         }
         for i in [0, 1, PIECE as u64 - 1, 2 * PIECE as u64, count - 1] {
             assert_eq!(kept.get(i), Some(limit(i)));
@@ -124,17 +155,28 @@ mod tests {
         assert_eq!((kept.get(PIECE as u64), kept.get(u64::MAX)), (None, None));
         let last = PIECE as u64 - 4;
         assert_eq!(kept.four(last), Some([0, 1, 2, 3].map(|k| limit(last + k))));
-        assert_eq!([last + 1, PIECE as u64, u64::MAX].map(|i| kept.four(i)), [None; 3]);
+        assert_eq!(
+            [last + 1, PIECE as u64, u64::MAX].map(|i| kept.four(i)),
+            [None; 3]
+        );
     }
 
     #[test]
     fn limits_below_or_too_far_are_not_kept() {
         let kept = Kept::default();
-        for limits in [&[5, 4][..], &[5, u64::from(u32::MAX) + 6], &[0, u64::MAX], &[]] {
+        for limits in [
+            &[5, 4][..],
+            &[5, u64::from(u32::MAX) + 6],
+            &[0, u64::MAX],
+            &[],
+        ] {
             kept.put(0, 2, limits);
             assert_eq!(kept.get(0), None);
         }
         kept.put(0, 2, &[5, u64::from(u32::MAX) + 5]);
-        assert_eq!((kept.get(0), kept.get(1)), (Some(5), Some(u64::from(u32::MAX) + 5)));
+        assert_eq!(
+            (kept.get(0), kept.get(1)),
+            (Some(5), Some(u64::from(u32::MAX) + 5))
+        );
     }
 }

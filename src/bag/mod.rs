@@ -1,8 +1,9 @@
-//! Bags: records of any length, as Bagz keeps them. A bag is one file or several (shards), read as one
-//! sequence; a slice of a bag is a bag.
+//! Bags: records of any length, as Bagz keeps them. A bag is one file or several (shards), read as
+//! one sequence; a slice of a bag is a bag.
 //!
-//! [`Bag`] reads, [`Writer`] writes, [`verify`] and [`repair`] look after what is there. No call ever
-//! gives an empty record for one that it could not read, unless it was asked to, and then it says so.
+//! [`Bag`] reads, [`Writer`] writes, [`verify`] and [`repair`] look after what is there. No call
+//! ever gives an empty record for one that it could not read, unless it was asked to, and then it
+//! says so.
 #![forbid(unsafe_code)]
 
 mod ahead;
@@ -110,7 +111,11 @@ impl Place {
     /// A name in a folder.
     pub fn new(folder: Arc<dyn Folder>, name: impl Into<OsString>) -> Place {
         let name = name.into();
-        Place { folder, given: name.clone(), name }
+        Place {
+            folder,
+            given: name.clone(),
+            name,
+        }
     }
 }
 
@@ -127,8 +132,18 @@ impl Bag {
 
     /// Opens files by the texts of their names.
     fn open_files(files: &[OsString], sets: &[Range<usize>], options: &Options) -> Result<Bag> {
-        let place = |p: &OsString| io::locate::locate(p).map(|l| Place { folder: l.folder, name: l.name, given: l.given });
-        Bag::open_places(&files.iter().map(place).collect::<Result<Vec<_>>>()?, sets, options)
+        let place = |p: &OsString| {
+            io::locate::locate(p).map(|l| Place {
+                folder: l.folder,
+                name: l.name,
+                given: l.given,
+            })
+        };
+        Bag::open_places(
+            &files.iter().map(place).collect::<Result<Vec<_>>>()?,
+            sets,
+            options,
+        )
     }
 
     /// Opens files wherever they are, which may be a set.
@@ -141,15 +156,26 @@ impl Bag {
         options.only("opening a bag", READ_OPTIONS)?;
         let few = few::needed(places.len());
         match Bag::open_all(places, sets, few, options) {
-            Err(e) if few::too_many(&e) && !few && places.len() > 1 => Bag::open_all(places, sets, true, options),
+            Err(e) if few::too_many(&e) && !few && places.len() > 1 => {
+                Bag::open_all(places, sets, true, options)
+            }
             opened => opened,
         }
     }
 
     /// The same; `few`: not all files are to be open at once.
-    fn open_all(places: &[Place], sets: &[Range<usize>], few: bool, options: &Options) -> Result<Bag> {
+    fn open_all(
+        places: &[Place],
+        sets: &[Range<usize>],
+        few: bool,
+        options: &Options,
+    ) -> Result<Bag> {
         let how = How {
-            access: if options.get(Opt::Io, 0) == 1 { Access::Map } else { Access::Read },
+            access: if options.get(Opt::Io, 0) == 1 {
+                Access::Map
+            } else {
+                Access::Read
+            },
             separate: options.get(Opt::BagLimits, 0) == 1,
             cache: options.get(Opt::BagLimitsCache, 0) == 1,
             verify: options.get(Opt::Verify, 1) > 0,
@@ -158,31 +184,59 @@ impl Bag {
             memory_limit: options.memory_limit(),
         };
         let dictionary = options.given_bytes(Opt::Dictionary);
-        let decoders = [Codec::None, Codec::Zstd].map(|c| Decoder::new(c, dictionary.filter(|_| c == Codec::Zstd)).map(Arc::new));
+        let decoders = [Codec::None, Codec::Zstd]
+            .map(|c| Decoder::new(c, dictionary.filter(|_| c == Codec::Zstd)).map(Arc::new));
         let [none, zstd] = decoders;
         let (none, zstd) = (none?, zstd?);
         let (mut containers, mut codecs) = (Vec::new(), Vec::new());
         let codec = options.get(Opt::Codec, CODEC_BY_NAME);
-        for Place { folder, name, given } in places {
+        for Place {
+            folder,
+            name,
+            given,
+        } in places
+        {
             codecs.push(match Codec::choose(codec, given.as_bytes())? {
                 Codec::None => &none,
                 Codec::Zstd => &zstd,
             });
-            containers.push(shard::container(&if few { few::within(folder) } else { folder.clone() }, name));
+            containers.push(shard::container(
+                &if few {
+                    few::within(folder)
+                } else {
+                    folder.clone()
+                },
+                name,
+            ));
         }
         // a caller's function may wait for what the caller holds
-        let foreign = options.given(Opt::Threads).is_none() && places.iter().any(|p| p.folder.is_foreign());
+        let foreign =
+            options.given(Opt::Threads).is_none() && places.iter().any(|p| p.folder.is_foreign());
         let threads = match places.iter().any(|p| p.folder.is_store()) {
             true => options.requests(),
             false if foreign => 1,
             false => options.threads().for_pieces(containers.len()),
         };
         // a caller's storage has the files that it was told of
-        let in_order = options.given(Opt::BagShards).is_none() && !places.iter().any(|p| p.folder.is_foreign());
+        let in_order = options.given(Opt::BagShards).is_none()
+            && !places.iter().any(|p| p.folder.is_foreign());
         let begins_set = |i: usize| sets.iter().any(|set| set.start == i && set.len() > 1);
-        let unsaid = |i: usize| places.get(i).is_some_and(|p| codec::is_unsaid(codec, p.given.as_bytes()));
+        let unsaid = |i: usize| {
+            places
+                .get(i)
+                .is_some_and(|p| codec::is_unsaid(codec, p.given.as_bytes()))
+        };
         let open = |i: usize, snap: &Snapshot<'_>| match (containers.get(i), codecs.get(i)) {
-            (Some(c), Some(decoder)) => Shard::open_seen(snap, c, decoder, How { turns: in_order && begins_set(i), unsaid: unsaid(i), ..how }),
+            (Some(c), Some(decoder)) => Shard::open_seen(
+                snap,
+                c,
+                decoder,
+                How {
+                    turns: in_order && begins_set(i),
+                    unsaid: unsaid(i),
+                    ..how
+                },
+            ),
             _ => Err(fail!(Range, "no shard {i}")),
         };
         let shards = Snapshot::read_all(&containers, threads, open)?;
@@ -193,7 +247,12 @@ impl Bag {
         Ok(bag)
     }
 
-    fn over(shards: Vec<Shard>, sets: &[Range<usize>], options: Options, threads: usize) -> Result<Bag> {
+    fn over(
+        shards: Vec<Shard>,
+        sets: &[Range<usize>],
+        options: Options,
+        threads: usize,
+    ) -> Result<Bag> {
         let interleaved = match options.given(Opt::BagShards) {
             Some(turns) => turns == 1,
             None => in_turns(&shards, sets, threads)?,
@@ -205,10 +264,23 @@ impl Bag {
         let mut size = 0u64;
         for s in &shards {
             firsts.push(size);
-            size = size.checked_add(s.count()).ok_or_else(|| fail!(Format, "the shards hold more than 2^64 records"))?;
+            size = size
+                .checked_add(s.count())
+                .ok_or_else(|| fail!(Format, "the shards hold more than 2^64 records"))?;
         }
         let spare = Arc::new(Spare::new(SPARE, options.memory_limit() / 4));
-        Ok(Bag { set: Arc::new(Set { shards, firsts, interleaved, options, spare }), start: 0, step: 1, size })
+        Ok(Bag {
+            set: Arc::new(Set {
+                shards,
+                firsts,
+                interleaved,
+                options,
+                spare,
+            }),
+            start: 0,
+            step: 1,
+            size,
+        })
     }
 
     fn verify_all(&self) -> Result<()> {
@@ -233,14 +305,37 @@ impl Bag {
         let last = i128::from(start) + i128::from(n.saturating_sub(1)) * i128::from(step);
         let inside = |i: i128| i >= 0 && i < i128::from(self.size);
         if n > 0 && !(inside(i128::from(start)) && inside(last)) {
-            return Err(fail!(Range, "the slice {start}, step {step}, {n} records, reaches beyond the {} records there are", self.size));
+            return Err(fail!(
+                Range,
+                "the slice {start}, step {step}, {n} records, reaches beyond the {} records there are",
+                self.size
+            ));
         }
         if n == 0 {
-            return Ok(Bag { set: self.set.clone(), start: 0, step: 1, size: 0 });
+            return Ok(Bag {
+                set: self.set.clone(),
+                start: 0,
+                step: 1,
+                size: 0,
+            });
         }
-        let step = if n == 1 { Some(1) } else { self.step.checked_mul(step) };
-        let step = step.ok_or_else(|| fail!(Range, "the steps of these slices, multiplied, are too large"))?;
-        Ok(Bag { set: self.set.clone(), start: self.physical(start), step, size: n })
+        let step = if n == 1 {
+            Some(1)
+        } else {
+            self.step.checked_mul(step)
+        };
+        let step = step.ok_or_else(|| {
+            fail!(
+                Range,
+                "the steps of these slices, multiplied, are too large"
+            )
+        })?;
+        Ok(Bag {
+            set: self.set.clone(),
+            start: self.physical(start),
+            step,
+            size: n,
+        })
     }
 
     /// Number in the whole set of a record of this slice, which must exist.
@@ -252,7 +347,11 @@ impl Bag {
 
     #[inline]
     fn check(&self, i: u64) -> Result<()> {
-        if i < self.size { Ok(()) } else { Err(self.beyond(i)) }
+        if i < self.size {
+            Ok(())
+        } else {
+            Err(self.beyond(i))
+        }
     }
 
     #[cold]
@@ -277,18 +376,25 @@ impl Bag {
     fn place(&self, i: u64) -> Result<(&Shard, u64)> {
         self.check(i)?;
         let (shard, local) = self.find(self.physical(i));
-        Ok((self.set.shards.get(shard).ok_or_else(|| fail!(Range, "no shard {shard}"))?, local))
+        Ok((
+            self.set
+                .shards
+                .get(shard)
+                .ok_or_else(|| fail!(Range, "no shard {shard}"))?,
+            local,
+        ))
     }
 
-    /// Record `i`, where nothing need be read for it: uncompressed, and in memory that nobody changes. It is no damaged one.
+    /// Record `i`, where nothing need be read for it: uncompressed, and in memory that nobody
+    /// changes. It is no damaged one.
     fn in_memory(&self, i: u64) -> Result<Option<&[u8]>> {
         let (shard, local) = self.place(i)?;
         shard.in_memory(local).map_err(|e| read::positioned(e, i))
     }
 
-    /// Reads record `i`: its size, and its bytes into `dst` where that is given. `Buffer` where `dst` is
-    /// too small: the error's position is then the size. The flag says that the record is damaged and
-    /// was skipped as the options wished.
+    /// Reads record `i`: its size, and its bytes into `dst` where that is given. `Buffer` where
+    /// `dst` is too small: the error's position is then the size. The flag says that the record
+    /// is damaged and was skipped as the options wished.
     pub fn read_into(&self, i: u64, dst: Option<&mut [u8]>) -> Result<(usize, bool)> {
         let (shard, local) = self.place(i)?;
         match shard.read(local, dst) {
@@ -305,7 +411,11 @@ impl Bag {
     /// Record `i`.
     pub fn read(&self, i: u64) -> Result<Vec<u8>> {
         let (n, _) = self.read_into(i, None)?;
-        let mut record = crate::memory::zeroed(crate::memory::allow(n as u64, self.set.options.memory_limit(), "a record")?)?;
+        let mut record = crate::memory::zeroed(crate::memory::allow(
+            n as u64,
+            self.set.options.memory_limit(),
+            "a record",
+        )?)?;
         let (n, _) = self.read_into(i, Some(&mut record))?;
         record.truncate(n);
         Ok(record)
@@ -341,7 +451,11 @@ impl Bag {
 
     /// Bytes on disk of all files, limits and checksums included.
     pub fn bytes(&self) -> u64 {
-        self.set.shards.iter().map(Shard::bytes).fold(0, u64::saturating_add)
+        self.set
+            .shards
+            .iter()
+            .map(Shard::bytes)
+            .fold(0, u64::saturating_add)
     }
 
     /// Are the limits in files of their own?
@@ -371,7 +485,8 @@ impl Bag {
     }
 }
 
-/// Was the whole written in turns? A part of it that was, beside others, is refused: a bag has one order.
+/// Was the whole written in turns? A part of it that was, beside others, is refused: a bag has one
+/// order.
 fn in_turns(shards: &[Shard], sets: &[Range<usize>], threads: usize) -> Result<bool> {
     for set in sets {
         let some = shards.get(set.clone()).unwrap_or_default();
@@ -390,14 +505,20 @@ fn in_turns(shards: &[Shard], sets: &[Range<usize>], threads: usize) -> Result<b
     Ok(false)
 }
 
-/// Interleaved, each must have as many records as the next, and none more than one less than the first.
+/// Interleaved, each must have as many records as the next, and none more than one less than the
+/// first.
 fn refuse_out_of_turn(shards: &[Shard], asked: bool) -> Result<()> {
-    let Some(first) = shards.first() else { return Ok(()) };
+    let Some(first) = shards.first() else {
+        return Ok(());
+    };
     for (i, pair) in (1..).zip(shards.windows(2)) {
         let [a, b] = pair else { continue };
         if b.count() > a.count() || first.count() - b.count() > 1 {
-            let why =
-                if asked { "" } else { "; they were written in turns, and changed one by one since: HOLDALL_OPT_BAG_SHARDS says how to read them" };
+            let why = if asked {
+                ""
+            } else {
+                "; they were written in turns, and changed one by one since: HOLDALL_OPT_BAG_SHARDS says how to read them"
+            };
             return Err(fail!(
                 Format,
                 "these shards cannot be interleaved: number 0, {}, has {} records, number {}, {}, has {}, number {i}, {}, has {} (each must have as many as the next, the last one at most one less than the first){why}",

@@ -1,15 +1,16 @@
 //! Brings a bag that was left torn back to its last whole state:
 //!
 //! - a change that was under way is undone or finished, as its journal says;
-//! - a tail writer of the Bagz library that was cut off leaves `X` and `limits.X`: the limits that fit
-//!   `X` become its tail, as that writer's close would have done;
+//! - a tail writer of the Bagz library that was cut off leaves `X` and `limits.X`: the limits that
+//!   fit `X` become its tail, as that writer's close would have done;
 //! - with separate limits, limits that are torn or reach beyond the records go;
 //! - a damaged last limit is put right where frames or checksums prove what it was;
-//! - of a compressed file that was cut, or has lost its limits, the frames from its beginning on become the records, if that is asked
-//!   for (HOLDALL_OPT_SKIP_DAMAGED): nobody knows how many there were. What lies behind them is kept in a file beside it.
+//! - of a compressed file that was cut, or has lost its limits, the frames from its beginning on
+//!   become the records, if that is asked for (HOLDALL_OPT_SKIP_DAMAGED): nobody knows how many
+//!   there were. What lies behind them is kept in a file beside it.
 //!
-//! A bag that is whole is left as it is, and so is one of which nothing can be proved: a repair must not
-//! make wrong records readable.
+//! A bag that is whole is left as it is, and so is one of which nothing can be proved: a repair
+//! must not make wrong records readable.
 #![forbid(unsafe_code)]
 
 use super::codec::{CODEC_BY_NAME, Codec, Decoder, is_unsaid};
@@ -27,7 +28,15 @@ use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
 /// Options that repairing knows.
-pub const REPAIR_OPTIONS: &[Opt] = &[Opt::BagLimits, Opt::Codec, Opt::Dictionary, Opt::MemoryLimit, Opt::Durability, Opt::Lock, Opt::SkipDamaged];
+pub const REPAIR_OPTIONS: &[Opt] = &[
+    Opt::BagLimits,
+    Opt::Codec,
+    Opt::Dictionary,
+    Opt::MemoryLimit,
+    Opt::Durability,
+    Opt::Lock,
+    Opt::SkipDamaged,
+];
 /// What the name of a file with what was cut off has behind it.
 const DAMAGED: &str = ".holdall-damaged";
 /// How many of them are kept.
@@ -55,12 +64,19 @@ struct Repair<'a> {
     take_frames: bool,
 }
 
-/// Repairs the files of a spec, each by itself: one of which nothing can be proved does not keep the others from it, and is
-/// what the error is about.
+/// Repairs the files of a spec, each by itself: one of which nothing can be proved does not keep
+/// the others from it, and is what the error is about.
 pub fn repair(spec: &OsStr, options: &Options) -> Result<Repaired> {
-    let one = |text: &OsString| locate::locate_for_change(text).and_then(|l| repair_in(&l.folder, &l.name, options));
+    let one = |text: &OsString| {
+        locate::locate_for_change(text).and_then(|l| repair_in(&l.folder, &l.name, options))
+    };
     let done: Vec<Result<Repaired>> = spec::expand_some(spec)?.iter().map(one).collect();
-    done.into_iter().try_fold(Repaired::default(), |all, r| r.map(|r| Repaired { kept: all.kept + r.kept, dropped: all.dropped + r.dropped }))
+    done.into_iter().try_fold(Repaired::default(), |all, r| {
+        r.map(|r| Repaired {
+            kept: all.kept + r.kept,
+            dropped: all.dropped + r.dropped,
+        })
+    })
 }
 
 /// As [`repair`], in a folder.
@@ -68,7 +84,10 @@ pub fn repair_in(folder: &Arc<dyn Folder>, name: &OsStr, options: &Options) -> R
     options.only("holdall_repair", REPAIR_OPTIONS)?;
     folder.writable()?;
     let container = container(folder, name);
-    let (locks, durable) = (options.get(Opt::Lock, 1) == 1, options.get(Opt::Durability, 1) == 1);
+    let (locks, durable) = (
+        options.get(Opt::Lock, 1) == 1,
+        options.get(Opt::Durability, 1) == 1,
+    );
     let _sets = journal::enter(&container, locks, durable)?;
     let _lock = container.lock(locks)?;
     let by = options.get(Opt::Codec, CODEC_BY_NAME);
@@ -99,27 +118,40 @@ impl Repair<'_> {
         if self.durable { f.sync() } else { Ok(()) }
     }
 
-    /// A file with its limits at the tail, or what a writer of one has left. What `limits.NAME` says and
-    /// what the tail says may both be there; see the arms for which is believed.
+    /// A file with its limits at the tail, or what a writer of one has left. What `limits.NAME`
+    /// says and what the tail says may both be there; see the arms for which is believed.
     fn tail(&self) -> Result<Repaired> {
         let records = self.folder.open(&self.container.main, Access::Write)?;
         let size = records.size()?;
         let tail = self.whole_tail(&records, size)?;
         let pair = self.pair(&*records, size)?;
         match (tail, pair) {
-            (Some(tail), None) => Ok(Repaired { kept: tail.count, dropped: 0 }),
+            (Some(tail), None) => Ok(Repaired {
+                kept: tail.count,
+                dropped: 0,
+            }),
             // a writer that was cut off after it had copied its limits
             (Some(tail), Some((pair, _))) if tail.end == pair.end && tail.count == pair.count => {
                 self.remove_limits()?;
-                Ok(Repaired { kept: tail.count, dropped: 0 })
+                Ok(Repaired {
+                    kept: tail.count,
+                    dropped: 0,
+                })
             }
             // bytes that are all records according to limits.NAME, and look like limits by chance
-            (Some(_), Some((pair, limits))) if self.raw() && pair.end == size => self.close_for_the_writer(&*records, &*limits, pair),
-            (Some(tail), Some(_)) => Ok(Repaired { kept: tail.count, dropped: 0 }),
+            (Some(_), Some((pair, limits))) if self.raw() && pair.end == size => {
+                self.close_for_the_writer(&*records, &*limits, pair)
+            }
+            (Some(tail), Some(_)) => Ok(Repaired {
+                kept: tail.count,
+                dropped: 0,
+            }),
             (None, pair) => match (self.mendable(&*records, size)?, pair) {
                 // limits that all fit but the last: limits.NAME is that of another state
                 (Some(end), _) => self.mend_last_limit(&*records, end, size),
-                (None, Some((pair, limits))) => self.close_for_the_writer(&*records, &*limits, pair),
+                (None, Some((pair, limits))) => {
+                    self.close_for_the_writer(&*records, &*limits, pair)
+                }
                 (None, None) => self.frames_only(&*records, size),
             },
         }
@@ -131,8 +163,14 @@ impl Repair<'_> {
 
     /// Makes the frames from the beginning on the records.
     fn frames_only(&self, records: &dyn File, size: u64) -> Result<Repaired> {
-        let limits = if self.raw() { Vec::new() } else { shape::frames_from_the_beginning(records, size, self.memory_limit)? };
-        let (count, Some(&end)) = (limits.len(), limits.last()) else { return Err(self.hopeless(records)) };
+        let limits = if self.raw() {
+            Vec::new()
+        } else {
+            shape::frames_from_the_beginning(records, size, self.memory_limit)?
+        };
+        let (count, Some(&end)) = (limits.len(), limits.last()) else {
+            return Err(self.hopeless(records));
+        };
         if !self.take_frames {
             let mut e = self.hopeless(records);
             e.message.push_str(&format!("; {count} whole zstd frames from its beginning on can become its records: HOLDALL_OPT_SKIP_DAMAGED 1"));
@@ -145,7 +183,10 @@ impl Repair<'_> {
             file: Some(records),
             over: vec![end..u64::MAX],
             lengths: end..=end + bytes.len() as u64,
-            new: vec![Piece { at: end, bytes: bytes.iter().copied().take(SAID).collect() }],
+            new: vec![Piece {
+                at: end,
+                bytes: bytes.iter().copied().take(SAID).collect(),
+            }],
         };
         self.change(&[change], || {
             records.set_size(end)?;
@@ -153,7 +194,10 @@ impl Repair<'_> {
             self.sync(records)
         })?;
         // what was there behind them were at least the limits, or a part of a record
-        Ok(Repaired { kept: count as u64, dropped: u64::from(end < size) })
+        Ok(Repaired {
+            kept: count as u64,
+            dropped: u64::from(end < size),
+        })
     }
 
     /// Copies what is behind the last whole frame to a file of its own.
@@ -165,19 +209,31 @@ impl Repair<'_> {
         let rest = self.container.create(&name)?;
         io::copy(records, end, &*rest, 0, size - end)?;
         self.sync(&*rest)?;
-        if self.durable { self.folder.sync() } else { Ok(()) }
+        if self.durable {
+            self.folder.sync()
+        } else {
+            Ok(())
+        }
     }
 
     /// One that no earlier repair has used, or one that was cut off.
     fn free_name(&self) -> Result<OsString> {
         for number in 1..=MOST_DAMAGED {
             let mut name = self.container.main.clone();
-            name.push(if number == 1 { DAMAGED.to_owned() } else { format!("{DAMAGED}-{number}") });
+            name.push(if number == 1 {
+                DAMAGED.to_owned()
+            } else {
+                format!("{DAMAGED}-{number}")
+            });
             if !self.folder.exists(&name)? {
                 return Ok(name);
             }
         }
-        Err(fail!(Exists, "{}: {MOST_DAMAGED} repairs have left a file {DAMAGED} beside it: remove them", self.folder.show(&self.container.main)))
+        Err(fail!(
+            Exists,
+            "{}: {MOST_DAMAGED} repairs have left a file {DAMAGED} beside it: remove them",
+            self.folder.show(&self.container.main)
+        ))
     }
 
     fn hopeless(&self, file: &dyn File) -> Error {
@@ -203,11 +259,22 @@ impl Repair<'_> {
             Err(e) if e.status == Status::Format => return Ok(None),
             Err(e) => return Err(e),
         };
-        let whole = Whole { count: limits.count(), end };
+        let whole = Whole {
+            count: limits.count(),
+            end,
+        };
         let fits = if self.raw() {
             self.sums()?.is_none_or(|s| s.count == Some(whole.count))
         } else {
-            shape::last_limit(&**records, &limits, end, size, &self.decoder, self.memory_limit).is_ok()
+            shape::last_limit(
+                &**records,
+                &limits,
+                end,
+                size,
+                &self.decoder,
+                self.memory_limit,
+            )
+            .is_ok()
         };
         Ok(fits.then_some(whole))
     }
@@ -217,8 +284,20 @@ impl Repair<'_> {
         if !self.raw() {
             return shape::find_end(records, size, &self.decoder, self.memory_limit);
         }
-        let Some(Sums { file, count: Some(count) }) = self.sums()? else { return Ok(None) };
-        let Some(end) = count.checked_mul(LIMIT).and_then(|n| size.checked_sub(n)).filter(|_| count > 0) else { return Ok(None) };
+        let Some(Sums {
+            file,
+            count: Some(count),
+        }) = self.sums()?
+        else {
+            return Ok(None);
+        };
+        let Some(end) = count
+            .checked_mul(LIMIT)
+            .and_then(|n| size.checked_sub(n))
+            .filter(|_| count > 0)
+        else {
+            return Ok(None);
+        };
         let proved = shape::sums_fit(records, &*file, end, count, self.memory_limit)?;
         Ok(proved.then_some(end))
     }
@@ -231,7 +310,10 @@ impl Repair<'_> {
             Err(e) => return Err(e),
         };
         let size = file.size()?;
-        Ok(Some(Sums { file, count: size.is_multiple_of(SUM).then_some(size / SUM) }))
+        Ok(Some(Sums {
+            file,
+            count: size.is_multiple_of(SUM).then_some(size / SUM),
+        }))
     }
 
     /// What `limits.NAME` says, if it can be about this file.
@@ -241,18 +323,23 @@ impl Repair<'_> {
             Err(e) if e.status == Status::Missing => return Ok(None),
             Err(e) => return Err(e),
         };
-        let Some(whole) = sound_limits(&*limits, size)? else { return Ok(None) };
-        // no limits say nothing about records that are there: they may wait in a buffer that was lost
+        let Some(whole) = sound_limits(&*limits, size)? else {
+            return Ok(None);
+        };
+        // no limits say nothing about records that are there: they may wait in a buffer that was
+        // lost
         if whole.count == 0 && size > 0 {
             return Ok(None);
         }
-        let bounds = Limits::on_disk(limits.clone(), 0, whole.count, false).bounds(whole.count.saturating_sub(1), whole.count.min(1))?;
+        let bounds = Limits::on_disk(limits.clone(), 0, whole.count, false)
+            .bounds(whole.count.saturating_sub(1), whole.count.min(1))?;
         let last = bounds.first().copied().unwrap_or(0);
         let fits = self.raw() || shape::tiled(records, last, whole.end);
         Ok(fits.then_some((whole, limits)))
     }
 
-    /// Records behind the last limit: frames, whole or not; of uncompressed ones nobody knows the number.
+    /// Records behind the last limit: frames, whole or not; of uncompressed ones nobody knows the
+    /// number.
     fn records_behind(&self, records: &dyn File, end: u64) -> Result<u64> {
         let size = records.size()?;
         if self.raw() || end >= size {
@@ -264,7 +351,11 @@ impl Repair<'_> {
 
     fn remove_limits(&self) -> Result<()> {
         self.folder.remove_if_there(&self.limits_name)?;
-        if self.durable { self.folder.sync() } else { Ok(()) }
+        if self.durable {
+            self.folder.sync()
+        } else {
+            Ok(())
+        }
     }
 
     /// Writes the one limit that the frames contradict.
@@ -274,13 +365,19 @@ impl Repair<'_> {
             file: Some(records),
             over: vec![size - LIMIT..size],
             lengths: size..=size,
-            new: vec![Piece { at: size - LIMIT, bytes: end.to_le_bytes().to_vec() }],
+            new: vec![Piece {
+                at: size - LIMIT,
+                bytes: end.to_le_bytes().to_vec(),
+            }],
         };
         self.change(&[change], || {
             records.write_at(size - LIMIT, &end.to_le_bytes())?;
             self.sync(records)
         })?;
-        Ok(Repaired { kept: (size - end) / LIMIT, dropped: 0 })
+        Ok(Repaired {
+            kept: (size - end) / LIMIT,
+            dropped: 0,
+        })
     }
 
     fn change(&self, changes: &[Change<'_>], act: impl FnOnce() -> Result<()>) -> Result<()> {
@@ -295,11 +392,16 @@ impl Repair<'_> {
     }
 
     /// Does what closing would have done for a writer that keeps limits in a second file till then.
-    fn close_for_the_writer(&self, records: &dyn File, limits: &dyn File, whole: Whole) -> Result<Repaired> {
+    fn close_for_the_writer(
+        &self,
+        records: &dyn File,
+        limits: &dyn File,
+        whole: Whole,
+    ) -> Result<Repaired> {
         let all = limits.size()?.div_ceil(LIMIT);
         let behind = self.records_behind(records, whole.end)?;
-        // limits.NAME is cut to what counts in the same change: cut off between it and the removal, the two
-        // can be told to say the same
+        // limits.NAME is cut to what counts in the same change: cut off between it and the removal,
+        // the two can be told to say the same
         let bytes = whole.count * LIMIT;
         let mut new = vec![0; SAID.min(bytes as usize)];
         limits.read_exact_at(0, &mut new)?;
@@ -309,7 +411,10 @@ impl Repair<'_> {
                 file: Some(records),
                 over: vec![whole.end..u64::MAX],
                 lengths: whole.end + bytes..=whole.end + bytes,
-                new: vec![Piece { at: whole.end, bytes: new }],
+                new: vec![Piece {
+                    at: whole.end,
+                    bytes: new,
+                }],
             },
             cut(&self.limits_name, limits, bytes),
         ];
@@ -328,17 +433,24 @@ impl Repair<'_> {
             }
             self.sync(records)
         })?;
-        // that writer knows no checksums: where their number does not fit, they are of another state
+        // that writer knows no checksums: where their number does not fit, they are of another
+        // state
         if self.raw() && self.sums()?.is_some_and(|s| s.count != Some(whole.count)) {
             self.folder.remove(&self.sums_name)?;
         }
         self.remove_limits()?;
-        Ok(Repaired { kept: whole.count, dropped: (all - whole.count).max(behind) })
+        Ok(Repaired {
+            kept: whole.count,
+            dropped: (all - whole.count).max(behind),
+        })
     }
 
     /// Limits of their own: those that are whole stay, and as many checksums.
     fn separate(&self) -> Result<Repaired> {
-        let size = self.folder.open(&self.container.main, Access::Read)?.size()?;
+        let size = self
+            .folder
+            .open(&self.container.main, Access::Read)?
+            .size()?;
         let limits = self.folder.open(&self.limits_name, Access::WriteBeside)?;
         let bytes = limits.size()?;
         let Some(whole) = sound_limits(&*limits, size)? else {
@@ -378,7 +490,13 @@ impl Repair<'_> {
 
 /// The change of a file that is going to be cut to this length.
 fn cut<'a>(name: &OsStr, file: &'a dyn File, to: u64) -> Change<'a> {
-    Change { name: name.into(), file: Some(file), over: vec![to..u64::MAX], lengths: to..=to, new: Vec::new() }
+    Change {
+        name: name.into(),
+        file: Some(file),
+        over: vec![to..u64::MAX],
+        lengths: to..=to,
+        new: Vec::new(),
+    }
 }
 
 /// Checksums beside a bag; their number, where it is a whole one.
@@ -394,8 +512,8 @@ struct Whole {
     end: u64,
 }
 
-/// The limits from the first on that rise and stay within the records, where all others are beyond them: such
-/// are of records that were lost. Nothing, where one amid sound ones is damaged.
+/// The limits from the first on that rise and stay within the records, where all others are beyond
+/// them: such are of records that were lost. Nothing, where one amid sound ones is damaged.
 fn sound_limits(limits: &dyn File, records: u64) -> Result<Option<Whole>> {
     let total = limits.size()? / LIMIT * LIMIT;
     let mut whole = Whole { count: 0, end: 0 };
@@ -403,7 +521,9 @@ fn sound_limits(limits: &dyn File, records: u64) -> Result<Option<Whole>> {
     let mut buf = memory::zeroed(PIECE.min(total) as usize)?;
     let mut at = 0;
     while at < total {
-        let part = buf.get_mut(..(total - at).min(PIECE) as usize).unwrap_or_default();
+        let part = buf
+            .get_mut(..(total - at).min(PIECE) as usize)
+            .unwrap_or_default();
         limits.read_exact_at(at, part)?;
         for w in part.as_chunks::<8>().0 {
             let v = u64::from_le_bytes(*w);
@@ -412,7 +532,10 @@ fn sound_limits(limits: &dyn File, records: u64) -> Result<Option<Whole>> {
             }
             torn |= v > records;
             if !torn {
-                whole = Whole { count: whole.count + 1, end: v };
+                whole = Whole {
+                    count: whole.count + 1,
+                    end: v,
+                };
             }
         }
         at += part.len() as u64;

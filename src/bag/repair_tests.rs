@@ -4,10 +4,22 @@ use super::tests::{FORMS, Form, NAME, all, bag, disk_with, go_on, put, small};
 use super::*;
 use crate::io::sim::{self, Mending, Proof, Scene, SimDisk, Tally, Wrong};
 
-/// A pair as the Bagz writer leaves it when it is cut off; the first `lost` limits' records are torn off.
+/// A pair as the Bagz writer leaves it when it is cut off; the first `lost` limits' records are
+/// torn off.
 fn unfinished(records: &[Vec<u8>], codec: i64, torn: usize) -> SimDisk {
     let disk = SimDisk::default();
-    put(disk.folder(), Mode::New, Form { separate: 1, codec, sums: 0, name: NAME }, records).unwrap();
+    put(
+        disk.folder(),
+        Mode::New,
+        Form {
+            separate: 1,
+            codec,
+            sums: 0,
+            name: NAME,
+        },
+        records,
+    )
+    .unwrap();
     let mut files = disk.contents();
     let data = files.get_mut(OsStr::new(NAME)).unwrap();
     data.truncate(data.len() - torn);
@@ -19,10 +31,19 @@ fn a_failing_power_supply_leaves_repairs_whole_or_not_begun() {
     let mut proof = Proof::of("bag");
     for codec in [0, 6] {
         let records = small(0, 9);
-        let tail = Form { separate: 0, codec, sums: 0, name: NAME };
+        let tail = Form {
+            separate: 0,
+            codec,
+            sums: 0,
+            name: NAME,
+        };
         for torn in [0, 1] {
             let disk = unfinished(&records, codec, torn);
-            let kept = if torn == 0 { &records[..] } else { &records[..8] };
+            let kept = if torn == 0 {
+                &records[..]
+            } else {
+                &records[..8]
+            };
             let repair = |folder: Arc<dyn Folder>| {
                 let o = Options::new().with(Opt::Codec, codec)?;
                 repair_in(&folder, OsStr::new(NAME), &o).map(|_| ())
@@ -31,15 +52,42 @@ fn a_failing_power_supply_leaves_repairs_whole_or_not_begun() {
             let read = |folder: Arc<dyn Folder>| match all(folder.clone(), tail) {
                 Ok(r) => Ok(r),
                 Err(_) => {
-                    let b = bag(&folder, Form { separate: 1, ..tail })?;
-                    Ok(b.read_range(0, kept.len() as u64)?.iter().map(<[u8]>::to_vec).collect())
+                    let b = bag(
+                        &folder,
+                        Form {
+                            separate: 1,
+                            ..tail
+                        },
+                    )?;
+                    Ok(b.read_range(0, kept.len() as u64)?
+                        .iter()
+                        .map(<[u8]>::to_vec)
+                        .collect())
                 }
             };
-            let go_on = |folder: Arc<dyn Folder>| repair(folder.clone()).and_then(|()| go_on(folder, tail));
-            let scene = Scene { name: format!("repair {codec} {torn}"), disk: disk.copy(), act: &repair, read: &read, go_on: &go_on };
+            let go_on =
+                |folder: Arc<dyn Folder>| repair(folder.clone()).and_then(|()| go_on(folder, tail));
+            let scene = Scene {
+                name: format!("repair {codec} {torn}"),
+                disk: disk.copy(),
+                act: &repair,
+                read: &read,
+                go_on: &go_on,
+            };
             proof.add("repair", sim::check(&scene, 60, None));
-            let done = repair_in(&disk.folder(), OsStr::new(NAME), &Options::new().with(Opt::Codec, codec).unwrap()).unwrap();
-            assert_eq!(done, Repaired { kept: kept.len() as u64, dropped: torn as u64 });
+            let done = repair_in(
+                &disk.folder(),
+                OsStr::new(NAME),
+                &Options::new().with(Opt::Codec, codec).unwrap(),
+            )
+            .unwrap();
+            assert_eq!(
+                done,
+                Repaired {
+                    kept: kept.len() as u64,
+                    dropped: torn as u64
+                }
+            );
             assert_eq!(all(disk.folder(), tail).unwrap(), kept);
             assert_eq!(disk.contents().len(), 1);
         }
@@ -52,38 +100,82 @@ fn a_bag_that_is_whole_is_left_alone() {
     for &f in FORMS {
         let disk = disk_with(f, &small(0, 7));
         let before = disk.contents();
-        let o = Options::new().with(Opt::BagLimits, f.separate).unwrap().with(Opt::Codec, f.codec).unwrap();
-        assert_eq!(repair_in(&disk.folder(), OsStr::new(f.name), &o).unwrap(), Repaired { kept: 7, dropped: 0 });
+        let o = Options::new()
+            .with(Opt::BagLimits, f.separate)
+            .unwrap()
+            .with(Opt::Codec, f.codec)
+            .unwrap();
+        assert_eq!(
+            repair_in(&disk.folder(), OsStr::new(f.name), &o).unwrap(),
+            Repaired {
+                kept: 7,
+                dropped: 0
+            }
+        );
         assert_eq!(disk.contents(), before);
     }
 }
 
-/// Bags of which limits are damaged, the forms in which they are to be opened, and what their records are once repaired.
+/// Bags of which limits are damaged, the forms in which they are to be opened, and what their
+/// records are once repaired.
 fn damaged() -> Vec<(&'static str, Form, SimDisk, Vec<Vec<u8>>)> {
     let (records, mut found) = (small(0, 9), Vec::new());
     let mut add = |what, f: Form, file: &str, kept: usize, hurt: &dyn Fn(&mut Vec<u8>)| {
         let mut files = disk_with(f, &records).contents();
         hurt(files.get_mut(OsStr::new(file)).unwrap());
-        found.push((what, f, SimDisk::with_files(&files), records[..kept].to_vec()));
+        found.push((
+            what,
+            f,
+            SimDisk::with_files(&files),
+            records[..kept].to_vec(),
+        ));
     };
     for codec in [0, 6] {
-        let tail = Form { separate: 0, codec, sums: 2, name: NAME };
-        add("the last limit", tail, NAME, 9, &|b| b.iter_mut().rev().nth(7).map(|b| *b ^= 4).unwrap());
-        let apart = Form { separate: 1, ..tail };
-        add("a limit too much", apart, "limits.x.bag", 9, &|b| b.extend([1, 2, 3]));
-        add("the last record is torn", apart, NAME, 8, &|b| b.truncate(b.len() - 1));
+        let tail = Form {
+            separate: 0,
+            codec,
+            sums: 2,
+            name: NAME,
+        };
+        add("the last limit", tail, NAME, 9, &|b| {
+            b.iter_mut().rev().nth(7).map(|b| *b ^= 4).unwrap()
+        });
+        let apart = Form {
+            separate: 1,
+            ..tail
+        };
+        add("a limit too much", apart, "limits.x.bag", 9, &|b| {
+            b.extend([1, 2, 3])
+        });
+        add("the last record is torn", apart, NAME, 8, &|b| {
+            b.truncate(b.len() - 1)
+        });
     }
     found
 }
 
 fn options(f: Form) -> Options {
-    Options::new().with(Opt::Codec, f.codec).unwrap().with(Opt::BagLimits, f.separate).unwrap()
+    Options::new()
+        .with(Opt::Codec, f.codec)
+        .unwrap()
+        .with(Opt::BagLimits, f.separate)
+        .unwrap()
 }
 
 fn check(what: &str, f: Form, disk: &SimDisk, per_cut: usize, wrong: Option<Wrong>) -> Tally {
-    let repair = |folder: Arc<dyn Folder>| repair_in(&folder, OsStr::new(NAME), &options(f)).map(|_| ());
+    let repair =
+        |folder: Arc<dyn Folder>| repair_in(&folder, OsStr::new(NAME), &options(f)).map(|_| ());
     let name = format!("repair, {what}, {f:?}");
-    sim::check_repair(&Mending { name, disk: disk.copy(), repair: &repair, read: &|folder| all(folder, f) }, per_cut, wrong)
+    sim::check_repair(
+        &Mending {
+            name,
+            disk: disk.copy(),
+            repair: &repair,
+            read: &|folder| all(folder, f),
+        },
+        per_cut,
+        wrong,
+    )
 }
 
 #[test]
@@ -100,20 +192,31 @@ fn a_failing_power_supply_leaves_repairs_of_limits_whole_or_to_be_done_again() {
 #[test]
 fn mutations_of_a_repair_are_noticed() {
     let damage = damaged();
-    let checks: Vec<_> = damage.iter().map(|(what, f, disk, _)| (*what, |wrong| check(what, *f, disk, 100, wrong))).collect();
+    let checks: Vec<_> = damage
+        .iter()
+        .map(|(what, f, disk, _)| (*what, |wrong| check(what, *f, disk, 100, wrong)))
+        .collect();
     sim::mutations_of_repairs("bag", 2, &checks);
 }
 
 fn frames_form(sums: i64) -> Form {
-    Form { separate: 0, codec: 6, sums, name: NAME }
+    Form {
+        separate: 0,
+        codec: 6,
+        sums,
+        name: NAME,
+    }
 }
 
 fn take_frames(folder: &Arc<dyn Folder>) -> Result<Repaired> {
-    let o = Options::new().with(Opt::Codec, 6)?.with(Opt::SkipDamaged, 1)?;
+    let o = Options::new()
+        .with(Opt::Codec, 6)?
+        .with(Opt::SkipDamaged, 1)?;
     repair_in(folder, OsStr::new(NAME), &o)
 }
 
-/// A bag that was cut at any byte offers the frames that are whole, and takes them where that is asked for; nothing is lost of the rest.
+/// A bag that was cut at any byte offers the frames that are whole, and takes them where that is
+/// asked for; nothing is lost of the rest.
 #[test]
 fn of_a_bag_that_was_cut_the_whole_frames_are_offered() {
     for sums in [0, 2] {
@@ -121,7 +224,10 @@ fn of_a_bag_that_was_cut_the_whole_frames_are_offered() {
         let disk = SimDisk::default();
         put(disk.folder(), Mode::New, frames_form(sums), &records).unwrap();
         let whole = disk.contents().remove(OsStr::new(NAME)).unwrap();
-        let ends: Vec<u64> = whole[whole.len() - 8 * records.len()..].chunks(8).map(|b| u64::from_le_bytes(b.try_into().unwrap())).collect();
+        let ends: Vec<u64> = whole[whole.len() - 8 * records.len()..]
+            .chunks(8)
+            .map(|b| u64::from_le_bytes(b.try_into().unwrap()))
+            .collect();
         let mut offered = 0;
         for cut in 1..whole.len() {
             let disk = SimDisk::with_files(&[(NAME.into(), whole[..cut].to_vec())].into());
@@ -133,16 +239,33 @@ fn of_a_bag_that_was_cut_the_whole_frames_are_offered() {
                 Ok(done) => assert!(done.kept <= kept as u64, "{cut}"),
                 Err(e) => {
                     assert_eq!(disk.contents(), before, "{cut}");
-                    assert_eq!(e.message.contains(&format!("{kept} whole zstd frames")), kept > 0, "{cut}: {e}");
+                    assert_eq!(
+                        e.message.contains(&format!("{kept} whole zstd frames")),
+                        kept > 0,
+                        "{cut}: {e}"
+                    );
                     if kept == 0 {
                         assert!(take_frames(&disk.folder()).is_err(), "{cut}");
                         continue;
                     }
                     offered += 1;
                     let end = ends[kept - 1] as usize;
-                    assert_eq!(take_frames(&disk.folder()).unwrap(), Repaired { kept: kept as u64, dropped: u64::from(end < cut) }, "{cut}");
-                    assert!(all(disk.folder(), frames_form(sums)).unwrap() == records[..kept], "{cut}");
-                    let rest = disk.contents().remove(OsStr::new("x.bag.holdall-damaged")).unwrap_or_default();
+                    assert_eq!(
+                        take_frames(&disk.folder()).unwrap(),
+                        Repaired {
+                            kept: kept as u64,
+                            dropped: u64::from(end < cut)
+                        },
+                        "{cut}"
+                    );
+                    assert!(
+                        all(disk.folder(), frames_form(sums)).unwrap() == records[..kept],
+                        "{cut}"
+                    );
+                    let rest = disk
+                        .contents()
+                        .remove(OsStr::new("x.bag.holdall-damaged"))
+                        .unwrap_or_default();
                     assert_eq!(rest, whole[end..cut], "{cut}");
                 }
             }
@@ -158,8 +281,16 @@ fn a_failing_power_supply_leaves_a_bag_of_frames_whole_or_to_be_repaired_again()
     let whole = disk.contents().remove(OsStr::new(NAME)).unwrap();
     let disk = SimDisk::with_files(&[(NAME.into(), whole[..whole.len() / 2].to_vec())].into());
     let repair = |folder: Arc<dyn Folder>| take_frames(&folder).map(|_| ());
-    let mending = Mending { name: "repair, frames alone".into(), disk, repair: &repair, read: &|folder| all(folder, frames_form(2)) };
+    let mending = Mending {
+        name: "repair, frames alone".into(),
+        disk,
+        repair: &repair,
+        read: &|folder| all(folder, frames_form(2)),
+    };
     let mut proof = Proof::of("bag");
-    proof.add("repair: frames alone", sim::check_repair(&mending, 60, None));
+    proof.add(
+        "repair: frames alone",
+        sim::check_repair(&mending, 60, None),
+    );
     proof.stands(10);
 }

@@ -1,4 +1,5 @@
-//! What sets of shards promise, on the simulated disk: all or nothing, for who reads the whole and who reads one of them.
+//! What sets of shards promise, on the simulated disk: all or nothing, for who reads the whole and
+//! who reads one of them.
 
 use super::spec::Set;
 use super::tests::{record, small};
@@ -16,10 +17,30 @@ struct Form {
 }
 
 const FORMS: &[Form] = &[
-    Form { separate: 0, codec: 6, sums: 2, threads: 1 },
-    Form { separate: 0, codec: 0, sums: 2, threads: 1 },
-    Form { separate: 1, codec: 6, sums: 0, threads: 1 },
-    Form { separate: 1, codec: 0, sums: 2, threads: 1 },
+    Form {
+        separate: 0,
+        codec: 6,
+        sums: 2,
+        threads: 1,
+    },
+    Form {
+        separate: 0,
+        codec: 0,
+        sums: 2,
+        threads: 1,
+    },
+    Form {
+        separate: 1,
+        codec: 6,
+        sums: 0,
+        threads: 1,
+    },
+    Form {
+        separate: 1,
+        codec: 0,
+        sums: 2,
+        threads: 1,
+    },
 ];
 const SHARDS: u32 = 3;
 
@@ -28,12 +49,22 @@ fn set() -> Set {
 }
 
 fn options(f: Form) -> Options {
-    Options::new().with(Opt::BagLimits, f.separate).unwrap().with(Opt::Codec, f.codec).unwrap().with(Opt::Threads, f.threads).unwrap()
+    Options::new()
+        .with(Opt::BagLimits, f.separate)
+        .unwrap()
+        .with(Opt::Codec, f.codec)
+        .unwrap()
+        .with(Opt::Threads, f.threads)
+        .unwrap()
 }
 
 fn write_options(f: Form, mode: Mode) -> Options {
     let o = options(f);
-    if mode == Mode::Append { o } else { o.with(Opt::Checksum, f.sums).unwrap() }
+    if mode == Mode::Append {
+        o
+    } else {
+        o.with(Opt::Checksum, f.sums).unwrap()
+    }
 }
 
 fn put(folder: Arc<dyn Folder>, mode: Mode, f: Form, records: &[Vec<u8>]) -> Result<()> {
@@ -42,24 +73,42 @@ fn put(folder: Arc<dyn Folder>, mode: Mode, f: Form, records: &[Vec<u8>]) -> Res
     w.commit()
 }
 
-fn put_alone(folder: Arc<dyn Folder>, i: u32, mode: Mode, f: Form, records: &[Vec<u8>]) -> Result<()> {
+fn put_alone(
+    folder: Arc<dyn Folder>,
+    i: u32,
+    mode: Mode,
+    f: Form,
+    records: &[Vec<u8>],
+) -> Result<()> {
     let mut w = Writer::open_in(&folder, &set().name(i), mode, &write_options(f, mode))?;
     records.iter().try_for_each(|r| w.append(r))?;
     w.commit()
 }
 
-fn bag(folder: &Arc<dyn Folder>, f: Form, shards: impl Iterator<Item = u32>, interleaved: i64) -> Result<Bag> {
-    let places: Vec<Place> = shards.map(|i| Place::new(folder.clone(), set().name(i))).collect();
+fn bag(
+    folder: &Arc<dyn Folder>,
+    f: Form,
+    shards: impl Iterator<Item = u32>,
+    interleaved: i64,
+) -> Result<Bag> {
+    let places: Vec<Place> = shards
+        .map(|i| Place::new(folder.clone(), set().name(i)))
+        .collect();
     Bag::open_in(&places, &options(f).with(Opt::BagShards, interleaved)?)
 }
 
 fn records(b: &Bag) -> Result<Vec<Vec<u8>>> {
-    Ok(b.read_range(0, b.size())?.iter().map(<[u8]>::to_vec).collect())
+    Ok(b.read_range(0, b.size())?
+        .iter()
+        .map(<[u8]>::to_vec)
+        .collect())
 }
 
 /// Each shard as one sees it who opens it alone.
 fn each(folder: &Arc<dyn Folder>, f: Form) -> Result<Vec<Vec<Vec<u8>>>> {
-    (0..SHARDS).map(|i| records(&bag(folder, f, i..i + 1, 0)?)).collect()
+    (0..SHARDS)
+        .map(|i| records(&bag(folder, f, i..i + 1, 0)?))
+        .collect()
 }
 
 /// The records of the set; an error where a shard alone shows another state.
@@ -67,16 +116,30 @@ fn all(folder: Arc<dyn Folder>, f: Form) -> Result<Vec<Vec<u8>>> {
     let whole = bag(&folder, f, 0..SHARDS, 1).and_then(|b| records(&b));
     let alone = each(&folder, f);
     match (&whole, &alone) {
-        (Ok(w), Ok(a)) if (0..w.len()).all(|k| a[k % 3].get(k / 3) == Some(&w[k])) && a.iter().map(Vec::len).sum::<usize>() == w.len() => whole,
+        (Ok(w), Ok(a))
+            if (0..w.len()).all(|k| a[k % 3].get(k / 3) == Some(&w[k]))
+                && a.iter().map(Vec::len).sum::<usize>() == w.len() =>
+        {
+            whole
+        }
         (Err(e), Err(_)) => Err(e.clone()),
-        (w, a) => Err(fail!(State, "the set and its shards differ: {:?} {:?}", w.as_ref().map(Vec::len), a.as_ref().map(Vec::len))),
+        (w, a) => Err(fail!(
+            State,
+            "the set and its shards differ: {:?} {:?}",
+            w.as_ref().map(Vec::len),
+            a.as_ref().map(Vec::len)
+        )),
     }
 }
 
 /// The records of all shards, one shard after the other.
 fn in_rows(folder: Arc<dyn Folder>, f: Form) -> Result<Vec<Vec<u8>>> {
     let alone = each(&folder, f)?.concat();
-    if records(&bag(&folder, f, 0..SHARDS, 0)?)? == alone { Ok(alone) } else { Err(fail!(State, "the set and its shards differ")) }
+    if records(&bag(&folder, f, 0..SHARDS, 0)?)? == alone {
+        Ok(alone)
+    } else {
+        Err(fail!(State, "the set and its shards differ"))
+    }
 }
 
 fn disk_with(f: Form, records: &[Vec<u8>]) -> SimDisk {
@@ -100,25 +163,62 @@ type Act = Box<dyn Fn(Arc<dyn Folder>) -> Result<()>>;
 
 fn scenes(f: Form) -> Vec<(&'static str, SimDisk, Act)> {
     let (old, new) = (small(0, 7), small(50, 5));
-    let act = |mode, records: Vec<Vec<u8>>| -> Act { Box::new(move |folder| put(folder, mode, f, &records)) };
+    let act = |mode, records: Vec<Vec<u8>>| -> Act {
+        Box::new(move |folder| put(folder, mode, f, &records))
+    };
     let large = vec![record(90, 1_500_000), record(91, 10), record(92, 1_500_000)];
     vec![
         ("new", SimDisk::default(), act(Mode::New, new.clone())),
-        ("new, without a record", SimDisk::default(), act(Mode::New, vec![])),
+        (
+            "new, without a record",
+            SimDisk::default(),
+            act(Mode::New, vec![]),
+        ),
         ("append", disk_with(f, &old), act(Mode::Append, new.clone())),
-        ("append one empty record", disk_with(f, &old), act(Mode::Append, vec![vec![]])),
-        ("append to an empty set", disk_with(f, &[]), act(Mode::Append, new.clone())),
-        ("append, large", disk_with(f, &old), act(Mode::Append, large)),
+        (
+            "append one empty record",
+            disk_with(f, &old),
+            act(Mode::Append, vec![vec![]]),
+        ),
+        (
+            "append to an empty set",
+            disk_with(f, &[]),
+            act(Mode::Append, new.clone()),
+        ),
+        (
+            "append, large",
+            disk_with(f, &old),
+            act(Mode::Append, large),
+        ),
         ("replace", disk_with(f, &old), act(Mode::Replace, new)),
-        ("replace by nothing", disk_with(f, &old), act(Mode::Replace, vec![])),
+        (
+            "replace by nothing",
+            disk_with(f, &old),
+            act(Mode::Replace, vec![]),
+        ),
     ]
 }
 
-fn on<T>(f: Form, (name, disk, act): &(&'static str, SimDisk, Act), then: impl FnOnce(&Scene<'_>) -> T) -> T {
-    then(&Scene { name: format!("{f:?} {name}"), disk: disk.copy(), act, read: &|folder| all(folder, f), go_on: &|folder| go_on(folder, f) })
+fn on<T>(
+    f: Form,
+    (name, disk, act): &(&'static str, SimDisk, Act),
+    then: impl FnOnce(&Scene<'_>) -> T,
+) -> T {
+    then(&Scene {
+        name: format!("{f:?} {name}"),
+        disk: disk.copy(),
+        act,
+        read: &|folder| all(folder, f),
+        go_on: &|folder| go_on(folder, f),
+    })
 }
 
-fn check(f: Form, scene: &(&'static str, SimDisk, Act), per_cut: usize, wrong: Option<Wrong>) -> Tally {
+fn check(
+    f: Form,
+    scene: &(&'static str, SimDisk, Act),
+    per_cut: usize,
+    wrong: Option<Wrong>,
+) -> Tally {
     on(f, scene, |scene| sim::check(scene, per_cut, wrong))
 }
 
@@ -158,7 +258,15 @@ fn cuts(disk: &SimDisk, act: &Act, step: usize) -> Vec<BTreeMap<OsString, Vec<u8
         let _ = act(d.folder());
         d.after_cut(3, k as u64 + 1)
     };
-    (0..whole.ops() - disk.ops()).step_by(step).flat_map(cut).filter(|files| files.keys().any(|n| n.to_string_lossy().contains("journal"))).collect()
+    (0..whole.ops() - disk.ops())
+        .step_by(step)
+        .flat_map(cut)
+        .filter(|files| {
+            files
+                .keys()
+                .any(|n| n.to_string_lossy().contains("journal"))
+        })
+        .collect()
 }
 
 #[test]
@@ -168,7 +276,10 @@ fn a_failing_power_supply_while_a_crash_is_settled_changes_nothing() {
         let (name, disk, act) = scenes(f).swap_remove(scene);
         for files in cuts(&disk, &act, 3) {
             let again: Act = Box::new(move |folder| go_on(folder, f));
-            proof.add("what a crash left is settled", check(f, &(name, SimDisk::with_files(&files), again), 6, None));
+            proof.add(
+                "what a crash left is settled",
+                check(f, &(name, SimDisk::with_files(&files), again), 6, None),
+            );
             disks += 1;
         }
     }
@@ -182,11 +293,21 @@ fn a_failing_power_supply_while_a_shard_alone_is_written_after_a_crash_of_the_se
     for (f, scene) in [(FORMS[0], 2), (FORMS[3], 2)] {
         let (name, disk, act) = scenes(f).swap_remove(scene);
         for files in cuts(&disk, &act, 4) {
-            let alone = move |folder: Arc<dyn Folder>| put_alone(folder, SHARDS - 1, Mode::Append, f, &small(70, 2));
+            let alone = move |folder: Arc<dyn Folder>| {
+                put_alone(folder, SHARDS - 1, Mode::Append, f, &small(70, 2))
+            };
             let read = |folder| in_rows(folder, f);
-            let scene =
-                Scene { name: format!("{f:?} {name}, then a shard"), disk: SimDisk::with_files(&files), act: &alone, read: &read, go_on: &alone };
-            proof.add("a shard alone, after a crash of the set", sim::check(&scene, 6, None));
+            let scene = Scene {
+                name: format!("{f:?} {name}, then a shard"),
+                disk: SimDisk::with_files(&files),
+                act: &alone,
+                read: &read,
+                go_on: &alone,
+            };
+            proof.add(
+                "a shard alone, after a crash of the set",
+                sim::check(&scene, 6, None),
+            );
             disks += 1;
         }
     }
@@ -199,12 +320,25 @@ fn the_rig_notices_when_a_sync_of_a_set_is_missing() {
     for f in [FORMS[0], FORMS[2]] {
         for number in [0, 2] {
             let scene = &scenes(f)[number];
-            let noticed = sim::syncs_left_out(&format!("set of bags, {}", scene.0), &scene.1, &scene.2, |wrong| check(f, scene, 60, wrong));
+            let noticed = sim::syncs_left_out(
+                &format!("set of bags, {}", scene.0),
+                &scene.1,
+                &scene.2,
+                |wrong| check(f, scene, 60, wrong),
+            );
             let syncs = noticed.len();
-            // of a new set, that of the folder before the journal, the fifth from the end, only keeps shards from lying there
-            // without the others, which read as no set; and those after the commit only save work
-            let (folder, needed) = if number == 0 { (Some(syncs - 5), syncs - 2) } else { (None, syncs) };
-            let missed = noticed[..needed].iter().enumerate().find(|(i, n)| **n == 0 && Some(*i) != folder);
+            // of a new set, that of the folder before the journal, the fifth from the end, only
+            // keeps shards from lying there without the others, which read as no set;
+            // and those after the commit only save work
+            let (folder, needed) = if number == 0 {
+                (Some(syncs - 5), syncs - 2)
+            } else {
+                (None, syncs)
+            };
+            let missed = noticed[..needed]
+                .iter()
+                .enumerate()
+                .find(|(i, n)| **n == 0 && Some(*i) != folder);
             assert!(missed.is_none(), "{f:?} {}: {noticed:?}", scene.0);
         }
     }
@@ -213,18 +347,35 @@ fn the_rig_notices_when_a_sync_of_a_set_is_missing() {
 #[test]
 fn mutations_of_a_commit_of_a_set_are_noticed() {
     let f = FORMS[0];
-    let of: Vec<_> = scenes(f).into_iter().filter(|s| ["append", "replace"].contains(&s.0)).collect();
-    sim::mutations("set of bags", 3, &of.iter().map(|s| (s.0, |wrong| check(f, s, 60, wrong))).collect::<Vec<_>>());
+    let of: Vec<_> = scenes(f)
+        .into_iter()
+        .filter(|s| ["append", "replace"].contains(&s.0))
+        .collect();
+    sim::mutations(
+        "set of bags",
+        3,
+        &of.iter()
+            .map(|s| (s.0, |wrong| check(f, s, 60, wrong)))
+            .collect::<Vec<_>>(),
+    );
 }
 
 #[test]
 fn a_full_disk_fails_a_commit_of_a_set_and_loses_nothing() {
-    FORMS.iter().for_each(|&f| scenes(f).iter().for_each(|scene| on(f, scene, sim::check_full)));
+    FORMS.iter().for_each(|&f| {
+        scenes(f)
+            .iter()
+            .for_each(|scene| on(f, scene, sim::check_full))
+    });
 }
 
 #[test]
 fn a_reader_of_a_set_goes_through_every_moment_of_a_commit() {
-    FORMS.iter().for_each(|&f| scenes(f).iter().for_each(|scene| on(f, scene, sim::check_readers)));
+    FORMS.iter().for_each(|&f| {
+        scenes(f)
+            .iter()
+            .for_each(|scene| on(f, scene, sim::check_readers))
+    });
 }
 
 /// A reader in whose way a commit comes after it has opened some of the shards.
@@ -264,7 +415,9 @@ fn all_shards_are_of_one_moment() {
         for at in 0..40 {
             let disk = disk.copy();
             let folder: Arc<dyn Folder> = Arc::new(Meddling(disk, f, Default::default(), at));
-            let size = bag(&folder, f, 0..SHARDS, 0).unwrap_or_else(|e| panic!("{f:?} {at}: {e}")).size() as usize;
+            let size = bag(&folder, f, 0..SHARDS, 0)
+                .unwrap_or_else(|e| panic!("{f:?} {at}: {e}"))
+                .size() as usize;
             assert!(size == old.len() || size == new.len(), "{f:?} {at}: {size}");
             seen[usize::from(size == new.len())] += 1;
         }
@@ -281,7 +434,8 @@ fn records_go_to_shards_in_turns() {
         for (round, n) in [3, 1, 4, 2, 0, 3000, 5].into_iter().enumerate() {
             let more = small(want.len() as u64, n);
             let mode = if round == 0 { Mode::New } else { Mode::Append };
-            let mut w = Writer::open_set_in(&disk.folder(), &set(), mode, &write_options(f, mode)).unwrap();
+            let mut w =
+                Writer::open_set_in(&disk.folder(), &set(), mode, &write_options(f, mode)).unwrap();
             assert_eq!(w.size(), want.len() as u64);
             let (data, offsets) = (more.concat(), super::tests::offsets(&more));
             let cut = rng.below(n as usize + 1);
@@ -292,7 +446,11 @@ fn records_go_to_shards_in_turns() {
             w.commit().unwrap();
             assert_eq!(all(disk.folder(), f).unwrap(), want, "{f:?}");
         }
-        let extra: Vec<_> = disk.contents().into_keys().filter(|n| n.to_string_lossy().contains("holdall")).collect();
+        let extra: Vec<_> = disk
+            .contents()
+            .into_keys()
+            .filter(|n| n.to_string_lossy().contains("holdall"))
+            .collect();
         assert!(extra.is_empty(), "{extra:?}");
         let b = bag(&disk.folder(), f, 0..SHARDS, 1).unwrap();
         assert_eq!(b.protection().unwrap() != Protection::None, f.sums != 0);
@@ -301,7 +459,10 @@ fn records_go_to_shards_in_turns() {
 
 /// The records of the set as one gets them who says nothing of their order.
 fn unasked(folder: &Arc<dyn Folder>, f: Form, shards: &[u32]) -> Result<Vec<Vec<u8>>> {
-    let places: Vec<Place> = shards.iter().map(|&i| Place::new(folder.clone(), set().name(i))).collect();
+    let places: Vec<Place> = shards
+        .iter()
+        .map(|&i| Place::new(folder.clone(), set().name(i)))
+        .collect();
     Bag::open_in(&places, &options(f)).and_then(|b| records(&b))
 }
 
@@ -311,17 +472,39 @@ fn a_set_is_read_in_the_order_in_which_it_was_written() {
         for n in [0, 1, 2, 3, 7, 40] {
             let want = [small(0, n), small(50, 2)].concat();
             let disk = disk_with(f, &small(0, n));
-            assert_eq!(unasked(&disk.folder(), f, &[0, 1, 2]).unwrap(), small(0, n), "{f:?} {n}");
+            assert_eq!(
+                unasked(&disk.folder(), f, &[0, 1, 2]).unwrap(),
+                small(0, n),
+                "{f:?} {n}"
+            );
             put(disk.folder(), Mode::Append, f, &small(50, 2)).unwrap();
-            assert_eq!(unasked(&disk.folder(), f, &[0, 1, 2]).unwrap(), want, "{f:?} {n}");
+            assert_eq!(
+                unasked(&disk.folder(), f, &[0, 1, 2]).unwrap(),
+                want,
+                "{f:?} {n}"
+            );
             // each alone, a part of them, and another order: file by file
             for list in [&[0][..], &[1], &[0, 1], &[1, 2]] {
-                let rows: Vec<_> = list.iter().flat_map(|&i| want.iter().skip(i as usize).step_by(3).cloned()).collect();
-                assert_eq!(unasked(&disk.folder(), f, list).unwrap(), rows, "{f:?} {n} {list:?}");
+                let rows: Vec<_> = list
+                    .iter()
+                    .flat_map(|&i| want.iter().skip(i as usize).step_by(3).cloned())
+                    .collect();
+                assert_eq!(
+                    unasked(&disk.folder(), f, list).unwrap(),
+                    rows,
+                    "{f:?} {n} {list:?}"
+                );
             }
             if f.codec != 0 && n > 2 {
-                let rows: Vec<_> = [1, 0, 2].iter().flat_map(|&i| want.iter().skip(i).step_by(3).cloned()).collect();
-                assert_eq!(unasked(&disk.folder(), f, &[1, 0, 2]).unwrap(), rows, "{f:?} {n}");
+                let rows: Vec<_> = [1, 0, 2]
+                    .iter()
+                    .flat_map(|&i| want.iter().skip(i).step_by(3).cloned())
+                    .collect();
+                assert_eq!(
+                    unasked(&disk.folder(), f, &[1, 0, 2]).unwrap(),
+                    rows,
+                    "{f:?} {n}"
+                );
             }
         }
     }
@@ -331,15 +514,37 @@ fn a_set_is_read_in_the_order_in_which_it_was_written() {
 fn a_set_that_does_not_tell_its_order_is_read_as_bagz_does_and_not_gone_on_with() {
     for &f in FORMS {
         let disk = SimDisk::default();
-        (0..SHARDS).for_each(|i| put_alone(disk.folder(), i, Mode::New, f, &small(u64::from(10 * i), 2)).unwrap());
+        (0..SHARDS).for_each(|i| {
+            put_alone(disk.folder(), i, Mode::New, f, &small(u64::from(10 * i), 2)).unwrap()
+        });
         let rows = in_rows(disk.folder(), f).unwrap();
-        assert_eq!(unasked(&disk.folder(), f, &[0, 1, 2]).unwrap(), rows, "{f:?}");
+        assert_eq!(
+            unasked(&disk.folder(), f, &[0, 1, 2]).unwrap(),
+            rows,
+            "{f:?}"
+        );
         let e = put(disk.folder(), Mode::Append, f, &small(90, 1)).unwrap_err();
-        assert!(e.status == Status::State && e.message.contains("HOLDALL_OPT_BAG_SHARDS"), "{e}");
-        let mut w = Writer::open_set_in(&disk.folder(), &set(), Mode::Append, &options(f).with(Opt::BagShards, 1).unwrap()).unwrap();
+        assert!(
+            e.status == Status::State && e.message.contains("HOLDALL_OPT_BAG_SHARDS"),
+            "{e}"
+        );
+        let mut w = Writer::open_set_in(
+            &disk.folder(),
+            &set(),
+            Mode::Append,
+            &options(f).with(Opt::BagShards, 1).unwrap(),
+        )
+        .unwrap();
         w.append(b"x").unwrap();
         w.commit().unwrap();
-        let e = Writer::open_set_in(&disk.folder(), &set(), Mode::Append, &options(f).with(Opt::BagShards, 0).unwrap()).err().unwrap();
+        let e = Writer::open_set_in(
+            &disk.folder(),
+            &set(),
+            Mode::Append,
+            &options(f).with(Opt::BagShards, 0).unwrap(),
+        )
+        .err()
+        .unwrap();
         assert_eq!(e.status, Status::Argument, "{e}");
     }
 }
@@ -369,13 +574,19 @@ fn a_set_of_which_one_shard_was_written_alone_asks_for_the_order() {
         let disk = disk_with(f, &small(0, 7));
         put_alone(disk.folder(), 1, Mode::Append, f, &small(9, 2)).unwrap();
         let e = unasked(&disk.folder(), f, &[0, 1, 2]).unwrap_err();
-        assert!(e.status == Status::Format && e.message.contains("HOLDALL_OPT_BAG_SHARDS"), "{e}");
+        assert!(
+            e.status == Status::Format && e.message.contains("HOLDALL_OPT_BAG_SHARDS"),
+            "{e}"
+        );
     }
     // a first shard that takes the place of a marked one brings the mark to an end
     let f = FORMS[1];
     let disk = disk_with(f, &small(0, 7));
     put_alone(disk.folder(), 0, Mode::Replace, f, &small(9, 3)).unwrap();
-    assert_eq!(unasked(&disk.folder(), f, &[0, 1, 2]).unwrap(), in_rows(disk.folder(), f).unwrap());
+    assert_eq!(
+        unasked(&disk.folder(), f, &[0, 1, 2]).unwrap(),
+        in_rows(disk.folder(), f).unwrap()
+    );
 }
 
 #[test]
@@ -385,16 +596,32 @@ fn sets_that_no_turns_have_left_are_refused() {
         put_alone(disk.folder(), 1, Mode::Append, f, &small(9, 2)).unwrap();
         let refused = |e: Option<Error>, status| {
             let e = e.unwrap();
-            assert!(e.status == status && e.message.contains(&set().name(1).display().to_string()) && e.message.contains('4'), "{e}");
+            assert!(
+                e.status == status
+                    && e.message.contains(&set().name(1).display().to_string())
+                    && e.message.contains('4'),
+                "{e}"
+            );
         };
-        refused(put(disk.folder(), Mode::Append, f, &[]).err(), Status::State);
+        refused(
+            put(disk.folder(), Mode::Append, f, &[]).err(),
+            Status::State,
+        );
         refused(bag(&disk.folder(), f, 0..SHARDS, 1).err(), Status::Format);
         assert_eq!(in_rows(disk.folder(), f).unwrap().len(), 9);
         // and one that is missing, or there already
         disk.folder().remove(&set().name(1)).unwrap();
         let named = |e: Error| (e.status, e.message.contains("x-00001-of-00003.bag"));
-        assert_eq!(put(disk.folder(), Mode::Append, f, &[]).map_err(named), Err((Status::Missing, true)));
-        assert_eq!(bag(&disk.folder(), f, 0..SHARDS, 0).map(|_| ()).map_err(named), Err((Status::Missing, true)));
+        assert_eq!(
+            put(disk.folder(), Mode::Append, f, &[]).map_err(named),
+            Err((Status::Missing, true))
+        );
+        assert_eq!(
+            bag(&disk.folder(), f, 0..SHARDS, 0)
+                .map(|_| ())
+                .map_err(named),
+            Err((Status::Missing, true))
+        );
         disk.folder().remove(&set().name(0)).unwrap();
         let e = put(disk.folder(), Mode::New, f, &[]).unwrap_err();
         assert_eq!(e.status, Status::Exists, "{e}");
@@ -410,12 +637,22 @@ fn a_failing_power_supply_leaves_repairs_of_shards_whole_or_not_begun() {
         let (name, disk, act) = scenes(f).swap_remove(scene);
         let repair = move |folder: Arc<dyn Folder>| {
             (0..SHARDS).try_for_each(|i| {
-                let o = Options::new().with(Opt::Codec, f.codec)?.with(Opt::BagLimits, f.separate)?;
+                let o = Options::new()
+                    .with(Opt::Codec, f.codec)?
+                    .with(Opt::BagLimits, f.separate)?;
                 repair_in(&folder, &set().name(i), &o).map(|_| ())
             })
         };
         for files in cuts(&disk, &act, 5) {
-            proof.add("repair: what a crash left", check(f, &(name, SimDisk::with_files(&files), Box::new(repair)), 6, None));
+            proof.add(
+                "repair: what a crash left",
+                check(
+                    f,
+                    &(name, SimDisk::with_files(&files), Box::new(repair)),
+                    6,
+                    None,
+                ),
+            );
         }
     }
     proof.stands(200);
@@ -423,7 +660,12 @@ fn a_failing_power_supply_leaves_repairs_of_shards_whole_or_not_begun() {
 
 #[test]
 fn checksums_go_on_as_they_are() {
-    let raw = |sums| Form { separate: 0, codec: 0, sums, threads: 1 };
+    let raw = |sums| Form {
+        separate: 0,
+        codec: 0,
+        sums,
+        threads: 1,
+    };
     for (first, then) in [(2, 0), (2, 2), (0, 0)] {
         for n in [0, 1, 4] {
             let disk = SimDisk::default();
@@ -432,13 +674,22 @@ fn checksums_go_on_as_they_are() {
             let mut w = Writer::open_set_in(&disk.folder(), &set(), Mode::Append, &o).unwrap();
             small(n, 5).iter().for_each(|r| w.append(r).unwrap());
             w.commit().unwrap();
-            assert_eq!(all(disk.folder(), raw(then)).unwrap(), small(0, n + 5), "{first} {then} {n}");
+            assert_eq!(
+                all(disk.folder(), raw(then)).unwrap(),
+                small(0, n + 5),
+                "{first} {then} {n}"
+            );
         }
     }
     // asked for where there are none
     let disk = SimDisk::default();
     put(disk.folder(), Mode::New, raw(0), &small(0, 1)).unwrap();
     let o = options(raw(0)).with(Opt::Checksum, 2).unwrap();
-    let e = Writer::open_set_in(&disk.folder(), &set(), Mode::Append, &o).err().unwrap();
-    assert!(e.status == Status::State && e.message.contains("x-00000-of-00003.bag"), "{e}");
+    let e = Writer::open_set_in(&disk.folder(), &set(), Mode::Append, &o)
+        .err()
+        .unwrap();
+    assert!(
+        e.status == Status::State && e.message.contains("x-00000-of-00003.bag"),
+        "{e}"
+    );
 }

@@ -1,10 +1,11 @@
 //! Damage that no checksum sees: limits have none. For compressed bags the frames themselves tell.
 //!
-//! - The last limit of a file with its limits at the tail says how many limits there are; damaged, it
-//!   would shift all record numbers. [`last_limit`] holds it against where the last frames end.
-//! - Limits that were damaged into others, or into zeros, make empty or impossible records beside ones of
-//!   several frames. [`neighbours`] refuses those. (Writers with checksums on store an empty record as an
-//!   empty frame, so that an empty record cannot change places with its neighbour either.)
+//! - The last limit of a file with its limits at the tail says how many limits there are; damaged,
+//!   it would shift all record numbers. [`last_limit`] holds it against where the last frames end.
+//! - Limits that were damaged into others, or into zeros, make empty or impossible records beside
+//!   ones of several frames. [`neighbours`] refuses those. (Writers with checksums on store an
+//!   empty record as an empty frame, so that an empty record cannot change places with its
+//!   neighbour either.)
 #![forbid(unsafe_code)]
 
 use super::codec::Decoder;
@@ -17,8 +18,8 @@ use crate::error::{Error, Result, fail};
 use crate::io::File;
 use crate::memory;
 
-/// Where the frames that begin at `from` end: at `expected`, if one of them ends there, or at the first place
-/// that no sound frame follows. (Limits may look like a skippable frame.)
+/// Where the frames that begin at `from` end: at `expected`, if one of them ends there, or at the
+/// first place that no sound frame follows. (Limits may look like a skippable frame.)
 fn frames_end(src: &impl Source, from: u64, expected: u64) -> u64 {
     let mut at = from;
     while let Ok(f) = frame::frame(src, at) {
@@ -30,7 +31,8 @@ fn frames_end(src: &impl Source, from: u64, expected: u64) -> u64 {
     at
 }
 
-/// Are the words from `from` on limits: rising, and none beyond `from` itself? A few may be damaged.
+/// Are the words from `from` on limits: rising, and none beyond `from` itself? A few may be
+/// damaged.
 fn look_like_limits(file: &dyn File, from: u64, size: u64) -> Result<bool> {
     if from >= size || !(size - from).is_multiple_of(LIMIT) {
         return Ok(false);
@@ -42,28 +44,46 @@ fn look_like_limits(file: &dyn File, from: u64, size: u64) -> Result<bool> {
     let (mut before, mut odd) = (0, 0);
     for w in bytes.as_chunks::<8>().0 {
         let v = u64::from_le_bytes(*w);
-        if v >= before && v <= from { before = v } else { odd += 1 }
+        if v >= before && v <= from {
+            before = v
+        } else {
+            odd += 1
+        }
     }
     Ok(odd <= (n / 4).max(1))
 }
 
-/// Fetches the last record and the first limit of an object together. False: that record is longer than is worth fetching
-/// for a look at it; what reads it will look at it.
+/// Fetches the last record and the first limit of an object together. False: that record is longer
+/// than is worth fetching for a look at it; what reads it will look at it.
 fn fetch_around(file: &dyn File, tail: &[u64], end: u64, size: u64) -> Result<bool> {
     const MOST: u64 = 4 << 20;
     if file.object().is_none() {
         return Ok(true);
     }
-    let start = tail.iter().rev().skip(1).find(|&&b| b <= end).copied().unwrap_or(end);
+    let start = tail
+        .iter()
+        .rev()
+        .skip(1)
+        .find(|&&b| b <= end)
+        .copied()
+        .unwrap_or(end);
     let n = end.saturating_add(LIMIT).min(size) - start;
     if n > MOST {
         return Ok(false);
     }
-    file.read_exact_at(start, &mut memory::zeroed(n as usize)?).map(|()| true)
+    file.read_exact_at(start, &mut memory::zeroed(n as usize)?)
+        .map(|()| true)
 }
 
 /// Refuses a compressed file whose last limit is damaged. `end` is what that limit says.
-pub fn last_limit(file: &dyn File, limits: &Limits, end: u64, size: u64, decoder: &Decoder, memory_limit: u64) -> Result<()> {
+pub fn last_limit(
+    file: &dyn File,
+    limits: &Limits,
+    end: u64,
+    size: u64,
+    decoder: &Decoder,
+    memory_limit: u64,
+) -> Result<()> {
     let n = limits.count();
     if n == 0 {
         return Ok(());
@@ -93,12 +113,19 @@ pub fn last_limit(file: &dyn File, limits: &Limits, end: u64, size: u64, decoder
     // one bound beyond the end may itself be the damage; two cannot
     let beyond = before.iter().filter(|&&b| b > end).count();
     if beyond > 1 {
-        return Err(fail!(Format, "{}: the last limit, {end}, is smaller than those before it: it is damaged", file.name()));
+        return Err(fail!(
+            Format,
+            "{}: the last limit, {end}, is smaller than those before it: it is damaged",
+            file.name()
+        ));
     }
-    let Some(&start) = before.iter().rev().find(|&&b| b <= end) else { return Ok(()) };
+    let Some(&start) = before.iter().rev().find(|&&b| b <= end) else {
+        return Ok(());
+    };
     let found = frames_end(&source, start, end);
     // a damaged frame may seem to end elsewhere; only one that decodes is a proof against a limit
-    let across = found > end || (found > start && found < end && look_like_limits(file, found, size)?);
+    let across =
+        found > end || (found > start && found < end && look_like_limits(file, found, size)?);
     if across && decodes(file, start, found, decoder, memory_limit) {
         return told(found);
     }
@@ -116,14 +143,25 @@ fn decodes(file: &dyn File, from: u64, to: u64, decoder: &Decoder, memory_limit:
     decode().is_ok()
 }
 
-/// Do `count` limits at `end` and as many checksums fit these records? The last limit may be damaged.
-pub fn sums_fit(file: &dyn File, sums: &dyn File, end: u64, count: u64, memory_limit: u64) -> Result<bool> {
+/// Do `count` limits at `end` and as many checksums fit these records? The last limit may be
+/// damaged.
+pub fn sums_fit(
+    file: &dyn File,
+    sums: &dyn File,
+    end: u64,
+    count: u64,
+    memory_limit: u64,
+) -> Result<bool> {
     let mut from = 0;
     let mut word = [0; LIMIT as usize];
     let mut sum = [0; SUM as usize];
     for i in 0..count {
         file.read_exact_at(end + i * LIMIT, &mut word)?;
-        let to = if i + 1 == count { end } else { u64::from_le_bytes(word) };
+        let to = if i + 1 == count {
+            end
+        } else {
+            u64::from_le_bytes(word)
+        };
         if to < from || to > end {
             return Ok(false);
         }
@@ -138,15 +176,18 @@ pub fn sums_fit(file: &dyn File, sums: &dyn File, end: u64, count: u64, memory_l
     Ok(true)
 }
 
-/// Refuses records that are zstd frames, as the first one is, where nobody has said whether they are to be decoded: who wrote
-/// them compressed, and who keeps frames as records, have the same file.
+/// Refuses records that are zstd frames, as the first one is, where nobody has said whether they
+/// are to be decoded: who wrote them compressed, and who keeps frames as records, have the same
+/// file.
 pub fn refuse_unsaid_frames(file: &dyn File, end: u64) -> Result<()> {
     let mut magic = [0; 4];
     if end < magic.len() as u64 {
         return Ok(());
     }
     file.read_exact_at(0, &mut magic)?;
-    if !frame::begins(u32::from_le_bytes(magic).into()) || frame::frame(&FileSource::new(file, end), 0).is_err() {
+    if !frame::begins(u32::from_le_bytes(magic).into())
+        || frame::frame(&FileSource::new(file, end), 0).is_err()
+    {
         return Ok(());
     }
     Err(fail!(
@@ -156,9 +197,15 @@ pub fn refuse_unsaid_frames(file: &dyn File, end: u64) -> Result<()> {
     ))
 }
 
-/// Where the records of a compressed file with a damaged last limit really end, if that can be told: its
-/// frames end there, the last of them decodes, and all limits behind but the last are ends of frames.
-pub fn find_end(file: &dyn File, size: u64, decoder: &Decoder, memory_limit: u64) -> Result<Option<u64>> {
+/// Where the records of a compressed file with a damaged last limit really end, if that can be
+/// told: its frames end there, the last of them decodes, and all limits behind but the last are
+/// ends of frames.
+pub fn find_end(
+    file: &dyn File,
+    size: u64,
+    decoder: &Decoder,
+    memory_limit: u64,
+) -> Result<Option<u64>> {
     let source = FileSource::patient(file, size);
     let (mut end, mut last, mut frames) = (0, 0, 0u64);
     while let Ok(f) = frame::frame(&source, end) {
@@ -171,20 +218,31 @@ pub fn find_end(file: &dyn File, size: u64, decoder: &Decoder, memory_limit: u64
         return Ok(None);
     }
     let count = (size - end) / LIMIT;
-    let fits = if count == 1 { frames == 1 } else { all_end_frames(file, &source, end, count - 1)? };
+    let fits = if count == 1 {
+        frames == 1
+    } else {
+        all_end_frames(file, &source, end, count - 1)?
+    };
     Ok((fits && decodes(file, last, end, decoder, memory_limit)).then_some(end))
 }
 
-/// Where the records end that the frames from the beginning on are, one each with the skippable frames behind it. A skippable one
-/// counts before another frame, or as the mark of a set: what follows the records may look like one.
-pub fn frames_from_the_beginning(file: &dyn File, size: u64, memory_limit: u64) -> Result<Vec<u64>> {
+/// Where the records end that the frames from the beginning on are, one each with the skippable
+/// frames behind it. A skippable one counts before another frame, or as the mark of a set: what
+/// follows the records may look like one.
+pub fn frames_from_the_beginning(
+    file: &dyn File,
+    size: u64,
+    memory_limit: u64,
+) -> Result<Vec<u64>> {
     let source = FileSource::patient(file, size);
     let (mut limits, mut at, mut sound): (Vec<u64>, u64, u64) = (Vec::new(), 0, 0);
     while let Ok(f) = frame::frame(&source, at) {
         at += f.len;
         if f.skippable {
             let mut mark = [0; MARK];
-            let is_mark = f.len == MARK as u64 && source.get(at - f.len, &mut mark)? && Turn::read(&mark).is_some();
+            let is_mark = f.len == MARK as u64
+                && source.get(at - f.len, &mut mark)?
+                && Turn::read(&mark).is_some();
             if let (Some(last), true) = (limits.last_mut(), is_mark) {
                 (*last, sound) = (at, at);
             }
@@ -193,7 +251,11 @@ pub fn frames_from_the_beginning(file: &dyn File, size: u64, memory_limit: u64) 
         if let Some(last) = limits.last_mut() {
             *last = at - f.len;
         }
-        memory::allow((limits.len() as u64 + 1).saturating_mul(2 * LIMIT), memory_limit, "the limits of the frames that were found")?;
+        memory::allow(
+            (limits.len() as u64 + 1).saturating_mul(2 * LIMIT),
+            memory_limit,
+            "the limits of the frames that were found",
+        )?;
         memory::reserve(&mut limits, 1)?;
         limits.push(at);
         sound = at;
@@ -269,44 +331,58 @@ fn beside_nothing(shard: &Shard, i: u64) -> Result<()> {
     limits.still()?;
     for (j, pair) in (first..last).zip(bounds.windows(2)) {
         if j != i && matches!(pair, [a, b] if a >= b) {
-            return Err(damaged(format_args!("it holds several frames, record {j} beside it nothing")));
+            return Err(damaged(format_args!(
+                "it holds several frames, record {j} beside it nothing"
+            )));
         }
     }
     Ok(())
 }
 
-/// An empty record is believed where the nearest records that are not empty, on both sides, hold one frame
-/// each. However many empty records there are, a few limits tell.
+/// An empty record is believed where the nearest records that are not empty, on both sides, hold
+/// one frame each. However many empty records there are, a few limits tell.
 fn empty_fits(shard: &Shard, i: u64) -> Result<()> {
     let limits = shard.limits();
     let bound = |j: u64| limits.bounds(j, 0).map(|b| b.last().copied().unwrap_or(0));
     let x = bound(i)?;
-    let spoilt = |from: u64, to: u64| from > to || to > shard.end() || !one_record(shard.file(), from, to);
+    let spoilt =
+        |from: u64, to: u64| from > to || to > shard.end() || !one_record(shard.file(), from, to);
     // backwards, bound j is that of number i - j
     if let Some(b) = first_other(i, 0, x, &|j| bound(i - j))?
         && spoilt(b, x)
     {
-        return Err(damaged(format_args!("it is empty, and from the last other limit, {b}, to its place, {x}, there is not one frame")));
+        return Err(damaged(format_args!(
+            "it is empty, and from the last other limit, {b}, to its place, {x}, there is not one frame"
+        )));
     }
     let next = first_other(limits.count(), i + 1, x, &bound)?;
     limits.still()?;
     if let Some(b) = next {
         if spoilt(x, b) {
-            return Err(damaged(format_args!("it is empty, and from its place, {x}, to the next limit, {b}, there is not one frame")));
+            return Err(damaged(format_args!(
+                "it is empty, and from its place, {x}, to the next limit, {b}, there is not one frame"
+            )));
         }
         return Ok(());
     }
-    // behind the last record of a file without limits there may be frames that do not count yet; but who
-    // writes frames with checksums leaves no record without a frame
+    // behind the last record of a file without limits there may be frames that do not count yet;
+    // but who writes frames with checksums leaves no record without a frame
     let source = FileSource::new(shard.file(), shard.end());
     if x < shard.end() && frame::frame(&source, x).is_ok_and(|f| f.checksum) {
-        return Err(damaged(format_args!("it is empty, and a frame lies behind its limit, {x}")));
+        return Err(damaged(format_args!(
+            "it is empty, and a frame lies behind its limit, {x}"
+        )));
     }
     Ok(())
 }
 
 /// The first bound after number `from` that is not `x`.
-fn first_other(count: u64, from: u64, x: u64, bound: &impl Fn(u64) -> Result<u64>) -> Result<Option<u64>> {
+fn first_other(
+    count: u64,
+    from: u64,
+    x: u64,
+    bound: &impl Fn(u64) -> Result<u64>,
+) -> Result<Option<u64>> {
     let (mut same, mut step) = (from, 1);
     loop {
         if same >= count {
@@ -320,7 +396,11 @@ fn first_other(count: u64, from: u64, x: u64, bound: &impl Fn(u64) -> Result<u64
         let mut other = ahead;
         while other - same > 1 {
             let middle = same + (other - same) / 2;
-            if bound(middle)? == x { same = middle } else { other = middle }
+            if bound(middle)? == x {
+                same = middle
+            } else {
+                other = middle
+            }
         }
         return bound(other).map(Some);
     }
@@ -331,7 +411,9 @@ fn one_record(file: &dyn File, from: u64, to: u64) -> bool {
     let source = FileSource::new(file, to);
     let (mut at, mut data) = (from, 0);
     while at < to && data < 2 {
-        let Ok(f) = frame::frame(&source, at) else { return false };
+        let Ok(f) = frame::frame(&source, at) else {
+            return false;
+        };
         at += f.len;
         data += u32::from(!f.skippable);
     }

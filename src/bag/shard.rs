@@ -1,9 +1,9 @@
-//! One file of a bag (or its pair, where limits have a file of their own): where each record is, its
-//! stored bytes, its checksum.
+//! One file of a bag (or its pair, where limits have a file of their own): where each record is,
+//! its stored bytes, its checksum.
 //!
-//! Format, as Bagz writes it: records end to end from byte 0 on, then one limit a record. At the tail,
-//! the last limit is also where the limits begin. A file of 0 bytes holds no record. An empty record
-//! takes no byte, whatever the codec.
+//! Format, as Bagz writes it: records end to end from byte 0 on, then one limit a record. At the
+//! tail, the last limit is also where the limits begin. A file of 0 bytes holds no record. An empty
+//! record takes no byte, whatever the codec.
 #![forbid(unsafe_code)]
 
 use super::codec::{Codec, Decoder};
@@ -52,7 +52,10 @@ pub struct How {
 
 /// The files of the bag of this name.
 pub fn container(folder: &Arc<dyn Folder>, name: &OsStr) -> Container {
-    Container { within: Set::of(name).iter().map(|s| s.container(folder)).collect(), ..Container::new(folder, name, PREFIXES) }
+    Container {
+        within: Set::of(name).iter().map(|s| s.container(folder)).collect(),
+        ..Container::new(folder, name, PREFIXES)
+    }
 }
 
 /// One file of a bag.
@@ -81,11 +84,16 @@ impl Shard {
     }
 
     /// Opens a container as it is seen.
-    pub fn open_seen(snap: &Snapshot<'_>, c: &Container, decoder: &Arc<Decoder>, how: How) -> Result<Shard> {
+    pub fn open_seen(
+        snap: &Snapshot<'_>,
+        c: &Container,
+        decoder: &Arc<Decoder>,
+        how: How,
+    ) -> Result<Shard> {
         let (records, limits, end, mut bytes);
         if how.separate {
-            // a writer lets the records grow at any time, and before their limits: what counts is in
-            // those, and the length is asked for after them
+            // a writer lets the records grow at any time, and before their limits: what counts is
+            // in those, and the length is asked for after them
             records = snap.open_growing(&c.main, how.access)?;
             let size;
             (limits, size) = Shard::separate(snap, c, how.access)?;
@@ -109,9 +117,26 @@ impl Shard {
                 shape::refuse_unsaid_frames(&*records, end)?;
             }
         }
-        let turn = if how.turns && decoder.codec() == Codec::None { Shard::mark_beside(snap, c)? } else { None };
-        let limits = if how.cache { limits.into_memory(how.memory_limit)? } else { limits };
-        Ok(Shard { records, end, limits, sums, turn, decoder: decoder.clone(), bytes, memory_limit: how.memory_limit })
+        let turn = if how.turns && decoder.codec() == Codec::None {
+            Shard::mark_beside(snap, c)?
+        } else {
+            None
+        };
+        let limits = if how.cache {
+            limits.into_memory(how.memory_limit)?
+        } else {
+            limits
+        };
+        Ok(Shard {
+            records,
+            end,
+            limits,
+            sums,
+            turn,
+            decoder: decoder.clone(),
+            bytes,
+            memory_limit: how.memory_limit,
+        })
     }
 
     /// Limits at the tail of a file, and where its records end.
@@ -121,13 +146,19 @@ impl Shard {
             return Ok((Limits::on_disk(file.clone(), 0, 0, true), 0));
         }
         let Some(last_at) = size.checked_sub(LIMIT) else {
-            return Err(fail!(Format, "{name}: {size} bytes are no bag: one limit alone takes 8"));
+            return Err(fail!(
+                Format,
+                "{name}: {size} bytes are no bag: one limit alone takes 8"
+            ));
         };
         let mut word = [0; 8];
         file.read_kept(last_at, &mut word)?;
         let end = u64::from_le_bytes(word);
         if end > last_at {
-            return Err(fail!(Format, "{name}: its last 8 bytes should say where its records end; they say {end}, the file has {size} bytes"));
+            return Err(fail!(
+                Format,
+                "{name}: its last 8 bytes should say where its records end; they say {end}, the file has {size} bytes"
+            ));
         }
         if !(size - end).is_multiple_of(LIMIT) {
             return Err(fail!(
@@ -136,14 +167,21 @@ impl Shard {
                 size - end
             ));
         }
-        Ok((Limits::on_disk(file.clone(), end, (size - end) / LIMIT, true), end))
+        Ok((
+            Limits::on_disk(file.clone(), end, (size - end) / LIMIT, true),
+            end,
+        ))
     }
 
     fn separate(snap: &Snapshot<'_>, c: &Container, access: Access) -> Result<(Limits, u64)> {
         let file = snap.open(&c.name(LIMITS_PREFIX), access)?;
         let size = file.size()?;
         if !size.is_multiple_of(LIMIT) {
-            return Err(fail!(Format, "{}: {size} bytes are not a whole number of limits of 8 bytes (repair keeps the whole ones)", file.name()));
+            return Err(fail!(
+                Format,
+                "{}: {size} bytes are not a whole number of limits of 8 bytes (repair keeps the whole ones)",
+                file.name()
+            ));
         }
         Ok((Limits::on_disk(file, 0, size / LIMIT, false), size))
     }
@@ -232,14 +270,18 @@ impl Shard {
     pub fn at_record(&self, i: u64, mut e: Error) -> Error {
         let name = self.records.name();
         // who reads the file may have named it
-        if let Some(words) = e.message.strip_prefix(name).and_then(|m| m.strip_prefix(": ")) {
+        if let Some(words) = e
+            .message
+            .strip_prefix(name)
+            .and_then(|m| m.strip_prefix(": "))
+        {
             e.message = words.into();
         }
         e.within(format_args!("{name}: record {i}"))
     }
 
-    /// Do the limits around a record not rise, so that one of its own may be another record's? Where frames or
-    /// checksums show which, they are asked instead.
+    /// Do the limits around a record not rise, so that one of its own may be another record's?
+    /// Where frames or checksums show which, they are asked instead.
     #[inline]
     pub fn doubtful(&self, a: Around) -> bool {
         let protected = self.sums.is_some() || self.decoder.codec() == Codec::Zstd;
@@ -251,15 +293,32 @@ impl Shard {
     /// Refuses limits that no record can have.
     #[inline]
     pub fn check_extent(&self, a: Around) -> Result<()> {
-        if a.from <= a.to && a.to <= self.end && !self.doubtful(a) { Ok(()) } else { Err(self.impossible(a)) }
+        if a.from <= a.to && a.to <= self.end && !self.doubtful(a) {
+            Ok(())
+        } else {
+            Err(self.impossible(a))
+        }
     }
 
     #[cold]
     fn impossible(&self, a: Around) -> Error {
         if a.from > a.to || a.to > self.end {
-            return fail!(Format, "its limits say bytes {} to {}, the records end at {}", a.from, a.to, self.end);
+            return fail!(
+                Format,
+                "its limits say bytes {} to {}, the records end at {}",
+                a.from,
+                a.to,
+                self.end
+            );
         }
-        fail!(Format, "the limits around it do not rise: {}, {}, {}, {}", a.before, a.from, a.to, a.after)
+        fail!(
+            Format,
+            "the limits around it do not rise: {}, {}, {}, {}",
+            a.before,
+            a.from,
+            a.to,
+            a.after
+        )
     }
 
     /// Where a record is.
@@ -276,18 +335,29 @@ impl Shard {
     }
 
     /// Calls `f` with the stored bytes of an extent.
-    pub fn stored<R>(&self, (from, to): (u64, u64), f: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
+    pub fn stored<R>(
+        &self,
+        (from, to): (u64, u64),
+        f: impl FnOnce(&[u8]) -> Result<R>,
+    ) -> Result<R> {
         thread_local!(static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) });
         if let Some(b) = self.mapped((from, to)) {
             return f(b);
         }
         let n = memory::allow(to - from, self.memory_limit, "the stored bytes of a record")?;
-        let mut scratch = SCRATCH.with(|s| s.try_borrow_mut().map(|mut s| std::mem::take(&mut *s)).unwrap_or_default());
+        let mut scratch = SCRATCH.with(|s| {
+            s.try_borrow_mut()
+                .map(|mut s| std::mem::take(&mut *s))
+                .unwrap_or_default()
+        });
         if scratch.len() < n {
             scratch = memory::zeroed(n.next_power_of_two())?;
         }
         let bytes = scratch.get_mut(..n).unwrap_or_default();
-        let result = self.records.read_exact_at(from, bytes).and_then(|()| f(bytes));
+        let result = self
+            .records
+            .read_exact_at(from, bytes)
+            .and_then(|()| f(bytes));
         if scratch.len() <= KEEP {
             SCRATCH.with(|s| _ = s.try_borrow_mut().map(|mut s| *s = scratch));
         }
@@ -297,10 +367,13 @@ impl Shard {
     /// The stored bytes of an extent, where the file is in memory that nobody changes.
     #[inline]
     pub fn mapped(&self, (from, to): (u64, u64)) -> Option<&[u8]> {
-        self.records.bytes()?.get(usize::try_from(from).ok()?..usize::try_from(to).ok()?)
+        self.records
+            .bytes()?
+            .get(usize::try_from(from).ok()?..usize::try_from(to).ok()?)
     }
 
-    /// Record `i` where it lies, if it lies as it is in memory that nobody changes; its checksum was looked at.
+    /// Record `i` where it lies, if it lies as it is in memory that nobody changes; its checksum
+    /// was looked at.
     pub fn in_memory(&self, i: u64) -> Result<Option<&[u8]>> {
         if self.decoder.codec() != Codec::None || self.records.bytes().is_none() {
             return Ok(None);
@@ -315,13 +388,19 @@ impl Shard {
 
     /// The checksums of `n` records, where there are any.
     pub fn sums(&self, first: u64, n: usize) -> Result<Vec<u32>> {
-        self.sums.as_ref().map_or(Ok(Vec::new()), |s| s.range(first, n))
+        self.sums
+            .as_ref()
+            .map_or(Ok(Vec::new()), |s| s.range(first, n))
     }
 
     /// Where in which files limits and checksums of records are that are read at need.
     pub fn papers(&self, first: u64, last: u64) -> impl Iterator<Item = (&dyn File, u64, u64)> {
         let sums = match &self.sums {
-            Some(Sums::Disk(file)) => Some((&**file, first.saturating_mul(SUM), last.saturating_add(1).saturating_mul(SUM))),
+            Some(Sums::Disk(file)) => Some((
+                &**file,
+                first.saturating_mul(SUM),
+                last.saturating_add(1).saturating_mul(SUM),
+            )),
             _ => None,
         };
         self.limits.span(first, last).into_iter().chain(sums)
@@ -329,7 +408,13 @@ impl Shard {
 
     /// Reads one record; returns its size. `dst` is filled where it is given and large enough.
     pub fn read(&self, i: u64, dst: Option<&mut [u8]>) -> Result<usize> {
-        self.read_inner(i, dst).map_err(|e| if e.status == Status::Buffer { e } else { self.at_record(i, e) })
+        self.read_inner(i, dst).map_err(|e| {
+            if e.status == Status::Buffer {
+                e
+            } else {
+                self.at_record(i, e)
+            }
+        })
     }
 
     fn read_inner(&self, i: u64, dst: Option<&mut [u8]>) -> Result<usize> {
@@ -337,7 +422,9 @@ impl Shard {
         let stored_size = memory::allow(extent.1 - extent.0, u64::MAX, "a record")?;
         match self.decoder.codec() {
             Codec::None => {
-                let Some(dst) = fitting(dst, stored_size)? else { return Ok(stored_size) };
+                let Some(dst) = fitting(dst, stored_size)? else {
+                    return Ok(stored_size);
+                };
                 self.records.read_exact_at(extent.0, dst)?;
                 if let Some(sums) = &self.sums {
                     check_sum(sums.get(i)?, dst)?;
@@ -372,8 +459,8 @@ impl Shard {
     }
 }
 
-/// The part of the caller's buffer that a record of `n` bytes takes. A short buffer is an error whose
-/// position is the size that is wanted.
+/// The part of the caller's buffer that a record of `n` bytes takes. A short buffer is an error
+/// whose position is the size that is wanted.
 #[inline]
 fn fitting(dst: Option<&mut [u8]>, n: usize) -> Result<Option<&mut [u8]>> {
     let Some(dst) = dst else { return Ok(None) };
@@ -391,7 +478,12 @@ fn too_short(n: usize, have: usize) -> Error {
 
 impl Sums {
     /// The checksums, if they are there and wanted, and how many bytes they have.
-    fn open(snap: &Snapshot<'_>, c: &Container, count: u64, how: How) -> Result<(Option<Sums>, u64)> {
+    fn open(
+        snap: &Snapshot<'_>,
+        c: &Container,
+        count: u64,
+        how: How,
+    ) -> Result<(Option<Sums>, u64)> {
         let file = match snap.open(&c.name(SUMS_PREFIX), how.access) {
             Ok(f) => f,
             Err(e) if e.status == Status::Missing => return Ok((None, 0)),
@@ -412,7 +504,11 @@ impl Sums {
         if !how.cache {
             return Ok((Some(Sums::Disk(file)), size));
         }
-        let mut all = memory::zeroed(memory::allow(size, how.memory_limit, "the checksums of all records")?)?;
+        let mut all = memory::zeroed(memory::allow(
+            size,
+            how.memory_limit,
+            "the checksums of all records",
+        )?)?;
         file.read_exact_at(0, &mut all)?;
         Ok((Some(Sums::Memory(all)), size))
     }
@@ -426,7 +522,12 @@ impl Sums {
     fn range(&self, first: u64, n: usize) -> Result<Vec<u32>> {
         let mut bytes = memory::zeroed(n.saturating_mul(SUM as usize))?;
         self.fetch(first, &mut bytes)?;
-        Ok(bytes.as_chunks::<4>().0.iter().map(|w| u32::from_le_bytes(*w)).collect())
+        Ok(bytes
+            .as_chunks::<4>()
+            .0
+            .iter()
+            .map(|w| u32::from_le_bytes(*w))
+            .collect())
     }
 
     fn fetch(&self, first: u64, dst: &mut [u8]) -> Result<()> {
@@ -435,7 +536,10 @@ impl Sums {
             Sums::Memory(all) => (Some(&all[..]), None),
             Sums::Disk(file) => (file.bytes(), Some(file)),
         };
-        match (all.and_then(|b| b.get(usize::try_from(at).ok()?..)?.get(..dst.len())), file) {
+        match (
+            all.and_then(|b| b.get(usize::try_from(at).ok()?..)?.get(..dst.len())),
+            file,
+        ) {
             (Some(b), _) => dst.copy_from_slice(b),
             (None, Some(file)) => file.read_kept(at, dst)?,
             (None, None) => return Err(fail!(Range, "no checksum {first}")),
@@ -450,7 +554,10 @@ pub fn check_sum(want: u32, record: &[u8]) -> Result<()> {
     if want == got {
         return Ok(());
     }
-    Err(fail!(Checksum, "its CRC-32 is {got:#010x}, {SUMS_PREFIX}* has {want:#010x}"))
+    Err(fail!(
+        Checksum,
+        "its CRC-32 is {got:#010x}, {SUMS_PREFIX}* has {want:#010x}"
+    ))
 }
 
 /// Tells of the limits file that lies beside a file that has none at its tail.

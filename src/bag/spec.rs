@@ -1,8 +1,9 @@
 //! File specs: which files a bag is made of.
 //!
-//! `spec := item (',' item)*`, empty items are skipped: a spec of these alone is a bag without a file. In an item, the first `@` after the last `/`
-//! may begin `@N` (1 to 99999: the files `prefix-00000-of-0000N suffix` and so on) or `@*` (as many as
-//! there are). A backslash before `,`, `@` or a backslash takes that as it is. A name that exists as it stands is taken as
+//! `spec := item (',' item)*`, empty items are skipped: a spec of these alone is a bag without a
+//! file. In an item, the first `@` after the last `/` may begin `@N` (1 to 99999: the files
+//! `prefix-00000-of-0000N suffix` and so on) or `@*` (as many as there are). A backslash before
+//! `,`, `@` or a backslash takes that as it is. A name that exists as it stands is taken as
 //! it stands, with all of these.
 #![forbid(unsafe_code)]
 
@@ -40,11 +41,16 @@ pub fn expand_sets(spec: &OsStr) -> Result<(Vec<OsString>, Vec<Range<usize>>)> {
     Ok((files, sets))
 }
 
-/// As [`expand`]. A spec that names no file is an error, for callers that look after files: they would report success.
+/// As [`expand`]. A spec that names no file is an error, for callers that look after files: they
+/// would report success.
 pub fn expand_some(spec: &OsStr) -> Result<Vec<OsString>> {
     let files = expand(spec)?;
     if files.is_empty() {
-        return Err(fail!(Argument, "the spec {:?} names no file", spec.display().to_string()));
+        return Err(fail!(
+            Argument,
+            "the spec {:?} names no file",
+            spec.display().to_string()
+        ));
     }
     Ok(files)
 }
@@ -99,8 +105,13 @@ fn find(text: &[u8], wanted: u8) -> Option<usize> {
 /// Where the name begins, behind the folders.
 fn name_in(item: &[u8]) -> usize {
     // on Windows a backslash is between folders, too, where it takes nothing as it is
-    let is_between = |i: usize, b: u8| is_separator(b.into()) && !(b == b'\\' && item.get(i + 1).is_some_and(is_special));
-    item.iter().enumerate().rposition(|(i, &b)| is_between(i, b)).map_or(0, |i| i + 1)
+    let is_between = |i: usize, b: u8| {
+        is_separator(b.into()) && !(b == b'\\' && item.get(i + 1).is_some_and(is_special))
+    };
+    item.iter()
+        .enumerate()
+        .rposition(|(i, &b)| is_between(i, b))
+        .map_or(0, |i| i + 1)
 }
 
 /// The text without the backslashes that take something as it is.
@@ -108,7 +119,11 @@ fn plain(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.iter().peekable();
     while let Some(b) = bytes.next() {
-        let taken = if *b == b'\\' { bytes.next_if(|b| is_special(b)) } else { None };
+        let taken = if *b == b'\\' {
+            bytes.next_if(|b| is_special(b))
+        } else {
+            None
+        };
         out.push(*taken.unwrap_or(b));
     }
     out
@@ -127,15 +142,29 @@ pub fn to_write(path: &OsStr, new: bool) -> Result<Target> {
     if locate::exists(path) {
         return Ok(Target::File(path.into()));
     }
-    let Some(p) = Pattern::of(path.as_bytes()) else { return Ok(Target::File(OsString::from_vec(plain(path.as_bytes())))) };
+    let Some(p) = Pattern::of(path.as_bytes()) else {
+        return Ok(Target::File(OsString::from_vec(plain(path.as_bytes()))));
+    };
     if new && p.number.is_none() {
-        return Err(fail!(Argument, "{}: a new set needs the number of its shards, as @8", path.display()));
+        return Err(fail!(
+            Argument,
+            "{}: a new set needs the number of its shards, as @8",
+            path.display()
+        ));
     }
     let n = p.count()?;
     let shard = |i| locate::locate_for_change(&shard_name(&p.prefix, i, n, &p.suffix));
     let first = shard(0)?;
-    let prefix = first.name.as_bytes().strip_suffix(shard_name(b"", 0, n, &p.suffix).as_bytes()).unwrap_or_default();
-    let set = Set { prefix: OsStr::from_bytes(prefix).into(), suffix: OsString::from_vec(p.suffix.clone()), count: n };
+    let prefix = first
+        .name
+        .as_bytes()
+        .strip_suffix(shard_name(b"", 0, n, &p.suffix).as_bytes())
+        .unwrap_or_default();
+    let set = Set {
+        prefix: OsStr::from_bytes(prefix).into(),
+        suffix: OsString::from_vec(p.suffix.clone()),
+        count: n,
+    };
     let folder = first.folder.show(OsStr::new(""));
     for i in 0..n {
         let l = shard(i)?;
@@ -164,12 +193,20 @@ impl Pattern {
         let at = name + find(item.get(name..)?, b'@')?;
         let (prefix, rest) = (plain(item.get(..at)?), item.get(at + 1..)?);
         if let Some(suffix) = rest.strip_prefix(b"*") {
-            return Some(Pattern { prefix, number: None, suffix: plain(suffix) });
+            return Some(Pattern {
+                prefix,
+                number: None,
+                suffix: plain(suffix),
+            });
         }
         let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
         let (number, suffix) = rest.split_at_checked(digits)?;
         let n: u32 = std::str::from_utf8(number).ok()?.parse().ok()?;
-        (1..=MOST_SHARDS).contains(&n).then(|| Pattern { prefix, number: Some(n), suffix: plain(suffix) })
+        (1..=MOST_SHARDS).contains(&n).then(|| Pattern {
+            prefix,
+            number: Some(n),
+            suffix: plain(suffix),
+        })
     }
 
     /// How many shards there are to be, or are, where they agree about it.
@@ -179,13 +216,24 @@ impl Pattern {
         }
         let endings = locate::endings(OsStr::from_bytes(&[&self.prefix[..], b"-"].concat()))?;
         let mut counts: BTreeMap<u32, u32> = BTreeMap::new();
-        for n in endings.iter().filter_map(|e| shard_count(e.as_bytes(), &self.suffix)) {
+        for n in endings
+            .iter()
+            .filter_map(|e| shard_count(e.as_bytes(), &self.suffix))
+        {
             *counts.entry(n).or_default() += 1;
         }
-        let shown = |n: u32| shard_name(&self.prefix, 0, n, &self.suffix).display().to_string();
+        let shown = |n: u32| {
+            shard_name(&self.prefix, 0, n, &self.suffix)
+                .display()
+                .to_string()
+        };
         match counts.iter().collect::<Vec<_>>()[..] {
             [(n, _)] => Ok(*n),
-            [] => Err(fail!(Missing, "{}: no file of this pattern", shown(0).replacen("-00000-of-00000", "-*-of-*", 1))),
+            [] => Err(fail!(
+                Missing,
+                "{}: no file of this pattern",
+                shown(0).replacen("-00000-of-00000", "-*-of-*", 1)
+            )),
             [(a, many), .., (b, others)] => Err(fail!(
                 Argument,
                 "@* can mean two sets: {many} of the files are as {}, {others} as {}; write the number instead",
@@ -203,7 +251,9 @@ fn shard_name(prefix: &[u8], i: u32, n: u32, suffix: &[u8]) -> OsString {
 
 /// The N of `MMMMM-of-NNNNN suffix`.
 fn shard_count(ending: &[u8], suffix: &[u8]) -> Option<u32> {
-    shard_number(ending).filter(|(_, rest)| *rest == suffix).map(|(n, _)| n)
+    shard_number(ending)
+        .filter(|(_, rest)| *rest == suffix)
+        .map(|(n, _)| n)
 }
 
 /// The N of `MMMMM-of-NNNNN`, and what is behind it.
@@ -216,11 +266,16 @@ fn shard_number(ending: &[u8]) -> Option<(u32, &[u8])> {
 /// A number of five digits, and what is behind it.
 fn number(text: &[u8]) -> Option<(u32, &[u8])> {
     let (digits, rest) = text.split_at_checked(5)?;
-    let n = std::str::from_utf8(digits).ok().filter(|_| digits.iter().all(u8::is_ascii_digit))?.parse().ok()?;
+    let n = std::str::from_utf8(digits)
+        .ok()
+        .filter(|_| digits.iter().all(u8::is_ascii_digit))?
+        .parse()
+        .ok()?;
     Some((n, rest))
 }
 
-/// What the name of a set's journal and lock has behind it: a bag may have the name of the set itself.
+/// What the name of a set's journal and lock has behind it: a bag may have the name of the set
+/// itself.
 const SET: &str = ".holdall-set";
 
 /// The shards of one item `prefix@N suffix`, without a folder.
@@ -235,7 +290,12 @@ pub struct Set {
 impl Set {
     /// The name of shard `i`.
     pub fn name(&self, i: u32) -> OsString {
-        shard_name(self.prefix.as_bytes(), i, self.count, self.suffix.as_bytes())
+        shard_name(
+            self.prefix.as_bytes(),
+            i,
+            self.count,
+            self.suffix.as_bytes(),
+        )
     }
 
     /// The sets that a file of this name is a shard of, by its name: one, hardly ever several.
@@ -243,7 +303,11 @@ impl Set {
         let name = name.as_bytes();
         let at = |i: usize| {
             let (n, suffix) = shard_number(name.get(i..)?.strip_prefix(b"-")?)?;
-            Some(Set { prefix: OsStr::from_bytes(name.get(..i)?).into(), suffix: OsStr::from_bytes(suffix).into(), count: n })
+            Some(Set {
+                prefix: OsStr::from_bytes(name.get(..i)?).into(),
+                suffix: OsStr::from_bytes(suffix).into(),
+                count: n,
+            })
         };
         (0..name.len()).filter_map(at).collect()
     }
@@ -255,13 +319,23 @@ impl Set {
         main.push(&self.suffix);
         main.push(SET);
         let set = self.clone();
-        let is_member = move |name: &OsStr| PREFIXES.iter().any(|p| name.as_bytes().strip_prefix(p.as_bytes()).is_some_and(|n| set.has(n)));
+        let is_member = move |name: &OsStr| {
+            PREFIXES.iter().any(|p| {
+                name.as_bytes()
+                    .strip_prefix(p.as_bytes())
+                    .is_some_and(|n| set.has(n))
+            })
+        };
         Container::of(folder, main, Arc::new(is_member))
     }
 
     fn has(&self, name: &[u8]) -> bool {
-        let ending = name.strip_prefix(self.prefix.as_bytes()).and_then(|rest| rest.strip_prefix(b"-"));
-        ending.and_then(shard_number).is_some_and(|(n, suffix)| n == self.count && suffix == self.suffix.as_bytes())
+        let ending = name
+            .strip_prefix(self.prefix.as_bytes())
+            .and_then(|rest| rest.strip_prefix(b"-"));
+        ending
+            .and_then(shard_number)
+            .is_some_and(|(n, suffix)| n == self.count && suffix == self.suffix.as_bytes())
     }
 }
 
@@ -270,37 +344,79 @@ mod tests {
     use super::*;
 
     fn names(spec: &str) -> Vec<String> {
-        expand(OsStr::new(spec)).unwrap().iter().map(|n| n.display().to_string()).collect()
+        expand(OsStr::new(spec))
+            .unwrap()
+            .iter()
+            .map(|n| n.display().to_string())
+            .collect()
     }
 
     #[test]
     fn syntax() {
-        assert_eq!(names("/no/a@2.bagz,,b.bag,"), ["/no/a-00000-of-00002.bagz", "/no/a-00001-of-00002.bagz", "b.bag"]);
+        assert_eq!(
+            names("/no/a@2.bagz,,b.bag,"),
+            [
+                "/no/a-00000-of-00002.bagz",
+                "/no/a-00001-of-00002.bagz",
+                "b.bag"
+            ]
+        );
         assert_eq!(names("x.bagz@01"), ["x.bagz-00000-of-00001"]);
         assert_eq!(names("a@1@2"), ["a-00000-of-00001@2"]);
-        for literal in ["a@0", "a@100000", "a@?", "dir@2/x", "a@", "a@-1", "a@99999999999"] {
+        for literal in [
+            "a@0",
+            "a@100000",
+            "a@?",
+            "dir@2/x",
+            "a@",
+            "a@-1",
+            "a@99999999999",
+        ] {
             assert_eq!(names(literal), [literal]);
         }
-        assert_eq!(names("gs://b/a@2.bag,/gs:b/a@1"), ["gs://b/a-00000-of-00002.bag", "gs://b/a-00001-of-00002.bag", "/gs:b/a-00000-of-00001"]);
+        assert_eq!(
+            names("gs://b/a@2.bag,/gs:b/a@1"),
+            [
+                "gs://b/a-00000-of-00002.bag",
+                "gs://b/a-00001-of-00002.bag",
+                "/gs:b/a-00000-of-00001"
+            ]
+        );
         for none in ["", ",", ",,"] {
             assert_eq!(names(none), [""; 0], "{none}");
             assert!(expand_some(OsStr::new(none)).is_err(), "{none}");
         }
-        assert_eq!(names(r"x\@2,a\,b,c\\d,e\f,\,"), ["x@2", "a,b", r"c\d", r"e\f", ","]);
+        assert_eq!(
+            names(r"x\@2,a\,b,c\\d,e\f,\,"),
+            ["x@2", "a,b", r"c\d", r"e\f", ","]
+        );
         assert_eq!(names(r"x\@2@1\@"), ["x@2-00000-of-00001@"]);
     }
 
     #[test]
     fn sets_by_the_names_of_their_shards() {
-        let set = |prefix: &str, count, suffix: &str| Set { prefix: prefix.into(), suffix: suffix.into(), count };
+        let set = |prefix: &str, count, suffix: &str| Set {
+            prefix: prefix.into(),
+            suffix: suffix.into(),
+            count,
+        };
         let of = |name: &str| Set::of(OsStr::new(name));
         assert_eq!(of("a-00001-of-00003.bag"), [set("a", 3, ".bag")]);
         assert_eq!(of("-00000-of-00001"), [set("", 1, "")]);
-        assert_eq!(of("a-00000-of-00002-00001-of-00003"), [set("a", 2, "-00001-of-00003"), set("a-00000-of-00002", 3, "")]);
+        assert_eq!(
+            of("a-00000-of-00002-00001-of-00003"),
+            [
+                set("a", 2, "-00001-of-00003"),
+                set("a-00000-of-00002", 3, "")
+            ]
+        );
         for none in ["a-00003-of-00003.bag", "a.bag", "", "a@3.bag"] {
             assert_eq!(of(none), []);
         }
-        let files = set("a", 3, ".bag").container(&(Arc::new(crate::io::memory::MemoryFolder::new(vec![])) as Arc<dyn Folder>)).members.unwrap();
+        let files = set("a", 3, ".bag")
+            .container(&(Arc::new(crate::io::memory::MemoryFolder::new(vec![])) as Arc<dyn Folder>))
+            .members
+            .unwrap();
         for (name, own) in [
             ("a-00002-of-00003.bag", true),
             ("limits.a-00000-of-00003.bag", true),
@@ -319,7 +435,15 @@ mod tests {
     #[test]
     fn names_of_shards() {
         assert_eq!(shard_count(b"00001-of-00003.bag", b".bag"), Some(3));
-        for no in ["0001-of-00003.bag", "00003-of-00003.bag", "+0001-of-00003.bag", "00001-of-00003.bagz", "00001of-00003.bag", ".bag", ""] {
+        for no in [
+            "0001-of-00003.bag",
+            "00003-of-00003.bag",
+            "+0001-of-00003.bag",
+            "00001-of-00003.bagz",
+            "00001of-00003.bag",
+            ".bag",
+            "",
+        ] {
             assert_eq!(shard_count(no.as_bytes(), b".bag"), None, "{no}");
         }
     }

@@ -17,19 +17,65 @@ pub(super) struct Form {
 }
 
 pub(super) const FORMS: &[Form] = &[
-    Form { separate: 0, codec: 6, sums: 2, name: NAME },
-    Form { separate: 0, codec: 0, sums: 2, name: NAME },
-    Form { separate: 0, codec: 0, sums: 0, name: NAME },
-    Form { separate: 1, codec: 6, sums: 2, name: NAME },
-    Form { separate: 1, codec: 0, sums: 2, name: NAME },
-    Form { separate: 1, codec: 6, sums: 0, name: NAME },
+    Form {
+        separate: 0,
+        codec: 6,
+        sums: 2,
+        name: NAME,
+    },
+    Form {
+        separate: 0,
+        codec: 0,
+        sums: 2,
+        name: NAME,
+    },
+    Form {
+        separate: 0,
+        codec: 0,
+        sums: 0,
+        name: NAME,
+    },
+    Form {
+        separate: 1,
+        codec: 6,
+        sums: 2,
+        name: NAME,
+    },
+    Form {
+        separate: 1,
+        codec: 0,
+        sums: 2,
+        name: NAME,
+    },
+    Form {
+        separate: 1,
+        codec: 6,
+        sums: 0,
+        name: NAME,
+    },
     // storage of the caller's has one file, without a name
-    Form { separate: 0, codec: 0, sums: 2, name: "" },
-    Form { separate: 1, codec: 6, sums: 2, name: "" },
+    Form {
+        separate: 0,
+        codec: 0,
+        sums: 2,
+        name: "",
+    },
+    Form {
+        separate: 1,
+        codec: 6,
+        sums: 2,
+        name: "",
+    },
 ];
 
 fn read_options(f: Form) -> Options {
-    Options::new().with(Opt::BagLimits, f.separate).unwrap().with(Opt::Codec, f.codec).unwrap().with(Opt::Threads, 1).unwrap()
+    Options::new()
+        .with(Opt::BagLimits, f.separate)
+        .unwrap()
+        .with(Opt::Codec, f.codec)
+        .unwrap()
+        .with(Opt::Threads, 1)
+        .unwrap()
 }
 
 fn writer(folder: &Arc<dyn Folder>, mode: Mode, f: Form) -> Result<Writer> {
@@ -46,7 +92,10 @@ pub(super) fn bag(folder: &Arc<dyn Folder>, f: Form) -> Result<Bag> {
 
 pub(super) fn all(folder: Arc<dyn Folder>, f: Form) -> Result<Vec<Vec<u8>>> {
     let b = bag(&folder, f)?;
-    Ok(b.read_range(0, b.size())?.iter().map(<[u8]>::to_vec).collect())
+    Ok(b.read_range(0, b.size())?
+        .iter()
+        .map(<[u8]>::to_vec)
+        .collect())
 }
 
 pub(super) fn record(seed: u64, len: usize) -> Vec<u8> {
@@ -63,7 +112,9 @@ pub(super) fn put(folder: Arc<dyn Folder>, mode: Mode, f: Form, records: &[Vec<u
 }
 
 pub(super) fn small(from: u64, n: u64) -> Vec<Vec<u8>> {
-    (from..from + n).map(|i| record(i, [40, 0, 700, 3, 1500][i as usize % 5])).collect()
+    (from..from + n)
+        .map(|i| record(i, [40, 0, 700, 3, 1500][i as usize % 5]))
+        .collect()
 }
 
 /// A disk on which these records were committed, in two commits.
@@ -91,18 +142,60 @@ fn scenes(f: Form) -> Vec<(String, SimDisk, Act)> {
     let old = small(0, 7);
     let new = small(50, 5);
     let big: Vec<Vec<u8>> = (0..3).map(|i| record(90 + i, 700_000)).collect();
-    let act = |mode, records: Vec<Vec<u8>>| -> Act { Box::new(move |folder| put(folder, mode, f, &records)) };
+    let act = |mode, records: Vec<Vec<u8>>| -> Act {
+        Box::new(move |folder| put(folder, mode, f, &records))
+    };
     let mut s: Vec<(String, SimDisk, Act)> = vec![
-        ("new".into(), SimDisk::default(), act(Mode::New, new.clone())),
-        ("new, without a record".into(), SimDisk::default(), act(Mode::New, vec![])),
-        ("new, large".into(), SimDisk::default(), act(Mode::New, big.clone())),
-        ("append".into(), disk_with(f, &old), act(Mode::Append, new.clone())),
-        ("append one empty record".into(), disk_with(f, &old), act(Mode::Append, vec![vec![]])),
-        ("append to an empty bag".into(), disk_with(f, &[]), act(Mode::Append, new.clone())),
-        ("append, large".into(), disk_with(f, &old), act(Mode::Append, big)),
-        ("replace".into(), disk_with(f, &old), act(Mode::Replace, new.clone())),
-        ("replace by nothing".into(), disk_with(f, &old), act(Mode::Replace, vec![])),
-        ("replace what is not there".into(), SimDisk::default(), act(Mode::Replace, new.clone())),
+        (
+            "new".into(),
+            SimDisk::default(),
+            act(Mode::New, new.clone()),
+        ),
+        (
+            "new, without a record".into(),
+            SimDisk::default(),
+            act(Mode::New, vec![]),
+        ),
+        (
+            "new, large".into(),
+            SimDisk::default(),
+            act(Mode::New, big.clone()),
+        ),
+        (
+            "append".into(),
+            disk_with(f, &old),
+            act(Mode::Append, new.clone()),
+        ),
+        (
+            "append one empty record".into(),
+            disk_with(f, &old),
+            act(Mode::Append, vec![vec![]]),
+        ),
+        (
+            "append to an empty bag".into(),
+            disk_with(f, &[]),
+            act(Mode::Append, new.clone()),
+        ),
+        (
+            "append, large".into(),
+            disk_with(f, &old),
+            act(Mode::Append, big),
+        ),
+        (
+            "replace".into(),
+            disk_with(f, &old),
+            act(Mode::Replace, new.clone()),
+        ),
+        (
+            "replace by nothing".into(),
+            disk_with(f, &old),
+            act(Mode::Replace, vec![]),
+        ),
+        (
+            "replace what is not there".into(),
+            SimDisk::default(),
+            act(Mode::Replace, new.clone()),
+        ),
     ];
     let (lost, kept) = (old.clone(), new);
     let after_one_that_did_not: Act = Box::new(move |folder| {
@@ -111,7 +204,11 @@ fn scenes(f: Form) -> Vec<(String, SimDisk, Act)> {
         drop(w);
         put(folder, Mode::Append, f, &kept)
     });
-    s.push(("append after a writer that did not commit".into(), disk_with(f, &old), after_one_that_did_not));
+    s.push((
+        "append after a writer that did not commit".into(),
+        disk_with(f, &old),
+        after_one_that_did_not,
+    ));
     s
 }
 
@@ -124,8 +221,18 @@ pub(super) fn offsets(records: &[Vec<u8>]) -> Vec<u64> {
         .collect()
 }
 
-fn on<T>(f: Form, (name, disk, act): &(String, SimDisk, Act), then: impl FnOnce(&Scene<'_>) -> T) -> T {
-    then(&Scene { name: format!("{f:?} {name}"), disk: disk.copy(), act, read: &|folder| all(folder, f), go_on: &|folder| go_on(folder, f) })
+fn on<T>(
+    f: Form,
+    (name, disk, act): &(String, SimDisk, Act),
+    then: impl FnOnce(&Scene<'_>) -> T,
+) -> T {
+    then(&Scene {
+        name: format!("{f:?} {name}"),
+        disk: disk.copy(),
+        act,
+        read: &|folder| all(folder, f),
+        go_on: &|folder| go_on(folder, f),
+    })
 }
 
 fn check(f: Form, scene: &(String, SimDisk, Act), per_cut: usize, wrong: Option<Wrong>) -> Tally {
@@ -148,7 +255,9 @@ fn the_rig_notices_when_a_sync_is_missing() {
     let f = FORMS[0];
     let scene = &scenes(f)[3];
     assert_eq!(scene.0, "append");
-    let noticed = sim::syncs_left_out("bag, append", &scene.1, &scene.2, |wrong| check(f, scene, 60, wrong));
+    let noticed = sim::syncs_left_out("bag, append", &scene.1, &scene.2, |wrong| {
+        check(f, scene, 60, wrong)
+    });
     // the journal's bytes, its name, the changed file, the removal of the journal: each is needed
     assert_eq!(noticed.len(), 4);
     assert!(noticed.iter().all(|&n| n > 0));
@@ -157,13 +266,26 @@ fn the_rig_notices_when_a_sync_is_missing() {
 #[test]
 fn mutations_of_a_commit_are_noticed() {
     let f = FORMS[0];
-    let of: Vec<_> = scenes(f).into_iter().filter(|s| ["append", "replace"].contains(&s.0.as_str())).collect();
-    sim::mutations("bag", 3, &of.iter().map(|s| (s.0.as_str(), |wrong| check(f, s, 120, wrong))).collect::<Vec<_>>());
+    let of: Vec<_> = scenes(f)
+        .into_iter()
+        .filter(|s| ["append", "replace"].contains(&s.0.as_str()))
+        .collect();
+    sim::mutations(
+        "bag",
+        3,
+        &of.iter()
+            .map(|s| (s.0.as_str(), |wrong| check(f, s, 120, wrong)))
+            .collect::<Vec<_>>(),
+    );
 }
 
 #[test]
 fn a_full_disk_fails_a_commit_and_loses_nothing() {
-    FORMS.iter().for_each(|&f| scenes(f).iter().for_each(|scene| on(f, scene, sim::check_full)));
+    FORMS.iter().for_each(|&f| {
+        scenes(f)
+            .iter()
+            .for_each(|scene| on(f, scene, sim::check_full))
+    });
 }
 
 #[test]
@@ -188,10 +310,16 @@ fn a_commit_that_failed_can_be_tried_again() {
                 Ok(()) => {
                     again += 1;
                     assert_eq!(size, 7);
-                    assert_eq!(all(d.folder(), f).unwrap(), [small(0, 7), small(50, 5)].concat());
+                    assert_eq!(
+                        all(d.folder(), f).unwrap(),
+                        [small(0, 7), small(50, 5)].concat()
+                    );
                 }
                 // only the very last sync, of the folder, leaves it open which one it was
-                Err(e) => assert!(e.status == Status::State && (size == 7 || k + 1 == ops), "{e} {size} {k} of {ops}"),
+                Err(e) => assert!(
+                    e.status == Status::State && (size == 7 || k + 1 == ops),
+                    "{e} {size} {k} of {ops}"
+                ),
             }
         }
         assert!(again > 2, "{f:?}: {again} of {ops}");
@@ -221,7 +349,9 @@ fn wrong_reads(b: &Bag, want: &[Vec<u8>]) -> std::result::Result<usize, String> 
             _ => {}
         }
     }
-    let same = |r: &Records, order: &mut dyn Iterator<Item = u64>| order.enumerate().all(|(k, i)| r.get(k) == want[i as usize]);
+    let same = |r: &Records, order: &mut dyn Iterator<Item = u64>| {
+        order.enumerate().all(|(k, i)| r.get(k) == want[i as usize])
+    };
     match b.read_range(0, n) {
         Ok(r) if !same(&r, &mut (0..n)) => return Err("read_range".into()),
         Ok(_) if errors > 0 => return Err("read_range found nothing".into()),
@@ -245,7 +375,9 @@ fn wrong_reads(b: &Bag, want: &[Vec<u8>]) -> std::result::Result<usize, String> 
 fn no_flip_of_a_byte_is_silent() {
     let mut flips = 0;
     for &f in FORMS.iter().filter(|f| f.sums != 0) {
-        let records: Vec<Vec<u8>> = (0..12).map(|i| record(i, [30, 0, 5, 90, 0, 0, 300][i as usize % 7])).collect();
+        let records: Vec<Vec<u8>> = (0..12)
+            .map(|i| record(i, [30, 0, 5, 90, 0, 0, 300][i as usize % 7]))
+            .collect();
         let files = disk_with(f, &records).contents();
         for (name, bytes) in &files {
             for at in 0..bytes.len() {
@@ -269,20 +401,34 @@ fn no_flip_of_a_byte_is_silent() {
 fn no_repair_makes_wrong_records_readable() {
     let mut repaired = 0;
     for &f in FORMS.iter().filter(|f| f.sums != 0) {
-        let records: Vec<Vec<u8>> = [13, 1, 30, 7, 22, 5].iter().map(|&n| record(n, n as usize)).collect();
+        let records: Vec<Vec<u8>> = [13, 1, 30, 7, 22, 5]
+            .iter()
+            .map(|&n| record(n, n as usize))
+            .collect();
         let files = disk_with(f, &records).contents();
         for (name, bytes) in &files {
-            for (at, x) in (0..bytes.len()).flat_map(|at| (0..8).map(move |b| (at, 1u8 << b)).chain([(at, 0xff)])) {
+            for (at, x) in (0..bytes.len())
+                .flat_map(|at| (0..8).map(move |b| (at, 1u8 << b)).chain([(at, 0xff)]))
+            {
                 let mut hurt = files.clone();
                 hurt.get_mut(name).unwrap()[at] ^= x;
                 let disk = SimDisk::with_files(&hurt);
-                let o = Options::new().with(Opt::Codec, f.codec).unwrap().with(Opt::BagLimits, f.separate).unwrap();
+                let o = Options::new()
+                    .with(Opt::Codec, f.codec)
+                    .unwrap()
+                    .with(Opt::BagLimits, f.separate)
+                    .unwrap();
                 match repair_in(&disk.folder(), OsStr::new(f.name), &o) {
                     Ok(done) => {
-                        let Ok(b) = bag(&disk.folder(), f) else { continue };
+                        let Ok(b) = bag(&disk.folder(), f) else {
+                            continue;
+                        };
                         assert!(done.kept <= 6);
                         if let Err(how) = wrong_reads(&b, &records[..done.kept as usize]) {
-                            panic!("{f:?} {} byte {at} ^ {x:#x}: repaired, {how}", name.display());
+                            panic!(
+                                "{f:?} {} byte {at} ^ {x:#x}: repaired, {how}",
+                                name.display()
+                            );
                         }
                         repaired += 1;
                     }
@@ -297,9 +443,15 @@ fn no_repair_makes_wrong_records_readable() {
 #[test]
 fn limits_that_take_each_others_value_are_noticed() {
     for f in [FORMS[0], FORMS[3]] {
-        let records: Vec<Vec<u8>> = (0..9).map(|i| record(i, [30, 0, 5][i as usize % 3])).collect();
+        let records: Vec<Vec<u8>> = (0..9)
+            .map(|i| record(i, [30, 0, 5][i as usize % 3]))
+            .collect();
         let files = disk_with(f, &records).contents();
-        let limits_name: OsString = if f.separate == 1 { format!("limits.{NAME}").into() } else { NAME.into() };
+        let limits_name: OsString = if f.separate == 1 {
+            format!("limits.{NAME}").into()
+        } else {
+            NAME.into()
+        };
         let bytes = &files[&limits_name];
         let base = bytes.len() - 9 * 8;
         let limit = |i: usize| u64::from_le_bytes(bytes[base + i * 8..][..8].try_into().unwrap());
@@ -309,7 +461,8 @@ fn limits_that_take_each_others_value_are_noticed() {
                     continue;
                 }
                 let mut hurt = files.clone();
-                hurt.get_mut(&limits_name).unwrap()[base + i * 8..][..8].copy_from_slice(&value.to_le_bytes());
+                hurt.get_mut(&limits_name).unwrap()[base + i * 8..][..8]
+                    .copy_from_slice(&value.to_le_bytes());
                 let Ok(b) = damaged(&hurt, f) else { continue };
                 if let Err(how) = wrong_reads(&b, &records) {
                     panic!("{f:?} limit {i} from {} to {value}: {how}", limit(i));
@@ -326,7 +479,10 @@ fn a_damaged_last_limit_is_put_right() {
     let files = disk_with(f, &records).contents();
     let raw = FORMS[1];
     let raw_files = disk_with(raw, &records).contents();
-    for (f, files, by) in [8i64, -8, 64, -160].into_iter().flat_map(|by| [(f, &files, by), (raw, &raw_files, by)]) {
+    for (f, files, by) in [8i64, -8, 64, -160]
+        .into_iter()
+        .flat_map(|by| [(f, &files, by), (raw, &raw_files, by)])
+    {
         let mut hurt = files.clone();
         let b = hurt.get_mut(OsStr::new(NAME)).unwrap();
         let n = b.len();
@@ -334,7 +490,12 @@ fn a_damaged_last_limit_is_put_right() {
         b[n - 8..].copy_from_slice(&last.wrapping_add_signed(by).to_le_bytes());
         let disk = SimDisk::with_files(&hurt);
         assert!(bag(&disk.folder(), f).is_err(), "{by}");
-        repair_in(&disk.folder(), OsStr::new(NAME), &Options::new().with(Opt::Codec, f.codec).unwrap()).unwrap();
+        repair_in(
+            &disk.folder(),
+            OsStr::new(NAME),
+            &Options::new().with(Opt::Codec, f.codec).unwrap(),
+        )
+        .unwrap();
         assert_eq!(disk.contents(), *files);
     }
 }
@@ -349,8 +510,10 @@ fn no_truncation_is_silent() {
                 let mut hurt = files.clone();
                 hurt.get_mut(name).unwrap().truncate(keep);
                 let Ok(b) = damaged(&hurt, f) else { continue };
-                // limits of their own, cut between two of them, are what a smaller commit looks like
-                if f.separate == 1 && f.codec == 6 && name.to_str().unwrap().starts_with("limits.") {
+                // limits of their own, cut between two of them, are what a smaller commit looks
+                // like
+                if f.separate == 1 && f.codec == 6 && name.to_str().unwrap().starts_with("limits.")
+                {
                     continue;
                 }
                 // a file of no byte is a bag of no record
@@ -379,7 +542,10 @@ fn a_reader_goes_through_every_moment_of_a_commit() {
             d.cut_after(k);
             let _ = put(d.folder(), Mode::Append, f, &small(50, 5));
             let got = all(d.folder(), f).unwrap();
-            assert!(got == old || got == [old.clone(), small(50, 5)].concat(), "{f:?} at {k}");
+            assert!(
+                got == old || got == [old.clone(), small(50, 5)].concat(),
+                "{f:?} at {k}"
+            );
             for i in 0..7 {
                 match open.read(i) {
                     Ok(r) => assert_eq!(r, old[i as usize], "{f:?} at {k}"),
@@ -401,7 +567,9 @@ fn skipped_records_are_named() {
     let mut files = disk_with(f, &records).contents();
     let n = files[OsStr::new(NAME)].len();
     let bytes = files.get_mut(OsStr::new(NAME)).unwrap();
-    let limit = |b: &[u8], i: usize| u64::from_le_bytes(b[n - 160 + i * 8..][..8].try_into().unwrap()) as usize;
+    let limit = |b: &[u8], i: usize| {
+        u64::from_le_bytes(b[n - 160 + i * 8..][..8].try_into().unwrap()) as usize
+    };
     for bad in [4, 11] {
         let at = limit(bytes, bad) - 10;
         bytes[at] ^= 0x55;
@@ -417,7 +585,10 @@ fn skipped_records_are_named() {
     }
     let r = b.read_indices(&[11, 3, 4, 11]).unwrap();
     assert_eq!(r.damaged.iter().map(|d| d.0).collect::<Vec<_>>(), [0, 2, 3]);
-    assert_eq!(b.read_into(4, None).map(|r| r.0).unwrap_or(0), b.read_into(4, None).map(|r| r.0).unwrap_or(0));
+    assert_eq!(
+        b.read_into(4, None).map(|r| r.0).unwrap_or(0),
+        b.read_into(4, None).map(|r| r.0).unwrap_or(0)
+    );
     assert_eq!(b.read_into(4, Some(&mut [0; 200])).unwrap(), (0, true));
     let plain = bag(&folder, f).unwrap();
     assert_eq!(plain.read_range(0, 20).unwrap_err().position, 4);
@@ -428,33 +599,62 @@ fn skipped_records_are_named() {
         true
     })
     .unwrap();
-    assert_eq!(v, Verified { sound: 18, bad: 2, unchecked: 0 });
+    assert_eq!(
+        v,
+        Verified {
+            sound: 18,
+            bad: 2,
+            unchecked: 0
+        }
+    );
     assert_eq!(told.iter().map(|e| e.position).collect::<Vec<_>>(), [4, 11]);
 }
 
-/// Frames under a name that says nothing, or without a name, are never handed out as records unless that is asked for.
+/// Frames under a name that says nothing, or without a name, are never handed out as records unless
+/// that is asked for.
 #[test]
 fn frames_under_a_name_that_says_nothing_are_asked_about() {
     let want = [vec![], b"one".to_vec(), vec![7; 5000]];
     for sums in [0, 2] {
         let disk = SimDisk::default();
-        let mut w = Writer::open_in(&disk.folder(), OsStr::new("x.bagz"), Mode::New, &Options::new().with(Opt::Checksum, sums).unwrap()).unwrap();
+        let mut w = Writer::open_in(
+            &disk.folder(),
+            OsStr::new("x.bagz"),
+            Mode::New,
+            &Options::new().with(Opt::Checksum, sums).unwrap(),
+        )
+        .unwrap();
         want.iter().for_each(|r| w.append(r).unwrap());
         w.commit().unwrap();
         let bytes = disk.contents().into_values().next().unwrap();
-        for name in ["x", "x.tmp", "x.bagz.tmp", ".bagz-00000-of-00001", "x.bag", "x.bagz", ""] {
+        for name in [
+            "x",
+            "x.tmp",
+            "x.bagz.tmp",
+            ".bagz-00000-of-00001",
+            "x.bag",
+            "x.bagz",
+            "",
+        ] {
             let folder: Arc<dyn Folder> = match name {
                 "" => Arc::new(MemoryFolder::new(bytes.clone())),
                 _ => SimDisk::with_files(&[(name.into(), bytes.clone())].into()).folder(),
             };
             let open = |codec: Option<i64>| {
-                let o = codec.map_or(Ok(Options::new()), |c| Options::new().with(Opt::Codec, c)).unwrap();
+                let o = codec
+                    .map_or(Ok(Options::new()), |c| Options::new().with(Opt::Codec, c))
+                    .unwrap();
                 let place = Place::new(folder.clone(), name);
-                Bag::open_in(&[place], &o).map(|b| (0..b.size()).map(|i| b.read(i).unwrap()).collect::<Vec<_>>())
+                Bag::open_in(&[place], &o).map(|b| {
+                    (0..b.size())
+                        .map(|i| b.read(i).unwrap())
+                        .collect::<Vec<_>>()
+                })
             };
             assert_eq!(open(Some(codec::CODEC_ZSTD)).unwrap(), want, "{name}");
             assert_ne!(open(Some(codec::CODEC_NONE)).unwrap(), want, "{name}");
-            let asks = |e: Error| e.status == Status::Argument && e.message.contains("HOLDALL_OPT_CODEC");
+            let asks =
+                |e: Error| e.status == Status::Argument && e.message.contains("HOLDALL_OPT_CODEC");
             match (name, open(None)) {
                 // Bagz has frames as records there
                 ("x.bag", Ok(found)) => assert_ne!(found, want),
@@ -463,16 +663,22 @@ fn frames_under_a_name_that_says_nothing_are_asked_about() {
                 (_, found) => assert!(found.is_err_and(asks), "{name}"),
             }
             if !["x.bag", "x.bagz", ""].contains(&name) {
-                let append = Writer::open_in(&folder, OsStr::new(name), Mode::Append, &Options::new()).map(|_| ());
+                let append =
+                    Writer::open_in(&folder, OsStr::new(name), Mode::Append, &Options::new())
+                        .map(|_| ());
                 assert!(append.is_err_and(asks), "{name}");
-                assert!(repair_in(&folder, OsStr::new(name), &Options::new()).is_err_and(asks), "{name}");
+                assert!(
+                    repair_in(&folder, OsStr::new(name), &Options::new()).is_err_and(asks),
+                    "{name}"
+                );
             }
         }
     }
     // checksums beside records tell that they are kept as they are
     let disk = SimDisk::default();
     let frame = zstd_safe_frame(b"a file of somebody's");
-    let mut w = Writer::open_in(&disk.folder(), OsStr::new("x"), Mode::New, &Options::new()).unwrap();
+    let mut w =
+        Writer::open_in(&disk.folder(), OsStr::new("x"), Mode::New, &Options::new()).unwrap();
     w.append(&frame).unwrap();
     w.commit().unwrap();
     let b = Bag::open_in(&[Place::new(disk.folder(), "x")], &Options::new()).unwrap();
@@ -488,23 +694,33 @@ fn zstd_safe_frame(data: &[u8]) -> Vec<u8> {
 
 fn open_memory(bytes: Vec<u8>, codec: i64) -> Result<Bag> {
     let folder: Arc<dyn Folder> = Arc::new(MemoryFolder::new(bytes));
-    let o = Options::new().with(Opt::Codec, codec)?.with(Opt::MemoryLimit, 1 << 20)?;
+    let o = Options::new()
+        .with(Opt::Codec, codec)?
+        .with(Opt::MemoryLimit, 1 << 20)?;
     Bag::open_in(&[Place::new(folder, "")], &o)
 }
 
 /// Anything may come out of any bytes, but not a panic, and no two ways of reading may disagree.
 fn read_anything(bytes: &[u8], codec: i64) {
-    let Ok(b) = open_memory(bytes.to_vec(), codec) else { return };
+    let Ok(b) = open_memory(bytes.to_vec(), codec) else {
+        return;
+    };
     let n = b.size().min(40);
     let each: Vec<_> = (0..n).map(|i| b.read(i)).collect();
     match b.read_range(0, n) {
-        Ok(r) => r.iter().zip(&each).for_each(|(got, e)| assert_eq!(e.as_deref().ok(), Some(got))),
+        Ok(r) => r
+            .iter()
+            .zip(&each)
+            .for_each(|(got, e)| assert_eq!(e.as_deref().ok(), Some(got))),
         Err(e) if e.status == Status::Limit => {}
         Err(e) => assert!(each[e.position as usize].is_err()),
     }
     let indices: Vec<u64> = (0..n).rev().chain(0..n).collect();
     if let Ok(r) = b.read_indices(&indices) {
-        indices.iter().enumerate().for_each(|(k, &i)| assert_eq!(each[i as usize].as_deref().ok(), Some(r.get(k))));
+        indices
+            .iter()
+            .enumerate()
+            .for_each(|(k, &i)| assert_eq!(each[i as usize].as_deref().ok(), Some(r.get(k))));
     }
     let _ = verify::verify_bag(&b, |_| true);
 }

@@ -1,8 +1,10 @@
-//! What tells that the shards of a set were written in turns: record i in shard i modulo their number.
+//! What tells that the shards of a set were written in turns: record i in shard i modulo their
+//! number.
 //!
-//! Bagz reads shards one after the other, unless it is told otherwise, and its files have no place for more than records. Each
-//! shard of a compressed set has a skippable zstd frame behind the frame of its first record, which all readers of Bagz's files pass
-//! over: it says which shard of how many this is. Uncompressed shards have no such place: beside the first one there is
+//! Bagz reads shards one after the other, unless it is told otherwise, and its files have no place
+//! for more than records. Each shard of a compressed set has a skippable zstd frame behind the
+//! frame of its first record, which all readers of Bagz's files pass over: it says which shard of
+//! how many this is. Uncompressed shards have no such place: beside the first one there is
 //! a file `turns.NAME` with the same bytes.
 #![forbid(unsafe_code)]
 
@@ -16,7 +18,8 @@ use crate::parallel;
 pub const TURNS_PREFIX: &str = "turns.";
 /// Bytes of a mark.
 pub const MARK: usize = 28;
-/// One of the magic numbers of skippable frames, the length of its content, and what that begins with.
+/// One of the magic numbers of skippable frames, the length of its content, and what that begins
+/// with.
 const BEGINNING: [u8; 16] = *b"\x5c\x2a\x4d\x18\x14\0\0\0hldturns";
 /// Bytes before the checksum.
 const SAID: usize = 24;
@@ -33,9 +36,16 @@ pub struct Turn {
 impl Turn {
     /// The mark.
     pub fn mark(self) -> [u8; MARK] {
-        let said = [&BEGINNING[..], &self.shard.to_le_bytes(), &self.of.to_le_bytes()].concat();
+        let said = [
+            &BEGINNING[..],
+            &self.shard.to_le_bytes(),
+            &self.of.to_le_bytes(),
+        ]
+        .concat();
         let mut mark = [0; MARK];
-        mark.iter_mut().zip(said.iter().chain(&crc32(&said).to_le_bytes())).for_each(|(to, from)| *to = *from);
+        mark.iter_mut()
+            .zip(said.iter().chain(&crc32(&said).to_le_bytes()))
+            .for_each(|(to, from)| *to = *from);
         mark
     }
 
@@ -43,32 +53,53 @@ impl Turn {
     pub fn read(mark: &[u8]) -> Option<Turn> {
         let (said, sum) = mark.split_at_checked(SAID)?;
         let (shard, of) = said.strip_prefix(&BEGINNING)?.split_first_chunk()?;
-        let turn = Turn { shard: u32::from_le_bytes(*shard), of: u32::from_le_bytes(of.try_into().ok()?) };
+        let turn = Turn {
+            shard: u32::from_le_bytes(*shard),
+            of: u32::from_le_bytes(of.try_into().ok()?),
+        };
         (sum == crc32(said).to_le_bytes() && turn.shard < turn.of).then_some(turn)
     }
 }
 
-/// Are these shards a whole set that was written in turns? The marks of two shards are looked for, so that damage to one of them
-/// does not change the order; where they are there, no other one may say otherwise.
+/// Are these shards a whole set that was written in turns? The marks of two shards are looked for,
+/// so that damage to one of them does not change the order; where they are there, no other one may
+/// say otherwise.
 pub fn in_turns(shards: &[Shard], threads: usize) -> Result<bool> {
     let n = shards.len();
     if n < 2 {
         return Ok(false);
     }
     if shards.iter().all(|s| s.decoder().codec() == Codec::None) {
-        return Ok(shards.first().and_then(Shard::turn_beside) == Some(Turn { shard: 0, of: n as u32 }));
+        return Ok(shards.first().and_then(Shard::turn_beside)
+            == Some(Turn {
+                shard: 0,
+                of: n as u32,
+            }));
     }
     let marks = |shards: Vec<(usize, &Shard)>| -> Result<Vec<Option<bool>>> {
         let mut found = vec![None; shards.len()];
         let each = shards.into_iter().zip(&mut found).collect();
-        parallel::try_each(threads, each, |((i, shard), found): ((usize, &Shard), &mut Option<bool>)| {
-            // what cannot be read says nothing; who reads the record is told
-            *found = shard.turn().ok().flatten().map(|t| t == Turn { shard: i as u32, of: n as u32 });
-            Ok::<(), crate::error::Error>(())
-        })?;
+        parallel::try_each(
+            threads,
+            each,
+            |((i, shard), found): ((usize, &Shard), &mut Option<bool>)| {
+                // what cannot be read says nothing; who reads the record is told
+                *found = shard.turn().ok().flatten().map(|t| {
+                    t == Turn {
+                        shard: i as u32,
+                        of: n as u32,
+                    }
+                });
+                Ok::<(), crate::error::Error>(())
+            },
+        )?;
         Ok(found)
     };
-    let mut filled: Vec<_> = shards.iter().enumerate().filter(|(_, s)| s.count() > 0).collect();
+    let mut filled: Vec<_> = shards
+        .iter()
+        .enumerate()
+        .filter(|(_, s)| s.count() > 0)
+        .collect();
     let others = filled.split_off(filled.len().min(2));
     let first = marks(filled)?;
     if !first.contains(&Some(true)) || first.contains(&Some(false)) {
@@ -89,7 +120,12 @@ mod tests {
         let f = frame::frame(&&mark[..], 0).unwrap();
         assert_eq!((f.len, f.skippable), (MARK as u64, true));
         assert_eq!(Turn::read(&mark), Some(turn));
-        for other in [&mark[1..], &mark[..27], &Turn { shard: 8, of: 8 }.mark(), b""] {
+        for other in [
+            &mark[1..],
+            &mark[..27],
+            &Turn { shard: 8, of: 8 }.mark(),
+            b"",
+        ] {
             assert_eq!(Turn::read(other), None);
         }
     }

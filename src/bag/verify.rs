@@ -19,19 +19,38 @@ pub struct Verified {
 }
 
 /// Verifies a bag; every fault goes to `fault`, which says whether to go on. A bag that cannot be
-/// opened at all is one fault, and nothing is counted. `Busy` where a writer came in between; `again` where that happened before:
-/// with its limits in memory, as far as that is allowed, a bag is read on through appends.
-pub fn verify(spec: &OsStr, options: &Options, again: bool, fault: impl FnMut(&Error) -> bool) -> Result<Verified> {
-    let known: Vec<Opt> = READ_OPTIONS.iter().copied().filter(|o| !matches!(o, Opt::Verify | Opt::SkipDamaged)).collect();
+/// opened at all is one fault, and nothing is counted. `Busy` where a writer came in between;
+/// `again` where that happened before: with its limits in memory, as far as that is allowed, a bag
+/// is read on through appends.
+pub fn verify(
+    spec: &OsStr,
+    options: &Options,
+    again: bool,
+    fault: impl FnMut(&Error) -> bool,
+) -> Result<Verified> {
+    let known: Vec<Opt> = READ_OPTIONS
+        .iter()
+        .copied()
+        .filter(|o| !matches!(o, Opt::Verify | Opt::SkipDamaged))
+        .collect();
     options.only("holdall_verify", &known)?;
     spec::expand_some(spec)?;
     let alone = options.clone();
     // of a set beside other files each is looked at as well
     let options = match spec::expand_sets(spec)? {
-        (files, sets) if options.given(Opt::BagShards).is_none() && sets.iter().any(|s| s.len() < files.len()) => &alone.with(Opt::BagShards, 0)?,
+        (files, sets)
+            if options.given(Opt::BagShards).is_none()
+                && sets.iter().any(|s| s.len() < files.len()) =>
+        {
+            &alone.with(Opt::BagShards, 0)?
+        }
         _ => options,
     };
-    let cached = if again { Some(options.clone().with(Opt::BagLimitsCache, 1)?) } else { None };
+    let cached = if again {
+        Some(options.clone().with(Opt::BagLimitsCache, 1)?)
+    } else {
+        None
+    };
     let opened = match cached.map(|cached| Bag::open(spec, &cached)) {
         Some(Err(e)) if e.status == Status::Limit => Bag::open(spec, options),
         Some(opened) => opened,
@@ -43,22 +62,38 @@ pub fn verify(spec: &OsStr, options: &Options, again: bool, fault: impl FnMut(&E
     }
 }
 
-/// Where a bag of several files cannot be opened, all files that keep it from that are told of; the last of them is the
-/// answer, as a fault of the whole.
-fn tell_of_each_file(spec: &OsStr, options: &Options, whole: Error, mut fault: impl FnMut(&Error) -> bool) -> Result<Verified> {
+/// Where a bag of several files cannot be opened, all files that keep it from that are told of; the
+/// last of them is the answer, as a fault of the whole.
+fn tell_of_each_file(
+    spec: &OsStr,
+    options: &Options,
+    whole: Error,
+    mut fault: impl FnMut(&Error) -> bool,
+) -> Result<Verified> {
     let files = spec::expand(spec).unwrap_or_default();
     let alone = |file: &OsString| Bag::open_files(std::slice::from_ref(file), &[], options).err();
-    let mut faults: Vec<Error> = if files.len() > 1 { files.iter().filter_map(alone).collect() } else { Vec::new() };
+    let mut faults: Vec<Error> = if files.len() > 1 {
+        files.iter().filter_map(alone).collect()
+    } else {
+        Vec::new()
+    };
     let last = faults.pop().unwrap_or(whole);
     let go_on = faults.iter().all(&mut fault);
-    if go_on { Err(last) } else { Ok(Verified::default()) }
+    if go_on {
+        Err(last)
+    } else {
+        Ok(Verified::default())
+    }
 }
 
 /// As [`verify`], on a bag that is open.
 pub fn verify_bag(bag: &Bag, mut fault: impl FnMut(&Error) -> bool) -> Result<Verified> {
     let mut found = Verified::default();
     let mut stopped = false;
-    let rules = Rules { skip: Skip::Damaged, ..bag.rules() };
+    let rules = Rules {
+        skip: Skip::Damaged,
+        ..bag.rules()
+    };
     let walked = bag.batches(rules, &mut |first, records| {
         let alone;
         let damaged = match records {

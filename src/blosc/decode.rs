@@ -1,7 +1,7 @@
 //! Chunks to bytes: whole, a range of bytes, or one block from nothing but its own bytes.
 //!
-//! A block goes straight to where it is wanted; only filters, and blocks that are wanted in part, pass
-//! through buffers, which each thread keeps.
+//! A block goes straight to where it is wanted; only filters, and blocks that are wanted in part,
+//! pass through buffers, which each thread keeps.
 #![forbid(unsafe_code)]
 
 use super::codec::{Decoders, Dictionary};
@@ -17,8 +17,8 @@ use std::sync::{Mutex, PoisonError};
 
 /// What a thread must at least have to do before it is worth waking another.
 const WORTH: usize = 128 << 10;
-/// A stream may be this much longer than what it holds. No writer makes longer ones, and a codec could
-/// be kept busy for long with a long stream that holds next to nothing.
+/// A stream may be this much longer than what it holds. No writer makes longer ones, and a codec
+/// could be kept busy for long with a long stream that holds next to nothing.
 pub(super) const fn longest_stream(len: usize) -> usize {
     32 + len + len / 6
 }
@@ -27,28 +27,49 @@ pub(super) const fn longest_stream(len: usize) -> usize {
 pub fn decode(chunk: &[u8], dst: &mut [u8], threads: usize) -> Result<()> {
     let header = Header::parse(chunk)?;
     if dst.len() != header.nbytes {
-        return Err(fail!(Argument, "the chunk holds {} bytes, and there is room for {}", header.nbytes, dst.len()));
+        return Err(fail!(
+            Argument,
+            "the chunk holds {} bytes, and there is room for {}",
+            header.nbytes,
+            dst.len()
+        ));
     }
     range(&header, chunk, 0, dst, threads)
 }
 
-/// Decodes the bytes from `at` on, as many as `dst` has; only the blocks that hold them are looked at.
+/// Decodes the bytes from `at` on, as many as `dst` has; only the blocks that hold them are looked
+/// at.
 pub fn decode_range(chunk: &[u8], at: usize, dst: &mut [u8], threads: usize) -> Result<()> {
     let header = Header::parse(chunk)?;
-    if at.checked_add(dst.len()).is_none_or(|end| end > header.nbytes) {
-        return Err(fail!(Range, "the chunk holds {} bytes: there are no {} from {at} on", header.nbytes, dst.len()));
+    if at
+        .checked_add(dst.len())
+        .is_none_or(|end| end > header.nbytes)
+    {
+        return Err(fail!(
+            Range,
+            "the chunk holds {} bytes: there are no {} from {at} on",
+            header.nbytes,
+            dst.len()
+        ));
     }
     range(&header, chunk, at, dst, threads)
 }
 
 fn range(header: &Header, chunk: &[u8], at: usize, dst: &mut [u8], threads: usize) -> Result<()> {
     let Some(chunk) = chunk.get(..header.cbytes) else {
-        return Err(fail!(Format, "the chunk claims {} bytes, and {} are here", header.cbytes, chunk.len()));
+        return Err(fail!(
+            Format,
+            "the chunk claims {} bytes, and {} are here",
+            header.cbytes,
+            chunk.len()
+        ));
     };
     let body = chunk.get(header.len()..).unwrap_or_default();
     match header.content()? {
         Content::Copied => {
-            let from = body.get(at..at + dst.len()).ok_or_else(|| fail!(Format, "the chunk ends within its content"))?;
+            let from = body
+                .get(at..at + dst.len())
+                .ok_or_else(|| fail!(Format, "the chunk ends within its content"))?;
             dst.copy_from_slice(from);
         }
         Content::Zeros | Content::Uninitialised => dst.fill(0),
@@ -62,7 +83,9 @@ fn range(header: &Header, chunk: &[u8], at: usize, dst: &mut [u8], threads: usiz
 
 /// Fills `dst` with copies of `value` as if the first of them began `at` bytes before.
 pub fn repeat(value: &[u8], at: usize, dst: &mut [u8]) {
-    let (_, last) = value.split_at_checked(at.checked_rem(value.len()).unwrap_or(0)).unwrap_or_default();
+    let (_, last) = value
+        .split_at_checked(at.checked_rem(value.len()).unwrap_or(0))
+        .unwrap_or_default();
     let n = last.len().min(dst.len());
     let (head, rest) = dst.split_at_mut(n);
     head.copy_from_slice(last.get(..n).unwrap_or_default());
@@ -70,7 +93,11 @@ pub fn repeat(value: &[u8], at: usize, dst: &mut [u8]) {
         return;
     }
     // a larger piece is copied faster than many small ones
-    let whole = value.repeat((4096 / value.len()).max(1).min(rest.len() / value.len() + 1));
+    let whole = value.repeat(
+        (4096 / value.len())
+            .max(1)
+            .min(rest.len() / value.len() + 1),
+    );
     for piece in rest.chunks_mut(whole.len()) {
         piece.copy_from_slice(whole.get(..piece.len()).unwrap_or_default());
     }
@@ -91,14 +118,25 @@ impl<'c> Blocks<'c> {
     fn new(header: &Header, chunk: &'c [u8]) -> Result<Self> {
         let (starts, dictionary) = sections(header, chunk)?;
         let earliest = header.len() + starts.len() + dictionary.map_or(0, |d| 4 + d.len());
-        Ok(Blocks { chunk, starts, earliest, one: BlockDecoder::new(header, dictionary)? })
+        Ok(Blocks {
+            chunk,
+            starts,
+            earliest,
+            one: BlockDecoder::new(header, dictionary)?,
+        })
     }
 
     /// The bytes of a block, and what follows it: where it ends, only its streams tell.
     fn stored(&self, index: usize) -> Result<&'c [u8]> {
-        let start = self.starts.get(4 * index..).and_then(<[u8]>::first_chunk::<4>).map(|b| u32::from_le_bytes(*b) as usize);
+        let start = self
+            .starts
+            .get(4 * index..)
+            .and_then(<[u8]>::first_chunk::<4>)
+            .map(|b| u32::from_le_bytes(*b) as usize);
         let start = start.filter(|s| *s >= self.earliest);
-        start.and_then(|s| self.chunk.get(s..)).ok_or_else(|| fail!(Format, "block {index} begins outside of its chunk"))
+        start
+            .and_then(|s| self.chunk.get(s..))
+            .ok_or_else(|| fail!(Format, "block {index} begins outside of its chunk"))
     }
 
     fn range(&self, at: usize, dst: &mut [u8], threads: usize) -> Result<()> {
@@ -124,16 +162,27 @@ impl<'c> Blocks<'c> {
     }
 
     /// Decodes a range, on several threads where that is worth it.
-    fn spread(&self, at: usize, dst: &mut [u8], first: Option<&[u8]>, threads: usize) -> Result<()> {
+    fn spread(
+        &self,
+        at: usize,
+        dst: &mut [u8],
+        first: Option<&[u8]>,
+        threads: usize,
+    ) -> Result<()> {
         let blocksize = self.one.header.blocksize;
-        let share = WORTH.max(dst.len() / threads.max(1) / 4).next_multiple_of(blocksize);
+        let share = WORTH
+            .max(dst.len() / threads.max(1) / 4)
+            .next_multiple_of(blocksize);
         if threads < 2 || dst.len() <= share {
             return self.span(at, dst, first);
         }
         let failed: Mutex<Option<(usize, Error)>> = Mutex::new(None);
         let (head, rest) = dst.split_at_mut((share - at % blocksize).min(dst.len()));
         let next = at + head.len();
-        let rest = rest.chunks_mut(share).enumerate().map(|(i, piece)| (next + i * share, piece));
+        let rest = rest
+            .chunks_mut(share)
+            .enumerate()
+            .map(|(i, piece)| (next + i * share, piece));
         let pieces = std::iter::once((at, head)).chain(rest).collect();
         parallel::for_each(threads, pieces, |(at, piece): (usize, &mut [u8])| {
             if let Err(e) = self.span(at, piece, first) {
@@ -143,7 +192,10 @@ impl<'c> Blocks<'c> {
                 }
             }
         });
-        failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), |(_, e)| Err(e))
+        failed
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner)
+            .map_or(Ok(()), |(_, e)| Err(e))
     }
 
     /// Decodes a range, on this thread.
@@ -156,7 +208,9 @@ impl<'c> Blocks<'c> {
                 let len = h.block_len(index);
                 let (piece, rest) = dst.split_at_mut(len.saturating_sub(from).min(dst.len()));
                 let stored = self.stored(index)?;
-                let own = |r: Range<usize>, f: &mut dyn FnMut(&[u8]) -> Result<()>| f(stored.get(r).ok_or_else(ends_early)?);
+                let own = |r: Range<usize>, f: &mut dyn FnMut(&[u8]) -> Result<()>| {
+                    f(stored.get(r).ok_or_else(ends_early)?)
+                };
                 if piece.len() == len {
                     self.one.block(scratch, index, stored, first, piece)?;
                 } else if !self.one.part(scratch, index, from, piece, &own)? {
@@ -228,10 +282,24 @@ impl BlockDecoder {
     pub fn new(header: &Header, dictionary: Option<&[u8]>) -> Result<BlockDecoder> {
         let codec = header.codec()?;
         if header.version <= VERSION_1 && header.codec_version != 1 {
-            return Err(fail!(Version, "version {} of the format of {}; 1 is known", header.codec_version, codec.name()));
+            return Err(fail!(
+                Version,
+                "version {} of the format of {}; 1 is known",
+                header.codec_version,
+                codec.name()
+            ));
         }
-        let dictionary = dictionary.map(|d| Dictionary::new(codec, d)).transpose()?.flatten();
-        let group = |own: u8| if own == 0 { header.typesize } else { usize::from(own) };
+        let dictionary = dictionary
+            .map(|d| Dictionary::new(codec, d))
+            .transpose()?
+            .flatten();
+        let group = |own: u8| {
+            if own == 0 {
+                header.typesize
+            } else {
+                usize::from(own)
+            }
+        };
         let mut undo = [None; MOST];
         let known = header.pipeline()?;
         let steps = known.iter().rev().filter_map(|f| match f {
@@ -245,7 +313,12 @@ impl BlockDecoder {
         for (slot, step) in undo.iter_mut().zip(steps) {
             *slot = Some(step);
         }
-        Ok(BlockDecoder { header: *header, codec, dictionary, undo })
+        Ok(BlockDecoder {
+            header: *header,
+            codec,
+            dictionary,
+            undo,
+        })
     }
 
     /// Do the other blocks need the first one?
@@ -253,11 +326,23 @@ impl BlockDecoder {
         self.undo.iter().flatten().any(|u| matches!(u, Undo::Delta))
     }
 
-    /// Decodes block `index` into `dst`, which has its length. `stored` begins where the block begins
-    /// and may go on behind it. `first` is the content of block 0, for the others where they need it.
-    pub fn decode(&self, index: usize, stored: &[u8], first: Option<&[u8]>, dst: &mut [u8]) -> Result<()> {
+    /// Decodes block `index` into `dst`, which has its length. `stored` begins where the block
+    /// begins and may go on behind it. `first` is the content of block 0, for the others where
+    /// they need it.
+    pub fn decode(
+        &self,
+        index: usize,
+        stored: &[u8],
+        first: Option<&[u8]>,
+        dst: &mut [u8],
+    ) -> Result<()> {
         if dst.is_empty() || dst.len() != self.header.block_len(index) {
-            return Err(fail!(Argument, "block {index} has {} bytes, and there is room for {}", self.header.block_len(index), dst.len()));
+            return Err(fail!(
+                Argument,
+                "block {index} has {} bytes, and there is room for {}",
+                self.header.block_len(index),
+                dst.len()
+            ));
         }
         if index > 0 && self.needs_first() && first.is_none_or(|f| f.len() < dst.len()) {
             return Err(fail!(Argument, "block {index} needs block 0"));
@@ -265,26 +350,52 @@ impl BlockDecoder {
         SCRATCH.with_borrow_mut(|scratch| self.block(scratch, index, stored, first, dst))
     }
 
-    pub(super) fn block(&self, scratch: &mut Scratch, index: usize, stored: &[u8], first: Option<&[u8]>, dst: &mut [u8]) -> Result<()> {
+    pub(super) fn block(
+        &self,
+        scratch: &mut Scratch,
+        index: usize,
+        stored: &[u8],
+        first: Option<&[u8]>,
+        dst: &mut [u8],
+    ) -> Result<()> {
         let n = dst.len();
         let [a, _] = &mut scratch.filtered;
         if let Some(streams) = self.shuffled(&mut scratch.codecs, a, index, stored, n)? {
             let done = streams.unshuffle(&Rows::one(0, n), dst);
             trim(a);
-            return if done { Ok(()) } else { Err(fail!(State, "block {index}: its streams are too short")) };
+            return if done {
+                Ok(())
+            } else {
+                Err(fail!(State, "block {index}: its streams are too short"))
+            };
         }
         // c-blosc 1.x leaves a block alone that its bitshuffle does not fit
-        let left_alone = self.header.version <= VERSION_1 && !filter::bitshuffle::applies_v1(self.header.typesize, n);
-        let steps = || self.undo.iter().flatten().filter(|u| !(left_alone && matches!(u, Undo::Bitshuffle)));
+        let left_alone = self.header.version <= VERSION_1
+            && !filter::bitshuffle::applies_v1(self.header.typesize, n);
+        let steps = || {
+            self.undo
+                .iter()
+                .flatten()
+                .filter(|u| !(left_alone && matches!(u, Undo::Bitshuffle)))
+        };
         let mut moves = steps().filter(|u| !matches!(u, Undo::Delta)).count();
         let [a, b] = &mut scratch.filtered;
         let mut now = if moves > 0 { room(a, n)? } else { &mut [] };
         let mut next = if moves > 1 { room(b, n)? } else { &mut [] };
-        self.streams(&mut scratch.codecs, index, stored, if moves > 0 { now } else { dst })?;
+        self.streams(
+            &mut scratch.codecs,
+            index,
+            stored,
+            if moves > 0 { now } else { dst },
+        )?;
         let reference = first.filter(|_| index > 0);
         for step in steps() {
             if let Undo::Delta = step {
-                filter::delta_decode(reference, self.header.typesize, if moves > 0 { now } else { dst });
+                filter::delta_decode(
+                    reference,
+                    self.header.typesize,
+                    if moves > 0 { now } else { dst },
+                );
                 continue;
             }
             moves -= 1;
@@ -303,22 +414,41 @@ impl BlockDecoder {
     }
 
     /// Decodes the streams of a block, one behind the other.
-    fn streams(&self, codecs: &mut Decoders, index: usize, stored: &[u8], dst: &mut [u8]) -> Result<()> {
+    fn streams(
+        &self,
+        codecs: &mut Decoders,
+        index: usize,
+        stored: &[u8],
+        dst: &mut [u8],
+    ) -> Result<()> {
         let n = self.header.streams(index);
         if !dst.len().is_multiple_of(n) {
-            return Err(fail!(Format, "block {index} has {} bytes, which {n} streams cannot share", dst.len()));
+            return Err(fail!(
+                Format,
+                "block {index} has {} bytes, which {n} streams cannot share",
+                dst.len()
+            ));
         }
         let (mut rest, each) = (stored, dst.len() / n);
         for (i, to) in dst.chunks_exact_mut(each.max(1)).enumerate() {
-            let (stream, behind) = Stream::parse(&self.header, rest, each).map_err(|e| e.within(of_stream(index, i)))?;
-            self.fill(codecs, &stream, to, each).map_err(|e| e.within(of_stream(index, i)))?;
+            let (stream, behind) = Stream::parse(&self.header, rest, each)
+                .map_err(|e| e.within(of_stream(index, i)))?;
+            self.fill(codecs, &stream, to, each)
+                .map_err(|e| e.within(of_stream(index, i)))?;
             rest = behind;
         }
         Ok(())
     }
 
-    /// Puts at least the first `wanted` bytes of a stream to their place, which has room for all of it.
-    pub(super) fn fill(&self, codecs: &mut Decoders, stream: &Stream, dst: &mut [u8], wanted: usize) -> Result<()> {
+    /// Puts at least the first `wanted` bytes of a stream to their place, which has room for all of
+    /// it.
+    pub(super) fn fill(
+        &self,
+        codecs: &mut Decoders,
+        stream: &Stream,
+        dst: &mut [u8],
+        wanted: usize,
+    ) -> Result<()> {
         let stored = match stream {
             Stream::Coded(stored) => stored,
             Stream::Copied(content) => {
@@ -335,7 +465,17 @@ impl BlockDecoder {
                 None => codecs.decode_first(self.codec, stored, dst, wanted)?,
                 dictionary => codecs.decode(self.codec, dictionary.as_ref(), stored, dst)?,
             };
-        if done { Ok(()) } else { Err(fail!(Format, "its {} bytes of {} do not hold {} bytes", stored.len(), self.codec.name(), dst.len())) }
+        if done {
+            Ok(())
+        } else {
+            Err(fail!(
+                Format,
+                "its {} bytes of {} do not hold {} bytes",
+                stored.len(),
+                self.codec.name(),
+                dst.len()
+            ))
+        }
     }
 }
 
@@ -357,15 +497,34 @@ pub(super) enum Stream<'s> {
 
 impl<'s> Stream<'s> {
     /// The first one of these bytes, which holds `each`; and what follows it.
-    pub(super) fn parse(header: &Header, stored: &'s [u8], each: usize) -> Result<(Stream<'s>, &'s [u8])> {
-        let ends = |n: usize| fail!(Format, "it needs {n} bytes, and {} are left of the chunk", stored.len());
+    pub(super) fn parse(
+        header: &Header,
+        stored: &'s [u8],
+        each: usize,
+    ) -> Result<(Stream<'s>, &'s [u8])> {
+        let ends = |n: usize| {
+            fail!(
+                Format,
+                "it needs {n} bytes, and {} are left of the chunk",
+                stored.len()
+            )
+        };
         let (length, rest) = stored.split_first_chunk::<4>().ok_or_else(|| ends(4))?;
         let length = i32::from_le_bytes(*length);
         if length <= 0 {
             return Stream::run(header, length, rest);
         }
-        let (stream, rest) = rest.split_at_checked(length as usize).ok_or_else(|| ends((length as usize).saturating_add(4)))?;
-        Ok((if stream.len() == each { Stream::Copied(stream) } else { Stream::Coded(stream) }, rest))
+        let (stream, rest) = rest
+            .split_at_checked(length as usize)
+            .ok_or_else(|| ends((length as usize).saturating_add(4)))?;
+        Ok((
+            if stream.len() == each {
+                Stream::Copied(stream)
+            } else {
+                Stream::Coded(stream)
+            },
+            rest,
+        ))
     }
 
     fn run(header: &Header, length: i32, rest: &'s [u8]) -> Result<(Stream<'s>, &'s [u8])> {

@@ -1,5 +1,5 @@
-//! A block on its way to where it is wanted: no more of its streams is decoded than that takes, those that are stored as
-//! they are stay where they are, and shuffle is undone where the items go.
+//! A block on its way to where it is wanted: no more of its streams is decoded than that takes,
+//! those that are stored as they are stay where they are, and shuffle is undone where the items go.
 #![forbid(unsafe_code)]
 
 use super::codec::Decoders;
@@ -34,15 +34,19 @@ impl Decoded<'_> {
     /// Copies bytes from here on. False where they are not there.
     pub fn copy_from(&self, from: usize, dst: &mut [u8]) -> bool {
         match self {
-            Decoded::Plain(content) => content.get(from..).and_then(|c| c.get(..dst.len())).map(|c| dst.copy_from_slice(c)).is_some(),
+            Decoded::Plain(content) => content
+                .get(from..)
+                .and_then(|c| c.get(..dst.len()))
+                .map(|c| dst.copy_from_slice(c))
+                .is_some(),
             Decoded::Shuffled(streams) => streams.unshuffle(&Rows::one(from, dst.len()), dst),
         }
     }
 }
 
 impl BlockDecoder {
-    /// Decodes a range of block `index`, and calls `f` with it; what is before and behind may be anything. The others as for
-    /// [`BlockDecoder::decode`].
+    /// Decodes a range of block `index`, and calls `f` with it; what is before and behind may be
+    /// anything. The others as for [`BlockDecoder::decode`].
     pub fn decode_wanted<R>(
         &self,
         index: usize,
@@ -53,7 +57,9 @@ impl BlockDecoder {
     ) -> Result<R> {
         with_scratch(|scratch| {
             let [mut a, b] = std::mem::take(&mut scratch.filtered);
-            let done = self.shuffled(&mut scratch.codecs, &mut a, index, stored, wanted.end).map(|s| s.map(Decoded::Shuffled));
+            let done = self
+                .shuffled(&mut scratch.codecs, &mut a, index, stored, wanted.end)
+                .map(|s| s.map(Decoded::Shuffled));
             if let Some(content) = done.transpose() {
                 let result = content.and_then(|content| f(&content));
                 trim(&mut a);
@@ -72,8 +78,8 @@ impl BlockDecoder {
         })
     }
 
-    /// The streams of a block that is shuffled and nothing else, decoded until all items are there that begin before byte
-    /// `end` of the content.
+    /// The streams of a block that is shuffled and nothing else, decoded until all items are there
+    /// that begin before byte `end` of the content.
     pub(super) fn shuffled<'s>(
         &self,
         codecs: &mut Decoders,
@@ -83,8 +89,14 @@ impl BlockDecoder {
         end: usize,
     ) -> Result<Option<Streams<'s>>> {
         let (len, n) = (self.header.block_len(index), self.header.streams(index));
-        let [Some(Undo::Shuffle(group)), None, ..] = self.undo else { return Ok(None) };
-        if !filter::goes_in_rows(group) || !len.is_multiple_of(group) || !(n == 1 || n == group) || len == 0 {
+        let [Some(Undo::Shuffle(group)), None, ..] = self.undo else {
+            return Ok(None);
+        };
+        if !filter::goes_in_rows(group)
+            || !len.is_multiple_of(group)
+            || !(n == 1 || n == group)
+            || len == 0
+        {
             return Ok(None);
         }
         let (items, each) = (len / group, len / n);
@@ -93,19 +105,29 @@ impl BlockDecoder {
         let mut streams = [Stream::Run(0); filter::MOST_STREAMS];
         let streams = streams.get_mut(..n).unwrap_or_default();
         for (i, stream) in streams.iter_mut().enumerate() {
-            (*stream, rest) = Stream::parse(&self.header, rest, each).map_err(|e| e.within(of_stream(index, i)))?;
+            (*stream, rest) = Stream::parse(&self.header, rest, each)
+                .map_err(|e| e.within(of_stream(index, i)))?;
         }
         let to_decode = |s: &Stream| !matches!(s, Stream::Copied(_));
-        let places = room(buffer, each * streams.iter().filter(|s| to_decode(s)).count())?;
-        let (mut places, mut planes) = (places.chunks_exact_mut(each), [&[][..]; filter::MOST_STREAMS]);
+        let places = room(
+            buffer,
+            each * streams.iter().filter(|s| to_decode(s)).count(),
+        )?;
+        let (mut places, mut planes) = (
+            places.chunks_exact_mut(each),
+            [&[][..]; filter::MOST_STREAMS],
+        );
         for (i, (stream, plane)) in streams.iter().zip(&mut planes).enumerate() {
             if let Stream::Copied(content) = stream {
                 *plane = content;
             } else if let Some(to) = places.next() {
-                self.fill(codecs, stream, to, wanted).map_err(|e| e.within(of_stream(index, i)))?;
+                self.fill(codecs, stream, to, wanted)
+                    .map_err(|e| e.within(of_stream(index, i)))?;
                 *plane = to;
             }
         }
-        Ok(Some(Streams::new(planes.into_iter().flat_map(|s| s.chunks_exact(items)))))
+        Ok(Some(Streams::new(
+            planes.into_iter().flat_map(|s| s.chunks_exact(items)),
+        )))
     }
 }

@@ -1,5 +1,5 @@
-//! Bytes to chunks, for the readers of either family. What a block becomes depends on nothing but the
-//! block, so that any number of threads writes the same chunk.
+//! Bytes to chunks, for the readers of either family. What a block becomes depends on nothing but
+//! the block, so that any number of threads writes the same chunk.
 #![forbid(unsafe_code)]
 
 use super::codec::Encoders;
@@ -24,7 +24,8 @@ pub fn encode(params: &Params, src: &[u8], dst: &mut Vec<u8>, threads: usize) ->
     result
 }
 
-/// The chunk of `n` bytes all of whose items are this one, or zeros. None: it has no place for such an item.
+/// The chunk of `n` bytes all of whose items are this one, or zeros. None: it has no place for such
+/// an item.
 pub fn filled(params: &Params, item: Option<&[u8]>, n: usize) -> Result<Option<Vec<u8>>> {
     let mut header = BlockEncoder::make(params, n)?.header;
     if item.is_some_and(|item| item.len() != header.typesize || !n.is_multiple_of(item.len())) {
@@ -56,7 +57,13 @@ impl<'a> Encoder<'a> {
             let typesize = header.typesize;
             let block = src.get(..header.block_len(0)).unwrap_or_default();
             first = memory::zeroed(block.len())?;
-            match params.filters.iter().find_map(|f| if let Filter::Truncate { bits } = f { Some(bits) } else { None }) {
+            match params.filters.iter().find_map(|f| {
+                if let Filter::Truncate { bits } = f {
+                    Some(bits)
+                } else {
+                    None
+                }
+            }) {
                 Some(bits) => filter::truncate(bits, typesize, block, &mut first)?,
                 None => first.copy_from_slice(block),
             }
@@ -90,7 +97,9 @@ impl<'a> Encoder<'a> {
     /// Appends the blocks and fills in where they begin; false where they get too long.
     fn blocks(&self, begin: usize, dst: &mut Vec<u8>, threads: usize) -> Result<bool> {
         let (one, blocksize) = (&self.one, self.one.header.blocksize);
-        let share = WORTH.max(self.src.len() / threads.max(1) / 4).next_multiple_of(blocksize);
+        let share = WORTH
+            .max(self.src.len() / threads.max(1) / 4)
+            .next_multiple_of(blocksize);
         if threads > 1 && self.src.len() > share {
             return self.blocks_spread(begin, dst, threads, share);
         }
@@ -105,7 +114,13 @@ impl<'a> Encoder<'a> {
         })
     }
 
-    fn blocks_spread(&self, begin: usize, dst: &mut Vec<u8>, threads: usize, share: usize) -> Result<bool> {
+    fn blocks_spread(
+        &self,
+        begin: usize,
+        dst: &mut Vec<u8>,
+        threads: usize,
+        share: usize,
+    ) -> Result<bool> {
         struct Part<'s> {
             first: usize,
             src: &'s [u8],
@@ -113,7 +128,12 @@ impl<'a> Encoder<'a> {
             lengths: Vec<usize>,
         }
         let (one, blocksize) = (&self.one, self.one.header.blocksize);
-        let new = |(i, src)| Part { first: i * (share / blocksize), src, stored: Vec::new(), lengths: Vec::new() };
+        let new = |(i, src)| Part {
+            first: i * (share / blocksize),
+            src,
+            stored: Vec::new(),
+            lengths: Vec::new(),
+        };
         let mut parts: Vec<Part> = self.src.chunks(share).enumerate().map(new).collect();
         let total = AtomicUsize::new(dst.len() - begin);
         let too_long = AtomicBool::new(false);
@@ -125,7 +145,8 @@ impl<'a> Encoder<'a> {
             SCRATCH.with_borrow_mut(|scratch| {
                 for (i, block) in part.src.chunks(blocksize).enumerate() {
                     let start = part.stored.len();
-                    let fits = one.append(scratch, part.first + i, block, &mut part.stored, most)?;
+                    let fits =
+                        one.append(scratch, part.first + i, block, &mut part.stored, most)?;
                     let length = part.stored.len() - start;
                     part.lengths.push(length);
                     if !fits || total.fetch_add(length, Ordering::Relaxed) + length > one.most {
@@ -207,18 +228,31 @@ impl BlockEncoder {
         Ok(Some(BlockEncoder::make(params, n)?).filter(|one| one.has_blocks() && !one.has_delta()))
     }
 
-    /// For other content of blocks of this chunk, the others of which stay as they are stored. None: as before, or where it
-    /// has a dictionary.
+    /// For other content of blocks of this chunk, the others of which stay as they are stored.
+    /// None: as before, or where it has a dictionary.
     pub fn like(header: &Header, level: u8) -> Result<Option<BlockEncoder>> {
-        if header.content()? != Content::Blocks || header.has_dictionary() || header.version != VERSION_2 || !header.extended() || level == 0 {
+        if header.content()? != Content::Blocks
+            || header.has_dictionary()
+            || header.version != VERSION_2
+            || !header.extended()
+            || level == 0
+        {
             return Ok(None);
         }
         let (codec, filters) = (header.codec()?, header.pipeline()?);
-        let params = Params { filters, ..Params::new(Target::Blosc2, codec, level, header.typesize) };
+        let params = Params {
+            filters,
+            ..Params::new(Target::Blosc2, codec, level, header.typesize)
+        };
         if params.check(header.nbytes).is_err() {
             return Ok(None);
         }
-        let one = BlockEncoder { params, header: *header, first: Vec::new(), most: header.nbytes + header.len() };
+        let one = BlockEncoder {
+            params,
+            header: *header,
+            first: Vec::new(),
+            most: header.nbytes + header.len(),
+        };
         Ok(Some(one).filter(|one| one.has_blocks() && !one.has_delta()))
     }
 
@@ -226,7 +260,12 @@ impl BlockEncoder {
         params.check(n)?;
         let params = params.spelled()?;
         let header = params.header(n);
-        Ok(BlockEncoder { params, header, first: Vec::new(), most: n + header.len() })
+        Ok(BlockEncoder {
+            params,
+            header,
+            first: Vec::new(),
+            most: n + header.len(),
+        })
     }
 
     /// What its chunk is going to be, but for its length.
@@ -249,7 +288,9 @@ impl BlockEncoder {
     /// Appends block `index`, with this content, as it is stored.
     pub fn block(&self, index: usize, content: &[u8], out: &mut Vec<u8>) -> Result<()> {
         let most = out.len() + content.len() + 4 * self.header.streams(index);
-        SCRATCH.with_borrow_mut(|scratch| self.append(scratch, index, content, out, most)).map(|_| ())
+        SCRATCH
+            .with_borrow_mut(|scratch| self.append(scratch, index, content, out, most))
+            .map(|_| ())
     }
 
     /// Makes room for a chunk, whose blocks are to be put behind each other in their order.
@@ -260,7 +301,8 @@ impl BlockEncoder {
         Ok(())
     }
 
-    /// Puts a block with this content behind the others; false where the chunk would be longer than its content.
+    /// Puts a block with this content behind the others; false where the chunk would be longer than
+    /// its content.
     pub fn push(&self, index: usize, content: &[u8], chunk: &mut Vec<u8>) -> Result<bool> {
         self.put_start(chunk, 0, index);
         SCRATCH.with_borrow_mut(|scratch| self.append(scratch, index, content, chunk, self.most))
@@ -288,9 +330,15 @@ impl BlockEncoder {
         put_start(dst, begin + self.header.len() + 4 * index, start);
     }
 
-    /// The chunk of these blocks, all of them in their order; none where it would be longer than its content.
-    pub fn chunk<'b>(&self, blocks: impl Iterator<Item = &'b [u8]> + Clone) -> Result<Option<Vec<u8>>> {
-        let n = blocks.clone().fold(self.head(), |n, b| n.saturating_add(b.len()));
+    /// The chunk of these blocks, all of them in their order; none where it would be longer than
+    /// its content.
+    pub fn chunk<'b>(
+        &self,
+        blocks: impl Iterator<Item = &'b [u8]> + Clone,
+    ) -> Result<Option<Vec<u8>>> {
+        let n = blocks
+            .clone()
+            .fold(self.head(), |n, b| n.saturating_add(b.len()));
         if n > self.most {
             return Ok(None);
         }
@@ -319,14 +367,22 @@ impl BlockEncoder {
         put(dst, begin, &header);
     }
 
-    /// Appends a block as it is stored: its streams, each behind its length. False where `out` would
-    /// get longer than `most`.
-    fn append(&self, scratch: &mut Scratch, index: usize, src: &[u8], out: &mut Vec<u8>, most: usize) -> Result<bool> {
+    /// Appends a block as it is stored: its streams, each behind its length. False where `out`
+    /// would get longer than `most`.
+    fn append(
+        &self,
+        scratch: &mut Scratch,
+        index: usize,
+        src: &[u8],
+        out: &mut Vec<u8>,
+        most: usize,
+    ) -> Result<bool> {
         let [a, b] = &mut scratch.filtered;
         let filtered = self.filter(a, b, index, src)?;
         let mut fits = true;
         for stream in filtered.chunks((src.len() / self.header.streams(index)).max(1)) {
-            fits = fits && self.stream(&mut scratch.codecs, &mut scratch.stored, stream, out, most)?;
+            fits =
+                fits && self.stream(&mut scratch.codecs, &mut scratch.stored, stream, out, most)?;
         }
         trim(a);
         trim(b);
@@ -335,9 +391,16 @@ impl BlockEncoder {
     }
 
     /// Passes a block through the filters.
-    fn filter<'w>(&self, a: &'w mut Vec<u8>, b: &'w mut Vec<u8>, index: usize, src: &'w [u8]) -> Result<&'w [u8]> {
+    fn filter<'w>(
+        &self,
+        a: &'w mut Vec<u8>,
+        b: &'w mut Vec<u8>,
+        index: usize,
+        src: &'w [u8],
+    ) -> Result<&'w [u8]> {
         let (typesize, n) = (self.header.typesize, src.len());
-        let left_alone = self.params.target == Target::Blosc1 && !filter::bitshuffle::applies_v1(typesize, n);
+        let left_alone =
+            self.params.target == Target::Blosc1 && !filter::bitshuffle::applies_v1(typesize, n);
         let group = |own: u8| if own == 0 { typesize } else { usize::from(own) };
         // an item of one byte stays where it is
         let works = |f: &Filter| match *f {
@@ -346,8 +409,16 @@ impl BlockEncoder {
             _ => true,
         };
         let steps = || self.params.filters.iter().filter(works);
-        let mut now = if steps().next().is_some() { room(a, n)? } else { return Ok(src) };
-        let mut out = if steps().nth(1).is_some() { room(b, n)? } else { &mut [] };
+        let mut now = if steps().next().is_some() {
+            room(a, n)?
+        } else {
+            return Ok(src);
+        };
+        let mut out = if steps().nth(1).is_some() {
+            room(b, n)?
+        } else {
+            &mut []
+        };
         for (i, f) in steps().enumerate() {
             if i > 0 {
                 std::mem::swap(&mut now, &mut out);
@@ -356,7 +427,9 @@ impl BlockEncoder {
             match f {
                 Filter::Shuffle { group: g } => filter::shuffle(group(g), from, now),
                 Filter::Bitshuffle => filter::bitshuffle(typesize, from, now),
-                Filter::Delta if index == 0 => filter::delta_encode(from, true, typesize, from, now),
+                Filter::Delta if index == 0 => {
+                    filter::delta_encode(from, true, typesize, from, now)
+                }
                 Filter::Delta => filter::delta_encode(&self.first, false, typesize, from, now),
                 Filter::Truncate { bits } => filter::truncate(bits, typesize, from, now)?,
                 Filter::ByteDelta { runs } => filter::bytedelta_encode(group(runs), from, now),
@@ -366,12 +439,21 @@ impl BlockEncoder {
     }
 
     /// Appends one stream behind its length.
-    fn stream(&self, codecs: &mut Encoders, scratch: &mut Vec<u8>, src: &[u8], out: &mut Vec<u8>, most: usize) -> Result<bool> {
+    fn stream(
+        &self,
+        codecs: &mut Encoders,
+        scratch: &mut Vec<u8>,
+        src: &[u8],
+        out: &mut Vec<u8>,
+        most: usize,
+    ) -> Result<bool> {
         let (length, stored) = match self.run(src) {
             Some(0) => (0, &[][..]),
             // the token says: a run
             Some(byte) => (-i32::from(byte), &[1][..]),
-            None if out.len() + 4 + src.len() <= most => return self.stream_in_place(codecs, src, out, most).map(|()| true),
+            None if out.len() + 4 + src.len() <= most => {
+                return self.stream_in_place(codecs, src, out, most).map(|()| true);
+            }
             None => {
                 let to = room(scratch, src.len())?;
                 let stored = match codecs.encode(self.params.codec, self.params.level, src, to)? {
@@ -392,11 +474,20 @@ impl BlockEncoder {
     }
 
     /// The same where there is room for all of it, whatever becomes of it.
-    fn stream_in_place(&self, codecs: &mut Encoders, src: &[u8], out: &mut Vec<u8>, most: usize) -> Result<()> {
+    fn stream_in_place(
+        &self,
+        codecs: &mut Encoders,
+        src: &[u8],
+        out: &mut Vec<u8>,
+        most: usize,
+    ) -> Result<()> {
         let begin = out.len();
         memory::grow(out, 4 + src.len(), most)?;
         out.resize(begin + 4 + src.len(), 0);
-        let Some((length, to)) = out.get_mut(begin..).and_then(<[u8]>::split_first_chunk_mut) else { return Ok(()) };
+        let Some((length, to)) = out.get_mut(begin..).and_then(<[u8]>::split_first_chunk_mut)
+        else {
+            return Ok(());
+        };
         let n = match codecs.encode(self.params.codec, self.params.level, src, to)? {
             Some(n) => n,
             None => {

@@ -1,5 +1,6 @@
-//! The first 16 or 32 bytes of a chunk, checked: after `parse`, no two of its numbers contradict each
-//! other. What else a chunk holds is in `sections`: where its blocks begin, and its dictionary.
+//! The first 16 or 32 bytes of a chunk, checked: after `parse`, no two of its numbers contradict
+//! each other. What else a chunk holds is in `sections`: where its blocks begin, and its
+//! dictionary.
 #![forbid(unsafe_code)]
 
 use super::Codec;
@@ -89,14 +90,45 @@ impl Header {
     /// Reads the header at the start of `bytes`: 32 of them are enough, and 16 for c-blosc 1.x.
     pub fn parse(bytes: &[u8]) -> Result<Header> {
         let Some((base, rest)) = bytes.split_first_chunk::<SHORT>() else {
-            return Err(fail!(Format, "a chunk header has {SHORT} bytes or more, and {} are here", bytes.len()));
+            return Err(fail!(
+                Format,
+                "a chunk header has {SHORT} bytes or more, and {} are here",
+                bytes.len()
+            ));
         };
-        let [version, codec_version, flags, typesize, n0, n1, n2, n3, b0, b1, b2, b3, c0, c1, c2, c3] = *base;
+        let [
+            version,
+            codec_version,
+            flags,
+            typesize,
+            n0,
+            n1,
+            n2,
+            n3,
+            b0,
+            b1,
+            b2,
+            b3,
+            c0,
+            c1,
+            c2,
+            c3,
+        ] = *base;
         match version {
             1..=5 => {}
             6 => return Err(fail!(Unsupported, "a chunk with blocks of variable length")),
-            0 | 7..=MOST_VERSION => return Err(fail!(Version, "version {version} of the chunk format; 1 to 5 are known")),
-            _ => return Err(fail!(Format, "version {version} of the chunk format (expected at most {MOST_VERSION})")),
+            0 | 7..=MOST_VERSION => {
+                return Err(fail!(
+                    Version,
+                    "version {version} of the chunk format; 1 to 5 are known"
+                ));
+            }
+            _ => {
+                return Err(fail!(
+                    Format,
+                    "version {version} of the chunk format (expected at most {MOST_VERSION})"
+                ));
+            }
         }
         let mut h = Header {
             version,
@@ -123,12 +155,37 @@ impl Header {
 
     fn parse_extension(&mut self, rest: &[u8]) -> Result<()> {
         if self.version <= VERSION_1 {
-            return Err(fail!(Format, "the chunk is of version {} and claims a header of {LONG} bytes", self.version));
+            return Err(fail!(
+                Format,
+                "the chunk is of version {} and claims a header of {LONG} bytes",
+                self.version
+            ));
         }
         let Some(rest) = rest.first_chunk::<{ LONG - SHORT }>() else {
-            return Err(fail!(Format, "this chunk header has {LONG} bytes, and {} are here", SHORT + rest.len()));
+            return Err(fail!(
+                Format,
+                "this chunk header has {LONG} bytes, and {} are here",
+                SHORT + rest.len()
+            ));
         };
-        let [f0, f1, f2, f3, f4, f5, user_codec, codec_meta, m0, m1, m2, m3, m4, m5, later, more] = *rest;
+        let [
+            f0,
+            f1,
+            f2,
+            f3,
+            f4,
+            f5,
+            user_codec,
+            codec_meta,
+            m0,
+            m1,
+            m2,
+            m3,
+            m4,
+            m5,
+            later,
+            more,
+        ] = *rest;
         (self.filters, self.filters_meta) = ([f0, f1, f2, f3, f4, f5], [m0, m1, m2, m3, m4, m5]);
         (self.user_codec, self.codec_meta, self.more_flags) = (user_codec, codec_meta, more);
         if self.version == 3 {
@@ -140,13 +197,22 @@ impl Header {
             return Err(fail!(Unsupported, "a chunk with blocks of variable length"));
         }
         if later != 0 {
-            return Err(fail!(Version, "the chunk has the flags {later:#04x}, of a later version of the format"));
+            return Err(fail!(
+                Version,
+                "the chunk has the flags {later:#04x}, of a later version of the format"
+            ));
         }
         if more & LAZY != 0 {
-            return Err(fail!(Format, "the chunk says that its blocks are elsewhere (a lazy chunk)"));
+            return Err(fail!(
+                Format,
+                "the chunk says that its blocks are elsewhere (a lazy chunk)"
+            ));
         }
         if more & (CODEC_PER_STREAM | INSTRUMENTED) != 0 {
-            return Err(fail!(Unsupported, "a chunk with the flags {more:#04x}: instrumented, or a codec for each stream"));
+            return Err(fail!(
+                Unsupported,
+                "a chunk with the flags {more:#04x}: instrumented, or a codec for each stream"
+            ));
         }
         Ok(())
     }
@@ -160,7 +226,11 @@ impl Header {
         }
         if self.flags & DELTA != 0 {
             if self.version <= VERSION_1 {
-                return Err(fail!(Version, "the chunk has flag {DELTA:#04x}, which version {} does not have", self.version));
+                return Err(fail!(
+                    Version,
+                    "the chunk has flag {DELTA:#04x}, which version {} does not have",
+                    self.version
+                ));
             }
             *before = 3;
         }
@@ -169,11 +239,20 @@ impl Header {
 
     fn check(&mut self) -> Result<()> {
         if self.cbytes < self.len() {
-            return Err(fail!(Format, "the chunk claims {} bytes, less than its header", self.cbytes));
+            return Err(fail!(
+                Format,
+                "the chunk claims {} bytes, less than its header",
+                self.cbytes
+            ));
         }
         let content = self.content()?;
         if content == Content::Blocks && (self.blocksize == 0 || self.typesize == 0) {
-            return Err(fail!(Format, "the chunk claims blocks of {} bytes and items of {}", self.blocksize, self.typesize));
+            return Err(fail!(
+                Format,
+                "the chunk claims blocks of {} bytes and items of {}",
+                self.blocksize,
+                self.typesize
+            ));
         }
         // elsewhere they say nothing, and some writers let them be 0
         (self.blocksize, self.typesize) = (self.blocksize.max(1), self.typesize.max(1));
@@ -186,16 +265,34 @@ impl Header {
         }
         let body = self.cbytes - self.len();
         match content {
-            Content::Blocks if body / 4 < self.blocks() => {
-                Err(fail!(Format, "{} blocks have no room in a chunk of {} bytes", self.blocks(), self.cbytes))
+            Content::Blocks if body / 4 < self.blocks() => Err(fail!(
+                Format,
+                "{} blocks have no room in a chunk of {} bytes",
+                self.blocks(),
+                self.cbytes
+            )),
+            Content::Copied if body != self.nbytes => Err(fail!(
+                Format,
+                "a chunk of {} bytes claims {} uncompressed ones",
+                self.cbytes,
+                self.nbytes
+            )),
+            Content::Nan
+                if !(self.typesize == 4 || self.typesize == 8)
+                    || !self.nbytes.is_multiple_of(self.typesize) =>
+            {
+                Err(fail!(
+                    Format,
+                    "a chunk of {} bytes claims to be all NaN, {} bytes each",
+                    self.nbytes,
+                    self.typesize
+                ))
             }
-            Content::Copied if body != self.nbytes => Err(fail!(Format, "a chunk of {} bytes claims {} uncompressed ones", self.cbytes, self.nbytes)),
-            Content::Nan if !(self.typesize == 4 || self.typesize == 8) || !self.nbytes.is_multiple_of(self.typesize) => {
-                Err(fail!(Format, "a chunk of {} bytes claims to be all NaN, {} bytes each", self.nbytes, self.typesize))
-            }
-            Content::Value if body == 0 || !self.nbytes.is_multiple_of(body) => {
-                Err(fail!(Format, "a chunk of {} bytes claims to be one value of {body} bytes, repeated", self.nbytes))
-            }
+            Content::Value if body == 0 || !self.nbytes.is_multiple_of(body) => Err(fail!(
+                Format,
+                "a chunk of {} bytes claims to be one value of {body} bytes, repeated",
+                self.nbytes
+            )),
             _ => Ok(()),
         }
     }
@@ -203,12 +300,19 @@ impl Header {
     /// The bytes of the header.
     pub(super) fn write(&self) -> ([u8; LONG], usize) {
         let mut out = [0; LONG];
-        let numbers = [self.nbytes, self.blocksize, self.cbytes].map(|n| u32::try_from(n).unwrap_or(u32::MAX).to_le_bytes());
+        let numbers = [self.nbytes, self.blocksize, self.cbytes]
+            .map(|n| u32::try_from(n).unwrap_or(u32::MAX).to_le_bytes());
         let typesize = u8::try_from(self.typesize).unwrap_or(1);
         let first = [self.version, self.codec_version, self.flags, typesize];
         let second = [self.user_codec, self.codec_meta];
         let last = [0, self.more_flags];
-        let all = first.iter().chain(numbers.as_flattened()).chain(&self.filters).chain(&second).chain(&self.filters_meta).chain(&last);
+        let all = first
+            .iter()
+            .chain(numbers.as_flattened())
+            .chain(&self.filters)
+            .chain(&second)
+            .chain(&self.filters_meta)
+            .chain(&last);
         for (to, from) in out.iter_mut().zip(all) {
             *to = *from;
         }
@@ -235,7 +339,12 @@ impl Header {
             2 => Content::Nan,
             3 => Content::Value,
             4 => Content::Uninitialised,
-            n => return Err(fail!(Version, "the chunk is special in a way, {n}, that is not known")),
+            n => {
+                return Err(fail!(
+                    Version,
+                    "the chunk is special in a way, {n}, that is not known"
+                ));
+            }
         })
     }
 
@@ -251,7 +360,10 @@ impl Header {
             3 => Ok(Codec::Zlib),
             4 => Ok(Codec::Zstd),
             6 => Err(fail!(Codec, "codec {} is not known", self.user_codec)),
-            _ => Err(fail!(Codec, "the codec with the number {n} in a chunk's flags is not known")),
+            _ => Err(fail!(
+                Codec,
+                "the codec with the number {n} in a chunk's flags is not known"
+            )),
         }
     }
 
@@ -267,7 +379,9 @@ impl Header {
 
     /// Bytes of content in one of them.
     pub fn block_len(&self, index: usize) -> usize {
-        self.nbytes.saturating_sub(index.saturating_mul(self.blocksize)).min(self.blocksize)
+        self.nbytes
+            .saturating_sub(index.saturating_mul(self.blocksize))
+            .min(self.blocksize)
     }
 
     /// How many streams a block is split into.
@@ -275,12 +389,18 @@ impl Header {
         let full = self.block_len(index) == self.blocksize;
         // c-blosc 1.x had this rule before it had the flag
         let known = self.version > VERSION_1 || splits_in_version_1(self.typesize, self.blocksize);
-        if self.flags & WHOLE == 0 && full && known { self.typesize } else { 1 }
+        if self.flags & WHOLE == 0 && full && known {
+            self.typesize
+        } else {
+            1
+        }
     }
 
     /// Is there a dictionary behind the table of blocks?
     pub fn has_dictionary(&self) -> bool {
-        self.extended() && self.more_flags & WITH_DICTIONARY != 0 && self.content() == Ok(Content::Blocks)
+        self.extended()
+            && self.more_flags & WITH_DICTIONARY != 0
+            && self.content() == Ok(Content::Blocks)
     }
 }
 
@@ -289,11 +409,19 @@ pub fn splits_in_version_1(typesize: usize, blocksize: usize) -> bool {
     typesize <= 16 && blocksize / typesize >= 128
 }
 
-/// The bytes behind the header of a chunk of blocks: where each block begins, four bytes each, and the
-/// dictionary. `chunk` holds at least these.
+/// The bytes behind the header of a chunk of blocks: where each block begins, four bytes each, and
+/// the dictionary. `chunk` holds at least these.
 pub fn sections<'c>(header: &Header, chunk: &'c [u8]) -> Result<(&'c [u8], Option<&'c [u8]>)> {
-    let none = || fail!(Format, "the chunk ends within its table of blocks or its dictionary");
-    let (starts, rest) = chunk.get(header.len()..).and_then(|b| b.split_at_checked(4 * header.blocks())).ok_or_else(none)?;
+    let none = || {
+        fail!(
+            Format,
+            "the chunk ends within its table of blocks or its dictionary"
+        )
+    };
+    let (starts, rest) = chunk
+        .get(header.len()..)
+        .and_then(|b| b.split_at_checked(4 * header.blocks()))
+        .ok_or_else(none)?;
     if !header.has_dictionary() {
         return Ok((starts, None));
     }

@@ -1,10 +1,11 @@
-//! The beginning of an LZ4 stream, for those who want no more of it: LZ4's own library goes byte by byte through a match
-//! that leads beyond what is wanted, and leaves there what was in memory where the stream is damaged.
+//! The beginning of an LZ4 stream, for those who want no more of it: LZ4's own library goes byte by
+//! byte through a match that leads beyond what is wanted, and leaves there what was in memory where
+//! the stream is damaged.
 //!
-//! A stream is a row of sequences: a token, literals, and a match, but for the last one, which ends with its literals. The
-//! upper four bits of the token are the number of literals, the lower ones the length of the match less 4; where they are
-//! 15, bytes follow that are added up, and the first one below 255 is the last. Behind the literals is the distance, two
-//! bytes, the lower one first.
+//! A stream is a row of sequences: a token, literals, and a match, but for the last one, which ends
+//! with its literals. The upper four bits of the token are the number of literals, the lower ones
+//! the length of the match less 4; where they are 15, bytes follow that are added up, and the first
+//! one below 255 is the last. Behind the literals is the distance, two bytes, the lower one first.
 #![forbid(unsafe_code)]
 
 use super::blosclz::repeat;
@@ -14,14 +15,18 @@ const SHORTEST: usize = 4;
 /// Literals that are copied at once, whether so many are wanted or not.
 const RUN: usize = 32;
 
-/// Decompresses until at least the first `wanted` bytes are there, and gives the number of those that are, or nothing where
-/// the stream is damaged or does not fit. Bytes of `dst` behind that number may have changed.
+/// Decompresses until at least the first `wanted` bytes are there, and gives the number of those
+/// that are, or nothing where the stream is damaged or does not fit. Bytes of `dst` behind that
+/// number may have changed.
 pub fn decompress_some(mut src: &[u8], dst: &mut [u8], wanted: usize) -> Option<usize> {
     let mut at = 0;
     loop {
         let (&token, rest) = src.split_first()?;
         let (literals, rest) = length(usize::from(token >> 4), rest)?;
-        match (rest.first_chunk::<RUN>(), dst.get_mut(at..)?.first_chunk_mut::<RUN>()) {
+        match (
+            rest.first_chunk::<RUN>(),
+            dst.get_mut(at..)?.first_chunk_mut::<RUN>(),
+        ) {
             (Some(from), Some(to)) if literals <= RUN => *to = *from,
             // what is missing of the last literals is not wanted
             _ => {
@@ -42,7 +47,8 @@ pub fn decompress_some(mut src: &[u8], dst: &mut [u8], wanted: usize) -> Option<
         // a run may lead far beyond what is wanted
         let run = more.checked_add(SHORTEST)?.min(wanted - at);
         at = match u16::from_le_bytes(*distance) {
-            // the format forbids it; LZ4's own library takes it as zeros, and a part must be what the whole is
+            // the format forbids it; LZ4's own library takes it as zeros, and a part must be what
+            // the whole is
             0 => {
                 dst.get_mut(at..at + run)?.fill(0);
                 at + run

@@ -1,10 +1,11 @@
-//! The Blosc chunk: bytes cut into blocks, each passed through filters (shuffle and others), perhaps
-//! split into streams, and compressed by one of six codecs.
+//! The Blosc chunk: bytes cut into blocks, each passed through filters (shuffle and others),
+//! perhaps split into streams, and compressed by one of six codecs.
 //!
-//! Two families of readers share the format: c-blosc 1.x (16 bytes of header; Bloscpack, BLZ, bcolz) and
-//! c-blosc2 (32 bytes; frames, Caterva, b2nd). [`decode`] reads both, [`encode`] writes for either.
-//! This layer knows no file, and trusts no byte of a chunk: every offset, length and size is checked
-//! before it is used, and what a chunk can cost is bounded by its own length and that of its content.
+//! Two families of readers share the format: c-blosc 1.x (16 bytes of header; Bloscpack, BLZ,
+//! bcolz) and c-blosc2 (32 bytes; frames, Caterva, b2nd). [`decode`] reads both, [`encode`] writes
+//! for either. This layer knows no file, and trusts no byte of a chunk: every offset, length and
+//! size is checked before it is used, and what a chunk can cost is bounded by its own length and
+//! that of its content.
 
 pub mod blosclz;
 #[allow(unsafe_code)]
@@ -49,7 +50,14 @@ pub enum Codec {
 
 impl Codec {
     /// All there are, in the order of their numbers.
-    pub const ALL: [Codec; 6] = [Codec::BloscLz, Codec::Lz4, Codec::Lz4Hc, Codec::Snappy, Codec::Zlib, Codec::Zstd];
+    pub const ALL: [Codec; 6] = [
+        Codec::BloscLz,
+        Codec::Lz4,
+        Codec::Lz4Hc,
+        Codec::Snappy,
+        Codec::Zlib,
+        Codec::Zstd,
+    ];
 
     /// The number that both families use for it in their API, and Blosc2 in its frames.
     pub fn number(self) -> u8 {

@@ -1,10 +1,13 @@
 //! How a chunk is made, and what can be asked for.
 //!
-//! Block lengths, when blocks are split, and what is stored as it is: all as the reference libraries
-//! choose, so that chunks come out as small as theirs.
+//! Block lengths, when blocks are split, and what is stored as it is: all as the reference
+//! libraries choose, so that chunks come out as small as theirs.
 #![forbid(unsafe_code)]
 
-use super::header::{BITSHUFFLED, COPIED, DELTA, Header, LONG, SHORT, SHUFFLED, VERSION_1, VERSION_2, WHOLE, splits_in_version_1};
+use super::header::{
+    BITSHUFFLED, COPIED, DELTA, Header, LONG, SHORT, SHUFFLED, VERSION_1, VERSION_2, WHOLE,
+    splits_in_version_1,
+};
 use super::{Codec, Filter, Pipeline, filter};
 use crate::error::{Result, fail};
 
@@ -56,7 +59,15 @@ impl Params {
     /// A chunk for this reader, with shuffle where items have more than a byte.
     pub fn new(target: Target, codec: Codec, level: u8, typesize: usize) -> Params {
         let filters = Pipeline::new(&[Filter::Shuffle { group: 0 }]).unwrap_or_default();
-        Params { target, codec, level, filters, typesize, blocksize: None, split: Split::Auto }
+        Params {
+            target,
+            codec,
+            level,
+            filters,
+            typesize,
+            blocksize: None,
+            split: Split::Auto,
+        }
     }
 }
 
@@ -84,15 +95,24 @@ fn whole_blocksize(codec: Codec, level: u8, n: usize) -> usize {
 
 impl Params {
     fn shuffles(&self) -> bool {
-        self.filters.iter().any(|f| matches!(f, Filter::Shuffle { .. }))
+        self.filters
+            .iter()
+            .any(|f| matches!(f, Filter::Shuffle { .. }))
     }
 
     fn splits(&self, typesize: usize, blocksize: usize) -> bool {
         let (allowed, usual) = match self.target {
-            Target::Blosc1 => (splits_in_version_1(typesize, blocksize), self.codec != Codec::Zstd),
+            Target::Blosc1 => (
+                splits_in_version_1(typesize, blocksize),
+                self.codec != Codec::Zstd,
+            ),
             Target::Blosc2 => {
-                let fast = matches!(self.codec, Codec::BloscLz | Codec::Lz4) || self.codec == Codec::Zstd && self.level <= 5;
-                (blocksize.is_multiple_of(typesize), fast && self.shuffles() && typesize <= 16 && blocksize / typesize >= 32)
+                let fast = matches!(self.codec, Codec::BloscLz | Codec::Lz4)
+                    || self.codec == Codec::Zstd && self.level <= 5;
+                (
+                    blocksize.is_multiple_of(typesize),
+                    fast && self.shuffles() && typesize <= 16 && blocksize / typesize >= 32,
+                )
             }
         };
         match self.split {
@@ -108,7 +128,9 @@ impl Params {
             return whole;
         }
         match self.target {
-            Target::Blosc1 if self.splits(typesize, whole) => (whole.min(256 << 10) * typesize).clamp(64 << 10, 1 << 20),
+            Target::Blosc1 if self.splits(typesize, whole) => {
+                (whole.min(256 << 10) * typesize).clamp(64 << 10, 1 << 20)
+            }
             // the second library asks whether a single block would be split
             Target::Blosc2 if self.splits(typesize, n / typesize * typesize) => {
                 let stream: usize = match self.level {
@@ -129,22 +151,43 @@ impl Params {
         if n < typesize {
             return 1;
         }
-        let least = if self.target == Target::Blosc1 { 128 } else { 1 };
+        let least = if self.target == Target::Blosc1 {
+            128
+        } else {
+            1
+        };
         let wanted = match self.blocksize {
             Some(b) => b.clamp(least, LONGEST_BLOCK),
             None => self.usual_blocksize(typesize, n),
         };
         let b = wanted.min(n);
-        if b > typesize { b / typesize * typesize } else { b }
+        if b > typesize {
+            b / typesize * typesize
+        } else {
+            b
+        }
     }
 
     pub(super) fn check(&self, n: usize) -> Result<()> {
-        let header = if self.target == Target::Blosc1 { SHORT } else { LONG };
+        let header = if self.target == Target::Blosc1 {
+            SHORT
+        } else {
+            LONG
+        };
         if n > i32::MAX as usize - header {
-            return Err(fail!(Argument, "a chunk holds {} bytes at most, and this one would hold {n}", i32::MAX as usize - header));
+            return Err(fail!(
+                Argument,
+                "a chunk holds {} bytes at most, and this one would hold {n}",
+                i32::MAX as usize - header
+            ));
         }
         if self.level > 9 || self.typesize == 0 {
-            return Err(fail!(Argument, "level {} and items of {} bytes; levels are 0 to 9, items have a byte or more", self.level, self.typesize));
+            return Err(fail!(
+                Argument,
+                "level {} and items of {} bytes; levels are 0 to 9, items have a byte or more",
+                self.level,
+                self.typesize
+            ));
         }
         match self.target {
             Target::Blosc1 => self.check_for_1(),
@@ -156,7 +199,10 @@ impl Params {
         let mut filters = self.filters.iter();
         match (filters.next(), filters.next()) {
             (None | Some(Filter::Shuffle { group: 0 } | Filter::Bitshuffle), None) => Ok(()),
-            _ => Err(fail!(Argument, "chunks for c-blosc 1 have one filter at most: shuffle or bitshuffle")),
+            _ => Err(fail!(
+                Argument,
+                "chunks for c-blosc 1 have one filter at most: shuffle or bitshuffle"
+            )),
         }
     }
 
@@ -167,9 +213,16 @@ impl Params {
         let mut delta = false;
         for f in self.filters.iter() {
             match f {
-                Filter::Truncate { .. } if delta => return Err(fail!(Argument, "floats are truncated before delta, not behind it")),
+                Filter::Truncate { .. } if delta => {
+                    return Err(fail!(
+                        Argument,
+                        "floats are truncated before delta, not behind it"
+                    ));
+                }
                 // its settings are checked with no data at all
-                Filter::Truncate { bits } => filter::truncate(bits, self.stored_typesize(), &[], &mut [])?,
+                Filter::Truncate { bits } => {
+                    filter::truncate(bits, self.stored_typesize(), &[], &mut [])?
+                }
                 Filter::Delta => delta = true,
                 _ => {}
             }
@@ -179,16 +232,27 @@ impl Params {
 
     /// An item that is too long for the header's byte counts as so many items of a byte.
     pub(super) fn stored_typesize(&self) -> usize {
-        if self.typesize > 255 { 1 } else { self.typesize }
+        if self.typesize > 255 {
+            1
+        } else {
+            self.typesize
+        }
     }
 
-    /// The same, with all settings of its filters: readers know what 0 means only with the frame around the chunk.
+    /// The same, with all settings of its filters: readers know what 0 means only with the frame
+    /// around the chunk.
     pub fn spelled(&self) -> Result<Params> {
-        let spelled = self.filters.iter().map(|f| match (f, u8::try_from(self.stored_typesize())) {
-            (Filter::ByteDelta { runs: 0 }, Ok(runs)) => Filter::ByteDelta { runs },
-            _ => f,
-        });
-        Ok(Params { filters: Pipeline::new(&spelled.collect::<Vec<_>>())?, ..self.clone() })
+        let spelled =
+            self.filters
+                .iter()
+                .map(|f| match (f, u8::try_from(self.stored_typesize())) {
+                    (Filter::ByteDelta { runs: 0 }, Ok(runs)) => Filter::ByteDelta { runs },
+                    _ => f,
+                });
+        Ok(Params {
+            filters: Pipeline::new(&spelled.collect::<Vec<_>>())?,
+            ..self.clone()
+        })
     }
 
     /// Bytes of content in a block of a chunk of `n` bytes.
@@ -204,8 +268,16 @@ impl Params {
             Target::Blosc2 => (VERSION_2, self.typesize, 32),
         };
         let blocksize = self.choose_blocksize(known, n);
-        let copied = if self.level == 0 || n < least || n < typesize { COPIED } else { 0 };
-        let split = if self.splits(typesize, blocksize) { 0 } else { WHOLE };
+        let copied = if self.level == 0 || n < least || n < typesize {
+            COPIED
+        } else {
+            0
+        };
+        let split = if self.splits(typesize, blocksize) {
+            0
+        } else {
+            WHOLE
+        };
         let codec = split | self.codec.format() << 5;
         let (ids, metas) = self.filters.slots();
         let flags = match self.target {
@@ -213,7 +285,9 @@ impl Params {
             Target::Blosc1 if self.filters.iter().next().is_some() => BITSHUFFLED | copied | codec,
             Target::Blosc1 => copied | codec,
             Target::Blosc2 if copied != 0 => SHUFFLED | BITSHUFFLED | copied,
-            Target::Blosc2 => SHUFFLED | BITSHUFFLED | codec | if ids.contains(&3) { DELTA } else { 0 },
+            Target::Blosc2 => {
+                SHUFFLED | BITSHUFFLED | codec | if ids.contains(&3) { DELTA } else { 0 }
+            }
         };
         Header {
             version,

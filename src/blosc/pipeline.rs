@@ -63,7 +63,9 @@ impl Filter {
             SHUFFLE => Filter::Shuffle { group: meta },
             BITSHUFFLE => Filter::Bitshuffle,
             DELTA => Filter::Delta,
-            TRUNCATE => Filter::Truncate { bits: i8::from_le_bytes([meta]) },
+            TRUNCATE => Filter::Truncate {
+                bits: i8::from_le_bytes([meta]),
+            },
             BYTE_DELTA => Filter::ByteDelta { runs: meta },
             _ => return Err(fail!(Codec, "filter {id} is not known")),
         }))
@@ -79,7 +81,11 @@ impl Pipeline {
     pub fn new(filters: &[Filter]) -> Result<Pipeline> {
         let mut p = Pipeline::default();
         let Some(free) = MOST.checked_sub(filters.len()) else {
-            return Err(fail!(Argument, "{} filters: a chunk has {MOST} at most", filters.len()));
+            return Err(fail!(
+                Argument,
+                "{} filters: a chunk has {MOST} at most",
+                filters.len()
+            ));
         };
         // the last slots, as the other writers do
         for (slot, filter) in p.0.iter_mut().skip(free).zip(filters) {
@@ -95,7 +101,10 @@ impl Pipeline {
 
     /// The ids and their settings, as in a header.
     pub fn slots(&self) -> ([u8; MOST], [u8; MOST]) {
-        (self.0.map(|f| f.map_or(0, Filter::id)), self.0.map(|f| f.map_or(0, Filter::meta)))
+        (
+            self.0.map(|f| f.map_or(0, Filter::id)),
+            self.0.map(|f| f.map_or(0, Filter::meta)),
+        )
     }
 
     /// What a header holds.

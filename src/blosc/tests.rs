@@ -8,16 +8,32 @@ use proptest::prelude::*;
 fn data(kind: usize, seed: u64, n: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(2).wrapping_add(1);
     let mut random = move || {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        state = state
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
         (state >> 33) as usize
     };
     match kind {
         0 => vec![0; n],
         1 => vec![seed as u8; n],
-        2 => (0..n.div_ceil(4)).flat_map(|i| (i as u32 * 3).to_le_bytes()).take(n).collect(),
-        3 => (0..n).map(|_| if random() % 50 == 0 { random() as u8 } else { 0 }).collect(),
+        2 => (0..n.div_ceil(4))
+            .flat_map(|i| (i as u32 * 3).to_le_bytes())
+            .take(n)
+            .collect(),
+        3 => (0..n)
+            .map(|_| {
+                if random() % 50 == 0 {
+                    random() as u8
+                } else {
+                    0
+                }
+            })
+            .collect(),
         4 => (0..n).map(|_| random() as u8).collect(),
-        _ => (0..n.div_ceil(8)).flat_map(|_| ((random() % 10_000) as f64 / 100.0).to_le_bytes()).take(n).collect(),
+        _ => (0..n.div_ceil(8))
+            .flat_map(|_| ((random() % 10_000) as f64 / 100.0).to_le_bytes())
+            .take(n)
+            .collect(),
     }
 }
 
@@ -30,11 +46,20 @@ fn pipelines(target: Target, typesize: usize) -> Vec<Pipeline> {
         all.push(vec![Filter::Delta]);
         all.push(vec![Filter::Delta, group(0)]);
         all.push(vec![group(0), Filter::ByteDelta { runs: 0 }]);
-        all.push(vec![group(3), Filter::Delta, Filter::ByteDelta { runs: 5 }, Filter::Bitshuffle]);
+        all.push(vec![
+            group(3),
+            Filter::Delta,
+            Filter::ByteDelta { runs: 5 },
+            Filter::Bitshuffle,
+        ]);
         if typesize == 4 || typesize == 8 {
             // keeps all bits of a float of 8 bytes, or of one of 4
             let bits = if typesize == 8 { 52 } else { 23 };
-            all.push(vec![Filter::Truncate { bits }, Filter::Delta, Filter::Bitshuffle]);
+            all.push(vec![
+                Filter::Truncate { bits },
+                Filter::Delta,
+                Filter::Bitshuffle,
+            ]);
         }
     }
     all.iter().map(|f| Pipeline::new(f).unwrap()).collect()
@@ -48,7 +73,14 @@ fn round(p: &Params, src: &[u8]) {
     assert!(one == more, "{p:?}: threads make a difference");
     let chunk = &one[6..];
     let h = Header::parse(chunk).unwrap();
-    assert_eq!((h.nbytes, h.cbytes, h.len()), (src.len(), chunk.len(), if p.target == Target::Blosc1 { 16 } else { 32 }));
+    assert_eq!(
+        (h.nbytes, h.cbytes, h.len()),
+        (
+            src.len(),
+            chunk.len(),
+            if p.target == Target::Blosc1 { 16 } else { 32 }
+        )
+    );
     assert!(chunk.len() <= src.len() + h.len());
     for threads in [1, 3] {
         let mut back = vec![1; src.len()];
@@ -62,12 +94,33 @@ fn params() -> impl Strategy<Value = Params> {
     let typesize = prop_oneof![1usize..20, Just(4), Just(8), 1usize..300];
     let blocksize = prop_oneof![Just(None), (1usize..70_000).prop_map(Some)];
     let split = prop_oneof![Just(Split::Auto), Just(Split::Always), Just(Split::Never)];
-    (target, 0usize..6, 0u8..8, typesize, blocksize, split, 0usize..8).prop_map(|(target, codec, level, typesize, blocksize, split, f)| {
-        let known = pipelines(target, typesize);
-        let filters = known[f % known.len()];
-        let codec = if target == Target::Blosc2 && codec == 3 { Codec::Lz4 } else { Codec::ALL[codec] };
-        Params { target, codec, level, filters, typesize, blocksize, split }
-    })
+    (
+        target,
+        0usize..6,
+        0u8..8,
+        typesize,
+        blocksize,
+        split,
+        0usize..8,
+    )
+        .prop_map(|(target, codec, level, typesize, blocksize, split, f)| {
+            let known = pipelines(target, typesize);
+            let filters = known[f % known.len()];
+            let codec = if target == Target::Blosc2 && codec == 3 {
+                Codec::Lz4
+            } else {
+                Codec::ALL[codec]
+            };
+            Params {
+                target,
+                codec,
+                level,
+                filters,
+                typesize,
+                blocksize,
+                split,
+            }
+        })
 }
 
 proptest! {
@@ -82,10 +135,21 @@ proptest! {
 #[test]
 fn every_range_of_small_chunks() {
     for target in [Target::Blosc1, Target::Blosc2] {
-        for codec in Codec::ALL.into_iter().filter(|c| target == Target::Blosc1 || *c != Codec::Snappy) {
+        for codec in Codec::ALL
+            .into_iter()
+            .filter(|c| target == Target::Blosc1 || *c != Codec::Snappy)
+        {
             for typesize in [1, 3, 8] {
                 for filters in pipelines(target, typesize) {
-                    let p = Params { target, codec, level: 5, filters, typesize, blocksize: Some(130), split: Split::Auto };
+                    let p = Params {
+                        target,
+                        codec,
+                        level: 5,
+                        filters,
+                        typesize,
+                        blocksize: Some(130),
+                        split: Split::Auto,
+                    };
                     ranges(&p, &data(2, 0, 500));
                 }
             }
@@ -107,18 +171,39 @@ fn ranges(p: &Params, src: &[u8]) {
             assert!(*part == src[from..to], "{p:?}: {from}..{to}");
         }
     }
-    assert_eq!(decode_range(&chunk, src.len(), &mut [0], 1).unwrap_err().status, Status::Range);
-    assert_eq!(decode_range(&chunk, usize::MAX, &mut [0], 1).unwrap_err().status, Status::Range);
+    assert_eq!(
+        decode_range(&chunk, src.len(), &mut [0], 1)
+            .unwrap_err()
+            .status,
+        Status::Range
+    );
+    assert_eq!(
+        decode_range(&chunk, usize::MAX, &mut [0], 1)
+            .unwrap_err()
+            .status,
+        Status::Range
+    );
 }
 
 /// Small chunks of every sort.
 fn small_chunks() -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut all = Vec::new();
     for target in [Target::Blosc1, Target::Blosc2] {
-        for codec in Codec::ALL.into_iter().filter(|c| target == Target::Blosc1 || *c != Codec::Snappy) {
+        for codec in Codec::ALL
+            .into_iter()
+            .filter(|c| target == Target::Blosc1 || *c != Codec::Snappy)
+        {
             for (kind, n) in [(2, 400), (3, 333), (4, 150), (1, 200), (0, 100)] {
                 for filters in pipelines(target, 4) {
-                    let p = Params { target, codec, level: 4, filters, typesize: 4, blocksize: Some(128), split: Split::Always };
+                    let p = Params {
+                        target,
+                        codec,
+                        level: 4,
+                        filters,
+                        typesize: 4,
+                        blocksize: Some(128),
+                        split: Split::Always,
+                    };
                     let (src, mut chunk) = (data(kind, 1, n), Vec::new());
                     encode(&p, &src, &mut chunk, 1).unwrap();
                     all.push((src, chunk));
@@ -134,7 +219,11 @@ fn small_chunks() -> Vec<(Vec<u8>, Vec<u8>)> {
 /// A chunk of nothing but a header and perhaps a value.
 fn special(kind: u8, typesize: u8, nbytes: u32, value: &[u8]) -> Vec<u8> {
     let mut chunk = vec![5, 1, 5, typesize];
-    chunk.extend([nbytes, nbytes, 32 + value.len() as u32].iter().flat_map(|n| n.to_le_bytes()));
+    chunk.extend(
+        [nbytes, nbytes, 32 + value.len() as u32]
+            .iter()
+            .flat_map(|n| n.to_le_bytes()),
+    );
     chunk.extend([0; 15]);
     chunk.push(kind << 4);
     chunk.extend(value);
@@ -159,7 +248,14 @@ fn mutations_do_no_harm() {
         }
         for end in 0..chunk.len() {
             let n = Header::parse(&chunk).unwrap().nbytes;
-            assert_eq!(decode(&chunk[..end], &mut buffer[..n], 1).unwrap_err().status, Status::Format, "{end} of {}", chunk.len());
+            assert_eq!(
+                decode(&chunk[..end], &mut buffer[..n], 1)
+                    .unwrap_err()
+                    .status,
+                Status::Format,
+                "{end} of {}",
+                chunk.len()
+            );
         }
     }
 }
@@ -188,8 +284,14 @@ fn special_chunks() {
     };
     assert_eq!(read(&special(1, 7, 100, &[])).unwrap(), [0; 100]);
     assert_eq!(read(&special(4, 8, 100, &[])).unwrap(), [0; 100]);
-    assert_eq!(read(&special(2, 4, 100, &[])).unwrap(), f32::NAN.to_le_bytes().repeat(25));
-    assert_eq!(read(&special(2, 8, 9000, &[])).unwrap(), f64::NAN.to_le_bytes().repeat(1125));
+    assert_eq!(
+        read(&special(2, 4, 100, &[])).unwrap(),
+        f32::NAN.to_le_bytes().repeat(25)
+    );
+    assert_eq!(
+        read(&special(2, 8, 9000, &[])).unwrap(),
+        f64::NAN.to_le_bytes().repeat(1125)
+    );
     assert_eq!(read(&special(3, 0, 99, b"abc")).unwrap(), b"abc".repeat(33));
     let long = data(4, 1, 5000);
     assert_eq!(read(&special(3, 1, 15_000, &long)).unwrap(), long.repeat(3));
@@ -201,18 +303,38 @@ fn special_chunks() {
         (5, 1, 100, b"", Status::Version),
         (7, 1, 100, b"", Status::Version),
     ] {
-        assert_eq!(read(&special(kind, typesize, n, value)).unwrap_err().status, status, "{kind}");
+        assert_eq!(
+            read(&special(kind, typesize, n, value)).unwrap_err().status,
+            status,
+            "{kind}"
+        );
     }
 }
 
 #[test]
 fn zeros_take_no_more_than_a_header() {
-    for codec in [Codec::BloscLz, Codec::Lz4, Codec::Lz4Hc, Codec::Zlib, Codec::Zstd] {
+    for codec in [
+        Codec::BloscLz,
+        Codec::Lz4,
+        Codec::Lz4Hc,
+        Codec::Zlib,
+        Codec::Zstd,
+    ] {
         for filters in pipelines(Target::Blosc2, 8) {
-            let p = Params { filters, ..Params::new(Target::Blosc2, codec, 5, 8) };
+            let p = Params {
+                filters,
+                ..Params::new(Target::Blosc2, codec, 5, 8)
+            };
             let mut chunk = Vec::new();
             encode(&p, &[0; 300_001], &mut chunk, 2).unwrap();
-            assert_eq!((chunk.len(), Header::parse(&chunk).unwrap().content().unwrap()), (32, Content::Zeros), "{p:?}");
+            assert_eq!(
+                (
+                    chunk.len(),
+                    Header::parse(&chunk).unwrap().content().unwrap()
+                ),
+                (32, Content::Zeros),
+                "{p:?}"
+            );
         }
     }
 }
@@ -221,7 +343,13 @@ fn zeros_take_no_more_than_a_header() {
 fn headers_tell_what_is_not_known() {
     let good = {
         let mut chunk = Vec::new();
-        encode(&Params::new(Target::Blosc2, Codec::Lz4, 5, 4), &data(2, 0, 1000), &mut chunk, 1).unwrap();
+        encode(
+            &Params::new(Target::Blosc2, Codec::Lz4, 5, 4),
+            &data(2, 0, 1000),
+            &mut chunk,
+            1,
+        )
+        .unwrap();
         chunk
     };
     let with = |changes: &[(usize, u8)]| {
@@ -254,16 +382,34 @@ fn headers_tell_what_is_not_known() {
         (&[(32, 0xff), (33, 0xff)], Status::Format, "block 0 begins"),
     ] {
         let e = with(changes);
-        assert!(e.status == status && e.message.contains(words), "{changes:?}: {e:?}");
+        assert!(
+            e.status == status && e.message.contains(words),
+            "{changes:?}: {e:?}"
+        );
     }
     // filters of no bearing are not asked for
     let mut copied = Vec::new();
-    encode(&Params::new(Target::Blosc2, Codec::Lz4, 0, 4), &data(2, 0, 1000), &mut copied, 1).unwrap();
+    encode(
+        &Params::new(Target::Blosc2, Codec::Lz4, 0, 4),
+        &data(2, 0, 1000),
+        &mut copied,
+        1,
+    )
+    .unwrap();
     copied[21] = 200;
     decode(&copied, &mut [0; 1000], 1).unwrap();
-    assert_eq!(Header::parse(&good[..15]).unwrap_err().status, Status::Format);
-    assert_eq!(Header::parse(&good[..31]).unwrap_err().status, Status::Format);
-    assert_eq!(decode(&good, &mut [0; 999], 1).unwrap_err().status, Status::Argument);
+    assert_eq!(
+        Header::parse(&good[..15]).unwrap_err().status,
+        Status::Format
+    );
+    assert_eq!(
+        Header::parse(&good[..31]).unwrap_err().status,
+        Status::Format
+    );
+    assert_eq!(
+        decode(&good, &mut [0; 999], 1).unwrap_err().status,
+        Status::Argument
+    );
 }
 
 #[test]
@@ -272,7 +418,10 @@ fn parameters_that_no_reader_knows() {
         let mut p = Params::new(Target::Blosc2, Codec::Lz4, 5, 4);
         change(&mut p);
         let mut chunk = b"kept".to_vec();
-        assert_eq!(encode(&p, &[1; 1000], &mut chunk, 1).unwrap_err().status, Status::Argument);
+        assert_eq!(
+            encode(&p, &[1; 1000], &mut chunk, 1).unwrap_err().status,
+            Status::Argument
+        );
         assert_eq!(chunk, b"kept");
     };
     let filters = |f: &[Filter]| Pipeline::new(f).unwrap();
@@ -280,15 +429,38 @@ fn parameters_that_no_reader_knows() {
     bad(|p| p.typesize = 0);
     bad(|p| p.codec = Codec::Snappy);
     assert!(Pipeline::new(&[Filter::Delta; 7]).is_err());
-    for f in [&[Filter::Delta][..], &[Filter::Shuffle { group: 2 }], &[Filter::Shuffle { group: 0 }, Filter::Bitshuffle]] {
-        let p = Params { filters: filters(f), ..Params::new(Target::Blosc1, Codec::Lz4, 5, 4) };
-        assert_eq!(encode(&p, &[1; 1000], &mut Vec::new(), 1).unwrap_err().status, Status::Argument);
+    for f in [
+        &[Filter::Delta][..],
+        &[Filter::Shuffle { group: 2 }],
+        &[Filter::Shuffle { group: 0 }, Filter::Bitshuffle],
+    ] {
+        let p = Params {
+            filters: filters(f),
+            ..Params::new(Target::Blosc1, Codec::Lz4, 5, 4)
+        };
+        assert_eq!(
+            encode(&p, &[1; 1000], &mut Vec::new(), 1)
+                .unwrap_err()
+                .status,
+            Status::Argument
+        );
     }
-    for (f, typesize) in
-        [(&[Filter::Truncate { bits: 10 }][..], 2), (&[Filter::Truncate { bits: 60 }], 8), (&[Filter::Delta, Filter::Truncate { bits: 10 }], 4)]
-    {
-        let p = Params { filters: filters(f), ..Params::new(Target::Blosc2, Codec::Lz4, 5, typesize) };
-        assert_eq!(encode(&p, &[1; 1000], &mut Vec::new(), 1).unwrap_err().status, Status::Argument, "{f:?}");
+    for (f, typesize) in [
+        (&[Filter::Truncate { bits: 10 }][..], 2),
+        (&[Filter::Truncate { bits: 60 }], 8),
+        (&[Filter::Delta, Filter::Truncate { bits: 10 }], 4),
+    ] {
+        let p = Params {
+            filters: filters(f),
+            ..Params::new(Target::Blosc2, Codec::Lz4, 5, typesize)
+        };
+        assert_eq!(
+            encode(&p, &[1; 1000], &mut Vec::new(), 1)
+                .unwrap_err()
+                .status,
+            Status::Argument,
+            "{f:?}"
+        );
     }
 }
 
@@ -301,20 +473,42 @@ fn blocks_from_their_own_bytes() {
         }
         let (starts, dictionary) = sections(&h, &chunk).unwrap();
         let one = BlockDecoder::new(&h, dictionary).unwrap();
-        let starts: Vec<usize> = starts.chunks_exact(4).map(|b| u32::from_le_bytes(b.try_into().unwrap()) as usize).collect();
+        let starts: Vec<usize> = starts
+            .chunks_exact(4)
+            .map(|b| u32::from_le_bytes(b.try_into().unwrap()) as usize)
+            .collect();
         let first = &src[..h.block_len(0)];
         for (i, block) in src.chunks(h.blocksize).enumerate() {
             let end = starts.get(i + 1).copied().unwrap_or(chunk.len());
             let stored = chunk[starts[i]..end].to_vec();
             let mut back = vec![1; h.block_len(i)];
-            one.decode(i, &stored, Some(first).filter(|_| one.needs_first()), &mut back).unwrap();
+            one.decode(
+                i,
+                &stored,
+                Some(first).filter(|_| one.needs_first()),
+                &mut back,
+            )
+            .unwrap();
             assert_eq!(back, block);
             if i > 0 && one.needs_first() {
-                assert_eq!(one.decode(i, &stored, None, &mut back).unwrap_err().status, Status::Argument);
+                assert_eq!(
+                    one.decode(i, &stored, None, &mut back).unwrap_err().status,
+                    Status::Argument
+                );
             }
-            assert_eq!(one.decode(i, &stored[..stored.len() - 1], Some(first), &mut back).unwrap_err().status, Status::Format);
+            assert_eq!(
+                one.decode(i, &stored[..stored.len() - 1], Some(first), &mut back)
+                    .unwrap_err()
+                    .status,
+                Status::Format
+            );
         }
-        assert_eq!(one.decode(starts.len(), &[], Some(first), &mut []).unwrap_err().status, Status::Argument);
+        assert_eq!(
+            one.decode(starts.len(), &[], Some(first), &mut [])
+                .unwrap_err()
+                .status,
+            Status::Argument
+        );
     }
 }
 
@@ -326,11 +520,18 @@ fn a_stream_cannot_be_longer_than_it_must() {
     let mut stream = empty.repeat(10_000);
     stream.extend(zstd_frame(&data(2, 0, n)));
     let mut chunk = vec![2, 1, 0x90, 1];
-    chunk.extend([n, n, 24 + stream.len()].iter().flat_map(|n| (*n as u32).to_le_bytes()));
+    chunk.extend(
+        [n, n, 24 + stream.len()]
+            .iter()
+            .flat_map(|n| (*n as u32).to_le_bytes()),
+    );
     chunk.extend(20u32.to_le_bytes());
     chunk.extend((stream.len() as u32).to_le_bytes());
     chunk.extend(stream);
-    assert_eq!(decode(&chunk, &mut [0; 64], 1).unwrap_err().status, Status::Format);
+    assert_eq!(
+        decode(&chunk, &mut [0; 64], 1).unwrap_err().status,
+        Status::Format
+    );
 }
 
 fn zstd_frame(content: &[u8]) -> Vec<u8> {

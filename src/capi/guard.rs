@@ -1,8 +1,8 @@
 //! What every exported function goes through: panics end here, arguments are checked here, failures
 //! become a status and words.
 //!
-//! Unsafe code in this layer: reading what C pointers point to, after they were held against NULL. That
-//! they point to what the header says is the caller's part of the contract.
+//! Unsafe code in this layer: reading what C pointers point to, after they were held against NULL.
+//! That they point to what the header says is the caller's part of the contract.
 
 use super::live;
 use crate::error::{Error, Result, Status, fail};
@@ -14,8 +14,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What every call that can fail returns: HOLDALL_OK, a value above 0 (done, but), or a HOLDALL_E_*.
-/// The values are never renumbered.
+/// What every call that can fail returns: HOLDALL_OK, a value above 0 (done, but), or a
+/// HOLDALL_E_*. The values are never renumbered.
 pub type holdall_status = i32;
 
 /// Done.
@@ -63,8 +63,8 @@ pub const HOLDALL_E_UNSUPPORTED: i32 = -19;
 
 const MESSAGE: usize = 496;
 
-/// The words of a failure: 512 bytes of the caller's, for ever. Every call that can fail takes one as
-/// its last argument, or NULL; it is written only where the call returns less than 0.
+/// The words of a failure: 512 bytes of the caller's, for ever. Every call that can fail takes one
+/// as its last argument, or NULL; it is written only where the call returns less than 0.
 #[repr(C)]
 pub struct holdall_error {
     /// What the call returned.
@@ -100,8 +100,8 @@ thread_local! {
     static INSIDE: Cell<u32> = const { Cell::new(0) };
 }
 
-/// The words of a panic reach the caller as an error; they must not be printed as well. Panics of others
-/// in this process go on to whatever hook there was.
+/// The words of a panic reach the caller as an error; they must not be printed as well. Panics of
+/// others in this process go on to whatever hook there was.
 fn quiet_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -126,10 +126,16 @@ fn caught(f: &mut dyn FnMut() -> Result<holdall_status>) -> Result<holdall_statu
         r
     });
     r.unwrap_or_else(|p| {
-        let words = p.downcast_ref::<&str>().map(|s| s.to_string()).or_else(|| p.downcast_ref::<String>().cloned());
+        let words = p
+            .downcast_ref::<&str>()
+            .map(|s| s.to_string())
+            .or_else(|| p.downcast_ref::<String>().cloned());
         // what a panic carries may panic when it is dropped
         std::mem::forget(p);
-        Err(Error::new(Status::Panic, format!("this is a bug in holdall: {}", words.unwrap_or_default())))
+        Err(Error::new(
+            Status::Panic,
+            format!("this is a bug in holdall: {}", words.unwrap_or_default()),
+        ))
     })
 }
 
@@ -140,7 +146,10 @@ fn once(f: impl FnOnce() -> Result<holdall_status>) -> impl FnMut() -> Result<ho
 }
 
 /// Runs the body of an exported function: `Ok` is the status it returns.
-pub(crate) fn guard(err: *mut holdall_error, f: impl FnOnce() -> Result<holdall_status>) -> holdall_status {
+pub(crate) fn guard(
+    err: *mut holdall_error,
+    f: impl FnOnce() -> Result<holdall_status>,
+) -> holdall_status {
     told(err, caught(&mut once(f)))
 }
 
@@ -159,7 +168,11 @@ fn told(err: *mut holdall_error, done: Result<holdall_status>) -> holdall_status
 }
 
 /// As [`guard`], on a handle: it must not be NULL or broken, and a panic breaks it.
-pub(crate) fn guard_handle<H: Handle>(h: Option<&H>, err: *mut holdall_error, f: impl FnOnce(&H) -> Result<holdall_status>) -> holdall_status {
+pub(crate) fn guard_handle<H: Handle>(
+    h: Option<&H>,
+    err: *mut holdall_error,
+    f: impl FnOnce(&H) -> Result<holdall_status>,
+) -> holdall_status {
     match h {
         Some(h) => guarded(h.broken(), err, &mut once(|| f(h))),
         None => no_handle(err),
@@ -181,7 +194,11 @@ pub(crate) fn guard_handle_mut<H: Handle>(
 }
 
 /// As [`guard_handle_mut`], for a change that gives nothing.
-pub(crate) fn guard_change<H: Handle>(h: Option<&mut H>, err: *mut holdall_error, f: impl FnOnce(&mut H) -> Result<()>) -> holdall_status {
+pub(crate) fn guard_change<H: Handle>(
+    h: Option<&mut H>,
+    err: *mut holdall_error,
+    f: impl FnOnce(&mut H) -> Result<()>,
+) -> holdall_status {
     guard_handle_mut(h, err, |h| f(h).map(|()| HOLDALL_OK))
 }
 
@@ -191,9 +208,19 @@ fn no_handle(err: *mut holdall_error) -> holdall_status {
 }
 
 #[inline(never)]
-fn guarded(broken: &AtomicBool, err: *mut holdall_error, f: &mut dyn FnMut() -> Result<holdall_status>) -> holdall_status {
+fn guarded(
+    broken: &AtomicBool,
+    err: *mut holdall_error,
+    f: &mut dyn FnMut() -> Result<holdall_status>,
+) -> holdall_status {
     if broken.load(Ordering::Relaxed) {
-        return told(err, Err(fail!(Panic, "an earlier call on this handle met a bug in holdall; close it")));
+        return told(
+            err,
+            Err(fail!(
+                Panic,
+                "an earlier call on this handle met a bug in holdall; close it"
+            )),
+        );
     }
     let done = caught(f);
     if done.as_ref().is_err_and(|e| e.status == Status::Panic) {
@@ -214,8 +241,9 @@ pub(crate) fn guard_value<T>(otherwise: T, f: impl FnOnce() -> T) -> T {
     value
 }
 
-/// What a handle says of itself, `otherwise` for NULL: as [`guard_value`], for what only looks at a field. Where the compiler sees
-/// that nothing in it panics, nothing but the look is left. A panic ends here all the same; its words are printed, as those of others are.
+/// What a handle says of itself, `otherwise` for NULL: as [`guard_value`], for what only looks at a
+/// field. Where the compiler sees that nothing in it panics, nothing but the look is left. A panic
+/// ends here all the same; its words are printed, as those of others are.
 #[inline(always)]
 pub(crate) fn field<H, T: Copy>(handle: *const H, otherwise: T, f: impl FnOnce(&H) -> T) -> T {
     catch_unwind(AssertUnwindSafe(|| borrow(handle).map_or(otherwise, f))).unwrap_or_else(|p| {
@@ -236,8 +264,9 @@ fn tell(out: &mut holdall_error, e: &Error) {
     }
 }
 
-/// Shortens a message to `most` bytes. What is long in a message is a path or a name, which comes first, and the reason comes
-/// last: the middle is left out, so that both the beginning of the path and the reason stay.
+/// Shortens a message to `most` bytes. What is long in a message is a path or a name, which comes
+/// first, and the reason comes last: the middle is left out, so that both the beginning of the path
+/// and the reason stay.
 fn shortened(message: &str, most: usize) -> (&str, &str, &str) {
     const DOTS: &str = "...";
     if message.len() <= most {
@@ -251,7 +280,11 @@ fn shortened(message: &str, most: usize) -> (&str, &str, &str) {
     while !message.is_char_boundary(tail) {
         tail += 1;
     }
-    (message.get(..head).unwrap_or_default(), DOTS, message.get(tail..).unwrap_or_default())
+    (
+        message.get(..head).unwrap_or_default(),
+        DOTS,
+        message.get(tail..).unwrap_or_default(),
+    )
 }
 
 // ---- arguments
@@ -278,16 +311,27 @@ pub(crate) fn slice<'a, T>(p: *const T, n: usize, what: &str) -> Result<&'a [T]>
 
 /// Refuses what cannot be room for values of the caller's, and writes to none of it.
 pub(crate) fn check_room<T>(p: *mut T, n: usize, what: &str) -> Result<()> {
-    if n == 0 { Ok(()) } else { check_values(p.addr(), n, size_of::<T>(), align_of::<T>(), what) }
+    if n == 0 {
+        Ok(())
+    } else {
+        check_values(p.addr(), n, size_of::<T>(), align_of::<T>(), what)
+    }
 }
 
-/// Room for values of the caller's, who need not have written to it: each becomes `value` first. NULL only where there are none.
-pub(crate) fn filled<'a, T: Copy>(p: *mut T, n: usize, value: T, what: &str) -> Result<&'a mut [T]> {
+/// Room for values of the caller's, who need not have written to it: each becomes `value` first.
+/// NULL only where there are none.
+pub(crate) fn filled<'a, T: Copy>(
+    p: *mut T,
+    n: usize,
+    value: T,
+    what: &str,
+) -> Result<&'a mut [T]> {
     if n == 0 {
         return Ok(&mut []);
     }
     check_values(p.addr(), n, size_of::<T>(), align_of::<T>(), what)?;
-    // SAFETY: not NULL, aligned, and by contract room for n values that only this call touches, as values that may be missing.
+    // SAFETY: not NULL, aligned, and by contract room for n values that only this call touches, as
+    // values that may be missing.
     let room = unsafe { std::slice::from_raw_parts_mut(p.cast::<MaybeUninit<T>>(), n) };
     room.fill(MaybeUninit::new(value));
     // SAFETY: the same room, all of whose values have been written.
@@ -304,14 +348,19 @@ fn check_values(at: usize, n: usize, size: usize, align: usize, what: &str) -> R
         return Err(fail!(Argument, "{what} is not aligned to {align} bytes"));
     }
     if n > isize::MAX as usize / size.max(1) {
-        return Err(fail!(Argument, "{what}: {n} values are more than memory can hold"));
+        return Err(fail!(
+            Argument,
+            "{what}: {n} values are more than memory can hold"
+        ));
     }
     Ok(())
 }
 
-/// The caller's buffer: NULL asks for the size. The caller need not have written to it, and writing to all of it first would cost as
-/// much as many a read. So what gets this slice writes to it, and reads nothing that it has not written: buffers without values are
-/// what the tests pass under Miri (`tests/boundary`) and valgrind (`c-tests`), which both tell where such a byte decides something.
+/// The caller's buffer: NULL asks for the size. The caller need not have written to it, and writing
+/// to all of it first would cost as much as many a read. So what gets this slice writes to it, and
+/// reads nothing that it has not written: buffers without values are what the tests pass under Miri
+/// (`tests/boundary`) and valgrind (`c-tests`), which both tell where such a byte decides
+/// something.
 #[inline]
 pub(crate) fn buffer<'a>(p: *mut u8, n: usize) -> Result<Option<&'a mut [u8]>> {
     if p.is_null() {
@@ -320,8 +369,9 @@ pub(crate) fn buffer<'a>(p: *mut u8, n: usize) -> Result<Option<&'a mut [u8]>> {
     if n > isize::MAX as usize {
         return Err(too_large(n));
     }
-    // SAFETY: not NULL, and by contract n bytes that only this call touches. They come from outside of what the compiler sees, so
-    // that to it they are some bytes, whether written or not; and they are written before they are read.
+    // SAFETY: not NULL, and by contract n bytes that only this call touches. They come from outside
+    // of what the compiler sees, so that to it they are some bytes, whether written or not; and
+    // they are written before they are read.
     Ok(Some(unsafe { std::slice::from_raw_parts_mut(p, n) }))
 }
 
@@ -363,7 +413,10 @@ pub(crate) fn borrow_mut<'a, T>(p: *mut T) -> Option<&'a mut T> {
 }
 
 /// Makes a new handle; the place for it becomes NULL first.
-pub(crate) fn give<T>(out: *mut *mut T, make: impl FnOnce() -> Result<T>) -> Result<holdall_status> {
+pub(crate) fn give<T>(
+    out: *mut *mut T,
+    make: impl FnOnce() -> Result<T>,
+) -> Result<holdall_status> {
     let out = place(out, "out")?;
     *out = std::ptr::null_mut();
     *out = hand_out(make()?);
@@ -388,7 +441,12 @@ pub(crate) fn take_back<T>(p: *mut T) {
 }
 
 /// Copies bytes of known size to the caller, in two calls or one.
-pub(crate) fn copy_out(bytes: &[u8], dst: *mut u8, dst_size: usize, n: *mut usize) -> Result<holdall_status> {
+pub(crate) fn copy_out(
+    bytes: &[u8],
+    dst: *mut u8,
+    dst_size: usize,
+    n: *mut usize,
+) -> Result<holdall_status> {
     let n = place(n, "n")?;
     if let Some(dst) = buffer(dst, dst_size)? {
         let have = dst.len();
@@ -396,7 +454,11 @@ pub(crate) fn copy_out(bytes: &[u8], dst: *mut u8, dst_size: usize, n: *mut usiz
             Some(d) => d.copy_from_slice(bytes),
             None => {
                 *n = bytes.len();
-                return Err(fail!(Buffer, "{} bytes are needed, the buffer has {have}", bytes.len()));
+                return Err(fail!(
+                    Buffer,
+                    "{} bytes are needed, the buffer has {have}",
+                    bytes.len()
+                ));
             }
         }
     }
@@ -414,37 +476,65 @@ mod tests {
     handle!(H);
 
     fn blank() -> holdall_error {
-        holdall_error { status: 0, os_code: 0, position: 0, message: [1; 496] }
+        holdall_error {
+            status: 0,
+            os_code: 0,
+            position: 0,
+            message: [1; 496],
+        }
     }
 
     #[test]
     fn of_a_long_message_the_middle_is_left_out() {
         assert_eq!(shortened("short", 5), ("short", "", ""));
-        for message in ["x".repeat(300), "é".repeat(150), "漢".repeat(100), "a漢é\u{1f600}".repeat(30)] {
+        for message in [
+            "x".repeat(300),
+            "é".repeat(150),
+            "漢".repeat(100),
+            "a漢é\u{1f600}".repeat(30),
+        ] {
             for most in [3, 4, 9, 10, 50, 100, 299, message.len() - 1] {
                 let (head, dots, tail) = shortened(&message, most);
-                assert!(message.starts_with(head) && message.ends_with(tail) && dots == "...", "{most}");
+                assert!(
+                    message.starts_with(head) && message.ends_with(tail) && dots == "...",
+                    "{most}"
+                );
                 let n = head.len() + dots.len() + tail.len();
                 // characters stay whole, so up to 3 bytes on each side are left out
                 assert!(n <= most && n + 6 >= most, "{n} of {most}");
                 // what went wrong stands at the end
-                assert!(tail.len() >= head.len().saturating_sub(3), "{most}: {} {}", head.len(), tail.len());
+                assert!(
+                    tail.len() >= head.len().saturating_sub(3),
+                    "{most}: {} {}",
+                    head.len(),
+                    tail.len()
+                );
             }
             assert_eq!(shortened(&message, message.len()), (&message[..], "", ""));
         }
     }
 
     fn words(e: &holdall_error) -> String {
-        let b: Vec<u8> = e.message.iter().map(|&c| c as u8).take_while(|&c| c != 0).collect();
+        let b: Vec<u8> = e
+            .message
+            .iter()
+            .map(|&c| c as u8)
+            .take_while(|&c| c != 0)
+            .collect();
         String::from_utf8(b).unwrap()
     }
 
     #[test]
     fn a_panic_becomes_an_error_and_breaks_its_handle() {
-        let h = H { broken: AtomicBool::new(false) };
+        let h = H {
+            broken: AtomicBool::new(false),
+        };
         let mut e = blank();
         assert_eq!(guard_handle(Some(&h), &mut e, |_| Ok(7)), 7);
-        assert_eq!(guard_handle(Some(&h), &mut e, |_| panic!("planned {}", 1)), HOLDALL_E_PANIC);
+        assert_eq!(
+            guard_handle(Some(&h), &mut e, |_| panic!("planned {}", 1)),
+            HOLDALL_E_PANIC
+        );
         assert!(words(&e).contains("planned 1"));
         assert_eq!(guard_handle(Some(&h), &mut e, |_| Ok(0)), HOLDALL_E_PANIC);
         assert!(words(&e).contains("close it"));
@@ -464,11 +554,21 @@ mod tests {
     #[test]
     fn values_that_cannot_be_there_are_told_apart() {
         let values = [1u64, 2];
-        let said = |p: *const u64, n: usize| slice(p, n, "start").map(<[u64]>::len).map_err(|e| e.message);
+        let said = |p: *const u64, n: usize| {
+            slice(p, n, "start")
+                .map(<[u64]>::len)
+                .map_err(|e| e.message)
+        };
         assert_eq!(said(values.as_ptr(), 2), Ok(2));
         assert_eq!(said(std::ptr::null(), 0), Ok(0));
         assert_eq!(said(std::ptr::null(), 2), Err("start is NULL".into()));
-        assert_eq!(said(values.as_ptr().wrapping_byte_add(1), 1), Err(format!("start is not aligned to {} bytes", align_of::<u64>())));
+        assert_eq!(
+            said(values.as_ptr().wrapping_byte_add(1), 1),
+            Err(format!(
+                "start is not aligned to {} bytes",
+                align_of::<u64>()
+            ))
+        );
         let most = isize::MAX as usize / size_of::<u64>();
         let words = format!("{} values", most + 1);
         assert!(said(values.as_ptr(), most + 1).is_err_and(|message| message.contains(&words)));
@@ -477,9 +577,14 @@ mod tests {
     #[test]
     fn a_long_message_loses_its_middle_between_characters() {
         let mut e = blank();
-        guard(&mut e, || Err(Error::new(Status::Io, "ü".repeat(400) + ": gone").at(9)));
+        guard(&mut e, || {
+            Err(Error::new(Status::Io, "ü".repeat(400) + ": gone").at(9))
+        });
         let w = words(&e);
-        assert!(w.contains("ü...ü") && w.ends_with("ü: gone") && (485..=495).contains(&w.len()), "{w}");
+        assert!(
+            w.contains("ü...ü") && w.ends_with("ü: gone") && (485..=495).contains(&w.len()),
+            "{w}"
+        );
         assert_eq!((e.status, e.position), (HOLDALL_E_IO, 9));
         guard(&mut e, || Err(Error::new(Status::Io, "x".repeat(495))));
         assert_eq!(words(&e), "x".repeat(495));

@@ -9,8 +9,9 @@ use crate::os::OsStrExt;
 use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_int, c_void};
 use std::sync::Arc;
 
-/// A place where bytes live, instead of a path: a folder of named files. A container of one file has the
-/// name "" there, and the files beside it names such as "limits.". May be used from many threads.
+/// A place where bytes live, instead of a path: a folder of named files. A container of one file
+/// has the name "" there, and the files beside it names such as "limits.". May be used from many
+/// threads.
 pub struct holdall_io {
     pub(super) folder: Arc<dyn Folder>,
 }
@@ -20,14 +21,14 @@ pub(super) fn storage<'a>(io: *mut holdall_io) -> Result<&'a Arc<dyn Folder>> {
     Ok(&io.folder)
 }
 
-/// The caller's storage, as functions. Each may be called by several threads at once if several use the handles.
-/// Each returns 0 or more where it is done, and -errno (such as -ENOENT: no such file) where it failed.
-/// Only `size` and `read_at` are required; where `write_at`, `truncate`, `sync`, `rename` or `remove` is NULL,
-/// the storage is read-only.
+/// The caller's storage, as functions. Each may be called by several threads at once if several use
+/// the handles. Each returns 0 or more where it is done, and -errno (such as -ENOENT: no such file)
+/// where it failed. Only `size` and `read_at` are required; where `write_at`, `truncate`, `sync`,
+/// `rename` or `remove` is NULL, the storage is read-only.
 ///
-/// Everything that commits promise rests on three of them: what `sync`, `rename` and `remove` have done
-/// when they return must survive a failing power supply. Files are known by name alone: do not replace a container
-/// that is open for reading.
+/// Everything that commits promise rests on three of them: what `sync`, `rename` and `remove` have
+/// done when they return must survive a failing power supply. Files are known by name alone: do not
+/// replace a container that is open for reading.
 /// Other threads than the caller's use them only where HOLDALL_OPT_THREADS was set.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -38,20 +39,41 @@ pub struct holdall_io_functions {
     pub ctx: *mut c_void,
     /// The length of a file, in bytes.
     pub size: Option<unsafe extern "C" fn(ctx: *mut c_void, name: *const c_char) -> i64>,
-    /// Reads n bytes from `at` on; returns how many it read, fewer than n only at the end of the file.
-    pub read_at: Option<unsafe extern "C" fn(ctx: *mut c_void, name: *const c_char, at: u64, dst: *mut c_void, n: usize) -> i64>,
+    /// Reads n bytes from `at` on; returns how many it read, fewer than n only at the end of the
+    /// file.
+    pub read_at: Option<
+        unsafe extern "C" fn(
+            ctx: *mut c_void,
+            name: *const c_char,
+            at: u64,
+            dst: *mut c_void,
+            n: usize,
+        ) -> i64,
+    >,
     /// Writes all n bytes at `at`; the file grows where needed.
-    pub write_at: Option<unsafe extern "C" fn(ctx: *mut c_void, name: *const c_char, at: u64, src: *const c_void, n: usize) -> i64>,
+    pub write_at: Option<
+        unsafe extern "C" fn(
+            ctx: *mut c_void,
+            name: *const c_char,
+            at: u64,
+            src: *const c_void,
+            n: usize,
+        ) -> i64,
+    >,
     /// Sets the length of a file; makes an empty one first where there is none.
-    pub truncate: Option<unsafe extern "C" fn(ctx: *mut c_void, name: *const c_char, size: u64) -> i64>,
+    pub truncate:
+        Option<unsafe extern "C" fn(ctx: *mut c_void, name: *const c_char, size: u64) -> i64>,
     /// Makes the bytes, the length and the name of a file durable.
     pub sync: Option<unsafe extern "C" fn(ctx: *mut c_void, name: *const c_char) -> i64>,
     /// Renames in one step, replacing what bore the name.
-    pub rename: Option<unsafe extern "C" fn(ctx: *mut c_void, from: *const c_char, to: *const c_char) -> i64>,
+    pub rename: Option<
+        unsafe extern "C" fn(ctx: *mut c_void, from: *const c_char, to: *const c_char) -> i64,
+    >,
     /// Removes a file.
     pub remove: Option<unsafe extern "C" fn(ctx: *mut c_void, name: *const c_char) -> i64>,
-    /// Calls `each` with the name of each file in a folder ("": the storage itself), without that of the folder, until it returns
-    /// non-zero; on the calling thread. Needed for folders alone: frames with a file a chunk that are changed, and datasets.
+    /// Calls `each` with the name of each file in a folder ("": the storage itself), without that
+    /// of the folder, until it returns non-zero; on the calling thread. Needed for folders
+    /// alone: frames with a file a chunk that are changed, and datasets.
     pub list: Option<
         unsafe extern "C" fn(
             ctx: *mut c_void,
@@ -107,8 +129,8 @@ fn there<F>(f: Option<F>) -> Answer<F> {
     f.ok_or(Refusal::Absent)
 }
 
-// SAFETY of all calls below: a function of the caller's, by contract callable from any thread with its
-// context, a name with a NUL, and a buffer of the length given.
+// SAFETY of all calls below: a function of the caller's, by contract callable from any thread with
+// its context, a name with a NUL, and a buffer of the length given.
 impl Functions for Table {
     fn size(&self, name: &OsStr) -> Answer<u64> {
         let (f, name) = (there(self.0.size)?, c_name(name)?);
@@ -118,12 +140,29 @@ impl Functions for Table {
     fn read_at(&self, name: &OsStr, at: u64, dst: &mut [u8]) -> Answer<u64> {
         let (f, name) = (there(self.0.read_at)?, c_name(name)?);
         // SAFETY: see above.
-        answer(unsafe { f(self.0.ctx, name.as_ptr(), at, dst.as_mut_ptr().cast(), dst.len()) })
+        answer(unsafe {
+            f(
+                self.0.ctx,
+                name.as_ptr(),
+                at,
+                dst.as_mut_ptr().cast(),
+                dst.len(),
+            )
+        })
     }
     fn write_at(&self, name: &OsStr, at: u64, src: &[u8]) -> Answer<()> {
         let (f, name) = (there(self.0.write_at)?, c_name(name)?);
         // SAFETY: see above.
-        answer(unsafe { f(self.0.ctx, name.as_ptr(), at, src.as_ptr().cast(), src.len()) }).map(|_| ())
+        answer(unsafe {
+            f(
+                self.0.ctx,
+                name.as_ptr(),
+                at,
+                src.as_ptr().cast(),
+                src.len(),
+            )
+        })
+        .map(|_| ())
     }
     fn truncate(&self, name: &OsStr, size: u64) -> Answer<()> {
         let (f, name) = (there(self.0.truncate)?, c_name(name)?);
@@ -143,12 +182,25 @@ impl Functions for Table {
     fn list(&self, folder: &OsStr) -> Answer<Vec<OsString>> {
         let (f, folder) = (there(self.0.list)?, c_name(folder)?);
         let mut names: Vec<OsString> = Vec::new();
-        // SAFETY: see above; `names` is there as long as the call lasts, in which alone the caller calls back, on one thread.
-        answer(unsafe { f(self.0.ctx, folder.as_ptr(), Some(take_name), std::ptr::from_mut(&mut names).cast()) }).map(|_| names)
+        // SAFETY: see above; `names` is there as long as the call lasts, in which alone the caller
+        // calls back, on one thread.
+        answer(unsafe {
+            f(
+                self.0.ctx,
+                folder.as_ptr(),
+                Some(take_name),
+                std::ptr::from_mut(&mut names).cast(),
+            )
+        })
+        .map(|_| names)
     }
     fn writable(&self) -> bool {
         let t = &self.0;
-        t.write_at.is_some() && t.truncate.is_some() && t.sync.is_some() && t.rename.is_some() && t.remove.is_some()
+        t.write_at.is_some()
+            && t.truncate.is_some()
+            && t.sync.is_some()
+            && t.rename.is_some()
+            && t.remove.is_some()
     }
     fn remove(&self, name: &OsStr) -> Answer<()> {
         let (f, name) = (there(self.0.remove)?, c_name(name)?);
@@ -157,9 +209,9 @@ impl Functions for Table {
     }
 }
 
-/// Storage behind functions; the table is copied, what its functions need must live until `destroy`.
-/// HOLDALL_E_ARGUMENT: struct_size is 0, within a field or beyond this version's, or size or read_at is NULL; `destroy`
-/// is then not called.
+/// Storage behind functions; the table is copied, what its functions need must live until
+/// `destroy`. HOLDALL_E_ARGUMENT: struct_size is 0, within a field or beyond this version's, or
+/// size or read_at is NULL; `destroy` is then not called.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_io_from_functions(
@@ -171,7 +223,9 @@ pub unsafe extern "C" fn holdall_io_from_functions(
         give(out, || {
             let table = read_table(functions)?;
             let functions: Arc<dyn Functions> = Arc::new(Table(table));
-            Ok(holdall_io { folder: Arc::new(FunctionsFolder::new(functions)) })
+            Ok(holdall_io {
+                folder: Arc::new(FunctionsFolder::new(functions)),
+            })
         })
     })
 }
@@ -205,19 +259,26 @@ fn read_table(p: *const holdall_io_functions) -> crate::Result<holdall_io_functi
     }
     // each field is as long as a pointer
     if size % size_of::<usize>() != 0 {
-        return Err(fail!(Argument, "functions->struct_size is {size}: that ends within a field"));
+        return Err(fail!(
+            Argument,
+            "functions->struct_size is {size}: that ends within a field"
+        ));
     }
     let mut table = none;
-    // SAFETY: by contract struct_size bytes are there; they fit the copy, in which all zeros are valid.
+    // SAFETY: by contract struct_size bytes are there; they fit the copy, in which all zeros are
+    // valid.
     unsafe { std::ptr::copy_nonoverlapping(p.cast::<u8>(), (&raw mut table).cast::<u8>(), size) };
     if table.size.is_none() || table.read_at.is_none() {
-        return Err(fail!(Argument, "functions->size and functions->read_at are required, and functions->struct_size must be set"));
+        return Err(fail!(
+            Argument,
+            "functions->size and functions->read_at are required, and functions->struct_size must be set"
+        ));
     }
     Ok(table)
 }
 
-/// One file, "", that is n bytes in memory: borrowed, read-only. The bytes must stay where they are, and
-/// as they are, until every handle that was opened from it is closed.
+/// One file, "", that is n bytes in memory: borrowed, read-only. The bytes must stay where they
+/// are, and as they are, until every handle that was opened from it is closed.
 #[unsafe(no_mangle)]
 #[must_use]
 pub unsafe extern "C" fn holdall_io_from_memory(
@@ -229,7 +290,9 @@ pub unsafe extern "C" fn holdall_io_from_memory(
     guard(err, || {
         give(out, || {
             let bytes: &'static [u8] = slice(bytes.cast(), n, "bytes")?;
-            Ok(holdall_io { folder: Arc::new(MemoryFolder::new(bytes)) })
+            Ok(holdall_io {
+                folder: Arc::new(MemoryFolder::new(bytes)),
+            })
         })
     })
 }

@@ -1,5 +1,5 @@
-//! What users put beside an array or a table: JSON by name, in `__attrs__`, as the tools have it, and in
-//! `meta/attributes`, as the papers have it.
+//! What users put beside an array or a table: JSON by name, in `__attrs__`, as the tools have it,
+//! and in `meta/attributes`, as the papers have it.
 //!
 //! Both are read; where both have a name, the tools' file counts.
 #![forbid(unsafe_code)]
@@ -20,22 +20,28 @@ pub struct Attrs {
     all: Vec<(String, Vec<u8>)>,
     /// Where in the list each name is.
     places: HashMap<String, usize>,
-    /// What is wrong with a file of them: whoever asks for one is told, and the array itself can be used.
+    /// What is wrong with a file of them: whoever asks for one is told, and the array itself can
+    /// be used.
     damage: Option<Error>,
-    /// What the list of names has in the place of those that cannot be told, so that nobody takes them for none.
+    /// What the list of names has in the place of those that cannot be told, so that nobody takes
+    /// them for none.
     instead: Option<&'static str>,
 }
 
 impl Attrs {
-    /// Those of an array or a table. `sealed`: of one whose small files have checksums, and are never empty. `skip`: are those
-    /// that are damaged to be missing in the list of names?
+    /// Those of an array or a table. `sealed`: of one whose small files have checksums, and are
+    /// never empty. `skip`: are those that are damaged to be missing in the list of names?
     pub fn read(place: &Place, limit: u64, sealed: bool, skip: bool) -> Result<Attrs> {
         let mut attrs = Attrs::default();
         for file in FILES {
             match attrs.add(place, file, limit, sealed) {
                 Err(e) if is_damage(e.status) || e.status == Status::Limit => {
                     let instead = if skip { None } else { Some(file) };
-                    return Ok(Attrs { damage: Some(e), instead, ..Attrs::default() });
+                    return Ok(Attrs {
+                        damage: Some(e),
+                        instead,
+                        ..Attrs::default()
+                    });
                 }
                 added => added?,
             }
@@ -46,7 +52,9 @@ impl Attrs {
     fn add(&mut self, place: &Place, file: &str, limit: u64, sealed: bool) -> Result<()> {
         match place.read(file, limit)? {
             // bcolz leaves an empty one where it could not write it
-            Some(text) if sealed || !text.trim_ascii().is_empty() => self.take(&text).map_err(|e| e.within(place.show(file))),
+            Some(text) if sealed || !text.trim_ascii().is_empty() => {
+                self.take(&text).map_err(|e| e.within(place.show(file)))
+            }
             _ => Ok(()),
         }
     }
@@ -98,7 +106,8 @@ impl Attrs {
 
     /// Sets one of them; the value is JSON.
     pub fn set(&mut self, name: &str, value: &[u8]) -> Result<()> {
-        json::Value::parse(value).map_err(|e| fail!(Argument, "the value of an attribute must be JSON: {e}"))?;
+        json::Value::parse(value)
+            .map_err(|e| fail!(Argument, "the value of an attribute must be JSON: {e}"))?;
         self.whole()?;
         self.put(name.to_owned(), value.to_vec());
         Ok(())
@@ -108,24 +117,45 @@ impl Attrs {
     pub fn remove(&mut self, name: &str) -> Result<()> {
         self.whole()?;
         self.all.retain(|(n, _)| n != name);
-        self.places = self.all.iter().enumerate().map(|(i, (n, _))| (n.clone(), i)).collect();
+        self.places = self
+            .all
+            .iter()
+            .enumerate()
+            .map(|(i, (n, _))| (n.clone(), i))
+            .collect();
         Ok(())
     }
 
     /// The text of the tools' file, in ASCII, as bcolz wants it.
     pub fn to_json(&self) -> String {
-        let one = |(name, value): &(String, Vec<u8>)| format!("{}: {}", json::Quoted(name), json::escaped(&String::from_utf8_lossy(value)));
-        format!("{{{}}}\n", self.all.iter().map(one).collect::<Vec<_>>().join(", "))
+        let one = |(name, value): &(String, Vec<u8>)| {
+            format!(
+                "{}: {}",
+                json::Quoted(name),
+                json::escaped(&String::from_utf8_lossy(value))
+            )
+        };
+        format!(
+            "{{{}}}\n",
+            self.all.iter().map(one).collect::<Vec<_>>().join(", ")
+        )
     }
 
     /// The names.
     pub fn names(&self) -> Vec<&str> {
-        self.instead.into_iter().chain(self.all.iter().map(|(n, _)| n.as_str())).collect()
+        self.instead
+            .into_iter()
+            .chain(self.all.iter().map(|(n, _)| n.as_str()))
+            .collect()
     }
 
     /// The value of this name, as it is stored.
     pub fn get(&self, name: &str) -> Result<Option<&[u8]>> {
         self.whole()?;
-        Ok(self.places.get(name).and_then(|i| self.all.get(*i)).map(|(_, v)| v.as_slice()))
+        Ok(self
+            .places
+            .get(name)
+            .and_then(|i| self.all.get(*i))
+            .map(|(_, v)| v.as_slice()))
     }
 }

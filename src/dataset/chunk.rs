@@ -1,13 +1,13 @@
-//! A file with one chunk, `__N.blp`: 16 bytes of header (magic, version 1, one chunk), a Blosc chunk, and maybe its
-//! digest.
+//! A file with one chunk, `__N.blp`: 16 bytes of header (magic, version 1, one chunk), a Blosc
+//! chunk, and maybe its digest.
 //!
-//! The tools write the header and never look at it; here it must be right, for want of anything better that would
-//! tell a damaged file. They also never look behind the chunk: there the digest is. One that is not there was left out by
-//! another writer, and says nothing.
+//! The tools write the header and never look at it; here it must be right, for want of anything
+//! better that would tell a damaged file. They also never look behind the chunk: there the digest
+//! is. One that is not there was left out by another writer, and says nothing.
 //!
-//! An open file may be kept from call to call: its headers are read once, its digest is checked once, and a block of which
-//! one small part after the other is wanted is decoded once. All that ends where its length or time says that somebody has
-//! written into it.
+//! An open file may be kept from call to call: its headers are read once, its digest is checked
+//! once, and a block of which one small part after the other is wanted is decoded once. All that
+//! ends where its length or time says that somebody has written into it.
 #![forbid(unsafe_code)]
 
 use crate::blosc;
@@ -22,8 +22,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What stands before the chunk.
 pub const HEADER: [u8; 16] = *b"blpk\x01\0\0\0\x01\0\0\0\0\0\0\0";
-/// What is read when a file is opened, and stays at hand: both headers, and of most chunks where the blocks begin and how
-/// long the first stream is.
+/// What is read when a file is opened, and stays at hand: both headers, and of most chunks where
+/// the blocks begin and how long the first stream is.
 const HEAD: usize = 128;
 /// A chunk of which less than one in so many bytes is wanted is not read whole.
 const FEW: usize = 4;
@@ -69,24 +69,56 @@ impl ChunkFile {
         let mut head = [0; HEAD];
         let as_opened = file.as_opened()?;
         let n = file.read_at(0, &mut head)?;
-        let short = || fail!(Format, "a header of {} bytes and that of a chunk were expected, the file has {n}", HEADER.len());
-        let (own, chunk) = head.get(..n).and_then(|h| h.split_first_chunk::<16>()).ok_or_else(short)?;
+        let short = || {
+            fail!(
+                Format,
+                "a header of {} bytes and that of a chunk were expected, the file has {n}",
+                HEADER.len()
+            )
+        };
+        let (own, chunk) = head
+            .get(..n)
+            .and_then(|h| h.split_first_chunk::<16>())
+            .ok_or_else(short)?;
         if *own != HEADER {
-            return Err(fail!(Format, "it begins with {own:02x?}, not with {HEADER:02x?}"));
+            return Err(fail!(
+                Format,
+                "it begins with {own:02x?}, not with {HEADER:02x?}"
+            ));
         }
         let header = blosc::Header::parse(chunk)?;
-        let (end, size) = ((HEADER.len() + header.cbytes) as u64, if n < HEAD { n as u64 } else { as_opened.0 });
+        let (end, size) = (
+            (HEADER.len() + header.cbytes) as u64,
+            if n < HEAD { n as u64 } else { as_opened.0 },
+        );
         if size < end {
             return Err(fail!(Format, "{end} bytes were expected, {size} are there"));
         }
         let behind = size - end;
         let digest = sum.size() as u64;
         if behind > 0 && behind < digest {
-            return Err(fail!(Format, "{digest} bytes of a digest were expected, {behind} are there"));
+            return Err(fail!(
+                Format,
+                "{digest} bytes of a digest were expected, {behind} are there"
+            ));
         }
-        let (has_digest, id) = (digest > 0 && behind >= digest, OPENED.fetch_add(1, Ordering::Relaxed));
+        let (has_digest, id) = (
+            digest > 0 && behind >= digest,
+            OPENED.fetch_add(1, Ordering::Relaxed),
+        );
         let (is_sound, lately) = (AtomicBool::new(false), Parts::default());
-        Ok(ChunkFile { file, head, header, has_digest, sum, limit, as_opened, id, is_sound, lately })
+        Ok(ChunkFile {
+            file,
+            head,
+            header,
+            has_digest,
+            sum,
+            limit,
+            as_opened,
+            id,
+            is_sound,
+            lately,
+        })
     }
 
     /// Could it be told from another one, and would a change of it be seen?
@@ -109,17 +141,39 @@ impl ChunkFile {
         self.header
     }
 
-    /// Decodes a range; the digest is checked where it is there and that is wished. `kept`: the blocks of a handle.
-    pub fn read(&self, from: usize, dst: &mut [u8], verify: bool, threads: usize, kept: &Blocks) -> Result<()> {
-        memory::allow(self.header.blocksize as u64, self.limit, "a block of a chunk")?;
-        let digest = if verify && self.has_digest && !self.is_sound.load(Ordering::Relaxed) { self.sum.size() } else { 0 };
+    /// Decodes a range; the digest is checked where it is there and that is wished. `kept`: the
+    /// blocks of a handle.
+    pub fn read(
+        &self,
+        from: usize,
+        dst: &mut [u8],
+        verify: bool,
+        threads: usize,
+        kept: &Blocks,
+    ) -> Result<()> {
+        memory::allow(
+            self.header.blocksize as u64,
+            self.limit,
+            "a block of a chunk",
+        )?;
+        let digest = if verify && self.has_digest && !self.is_sound.load(Ordering::Relaxed) {
+            self.sum.size()
+        } else {
+            0
+        };
         if digest == 0 && dst.len() < self.nbytes() / FEW {
             return self.read_blocks(from, dst, kept);
         }
         self.with_bytes(0..self.header.cbytes + digest, |bytes| {
-            let (chunk, stored) = bytes.split_at_checked(self.header.cbytes).unwrap_or_default();
+            let (chunk, stored) = bytes
+                .split_at_checked(self.header.cbytes)
+                .unwrap_or_default();
             if digest > 0 && self.sum.of(chunk) != stored {
-                return Err(fail!(Checksum, "its {:?} does not match what is stored", self.sum));
+                return Err(fail!(
+                    Checksum,
+                    "its {:?} does not match what is stored",
+                    self.sum
+                ));
             }
             if digest > 0 {
                 self.is_sound.store(true, Ordering::Relaxed);
@@ -143,7 +197,10 @@ impl ChunkFile {
 
     /// What was read when it was opened.
     fn at_hand(&self, range: &Range<usize>) -> Option<&[u8]> {
-        let bytes = self.head.get(HEADER.len() + range.start..)?.get(..range.len());
+        let bytes = self
+            .head
+            .get(HEADER.len() + range.start..)?
+            .get(..range.len());
         bytes.filter(|_| range.end <= self.header.cbytes)
     }
 
@@ -151,27 +208,38 @@ impl ChunkFile {
     fn read_blocks(&self, from: usize, dst: &mut [u8], kept: &Blocks) -> Result<()> {
         let h = &self.header;
         if h.content()? != blosc::Content::Blocks || h.extended() {
-            return self.with_bytes(0..h.cbytes, |chunk| blosc::decode_range(chunk, from, dst, 1));
+            return self.with_bytes(0..h.cbytes, |chunk| {
+                blosc::decode_range(chunk, from, dst, 1)
+            });
         }
         let decoder = blosc::BlockDecoder::new(h, None)?;
         let (index, skip) = (from / h.blocksize, from % h.blocksize);
         if dst.len() < h.block_len(index) && skip + dst.len() <= h.block_len(index) {
             return self.read_block(&decoder, index, skip, dst, kept);
         }
-        let starts = self.with_bytes(h.len()..h.len() + 4 * h.blocks(), |table| starts(table, h))?;
+        let starts =
+            self.with_bytes(h.len()..h.len() + 4 * h.blocks(), |table| starts(table, h))?;
         let mut ends = starts.clone();
         ends.push(h.cbytes);
         ends.sort_unstable();
         let (mut at, mut rest) = (from, dst);
         while !rest.is_empty() {
             let index = at / h.blocksize;
-            let begin = *starts.get(index).ok_or_else(|| fail!(Range, "bytes beyond its end"))?;
-            // writers put blocks where they are done: the next one in the file need not be the next one
-            let end = ends.get(ends.partition_point(|e| *e <= begin)).copied().unwrap_or(h.cbytes);
+            let begin = *starts
+                .get(index)
+                .ok_or_else(|| fail!(Range, "bytes beyond its end"))?;
+            // writers put blocks where they are done: the next one in the file need not be the next
+            // one
+            let end = ends
+                .get(ends.partition_point(|e| *e <= begin))
+                .copied()
+                .unwrap_or(h.cbytes);
             let (skip, len) = (at % h.blocksize, h.block_len(index));
             let (piece, behind) = rest.split_at_mut(len.saturating_sub(skip).min(rest.len()));
             if piece.len() == len {
-                self.with_bytes(begin..end, |stored| decoder.decode(index, stored, None, piece))?;
+                self.with_bytes(begin..end, |stored| {
+                    decoder.decode(index, stored, None, piece)
+                })?;
             } else {
                 self.block_part(&decoder, index, begin..end, skip, piece)?;
             }
@@ -182,7 +250,14 @@ impl ChunkFile {
     }
 
     /// Decodes a part of one block, from the block where it is kept.
-    fn read_block(&self, decoder: &blosc::BlockDecoder, index: usize, skip: usize, dst: &mut [u8], kept: &Blocks) -> Result<()> {
+    fn read_block(
+        &self,
+        decoder: &blosc::BlockDecoder,
+        index: usize,
+        skip: usize,
+        dst: &mut [u8],
+        kept: &Blocks,
+    ) -> Result<()> {
         let (h, key) = (&self.header, (self.id, index));
         let len = h.block_len(index);
         let mut whole = kept.get(&key);
@@ -211,13 +286,22 @@ impl ChunkFile {
     }
 
     /// Decodes a part of a block whose bytes are in this range.
-    fn block_part(&self, decoder: &blosc::BlockDecoder, index: usize, bytes: Range<usize>, skip: usize, dst: &mut [u8]) -> Result<()> {
+    fn block_part(
+        &self,
+        decoder: &blosc::BlockDecoder,
+        index: usize,
+        bytes: Range<usize>,
+        skip: usize,
+        dst: &mut [u8],
+    ) -> Result<()> {
         let len = self.header.block_len(index);
         let near = lend::Near::new(&*self.file, (HEADER.len() + bytes.end) as u64);
         let some = |r: Range<usize>, f: &mut dyn FnMut(&[u8]) -> Result<()>| {
             let r = bytes.start + r.start..bytes.start + r.end;
             match self.at_hand(&r) {
-                _ if r.end > bytes.end => Err(fail!(Format, "block {index} reaches out of its chunk")),
+                _ if r.end > bytes.end => {
+                    Err(fail!(Format, "block {index} reaches out of its chunk"))
+                }
                 Some(bytes) => f(bytes),
                 None => near.with_range((HEADER.len() + r.start) as u64, r.len(), self.limit, f),
             }
@@ -231,7 +315,12 @@ impl ChunkFile {
             }
             let mut block = memory::zeroed(len)?;
             decoder.decode(index, stored, None, &mut block)?;
-            dst.copy_from_slice(block.get(skip..).and_then(|b| b.get(..dst.len())).unwrap_or_default());
+            dst.copy_from_slice(
+                block
+                    .get(skip..)
+                    .and_then(|b| b.get(..dst.len()))
+                    .unwrap_or_default(),
+            );
             Ok(())
         })
     }

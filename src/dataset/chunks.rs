@@ -1,7 +1,9 @@
-//! The items of an array, or of one field: a run of bytes, in chunks of whole rows, in the files of one folder.
+//! The items of an array, or of one field: a run of bytes, in chunks of whole rows, in the files of
+//! one folder.
 //!
-//! Where each chunk is and how much of it counts follows from the number of rows alone. A last chunk that holds more
-//! rows than are counted is one of a commit that never was, or of rows that were cut off: its beginning counts.
+//! Where each chunk is and how much of it counts follows from the number of rows alone. A last
+//! chunk that holds more rows than are counted is one of a commit that never was, or of rows that
+//! were cut off: its beginning counts.
 #![forbid(unsafe_code)]
 
 use super::chunk::{self, Blocks, ChunkFile};
@@ -67,8 +69,8 @@ pub struct How {
 }
 
 impl How {
-    /// As these options wish, in this place. A caller's function may wait for what the caller holds, so that other
-    /// threads call it only on demand.
+    /// As these options wish, in this place. A caller's function may wait for what the caller
+    /// holds, so that other threads call it only on demand.
     pub fn new(options: &Options, place: &Place) -> How {
         let foreign = place.folder().is_foreign() && options.given(Opt::Threads).is_none();
         let mut each = options.clone();
@@ -76,10 +78,18 @@ impl How {
         let _ = each.set(Opt::Verify, options.get(Opt::Verify, 1).min(1));
         How {
             options: each,
-            threads: if foreign { Threads::ONE } else { options.threads() },
+            threads: if foreign {
+                Threads::ONE
+            } else {
+                options.threads()
+            },
             verify: options.get(Opt::Verify, 1) > 0,
             skip_damaged: options.get(Opt::SkipDamaged, 0) == 1,
-            access: if options.get(Opt::Io, 0) == 1 { Access::Map } else { Access::Read },
+            access: if options.get(Opt::Io, 0) == 1 {
+                Access::Map
+            } else {
+                Access::Read
+            },
             memory_limit: options.memory_limit(),
         }
     }
@@ -101,7 +111,10 @@ struct Kept {
 
 impl Kept {
     fn nothing() -> Kept {
-        Kept { files: Lately::new(OPEN, &OPEN_FILES), blocks: chunk::blocks() }
+        Kept {
+            files: Lately::new(OPEN, &OPEN_FILES),
+            blocks: chunk::blocks(),
+        }
     }
 }
 
@@ -127,7 +140,11 @@ pub fn file_name(chunk: u64) -> String {
 
 /// The chunk that a file of this name has.
 pub fn number(name: &str) -> Option<u64> {
-    let n = name.strip_prefix("__")?.strip_suffix(".blp")?.parse().ok()?;
+    let n = name
+        .strip_prefix("__")?
+        .strip_suffix(".blp")?
+        .parse()
+        .ok()?;
     (file_name(n) == name).then_some(n)
 }
 
@@ -136,14 +153,40 @@ pub fn has_superchunks(place: &Place, otherwise: impl FnOnce() -> Result<bool>) 
     if place.has(&file_name(0))? {
         return Ok(false);
     }
-    if place.has(&superchunks::name(1))? { Ok(true) } else { otherwise() }
+    if place.has(&superchunks::name(1))? {
+        Ok(true)
+    } else {
+        otherwise()
+    }
 }
 
 impl Chunks {
-    /// The rows of `row` bytes of a dataset in this folder. `fill`: what its damaged rows read as, repeated.
-    pub fn new(place: Place, many: bool, meta: &Meta, row: u64, fill: Option<Arc<[u8]>>, how: &How) -> Result<Chunks> {
-        let files = if many { Files::Many(Superchunks::new(place, meta.superchunk, how.options.clone())) } else { Files::One(place, meta.checksum) };
-        let too_many = || fail!(Format, "{} rows of {row} bytes are more than 2^64 bytes", meta.rows());
+    /// The rows of `row` bytes of a dataset in this folder. `fill`: what its damaged rows read as,
+    /// repeated.
+    pub fn new(
+        place: Place,
+        many: bool,
+        meta: &Meta,
+        row: u64,
+        fill: Option<Arc<[u8]>>,
+        how: &How,
+    ) -> Result<Chunks> {
+        let files = if many {
+            Files::Many(Superchunks::new(
+                place,
+                meta.superchunk,
+                how.options.clone(),
+            ))
+        } else {
+            Files::One(place, meta.checksum)
+        };
+        let too_many = || {
+            fail!(
+                Format,
+                "{} rows of {row} bytes are more than 2^64 bytes",
+                meta.rows()
+            )
+        };
         let len = meta.rows().checked_mul(row).ok_or_else(too_many)?;
         Ok(Chunks {
             files,
@@ -240,14 +283,22 @@ impl Chunks {
         }
     }
 
-    /// Reads content until `dst` is full. True: some of it was damaged, and is the fill value now, as was wished.
+    /// Reads content until `dst` is full. True: some of it was damaged, and is the fill value now,
+    /// as was wished.
     pub fn read(&self, at: u64, dst: &mut [u8]) -> Result<bool> {
-        let end = at.checked_add(dst.len() as u64).filter(|end| *end <= self.len);
-        let end = end.ok_or_else(|| fail!(Range, "{} bytes at {at}: there are {}", dst.len(), self.len))?;
+        let end = at
+            .checked_add(dst.len() as u64)
+            .filter(|end| *end <= self.len);
+        let end =
+            end.ok_or_else(|| fail!(Range, "{} bytes at {at}: there are {}", dst.len(), self.len))?;
         let worth = end - at >= WORTH;
         let threads = if worth { self.how.threads.count() } else { 1 };
         if self.span(at).end >= end {
-            return if dst.is_empty() { Ok(false) } else { self.part(at, dst, threads) };
+            return if dst.is_empty() {
+                Ok(false)
+            } else {
+                self.part(at, dst, threads)
+            };
         }
         let (mut parts, mut rest, mut from) = (Vec::new(), dst, at);
         while !rest.is_empty() {
@@ -261,7 +312,12 @@ impl Chunks {
         let found = Mutex::new((None::<Error>, false));
         parallel::for_each(threads, parts, |(from, part)| {
             // behind one that failed nothing is wanted, and there may be very many
-            let failed = found.lock().unwrap_or_else(PoisonError::into_inner).0.as_ref().map(|e| e.position);
+            let failed = found
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .0
+                .as_ref()
+                .map(|e| e.position);
             if failed.is_some_and(|at| at >= 0 && at as u64 <= from / self.chunk) {
                 return;
             }
@@ -269,7 +325,9 @@ impl Chunks {
             let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
             match read {
                 Ok(bad) => found.1 |= bad,
-                Err(e) if found.0.as_ref().is_none_or(|f| e.position < f.position) => found.0 = Some(e),
+                Err(e) if found.0.as_ref().is_none_or(|f| e.position < f.position) => {
+                    found.0 = Some(e)
+                }
                 Err(_) => {}
             }
         });
@@ -289,7 +347,9 @@ impl Chunks {
             return Ok(false);
         }
         let read = match &self.files {
-            Files::One(place, sum) => self.part_of_one(place, *sum, chunk, from, dst, threads).map(|()| false),
+            Files::One(place, sum) => self
+                .part_of_one(place, *sum, chunk, from, dst, threads)
+                .map(|()| false),
             Files::Many(files) => self.part_of_many(files, chunk, from, dst),
         };
         match read {
@@ -307,13 +367,29 @@ impl Chunks {
     }
 
     fn open(&self, place: &Place, sum: Sum, chunk: u64) -> Result<ChunkFile> {
-        let name = self.edit.as_ref().map_or_else(|| file_name(chunk), |e| e.name(chunk));
+        let name = self
+            .edit
+            .as_ref()
+            .map_or_else(|| file_name(chunk), |e| e.name(chunk));
         let file = place.open(&name, self.how.access)?;
         ChunkFile::open(file, sum, self.how.memory_limit)
     }
 
-    fn part_of_one(&self, place: &Place, sum: Sum, chunk: u64, from: usize, dst: &mut [u8], threads: usize) -> Result<()> {
-        let file = match self.kept.files.get(&chunk).filter(|file| file.is_as_opened()) {
+    fn part_of_one(
+        &self,
+        place: &Place,
+        sum: Sum,
+        chunk: u64,
+        from: usize,
+        dst: &mut [u8],
+        threads: usize,
+    ) -> Result<()> {
+        let file = match self
+            .kept
+            .files
+            .get(&chunk)
+            .filter(|file| file.is_as_opened())
+        {
             Some(file) => file,
             None => {
                 let file = Arc::new(self.open(place, sum, chunk)?);
@@ -334,41 +410,70 @@ impl Chunks {
         self.edit.as_deref_mut()
     }
 
-    /// Refuses a chunk that holds another number of bytes than it should; what is last may hold more.
+    /// Refuses a chunk that holds another number of bytes than it should; what is last may hold
+    /// more.
     fn check_size(&self, chunk: u64, have: u64) -> Result<()> {
         let want = self.wanted(chunk);
-        let fits = want == have || (want < self.chunk && (want..=self.chunk).contains(&have) && have.is_multiple_of(self.row.max(1)));
-        if fits { Ok(()) } else { Err(fail!(Format, "it holds {have} bytes, {want} were expected")) }
+        let fits = want == have
+            || (want < self.chunk
+                && (want..=self.chunk).contains(&have)
+                && have.is_multiple_of(self.row.max(1)));
+        if fits {
+            Ok(())
+        } else {
+            Err(fail!(Format, "it holds {have} bytes, {want} were expected"))
+        }
     }
 
     /// Bytes of a chunk that count.
     pub(super) fn wanted(&self, chunk: u64) -> u64 {
-        self.len.saturating_sub(chunk.saturating_mul(self.chunk)).min(self.chunk)
+        self.len
+            .saturating_sub(chunk.saturating_mul(self.chunk))
+            .min(self.chunk)
     }
 
     /// The file that has a chunk, and which one it is there.
     fn in_file(&self, files: &Superchunks, chunk: u64) -> Result<(Arc<Bloscpack>, u64)> {
         let (file, i) = files.holding(chunk, self.edit.as_deref())?;
         if i >= file.chunks() as u64 {
-            return Err(fail!(Format, "it has {} chunks, and number {i} was expected to be one of them", file.chunks()));
+            return Err(fail!(
+                Format,
+                "it has {} chunks, and number {i} was expected to be one of them",
+                file.chunks()
+            ));
         }
         self.check_size(chunk, file.chunk_nbytes(i)? as u64)?;
         Ok((file, i))
     }
 
-    fn part_of_many(&self, files: &Superchunks, chunk: u64, from: usize, dst: &mut [u8]) -> Result<bool> {
+    fn part_of_many(
+        &self,
+        files: &Superchunks,
+        chunk: u64,
+        from: usize,
+        dst: &mut [u8],
+    ) -> Result<bool> {
         self.with_file(files, chunk, &mut |file, i| {
             let begin = i.saturating_mul(self.chunk);
             if file.chunk_span(begin).start != begin {
-                return Err(fail!(Format, "chunks before it are not of {} bytes", self.chunk));
+                return Err(fail!(
+                    Format,
+                    "chunks before it are not of {} bytes",
+                    self.chunk
+                ));
             }
             file.read(begin + from as u64, dst)
         })
     }
 
-    /// Calls `f` with the file that has a chunk, again where a writer has put more into it meanwhile: what was there is still
-    /// there then.
-    fn with_file<R>(&self, files: &Superchunks, chunk: u64, f: &mut dyn FnMut(&Bloscpack, u64) -> Result<R>) -> Result<R> {
+    /// Calls `f` with the file that has a chunk, again where a writer has put more into it
+    /// meanwhile: what was there is still there then.
+    fn with_file<R>(
+        &self,
+        files: &Superchunks,
+        chunk: u64,
+        f: &mut dyn FnMut(&Bloscpack, u64) -> Result<R>,
+    ) -> Result<R> {
         let mut again = if self.edit.is_none() { AGAIN } else { 0 };
         loop {
             match self.in_file(files, chunk).and_then(|(file, i)| f(&file, i)) {
@@ -387,7 +492,10 @@ impl Chunks {
             Files::Many(files) => files.show(chunk),
         };
         e.position = -1;
-        let words = e.message.strip_prefix(&file).map(|rest| rest.trim_start_matches(": ").to_owned());
+        let words = e
+            .message
+            .strip_prefix(&file)
+            .map(|rest| rest.trim_start_matches(": ").to_owned());
         e.message = words.unwrap_or(e.message);
         e.within(format_args!("{file}: chunk {chunk}")).at(chunk)
     }
@@ -401,11 +509,23 @@ impl Chunks {
         if chunk >= self.len {
             return Err(fail!(Range, "object {chunk}: there are {}", self.len).at(chunk));
         }
-        let Files::One(place, sum) = &self.files else { return Err(fail!(Unsupported, "objects in superchunks")) };
+        let Files::One(place, sum) = &self.files else {
+            return Err(fail!(Unsupported, "objects in superchunks"));
+        };
         let read = || {
             let file = self.open(place, *sum, chunk)?;
-            let mut bytes = memory::zeroed(memory::allow(file.nbytes() as u64, self.how.memory_limit, "an object")?)?;
-            file.read(0, &mut bytes, self.how.verify, self.how.threads.count(), &self.kept.blocks)?;
+            let mut bytes = memory::zeroed(memory::allow(
+                file.nbytes() as u64,
+                self.how.memory_limit,
+                "an object",
+            )?)?;
+            file.read(
+                0,
+                &mut bytes,
+                self.how.verify,
+                self.how.threads.count(),
+                &self.kept.blocks,
+            )?;
             Ok(bytes)
         };
         read().map_err(|e| self.named(chunk, e))
@@ -419,7 +539,8 @@ impl Chunks {
         }
     }
 
-    /// The first chunks of the files that are there, in rising order. Where storage cannot tell, the first files are asked for.
+    /// The first chunks of the files that are there, in rising order. Where storage cannot tell,
+    /// the first files are asked for.
     pub fn there(&self) -> Vec<u64> {
         let (place, names) = match &self.files {
             Files::One(place, _) => (place, Names::One),
@@ -431,7 +552,9 @@ impl Chunks {
         };
         let listed = place.list("");
         let mut all: Vec<u64> = if listed.is_empty() {
-            let found = (0..PROBES.min(self.count())).map(|i| names.own(i)).filter(|n| place.has(n).unwrap_or(false));
+            let found = (0..PROBES.min(self.count()))
+                .map(|i| names.own(i))
+                .filter(|n| place.has(n).unwrap_or(false));
             found.filter_map(|n| first(&n)).collect()
         } else {
             listed.iter().filter_map(|n| first(n.to_str()?)).collect()
@@ -442,16 +565,27 @@ impl Chunks {
 
     /// The first chunk from this one on whose file is there, of what [`Chunks::there`] gives.
     pub fn next_there(&self, chunk: u64, there: &[u64]) -> u64 {
-        if self.superchunks().and_then(|files| files.holding(chunk, None).ok()).is_some_and(|(file, i)| i < file.chunks() as u64) {
+        if self
+            .superchunks()
+            .and_then(|files| files.holding(chunk, None).ok())
+            .is_some_and(|(file, i)| i < file.chunks() as u64)
+        {
             return chunk;
         }
-        there.get(there.partition_point(|i| *i < chunk)).copied().unwrap_or(u64::MAX)
+        there
+            .get(there.partition_point(|i| *i < chunk))
+            .copied()
+            .unwrap_or(u64::MAX)
     }
 
     /// Refuses to read as the fill value much more than the files that are there can have held.
     pub fn refuse_lost(&self) -> Result<()> {
         let place = match &self.files {
-            _ if !self.how.skip_damaged || (self.len <= FEW_BYTES && self.count() <= FEW_CHUNKS) => return Ok(()),
+            _ if !self.how.skip_damaged
+                || (self.len <= FEW_BYTES && self.count() <= FEW_CHUNKS) =>
+            {
+                return Ok(());
+            }
             Files::One(place, _) => place,
             Files::Many(files) => files.place(),
         };
@@ -460,10 +594,19 @@ impl Chunks {
             return Ok(()); // it may just not be able to tell
         }
         // a chunk takes a byte at least
-        let each = self.superchunks().map_or(1, |files| files.each().unwrap_or(u64::MAX));
+        let each = self
+            .superchunks()
+            .map_or(1, |files| files.each().unwrap_or(u64::MAX));
         let (mut held, mut size) = (0u64, 0u64);
-        for name in names.iter().filter_map(|n| n.to_str()).filter(|n| Names::parse(n).is_some()) {
-            let n = place.open(name, Access::Read).and_then(|f| f.size()).unwrap_or(0);
+        for name in names
+            .iter()
+            .filter_map(|n| n.to_str())
+            .filter(|n| Names::parse(n).is_some())
+        {
+            let n = place
+                .open(name, Access::Read)
+                .and_then(|f| f.size())
+                .unwrap_or(0);
             (held, size) = (held.saturating_add(each.min(n)), size.saturating_add(n));
         }
         let lost = self.count().saturating_sub(held);
@@ -471,14 +614,22 @@ impl Chunks {
         if lost <= size.saturating_add(FEW_CHUNKS) && lost.saturating_mul(self.chunk) <= most {
             return Ok(());
         }
-        let words = "of its chunks are lost, it says, more than the files that are there can have held";
+        let words =
+            "of its chunks are lost, it says, more than the files that are there can have held";
         Err(fail!(Format, "{}: {lost} {words}", place.show("")))
     }
 
     /// Reads a whole chunk and checks all that can be.
     pub fn check(&self, chunk: u64) -> Result<Sound> {
-        let room = |n: usize| memory::zeroed(memory::allow(n as u64, self.how.memory_limit, "a chunk")?);
-        let checked = |yes: bool| if yes { Sound::Checked } else { Sound::Unchecked };
+        let room =
+            |n: usize| memory::zeroed(memory::allow(n as u64, self.how.memory_limit, "a chunk")?);
+        let checked = |yes: bool| {
+            if yes {
+                Sound::Checked
+            } else {
+                Sound::Unchecked
+            }
+        };
         let read = || match &self.files {
             Files::One(place, sum) => {
                 let file = self.open(place, *sum, chunk)?;
@@ -490,7 +641,9 @@ impl Chunks {
             }
             Files::Many(files) => {
                 let is_checked = self.with_file(files, chunk, &mut |file, i| {
-                    file.with_raw(i, |raw| blosc::decode(raw, &mut room(blosc::Header::parse(raw)?.nbytes)?, 1))?;
+                    file.with_raw(i, |raw| {
+                        blosc::decode(raw, &mut room(blosc::Header::parse(raw)?.nbytes)?, 1)
+                    })?;
                     Ok(file.header().checksum.size() > 0)
                 })?;
                 Ok(checked(is_checked))
@@ -502,5 +655,13 @@ impl Chunks {
 
 /// Is this what damage looks like, as against a failing disk or a limit of the caller's?
 pub fn is_damage(s: Status) -> bool {
-    matches!(s, Status::Format | Status::Checksum | Status::Codec | Status::Version | Status::Unsupported | Status::Missing)
+    matches!(
+        s,
+        Status::Format
+            | Status::Checksum
+            | Status::Codec
+            | Status::Version
+            | Status::Unsupported
+            | Status::Missing
+    )
 }

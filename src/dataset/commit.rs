@@ -1,9 +1,10 @@
 //! Commits of datasets: what waits counts at once, or nothing does.
 //!
-//! All new files are there, and durable, under other names before any gets its own. Chunks that only go on where those of
-//! the last commit end get their names first, one by one: `meta/sizes` does not count them yet, and whatever reader
-//! comes sees the rows of the last commit. Then `meta/sizes` follows, alone in one step; where other files change what was
-//! there, together with them, by the journal of the dataset's folder, or of that of the table.
+//! All new files are there, and durable, under other names before any gets its own. Chunks that
+//! only go on where those of the last commit end get their names first, one by one: `meta/sizes`
+//! does not count them yet, and whatever reader comes sees the rows of the last commit. Then
+//! `meta/sizes` follows, alone in one step; where other files change what was there, together with
+//! them, by the journal of the dataset's folder, or of that of the table.
 #![forbid(unsafe_code)]
 
 use super::array::ArrayFile;
@@ -36,8 +37,8 @@ const OF_FILES: [&str; 3] = [".holdall-journal", ".holdall-journal-new", ".holda
 /// What stands before the names of journal and lock.
 pub const MAIN: &str = "dataset";
 
-/// A folder that is open for writing, that of an array or of a table, with the lock on it: the columns of a table share
-/// one, and so does a column that is opened by itself.
+/// A folder that is open for writing, that of an array or of a table, with the lock on it: the
+/// columns of a table share one, and so does a column that is opened by itself.
 pub struct Site {
     folder: Arc<dyn Folder>,
     durable: bool,
@@ -68,11 +69,18 @@ pub struct Writer {
 
 /// May a journal name this file: one of an array, or of a column of a table?
 fn is_file(name: &OsStr) -> bool {
-    let plain = Path::new(name).components().all(|c| matches!(c, Component::Normal(_)));
-    let Some(name) = name.to_str().filter(|_| plain) else { return false };
+    let plain = Path::new(name)
+        .components()
+        .all(|c| matches!(c, Component::Normal(_)));
+    let Some(name) = name.to_str().filter(|_| plain) else {
+        return false;
+    };
     // fields that stand apart have folders in that of the data
     let is_chunk = |n: &str| Names::parse(n.rsplit('/').next().unwrap_or(n)).is_some();
-    let below = |name: &str| [SIZES, STORAGE, ROOTDIRS, FILES[0], FILES[1]].contains(&name) || name.strip_prefix("data/").is_some_and(is_chunk);
+    let below = |name: &str| {
+        [SIZES, STORAGE, ROOTDIRS, FILES[0], FILES[1]].contains(&name)
+            || name.strip_prefix("data/").is_some_and(is_chunk)
+    };
     below(name) || name.split_once('/').is_some_and(|(_, rest)| below(rest))
 }
 
@@ -83,20 +91,31 @@ pub fn container(folder: &Arc<dyn Folder>) -> Container {
 
 /// Reads the last commit of a dataset, which is there as a whole while the next one comes.
 pub fn snapshot<T>(place: &Place, read: impl Fn(&Place) -> Result<T>) -> Result<T> {
-    Snapshot::read(&container(place.folder()), |s| read(&place.within(s.folder()?)))
+    Snapshot::read(&container(place.folder()), |s| {
+        read(&place.within(s.folder()?))
+    })
 }
 
-/// The same of what is in several files. `read` asks by its second argument whether what it has read until then is of one
-/// commit if nothing has changed at its end.
-pub fn snapshot_of_many<T>(place: &Place, read: impl Fn(&Place, &dyn Fn() -> Result<bool>) -> Result<T>) -> Result<T> {
-    Snapshot::read(&container(place.folder()), |s| read(&place.within(s.folder()?), &|| s.same_journal()))
+/// The same of what is in several files. `read` asks by its second argument whether what it has
+/// read until then is of one commit if nothing has changed at its end.
+pub fn snapshot_of_many<T>(
+    place: &Place,
+    read: impl Fn(&Place, &dyn Fn() -> Result<bool>) -> Result<T>,
+) -> Result<T> {
+    Snapshot::read(&container(place.folder()), |s| {
+        read(&place.within(s.folder()?), &|| s.same_journal())
+    })
 }
 
 impl Site {
     /// Takes the lock. Nothing that was cut off waits in this folder any more.
     pub fn new(folder: &Arc<dyn Folder>, options: &Options) -> Result<Arc<Site>> {
         folder.writable()?;
-        let lock = if options.get(Opt::Lock, 1) == 1 { folder.lock(&container(folder).lock_name())? } else { Lock::none() };
+        let lock = if options.get(Opt::Lock, 1) == 1 {
+            folder.lock(&container(folder).lock_name())?
+        } else {
+            Lock::none()
+        };
         let durable = options.get(Opt::Durability, 1) == 1;
         journal::settle(&container(folder), durable)?;
         Ok(Arc::new(Site {
@@ -119,10 +138,16 @@ impl Site {
     pub fn check(&self) -> Result<()> {
         let name = self.folder.show(OsStr::new(""));
         if !self.is_own() {
-            return Err(fail!(State, "{name}: this handle belongs to the process that opened it for writing"));
+            return Err(fail!(
+                State,
+                "{name}: this handle belongs to the process that opened it for writing"
+            ));
         }
         if self.broken.load(Ordering::Relaxed) {
-            return Err(fail!(State, "{name}: a commit failed half-way; open it again, what was committed before is whole"));
+            return Err(fail!(
+                State,
+                "{name}: a commit failed half-way; open it again, what was committed before is whole"
+            ));
         }
         Ok(())
     }
@@ -158,7 +183,11 @@ impl Writer {
         Ok(Writer {
             site: site.clone(),
             place: place.clone(),
-            sizes: if is_new { None } else { place.read(SIZES, options.memory_limit())? },
+            sizes: if is_new {
+                None
+            } else {
+                place.read(SIZES, options.memory_limit())?
+            },
             replaces: mode == Mode::Replace,
             is_field: false,
             storage_changed: is_new,
@@ -182,28 +211,49 @@ impl Writer {
     }
 
     fn still_ours(&self) -> Result<()> {
-        if self.replaces || self.is_field { Ok(()) } else { still_ours(&self.place, SIZES, self.sizes.as_deref()) }
+        if self.replaces || self.is_field {
+            Ok(())
+        } else {
+            still_ours(&self.place, SIZES, self.sizes.as_deref())
+        }
     }
 }
 
 /// Refuses to go on where a file is another one than that of the last commit.
 pub fn still_ours(place: &Place, file: &str, last: Option<&[u8]>) -> Result<()> {
     let is_ours = match last {
-        None if place.has(file)? => return Err(fail!(Exists, "{}: it is there already", place.show(""))),
+        None if place.has(file)? => {
+            return Err(fail!(Exists, "{}: it is there already", place.show("")));
+        }
         None => true,
         Some(last) => place.is_still(file, last)?,
     };
-    if is_ours { Ok(()) } else { Err(fail!(State, "{}: another writer has changed it since it was opened here", place.show(""))) }
+    if is_ours {
+        Ok(())
+    } else {
+        Err(fail!(
+            State,
+            "{}: another writer has changed it since it was opened here",
+            place.show("")
+        ))
+    }
 }
 
-/// Removes the new files that a writer has left in a folder, and settles files that it was appending to.
+/// Removes the new files that a writer has left in a folder, and settles files that it was
+/// appending to.
 pub fn tidy(place: &Place, below: &str) -> Result<()> {
     for name in place.list(below).iter().filter_map(|n| n.to_str()) {
-        let full = place.name(&if below.is_empty() { name.to_owned() } else { format!("{below}/{name}") });
+        let full = place.name(&if below.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{below}/{name}")
+        });
         if name.strip_suffix('2').unwrap_or(name).ends_with(NEW) {
             place.folder().remove_if_there(&full)?;
-        } else if let Some(file) =
-            OF_FILES.iter().find_map(|s| full.to_str()?.strip_suffix(s)).filter(|f| Names::parse(f.rsplit('/').next().unwrap_or(f)).is_some())
+        } else if let Some(file) = OF_FILES
+            .iter()
+            .find_map(|s| full.to_str()?.strip_suffix(s))
+            .filter(|f| Names::parse(f.rsplit('/').next().unwrap_or(f)).is_some())
         {
             bloscpack::tidy(place.folder(), OsStr::new(file), true)?;
         }
@@ -233,7 +283,8 @@ impl Beside<'_> {
     fn count(&mut self, cbytes: u64) {
         if let Some([rows, nbytes]) = self.counts.take() {
             let text = meta::sizes(&[rows], nbytes, cbytes);
-            self.texts.push((SIZES, if self.is_sealed { sealed(text) } else { text }));
+            self.texts
+                .push((SIZES, if self.is_sealed { sealed(text) } else { text }));
         }
     }
 }
@@ -249,15 +300,25 @@ struct Part<'a> {
 
 /// Makes the new files of chunks durable.
 fn sync_all(edits: &[&mut Edit], threads: usize) -> Result<()> {
-    let files = edits.iter().flat_map(|e| e.waiting.iter().map(|(unit, second)| (&e.place, e.names.waiting(*unit, *second))));
-    parallel::try_each(threads, files.collect(), |(place, name)| place.open(&name, Access::Write).and_then(|f| f.sync()))
+    let files = edits.iter().flat_map(|e| {
+        e.waiting
+            .iter()
+            .map(|(unit, second)| (&e.place, e.names.waiting(*unit, *second)))
+    });
+    parallel::try_each(threads, files.collect(), |(place, name)| {
+        place.open(&name, Access::Write).and_then(|f| f.sync())
+    })
 }
 
 /// Does this for all parts, several at once.
 fn all(parts: &mut [Part], f: impl Fn(&mut Part) -> Result<()> + Sync) -> Result<()> {
     let threads = parts.first().map_or(1, |p| p.file.file_threads());
-    parallel::for_each_alone(threads, parts.iter_mut().collect(), |part: &mut Part| part.done = f(part));
-    parts.iter_mut().try_for_each(|part| std::mem::replace(&mut part.done, Ok(())))
+    parallel::for_each_alone(threads, parts.iter_mut().collect(), |part: &mut Part| {
+        part.done = f(part)
+    });
+    parts
+        .iter_mut()
+        .try_for_each(|part| std::mem::replace(&mut part.done, Ok(())))
 }
 
 /// Commits an array.
@@ -266,12 +327,24 @@ pub fn commit(file: &mut ArrayFile) -> Result<()> {
     commit_all(&site, &mut [file], None)
 }
 
-/// Commits arrays that are in one folder together, and what is beside them: all of it or nothing. Their sizes are renamed in
-/// this order.
-pub fn commit_all(site: &Site, files: &mut [&mut ArrayFile], mut beside: Option<&mut Beside>) -> Result<()> {
+/// Commits arrays that are in one folder together, and what is beside them: all of it or nothing.
+/// Their sizes are renamed in this order.
+pub fn commit_all(
+    site: &Site,
+    files: &mut [&mut ArrayFile],
+    mut beside: Option<&mut Beside>,
+) -> Result<()> {
     site.check()?;
     site.lock.iter().try_for_each(Lock::still_held)?;
-    let mut parts: Vec<Part> = files.iter_mut().map(|file| Part { file, texts: Vec::new(), renamed: Vec::new(), done: Ok(()) }).collect();
+    let mut parts: Vec<Part> = files
+        .iter_mut()
+        .map(|file| Part {
+            file,
+            texts: Vec::new(),
+            renamed: Vec::new(),
+            done: Ok(()),
+        })
+        .collect();
     all(&mut parts, |part| part.begin(site.durable))?;
     if let Some(beside) = &mut beside {
         let cbytes = parts.iter().map(|p| p.file.cbytes()).sum::<Result<u64>>()?;
@@ -285,7 +358,12 @@ pub fn commit_all(site: &Site, files: &mut [&mut ArrayFile], mut beside: Option<
     };
     let done = match prepare(site, &mut parts, beside).inspect_err(|_| undo(&mut parts))? {
         (renamed, gone) if renamed.is_empty() && gone.is_empty() => false,
-        (renamed, gone) => match journal::swap(&container(&site.folder), site.durable, &texts(&renamed), &texts(&gone)) {
+        (renamed, gone) => match journal::swap(
+            &container(&site.folder),
+            site.durable,
+            &texts(&renamed),
+            &texts(&gone),
+        ) {
             Swapped::Done => false,
             // it counts, but this handle cannot tell what has which name
             Swapped::Counts => true,
@@ -312,8 +390,13 @@ fn texts(names: &[String]) -> Vec<&str> {
     names.iter().map(String::as_str).collect()
 }
 
-/// Everything is there under its new name, durable. The names of the files that are to follow, and of those that are to go.
-fn prepare(site: &Site, parts: &mut [Part], beside: Option<&Beside>) -> Result<(Vec<String>, Vec<String>)> {
+/// Everything is there under its new name, durable. The names of the files that are to follow, and
+/// of those that are to go.
+fn prepare(
+    site: &Site,
+    parts: &mut [Part],
+    beside: Option<&Beside>,
+) -> Result<(Vec<String>, Vec<String>)> {
     let (mut renamed, mut gone) = (Vec::new(), Vec::new());
     all(parts, |part| part.prepare(site.durable))?;
     for part in parts {
@@ -323,10 +406,19 @@ fn prepare(site: &Site, parts: &mut [Part], beside: Option<&Beside>) -> Result<(
     }
     if let Some(beside) = beside {
         write_new(beside.place, &beside.texts, site.durable)?;
-        renamed.extend(beside.texts.iter().map(|(name, _)| as_text(beside.place, name)));
+        renamed.extend(
+            beside
+                .texts
+                .iter()
+                .map(|(name, _)| as_text(beside.place, name)),
+        );
         gone.extend_from_slice(&beside.gone);
     }
-    if let Some(parent) = site.parent.get().filter(|_| site.durable && !site.committed.load(Ordering::Relaxed)) {
+    if let Some(parent) = site
+        .parent
+        .get()
+        .filter(|_| site.durable && !site.committed.load(Ordering::Relaxed))
+    {
         parent.sync()?;
     }
     Ok((renamed, gone))
@@ -338,7 +430,11 @@ pub(super) fn as_text(place: &Place, name: &str) -> String {
     place.name(name).to_string_lossy().into_owned()
 }
 
-pub(super) fn write_new(place: &Place, texts: &[(&'static str, String)], durable: bool) -> Result<()> {
+pub(super) fn write_new(
+    place: &Place,
+    texts: &[(&'static str, String)],
+    durable: bool,
+) -> Result<()> {
     texts.iter().try_for_each(|(name, text)| {
         let file = place.create(&format!("{name}{NEW}"))?;
         file.write_at(0, text.as_bytes())?;
@@ -348,7 +444,9 @@ pub(super) fn write_new(place: &Place, texts: &[(&'static str, String)], durable
 
 fn remove_new(place: &Place, texts: &Texts) {
     for (name, _) in texts {
-        let _ = place.folder().remove_if_there(&place.name(&format!("{name}{NEW}")));
+        let _ = place
+            .folder()
+            .remove_if_there(&place.name(&format!("{name}{NEW}")));
     }
 }
 
@@ -369,10 +467,14 @@ impl Part<'_> {
         let is_new_field = writer.is_field && writer.is_new();
         self.renamed = self.chunks(durable, replaces)?;
         if is_new_field && durable {
-            self.file.ways().iter().try_for_each(|(way, _)| way.sync_above())?;
+            self.file
+                .ways()
+                .iter()
+                .try_for_each(|(way, _)| way.sync_above())?;
         }
         write_new(&place, &self.texts, durable)?;
-        self.renamed.extend(self.texts.iter().map(|(name, _)| as_text(&place, name)));
+        self.renamed
+            .extend(self.texts.iter().map(|(name, _)| as_text(&place, name)));
         Ok(())
     }
 
@@ -410,13 +512,19 @@ impl Part<'_> {
                 remove_others(&edit.place, edit.names, len.div_ceil(edit.unit));
             }
         }
-        let Ok(writer) = self.file.writer() else { return };
+        let Ok(writer) = self.file.writer() else {
+            return;
+        };
         if let Some((_, text)) = texts.into_iter().find(|(name, _)| *name == SIZES) {
             writer.sizes = Some(text.into_bytes());
         } else if writer.is_field {
             writer.sizes = Some(Vec::new());
         }
-        (writer.storage_changed, writer.attrs_changed, writer.shape_changed) = (false, false, false);
+        (
+            writer.storage_changed,
+            writer.attrs_changed,
+            writer.shape_changed,
+        ) = (false, false, false);
         writer.replaces = false;
     }
 }
@@ -430,16 +538,22 @@ fn remove_others(place: &Place, names: Names, count: u64) {
     }
 }
 
-/// Removes the files of an array that is none any more, and its folder. Without it `sizes` and `storage` must be gone.
+/// Removes the files of an array that is none any more, and its folder. Without it `sizes` and
+/// `storage` must be gone.
 pub fn remove_array(place: &Place, chunks: u64) {
-    let there = if place.folder().is_foreign() { chunks } else { 0 };
+    let there = if place.folder().is_foreign() {
+        chunks
+    } else {
+        0
+    };
     if let Ok(data) = place.down(FOLDERS[0]) {
         remove_chunks(&data, there);
     }
     remove_folders(place);
 }
 
-/// Removes the chunks of a field that is none any more, and its folders, which are in that of the data.
+/// Removes the chunks of a field that is none any more, and its folders, which are in that of the
+/// data.
 pub fn remove_field(data: &Place, way: &Place, files: u64) {
     remove_chunks(way, if way.folder().is_foreign() { files } else { 0 });
     way.remove_folders(data);
@@ -475,7 +589,11 @@ impl Writer {
     /// What was said beside the array that is replaced, where it is not said anew.
     fn gone(&self, attrs: &str) -> Vec<String> {
         let other = |f: &&str| self.replaces && !self.is_field && *f != attrs;
-        FILES.into_iter().filter(|f| other(f)).map(|f| as_text(&self.place, f)).collect()
+        FILES
+            .into_iter()
+            .filter(|f| other(f))
+            .map(|f| as_text(&self.place, f))
+            .collect()
     }
 
     /// Has nothing been committed yet?

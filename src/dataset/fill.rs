@@ -1,7 +1,7 @@
 //! The default value of an array: JSON in `meta/storage`, bytes of an item or of a row.
 //!
-//! It is a number, text, a list with a value for each field, or lists of all that in the shape of a row. 0 stands for
-//! the zero of any type: so the tools have it for times and objects.
+//! It is a number, text, a list with a value for each field, or lists of all that in the shape of a
+//! row. 0 stands for the zero of any type: so the tools have it for times and objects.
 #![forbid(unsafe_code)]
 
 use crate::array::dtype::{Field, Kind, Type};
@@ -9,14 +9,15 @@ use crate::error::{Error, Result, fail};
 use crate::json::Value;
 use crate::memory;
 
-/// The bytes of a value, of one item or of all items of a row of this shape, at most `limit` of them; nothing where they
-/// are zeros.
+/// The bytes of a value, of one item or of all items of a row of this shape, at most `limit` of
+/// them; nothing where they are zeros.
 pub fn bytes(value: &Value, item: &Type, row: &[u64], limit: u64) -> Result<Option<Vec<u8>>> {
     let mut out = Vec::new();
     if is_zero(value) {
         return Ok(None);
     }
-    if !row.is_empty() && matches!(value, Value::Array(_)) && !matches!(item.kind, Kind::Struct(_)) {
+    if !row.is_empty() && matches!(value, Value::Array(_)) && !matches!(item.kind, Kind::Struct(_))
+    {
         nested(value, item, row, limit, &mut out)?;
     } else {
         put(value, item, limit, &mut out)?;
@@ -34,9 +35,13 @@ fn is_zero(value: &Value) -> bool {
 }
 
 fn nested(value: &Value, item: &Type, shape: &[u64], limit: u64, out: &mut Vec<u8>) -> Result<()> {
-    let Some((n, rest)) = shape.split_first() else { return put(value, item, limit, out) };
+    let Some((n, rest)) = shape.split_first() else {
+        return put(value, item, limit, out);
+    };
     match value {
-        Value::Array(items) if items.len() as u64 == *n => items.iter().try_for_each(|v| nested(v, item, rest, limit, out)),
+        Value::Array(items) if items.len() as u64 == *n => items
+            .iter()
+            .try_for_each(|v| nested(v, item, rest, limit, out)),
         other => Err(wrong(other, &format!("a list of {n}"))),
     }
 }
@@ -58,13 +63,23 @@ fn put_into(value: &Value, item: &Type, limit: u64, dst: &mut [u8]) -> Result<()
         (Kind::Bool, Value::Bool(b)) => set(dst, &[u8::from(*b)], false),
         (Kind::Bytes | Kind::Void, Value::String(s)) => set_text(dst, &latin(s), s)?,
         (Kind::Str, Value::String(s)) => {
-            let order = |c: char| if item.big_endian { (c as u32).to_be_bytes() } else { (c as u32).to_le_bytes() };
+            let order = |c: char| {
+                if item.big_endian {
+                    (c as u32).to_be_bytes()
+                } else {
+                    (c as u32).to_le_bytes()
+                }
+            };
             set_text(dst, &s.chars().flat_map(order).collect::<Vec<u8>>(), s)?;
         }
         (Kind::Int | Kind::Uint | Kind::Bool | Kind::Datetime(_) | Kind::Timedelta(_), _) => {
             let n = whole(value).ok_or_else(|| wrong(value, "a whole number"))?;
             let bits = (item.size as u32).saturating_mul(8).min(64);
-            let least = if matches!(item.kind, Kind::Uint | Kind::Bool) { 0 } else { -1i128 << (bits.max(1) - 1) };
+            let least = if matches!(item.kind, Kind::Uint | Kind::Bool) {
+                0
+            } else {
+                -1i128 << (bits.max(1) - 1)
+            };
             if n < least || n >= least + (1i128 << bits) {
                 return Err(wrong(value, &format!("a number of {} bytes", item.size)));
             }
@@ -73,7 +88,9 @@ fn put_into(value: &Value, item: &Type, limit: u64, dst: &mut [u8]) -> Result<()
         (Kind::Float | Kind::Complex, _) => set_float(value, item, dst)?,
         (Kind::Struct(fields), Value::Array(values)) if values.len() == fields.len() => {
             for (field, value) in fields.iter().zip(values) {
-                let part = dst.get_mut(field.offset..).and_then(|d| d.get_mut(..field.item.size));
+                let part = dst
+                    .get_mut(field.offset..)
+                    .and_then(|d| d.get_mut(..field.item.size));
                 put_into(value, &field.item, limit, part.unwrap_or_default())?;
             }
         }
@@ -96,34 +113,58 @@ fn set_float(value: &Value, item: &Type, dst: &mut [u8]) -> Result<()> {
         other => return Err(wrong(other, "a number")),
     };
     // the real part of a complex number stands first
-    let size = if item.kind == Kind::Complex { item.size / 2 } else { item.size };
+    let size = if item.kind == Kind::Complex {
+        item.size / 2
+    } else {
+        item.size
+    };
     let real = dst.get_mut(..size).unwrap_or_default();
     match size {
         2 => set(real, &half(x).to_le_bytes(), item.big_endian),
         4 => set(real, &(x as f32).to_le_bytes(), item.big_endian),
         8 => set(real, &x.to_le_bytes(), item.big_endian),
-        _ => return Err(fail!(Unsupported, "a default value of {} bytes of floating point", item.size)),
+        _ => {
+            return Err(fail!(
+                Unsupported,
+                "a default value of {} bytes of floating point",
+                item.size
+            ));
+        }
     }
     Ok(())
 }
 
-/// The value of these bytes, those of an item or of all items of a row of this shape, as the tools put it down.
+/// The value of these bytes, those of an item or of all items of a row of this shape, as the tools
+/// put it down.
 pub fn value(bytes: &[u8], item: &Type, row: &[u64]) -> Result<Value> {
     if bytes.len() == item.size {
         return value_of(bytes, item);
     }
-    let rows = row.iter().try_fold(item.size as u64, |n, d| n.checked_mul(*d));
+    let rows = row
+        .iter()
+        .try_fold(item.size as u64, |n, d| n.checked_mul(*d));
     if rows != Some(bytes.len() as u64) || matches!(item.kind, Kind::Struct(_)) {
-        return Err(fail!(Argument, "a default value of {} bytes: an item has {}, a row is one of {row:?}", bytes.len(), item.size));
+        return Err(fail!(
+            Argument,
+            "a default value of {} bytes: an item has {}, a row is one of {row:?}",
+            bytes.len(),
+            item.size
+        ));
     }
     list(bytes, item, row)
 }
 
 /// The values of an array of this shape.
 fn list(bytes: &[u8], item: &Type, shape: &[u64]) -> Result<Value> {
-    let Some((n, rest)) = shape.split_first() else { return value_of(bytes, item) };
+    let Some((n, rest)) = shape.split_first() else {
+        return value_of(bytes, item);
+    };
     let part = bytes.len() / usize::try_from(*n).unwrap_or(usize::MAX).max(1);
-    bytes.chunks(part.max(1)).map(|b| list(b, item, rest)).collect::<Result<_>>().map(Value::Array)
+    bytes
+        .chunks(part.max(1))
+        .map(|b| list(b, item, rest))
+        .collect::<Result<_>>()
+        .map(Value::Array)
 }
 
 fn value_of(bytes: &[u8], item: &Type) -> Result<Value> {
@@ -132,9 +173,15 @@ fn value_of(bytes: &[u8], item: &Type) -> Result<Value> {
         little.reverse();
     }
     let whole = |is_signed: bool| {
-        let sign = if is_signed && little.last().is_some_and(|b| *b > 127) { 0xff } else { 0 };
+        let sign = if is_signed && little.last().is_some_and(|b| *b > 127) {
+            0xff
+        } else {
+            0
+        };
         let mut all = [sign; 16];
-        all.iter_mut().zip(&little).for_each(|(to, from)| *to = *from);
+        all.iter_mut()
+            .zip(&little)
+            .for_each(|(to, from)| *to = *from);
         Value::Int(i128::from_le_bytes(all))
     };
     Ok(match &item.kind {
@@ -145,29 +192,74 @@ fn value_of(bytes: &[u8], item: &Type) -> Result<Value> {
         Kind::Complex => {
             let (first, second) = bytes.split_at_checked(item.size / 2).unwrap_or_default();
             if second.iter().any(|b| *b != 0) {
-                return Err(fail!(Unsupported, "a default value with an imaginary part: there is no JSON for it"));
+                return Err(fail!(
+                    Unsupported,
+                    "a default value with an imaginary part: there is no JSON for it"
+                ));
             }
-            return value_of(first, &Type { kind: Kind::Float, size: first.len(), ..item.clone() });
+            return value_of(
+                first,
+                &Type {
+                    kind: Kind::Float,
+                    size: first.len(),
+                    ..item.clone()
+                },
+            );
         }
-        Kind::Bytes | Kind::Void => Value::String(text(bytes).iter().map(|b| char::from(*b)).collect()),
+        Kind::Bytes | Kind::Void => {
+            Value::String(text(bytes).iter().map(|b| char::from(*b)).collect())
+        }
         Kind::Str => {
-            let number = |b: &[u8; 4]| if item.big_endian { u32::from_be_bytes(*b) } else { u32::from_le_bytes(*b) };
+            let number = |b: &[u8; 4]| {
+                if item.big_endian {
+                    u32::from_be_bytes(*b)
+                } else {
+                    u32::from_le_bytes(*b)
+                }
+            };
             let all: Vec<u32> = bytes.as_chunks().0.iter().map(number).collect();
-            let one = |n: &u32| char::from_u32(*n).ok_or_else(|| fail!(Argument, "a default value with a character {n:#x}: there is none"));
+            let one = |n: &u32| {
+                char::from_u32(*n).ok_or_else(|| {
+                    fail!(
+                        Argument,
+                        "a default value with a character {n:#x}: there is none"
+                    )
+                })
+            };
             Value::String(text(&all).iter().map(one).collect::<Result<_>>()?)
         }
         Kind::Struct(fields) => {
-            let one = |f: &Field| value_of(bytes.get(f.offset..).and_then(|b| b.get(..f.item.size)).unwrap_or_default(), &f.item);
+            let one = |f: &Field| {
+                value_of(
+                    bytes
+                        .get(f.offset..)
+                        .and_then(|b| b.get(..f.item.size))
+                        .unwrap_or_default(),
+                    &f.item,
+                )
+            };
             Value::Array(fields.iter().map(one).collect::<Result<_>>()?)
         }
-        Kind::Array(of, shape) => list(bytes, of, &shape.iter().map(|n| *n as u64).collect::<Vec<_>>())?,
-        Kind::Object => return Err(fail!(Unsupported, "objects of Python's have no default value here")),
+        Kind::Array(of, shape) => list(
+            bytes,
+            of,
+            &shape.iter().map(|n| *n as u64).collect::<Vec<_>>(),
+        )?,
+        Kind::Object => {
+            return Err(fail!(
+                Unsupported,
+                "objects of Python's have no default value here"
+            ));
+        }
     })
 }
 
 /// Without the zeros at its end.
 fn text<T: PartialEq + Default>(all: &[T]) -> &[T] {
-    let n = all.iter().rposition(|x| *x != T::default()).map_or(0, |i| i + 1);
+    let n = all
+        .iter()
+        .rposition(|x| *x != T::default())
+        .map_or(0, |i| i + 1);
     all.get(..n).unwrap_or_default()
 }
 
@@ -178,12 +270,20 @@ fn float(bytes: &[u8]) -> Result<f64> {
             let bits = u32::from(u16::from_le_bytes([a, b]));
             // the same bits mean 2^112 times as much there, but for what is no number
             let moved = f32::from_bits((bits & 0x8000) << 16 | (bits & 0x7fff) << 13);
-            Ok(if bits & 0x7c00 == 0x7c00 { f64::from(f32::from_bits(moved.to_bits() | 0x7f80_0000)) } else { f64::from(moved) * 2f64.powi(112) })
+            Ok(if bits & 0x7c00 == 0x7c00 {
+                f64::from(f32::from_bits(moved.to_bits() | 0x7f80_0000))
+            } else {
+                f64::from(moved) * 2f64.powi(112)
+            })
         }
         [a, b, c, d] => Ok(f32::from_le_bytes([a, b, c, d]).into()),
         [a, b, c, d, e, f, g, h] => Ok(f64::from_le_bytes([a, b, c, d, e, f, g, h])),
         _ if bytes.iter().all(|b| *b == 0) => Ok(0.0),
-        _ => Err(fail!(Unsupported, "a default value of {} bytes of floating point", bytes.len())),
+        _ => Err(fail!(
+            Unsupported,
+            "a default value of {} bytes of floating point",
+            bytes.len()
+        )),
     }
 }
 
@@ -199,7 +299,12 @@ fn set(dst: &mut [u8], bytes: &[u8], big_endian: bool) {
 
 fn set_text(dst: &mut [u8], bytes: &[u8], text: &str) -> Result<()> {
     let n = dst.len();
-    let room = dst.get_mut(..bytes.len()).ok_or_else(|| fail!(Format, "the default value {text:?}: one of at most {n} bytes was expected"))?;
+    let room = dst.get_mut(..bytes.len()).ok_or_else(|| {
+        fail!(
+            Format,
+            "the default value {text:?}: one of at most {n} bytes was expected"
+        )
+    })?;
     room.copy_from_slice(bytes);
     Ok(())
 }
@@ -209,7 +314,10 @@ fn latin(s: &str) -> Vec<u8> {
     if s.is_ascii() {
         s.as_bytes().to_vec()
     } else {
-        s.chars().map(|c| u8::try_from(c).ok()).collect::<Option<_>>().unwrap_or_else(|| s.as_bytes().to_vec())
+        s.chars()
+            .map(|c| u8::try_from(c).ok())
+            .collect::<Option<_>>()
+            .unwrap_or_else(|| s.as_bytes().to_vec())
     }
 }
 
@@ -243,7 +351,10 @@ fn half(x: f64) -> u16 {
 
 fn wrong(value: &Value, expected: &str) -> Error {
     let text = value.to_string();
-    fail!(Format, "the default value {text:.60}: {expected} was expected")
+    fail!(
+        Format,
+        "the default value {text:.60}: {expected} was expected"
+    )
 }
 
 #[cfg(test)]
@@ -254,7 +365,8 @@ mod tests {
     fn of(json: &str, dtype: &str, row: &[u64]) -> Result<Vec<u8>> {
         let item = Dtype::parse(dtype).unwrap().item;
         let zeros = || vec![0; item.size];
-        bytes(&Value::parse(json.as_bytes()).unwrap(), &item, row, 100).map(|b| b.unwrap_or_else(zeros))
+        bytes(&Value::parse(json.as_bytes()).unwrap(), &item, row, 100)
+            .map(|b| b.unwrap_or_else(zeros))
     }
 
     #[test]
@@ -273,7 +385,12 @@ mod tests {
             ("\"\"", "<U2", &[], &[0; 8]),
             ("\"é\"", ">U1", &[], &[0, 0, 0, 0xe9]),
             ("[[1, 2], [3, 4]]", "u1", &[2, 2], &[1, 2, 3, 4]),
-            ("[1, [2, 3]]", "[('a', 'u1'), ('b', '>u2', (2,))]", &[], &[1, 0, 2, 0, 3]),
+            (
+                "[1, [2, 3]]",
+                "[('a', 'u1'), ('b', '>u2', (2,))]",
+                &[],
+                &[1, 0, 2, 0, 3],
+            ),
             ("0.0", "[('a', 'u1'), ('b', '>u2')]", &[], &[0; 3]),
         ] {
             assert_eq!(of(json, dtype, row).unwrap(), want, "{json} {dtype}");
@@ -301,15 +418,29 @@ mod tests {
             ("\"é\"", ">U2", &[]),
             ("\"\"", "<U2", &[3]),
             ("[[1,2],[3,4]]", "u1", &[2, 2]),
-            ("[1,[2,3],\"x\",false]", "[('a', 'u1'), ('b', '>u2', (2,)), ('c', 'S2'), ('d', 'bool')]", &[]),
+            (
+                "[1,[2,3],\"x\",false]",
+                "[('a', 'u1'), ('b', '>u2', (2,)), ('c', 'S2'), ('d', 'bool')]",
+                &[],
+            ),
         ] {
             let item = Dtype::parse(dtype).unwrap().item;
             let want = of(json, dtype, row).unwrap();
             let made = value(&want, &item, row).unwrap();
-            assert_eq!(made.to_string(), Value::parse(json.as_bytes()).unwrap().to_string(), "{dtype}");
+            assert_eq!(
+                made.to_string(),
+                Value::parse(json.as_bytes()).unwrap().to_string(),
+                "{dtype}"
+            );
         }
-        let refused = |bytes: &[u8], dtype: &str, row: &[u64]| value(bytes, &Dtype::parse(dtype).unwrap().item, row).is_err();
-        assert!(refused(&[1; 16], "c16", &[]) && refused(&[1; 16], "f16", &[]) && refused(&[1; 3], "u1", &[2]));
+        let refused = |bytes: &[u8], dtype: &str, row: &[u64]| {
+            value(bytes, &Dtype::parse(dtype).unwrap().item, row).is_err()
+        };
+        assert!(
+            refused(&[1; 16], "c16", &[])
+                && refused(&[1; 16], "f16", &[])
+                && refused(&[1; 3], "u1", &[2])
+        );
         assert!(refused(&0xd800u32.to_le_bytes(), "U1", &[]) && refused(&[], "u1", &[]));
     }
 

@@ -23,7 +23,10 @@ fn numbers(seed: u64, n: u64) -> Vec<u8> {
         walk += (rng.draw() >> 40) as f64 / f64::from(1 << 24) - 0.5;
         walk.to_le_bytes()
     };
-    std::iter::repeat_with(next).take(n as usize).flatten().collect()
+    std::iter::repeat_with(next)
+        .take(n as usize)
+        .flatten()
+        .collect()
 }
 
 fn options() -> Options {
@@ -31,7 +34,18 @@ fn options() -> Options {
 }
 
 fn new(folder: &Arc<dyn Folder>, format: Format, options: &Options, content: &[u8]) -> Array {
-    let mut a = create::create_in(folder, Mode::New, &Kindred { dtype: "<f8", shape: &[0], chunks: Some(&[CHUNK]), format }, options).unwrap();
+    let mut a = create::create_in(
+        folder,
+        Mode::New,
+        &Kindred {
+            dtype: "<f8",
+            shape: &[0],
+            chunks: Some(&[CHUNK]),
+            format,
+        },
+        options,
+    )
+    .unwrap();
     a.append(0, content.len() as u64 / 8, content).unwrap();
     a.commit().unwrap();
     a
@@ -43,27 +57,43 @@ fn some(a: &Array, at: u64, n: u64) -> crate::Result<Vec<u8>> {
     Ok(rows)
 }
 
-/// Reads so that blocks and files are kept: some rows, those behind them, others of the same chunk, others.
+/// Reads so that blocks and files are kept: some rows, those behind them, others of the same chunk,
+/// others.
 fn look(a: &Array, content: &[u8], rng: &mut Rng) {
     let rows = content.len() as u64 / 8;
     for _ in 0..4 {
         let n = 1 + rng.below(40) as u64;
-        let Some(most) = rows.checked_sub(10 * n).filter(|most| *most > 0) else { return };
+        let Some(most) = rows.checked_sub(10 * n).filter(|most| *most > 0) else {
+            return;
+        };
         let at = rng.below(most as usize) as u64;
         for i in [0, 1, 2, 7, 3, 9, 0, 5] {
             let (at, n) = (at + i * n, n);
-            assert!(some(a, at, n).unwrap() == content[at as usize * 8..][..n as usize * 8], "{n} rows at {at} of {rows}");
+            assert!(
+                some(a, at, n).unwrap() == content[at as usize * 8..][..n as usize * 8],
+                "{n} rows at {at} of {rows}"
+            );
         }
     }
 }
 
 #[test]
 fn changes_are_seen_at_once() {
-    for (format, codec) in [(Format::Bcolz, 2), (Format::Bcolz, 1), (Format::Bcolz, 6), (Format::BlzPaper, 2)] {
+    for (format, codec) in [
+        (Format::Bcolz, 2),
+        (Format::Bcolz, 1),
+        (Format::Bcolz, 6),
+        (Format::BlzPaper, 2),
+    ] {
         let disk = SimDisk::default();
         let folder = disk.folder();
         let mut content = numbers(1, ROWS);
-        let mut a = new(&folder, format, &options().with(Opt::Codec, codec).unwrap(), &content);
+        let mut a = new(
+            &folder,
+            format,
+            &options().with(Opt::Codec, codec).unwrap(),
+            &content,
+        );
         let mut rng = Rng(77);
         for round in 0..60 {
             look(&a, &content, &mut rng);
@@ -78,7 +108,8 @@ fn changes_are_seen_at_once() {
                 2 | 3 => {
                     let n = n.min(rows - at);
                     let over = numbers(round, n as u64);
-                    a.write(&[at as u64], &[n as u64], None, &over, None).unwrap();
+                    a.write(&[at as u64], &[n as u64], None, &over, None)
+                        .unwrap();
                     content[at * 8..][..n * 8].copy_from_slice(&over);
                 }
                 4 => {
@@ -97,7 +128,11 @@ fn changes_are_seen_at_once() {
         }
         a.commit().unwrap();
         look(&a, &content, &mut rng);
-        look(&open::open_in(&folder, Mode::Read, &options()).unwrap(), &content, &mut rng);
+        look(
+            &open::open_in(&folder, Mode::Read, &options()).unwrap(),
+            &content,
+            &mut rng,
+        );
     }
 }
 
@@ -119,13 +154,17 @@ fn a_reader_goes_on_while_rows_are_appended() {
 
 /// As other tools do it: the file is cut and filled again.
 fn put(folder: &Arc<dyn Folder>, chunk: u64, bytes: &[u8]) {
-    let file = folder.open(format!("data/{}", file_name(chunk)).as_ref(), Access::Write).unwrap();
+    let file = folder
+        .open(format!("data/{}", file_name(chunk)).as_ref(), Access::Write)
+        .unwrap();
     file.set_size(0).unwrap();
     file.write_at(0, bytes).unwrap();
 }
 
 fn stored(folder: &Arc<dyn Folder>, chunk: u64) -> Vec<u8> {
-    let file = folder.open(format!("data/{}", file_name(chunk)).as_ref(), Access::Read).unwrap();
+    let file = folder
+        .open(format!("data/{}", file_name(chunk)).as_ref(), Access::Read)
+        .unwrap();
     let mut bytes = vec![0; file.size().unwrap() as usize];
     file.read_exact_at(0, &mut bytes).unwrap();
     bytes
@@ -136,13 +175,27 @@ fn a_file_that_somebody_writes_over_is_read_anew() {
     let content = numbers(1, ROWS);
     let local = std::env::temp_dir().join(format!("holdall-kept-{}", std::process::id()));
     std::fs::create_dir_all(&local).unwrap();
-    let (disk, local_folder) = (SimDisk::default(), crate::io::file::folder(local.as_os_str()).unwrap());
+    let (disk, local_folder) = (
+        SimDisk::default(),
+        crate::io::file::folder(local.as_os_str()).unwrap(),
+    );
     for (folder, is_local) in [(disk.folder(), false), (local_folder, true)] {
         for sum in [0, 2] {
-            drop(new(&folder, Format::Bcolz, &options().with(Opt::Checksum, sum).unwrap(), &content));
-            let a = if is_local { open::open(local.as_os_str(), Mode::Read, &options()) } else { open::open_in(&folder, Mode::Read, &options()) };
+            drop(new(
+                &folder,
+                Format::Bcolz,
+                &options().with(Opt::Checksum, sum).unwrap(),
+                &content,
+            ));
+            let a = if is_local {
+                open::open(local.as_os_str(), Mode::Read, &options())
+            } else {
+                open::open_in(&folder, Mode::Read, &options())
+            };
             let a = a.unwrap();
-            let rows = |chunk: u64, n: u64| content[(chunk * CHUNK + 50) as usize * 8..][..n as usize * 8].to_vec();
+            let rows = |chunk: u64, n: u64| {
+                content[(chunk * CHUNK + 50) as usize * 8..][..n as usize * 8].to_vec()
+            };
             let now = |n: u64| some(&a, 2 * CHUNK + 50, n);
             for n in [10, 10, 10, 3000, 10] {
                 assert!(now(n).unwrap() == rows(2, n));
@@ -157,7 +210,10 @@ fn a_file_that_somebody_writes_over_is_read_anew() {
             *damaged.iter_mut().nth_back(9).unwrap() ^= 4;
             put(&folder, 2, &damaged);
             for n in [10, 10, 3000] {
-                assert!(sum == 0 || now(n).unwrap_err().status == Status::Checksum, "{n} rows");
+                assert!(
+                    sum == 0 || now(n).unwrap_err().status == Status::Checksum,
+                    "{n} rows"
+                );
             }
             put(&folder, 2, &second[..second.len() / 2]);
             assert_eq!(now(10).unwrap_err().status, Status::Format);
@@ -178,7 +234,12 @@ fn many_threads_read_what_is_there() {
     let content = numbers(5, ROWS);
     for sum in [0, 2] {
         let disk = SimDisk::default();
-        drop(new(&disk.folder(), Format::Bcolz, &options().with(Opt::Checksum, sum).unwrap(), &content));
+        drop(new(
+            &disk.folder(),
+            Format::Bcolz,
+            &options().with(Opt::Checksum, sum).unwrap(),
+            &content,
+        ));
         let a = open::open_in(&disk.folder(), Mode::Read, &options()).unwrap();
         std::thread::scope(|s| {
             for i in 0..8 {

@@ -1,8 +1,9 @@
-//! What a dataset says of itself: `meta/sizes`, which counts the rows of the last commit, and `meta/storage`, which
-//! tells how they are stored.
+//! What a dataset says of itself: `meta/sizes`, which counts the rows of the last commit, and
+//! `meta/storage`, which tells how they are stored.
 //!
-//! Keys that are not known here are the tools' and stay; those that writers need (`expectedlen`, `cparams`) are in
-//! [`Meta::storage`]. All numbers are checked against each other before anything is opened by them.
+//! Keys that are not known here are the tools' and stay; those that writers need (`expectedlen`,
+//! `cparams`) are in [`Meta::storage`]. All numbers are checked against each other before anything
+//! is opened by them.
 #![forbid(unsafe_code)]
 
 use super::place::Place;
@@ -23,7 +24,9 @@ pub const APART: &str = "apart";
 /// The names of checksums, in the order of their numbers.
 /// The longest name of a codec or a checksum that is handed on.
 const SHORT: usize = 64;
-const SUMS: [&str; 9] = ["none", "adler32", "crc32", "md5", "sha1", "sha224", "sha256", "sha384", "sha512"];
+const SUMS: [&str; 9] = [
+    "none", "adler32", "crc32", "md5", "sha1", "sha224", "sha256", "sha384", "sha512",
+];
 
 /// See the top of the file.
 #[derive(Clone, Debug)]
@@ -49,23 +52,34 @@ pub struct Meta {
 }
 
 impl Meta {
-    /// That of the dataset in this folder. `lenient`: bytes that contradict the shape are as good as others.
+    /// That of the dataset in this folder. `lenient`: bytes that contradict the shape are as good
+    /// as others.
     pub fn read(place: &Place, limit: u64, lenient: bool) -> Result<Meta> {
         let get = |name: &str| {
-            let text =
-                place.read(name, limit)?.ok_or_else(|| fail!(Missing, "{}: it is not there, and the array cannot do without", place.show(name)))?;
+            let text = place.read(name, limit)?.ok_or_else(|| {
+                fail!(
+                    Missing,
+                    "{}: it is not there, and the array cannot do without",
+                    place.show(name)
+                )
+            })?;
             parse(&text).map_err(|e| e.within(place.show(name)))
         };
         let (sizes, storage) = (get(SIZES)?, get(STORAGE)?);
         let mut meta = Meta::of_storage(storage).map_err(|e| e.within(place.show(STORAGE)))?;
-        meta.take_sizes(&sizes, lenient).map_err(|e| e.within(place.show(SIZES)))?;
-        meta.check_chunks().map_err(|e| e.within(place.show(STORAGE)))?;
+        meta.take_sizes(&sizes, lenient)
+            .map_err(|e| e.within(place.show(SIZES)))?;
+        meta.check_chunks()
+            .map_err(|e| e.within(place.show(STORAGE)))?;
         Ok(meta)
     }
 
     /// Do both files say the same now as when this was read?
     pub fn is_current(&self, place: &Place, limit: u64) -> Result<bool> {
-        let (Some(sizes), Some(storage)) = (place.read(SIZES, limit)?, place.read(STORAGE, limit)?) else { return Ok(false) };
+        let (Some(sizes), Some(storage)) = (place.read(SIZES, limit)?, place.read(STORAGE, limit)?)
+        else {
+            return Ok(false);
+        };
         let mut now = self.clone();
         now.take_sizes(&parse(&sizes)?, true)?;
         let is_same = now.array.shape == self.array.shape && now.cbytes == self.cbytes;
@@ -73,22 +87,49 @@ impl Meta {
         Ok(is_same && parse(&storage)?.to_string() == self.storage.to_string())
     }
 
-    /// What it says of each field of this array, of which the dtype is to be set. There may be very many, and none needs what is
-    /// said of the others.
+    /// What it says of each field of this array, of which the dtype is to be set. There may be very
+    /// many, and none needs what is said of the others.
     pub fn of_field(&self) -> Meta {
-        let item = Type { kind: Kind::Void, big_endian: false, size: 0 };
-        let array = ArrayMeta { dtype: Dtype { spelling: String::new(), item }, shape: self.array.shape.clone(), order: Order::C };
-        let small = |v: &Value| !matches!(v, Value::Array(_) | Value::Object(_)) && v.as_str().is_none_or(|t| t.len() <= SHORT);
+        let item = Type {
+            kind: Kind::Void,
+            big_endian: false,
+            size: 0,
+        };
+        let array = ArrayMeta {
+            dtype: Dtype {
+                spelling: String::new(),
+                item,
+            },
+            shape: self.array.shape.clone(),
+            order: Order::C,
+        };
+        let small = |v: &Value| {
+            !matches!(v, Value::Array(_) | Value::Object(_))
+                && v.as_str().is_none_or(|t| t.len() <= SHORT)
+        };
         let some = |of: &Value, keys: &[&str]| {
-            let found = keys.iter().filter_map(|key| Some(((*key).to_owned(), of.get(key).filter(|v| small(v))?.clone())));
+            let found = keys.iter().filter_map(|key| {
+                Some(((*key).to_owned(), of.get(key).filter(|v| small(v))?.clone()))
+            });
             found.collect::<Vec<_>>()
         };
-        let mut storage = some(&self.storage, &["chunklen", "expectedlen", "superchunksize", "checksum"]);
+        let mut storage = some(
+            &self.storage,
+            &["chunklen", "expectedlen", "superchunksize", "checksum"],
+        );
         for of in ["cparams", "bparams"] {
-            let said = self.storage.get(of).map(|of| some(of, &["clevel", "shuffle", "cname", "quantize"]));
+            let said = self
+                .storage
+                .get(of)
+                .map(|of| some(of, &["clevel", "shuffle", "cname", "quantize"]));
             storage.extend(said.map(|said| (of.to_owned(), Value::Object(said))));
         }
-        Meta { array, dflt: Value::Null, storage: Value::Object(storage), ..*self }
+        Meta {
+            array,
+            dflt: Value::Null,
+            storage: Value::Object(storage),
+            ..*self
+        }
     }
 
     /// That of a new dataset.
@@ -124,21 +165,40 @@ impl Meta {
         let number = |key: &str| storage.get(key).map(|v| positive(v, key)).transpose();
         let rows = match (number("chunklen")?, storage.get("chunkshape")) {
             (Some(n), _) => n,
-            (None, Some(Value::Array(shape))) => shape.first().map(|v| positive(v, "chunkshape")).transpose()?.ok_or_else(|| missing("chunklen"))?,
+            (None, Some(Value::Array(shape))) => shape
+                .first()
+                .map(|v| positive(v, "chunkshape"))
+                .transpose()?
+                .ok_or_else(|| missing("chunklen"))?,
             _ => return Err(missing("chunklen")),
         };
-        if storage.get("order").is_some_and(|o| o.as_str() != Some("C")) {
+        if storage
+            .get("order")
+            .is_some_and(|o| o.as_str() != Some("C"))
+        {
             return Err(fail!(Unsupported, "items in another order than C"));
         }
         let checksum = match storage.get("checksum").map(Value::as_str) {
             None => Sum::None,
             Some(name) => {
-                let known = SUMS.iter().position(|s| Some(*s) == name).and_then(|n| Sum::from_number(n as i32).ok());
-                known.ok_or_else(|| fail!(Unsupported, "a checksum {name:?}: one of {SUMS:?} was expected"))?
+                let known = SUMS
+                    .iter()
+                    .position(|s| Some(*s) == name)
+                    .and_then(|n| Sum::from_number(n as i32).ok());
+                known.ok_or_else(|| {
+                    fail!(
+                        Unsupported,
+                        "a checksum {name:?}: one of {SUMS:?} was expected"
+                    )
+                })?
             }
         };
         Ok(Meta {
-            array: ArrayMeta { dtype: dtype(&storage)?, shape: Vec::new(), order: Order::C },
+            array: ArrayMeta {
+                dtype: dtype(&storage)?,
+                shape: Vec::new(),
+                order: Order::C,
+            },
             chunklen: rows,
             superchunk: number("superchunksize")?,
             apart: storage.get("fields").and_then(Value::as_str) == Some(APART),
@@ -152,25 +212,52 @@ impl Meta {
 
     pub(super) fn take_sizes(&mut self, sizes: &Value, lenient: bool) -> Result<()> {
         let shape = match sizes.get("shape") {
-            Some(Value::Array(a)) if (1..=MAX_NDIM).contains(&a.len()) => a.iter().map(Value::as_u64).collect::<Option<Vec<u64>>>(),
+            Some(Value::Array(a)) if (1..=MAX_NDIM).contains(&a.len()) => {
+                a.iter().map(Value::as_u64).collect::<Option<Vec<u64>>>()
+            }
             Some(Value::Array(a)) if a.len() > MAX_NDIM => {
-                return Err(fail!(Unsupported, "an array of {} dimensions: at most {MAX_NDIM} are supported", a.len()));
+                return Err(fail!(
+                    Unsupported,
+                    "an array of {} dimensions: at most {MAX_NDIM} are supported",
+                    a.len()
+                ));
             }
             _ => None,
         };
-        self.array.shape = shape.ok_or_else(|| fail!(Format, "\"shape\", a list of numbers, was expected"))?;
+        self.array.shape =
+            shape.ok_or_else(|| fail!(Format, "\"shape\", a list of numbers, was expected"))?;
         let shape = &self.array.shape;
-        let n = self.array.nbytes().ok_or_else(|| fail!(Format, "items in the shape {shape:?} are more than 2^64 bytes"))?;
-        let said = sizes.get("nbytes").map(|v| v.as_u64().ok_or_else(|| fail!(Format, "\"nbytes\": a number was expected"))).transpose()?;
+        let n = self.array.nbytes().ok_or_else(|| {
+            fail!(
+                Format,
+                "items in the shape {shape:?} are more than 2^64 bytes"
+            )
+        })?;
+        let said = sizes
+            .get("nbytes")
+            .map(|v| {
+                v.as_u64()
+                    .ok_or_else(|| fail!(Format, "\"nbytes\": a number was expected"))
+            })
+            .transpose()?;
         self.cbytes = sizes.get("cbytes").and_then(Value::as_u64).unwrap_or(0);
         if self.has_objects() {
             self.object_bytes = said.unwrap_or(0);
-            return if shape.len() == 1 { Ok(()) } else { Err(fail!(Unsupported, "objects of Python's in the shape {shape:?}")) };
+            return if shape.len() == 1 {
+                Ok(())
+            } else {
+                Err(fail!(
+                    Unsupported,
+                    "objects of Python's in the shape {shape:?}"
+                ))
+            };
         }
         match said {
-            Some(said) if said != n && !lenient => {
-                Err(fail!(Format, "items of {} bytes in the shape {shape:?} are {n} bytes, \"nbytes\" says {said}", self.array.dtype.item.size))
-            }
+            Some(said) if said != n && !lenient => Err(fail!(
+                Format,
+                "items of {} bytes in the shape {shape:?} are {n} bytes, \"nbytes\" says {said}",
+                self.array.dtype.item.size
+            )),
             _ => Ok(()),
         }
     }
@@ -179,8 +266,20 @@ impl Meta {
     fn check_chunks(&self) -> Result<()> {
         match self.storage.get("chunkshape") {
             Some(Value::Array(chunk)) if self.storage.get("chunklen").is_none() => {
-                let rows = chunk.iter().skip(1).map(Value::as_u64).eq(self.row().iter().copied().map(Some));
-                if rows { Ok(()) } else { Err(fail!(Unsupported, "chunks that are not made of whole rows of {:?}", self.row())) }
+                let rows = chunk.iter().skip(1).map(Value::as_u64).eq(self
+                    .row()
+                    .iter()
+                    .copied()
+                    .map(Some));
+                if rows {
+                    Ok(())
+                } else {
+                    Err(fail!(
+                        Unsupported,
+                        "chunks that are not made of whole rows of {:?}",
+                        self.row()
+                    ))
+                }
             }
             _ => Ok(()),
         }
@@ -215,7 +314,10 @@ impl Meta {
 /// The text of `meta/sizes`.
 pub fn sizes(shape: &[u64], nbytes: u64, cbytes: u64) -> String {
     let shape: Vec<String> = shape.iter().map(u64::to_string).collect();
-    format!("{{\"shape\": [{}], \"nbytes\": {nbytes}, \"cbytes\": {cbytes}}}\n", shape.join(", "))
+    format!(
+        "{{\"shape\": [{}], \"nbytes\": {nbytes}, \"cbytes\": {cbytes}}}\n",
+        shape.join(", ")
+    )
 }
 
 /// The name of a checksum in `meta/storage`.
@@ -228,7 +330,15 @@ pub fn to_json(value: &Value) -> String {
     let list = |items: Vec<String>| items.join(", ");
     match value {
         Value::Array(items) => format!("[{}]", list(items.iter().map(to_json).collect())),
-        Value::Object(items) => format!("{{{}}}", list(items.iter().map(|(k, v)| format!("{}: {}", json::Quoted(k), to_json(v))).collect())),
+        Value::Object(items) => format!(
+            "{{{}}}",
+            list(
+                items
+                    .iter()
+                    .map(|(k, v)| format!("{}: {}", json::Quoted(k), to_json(v)))
+                    .collect()
+            )
+        ),
         other => json::escaped(&other.to_string()),
     }
 }
@@ -239,7 +349,11 @@ pub fn parse(text: &[u8]) -> Result<Value> {
         Err(e) => yaml::parse(text).map_err(|_| e)?,
         value => value?,
     };
-    if matches!(value, Value::Object(_)) { Ok(value) } else { Err(fail!(Format, "names and values were expected")) }
+    if matches!(value, Value::Object(_)) {
+        Ok(value)
+    } else {
+        Err(fail!(Format, "names and values were expected"))
+    }
 }
 
 fn missing(key: &str) -> Error {
@@ -247,7 +361,10 @@ fn missing(key: &str) -> Error {
 }
 
 fn positive(value: &Value, key: &str) -> Result<u64> {
-    value.as_u64().filter(|n| *n > 0).ok_or_else(|| fail!(Format, "{key:?}: a number of 1 or more was expected"))
+    value
+        .as_u64()
+        .filter(|n| *n > 0)
+        .ok_or_else(|| fail!(Format, "{key:?}: a number of 1 or more was expected"))
 }
 
 fn dtype(storage: &Value) -> Result<Dtype> {
@@ -266,7 +383,12 @@ fn dtype(storage: &Value) -> Result<Dtype> {
 fn fields(stored: &Value) -> Option<Value> {
     match stored {
         Value::Object(items) if stored.get("formats").is_none() => {
-            let pair = |(name, item): &(String, Value)| Value::Array(vec![Value::String(name.clone()), fields(item).unwrap_or_else(|| item.clone())]);
+            let pair = |(name, item): &(String, Value)| {
+                Value::Array(vec![
+                    Value::String(name.clone()),
+                    fields(item).unwrap_or_else(|| item.clone()),
+                ])
+            };
             Some(Value::Array(items.iter().map(pair).collect()))
         }
         _ => None,

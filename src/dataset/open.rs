@@ -23,7 +23,11 @@ pub const ROOTDIRS: &str = "__rootdirs__";
 /// Opens an array: a folder that is a dataset, or a file or folder of another kind.
 pub fn open(path: &OsStr, mode: Mode, options: &Options) -> Result<Array> {
     let _asking = object::ask_as(options);
-    if is_folder(path) && !frame::is_at(path, options)? { open_at(&Place::local(path)?, mode, options) } else { Array::open(path, mode, options) }
+    if is_folder(path) && !frame::is_at(path, options)? {
+        open_at(&Place::local(path)?, mode, options)
+    } else {
+        Array::open(path, mode, options)
+    }
 }
 
 /// Opens the array that is in this storage: as the file "", or as the files of a dataset.
@@ -31,7 +35,11 @@ pub fn open_in(folder: &Arc<dyn Folder>, mode: Mode, options: &Options) -> Resul
     match Array::open_in(folder, OsStr::new(""), mode, options) {
         Err(e) if e.status == Status::Missing => {
             let place = Place::of(folder);
-            if snapshot(&place, is_dataset)? { open_at(&place, mode, options) } else { Err(e) }
+            if snapshot(&place, is_dataset)? {
+                open_at(&place, mode, options)
+            } else {
+                Err(e)
+            }
         }
         array => array,
     }
@@ -42,9 +50,12 @@ pub fn is_folder(path: &OsStr) -> bool {
     locate::is_folder(path)
 }
 
-/// Is there a dataset at this path, if perhaps a broken one, or one of which only the journal of its first commit is there?
+/// Is there a dataset at this path, if perhaps a broken one, or one of which only the journal of
+/// its first commit is there?
 pub fn is_local(path: &OsStr) -> bool {
-    ["meta", ROOTDIRS, JOURNAL].iter().any(|name| std::path::Path::new(path).join(name).exists())
+    ["meta", ROOTDIRS, JOURNAL]
+        .iter()
+        .any(|name| std::path::Path::new(path).join(name).exists())
 }
 
 /// Is this a dataset, of one array or of several columns?
@@ -62,7 +73,9 @@ fn open_at(place: &Place, mode: Mode, options: &Options) -> Result<Array> {
     let file = match mode {
         Mode::Read => {
             let how = how(place, options)?;
-            snapshot_of_many(&place.trusted(!how.verify), |place, same| file_of_one_commit(place, &how, same))?
+            snapshot_of_many(&place.trusted(!how.verify), |place, same| {
+                file_of_one_commit(place, &how, same)
+            })?
         }
         Mode::Append => open_for_writing(place, options)?,
         _ => {
@@ -82,32 +95,49 @@ fn open_for_writing(place: &Place, options: &Options) -> Result<ArrayFile> {
     let how = how_to_write(place, options)?;
     let place = &place.trusted(!how.verify);
     snapshot(place, refuse_others)?;
-    let writer = Writer::new(place, Mode::Append, options, &Site::new(place.folder(), options)?)?;
+    let writer = Writer::new(
+        place,
+        Mode::Append,
+        options,
+        &Site::new(place.folder(), options)?,
+    )?;
     let meta = Meta::read(place, how.memory_limit, !how.verify)?;
     ArrayFile::open_for_writing(place, meta, &how, options, writer)
 }
 
 /// How it is going to be read by who changes it.
 pub fn how_to_write(place: &Place, options: &Options) -> Result<How> {
-    options.only("opening a dataset for writing", &[OPEN_OPTIONS, WRITE_OPTIONS].concat())?;
+    options.only(
+        "opening a dataset for writing",
+        &[OPEN_OPTIONS, WRITE_OPTIONS].concat(),
+    )?;
     Ok(How::new(&for_reading(options), place))
 }
 
 /// The array in a folder.
 pub fn file_at(place: &Place, how: &How) -> Result<ArrayFile> {
     refuse_others(place)?;
-    ArrayFile::open(place, Meta::read(place, how.memory_limit, !how.verify)?, how)
+    ArrayFile::open(
+        place,
+        Meta::read(place, how.memory_limit, !how.verify)?,
+        how,
+    )
 }
 
-/// The same, all of whose small files are those of one commit. `same`: is no commit under way that was not when they were
-/// first looked for?
-pub fn file_of_one_commit(place: &Place, how: &How, same: &dyn Fn() -> Result<bool>) -> Result<ArrayFile> {
+/// The same, all of whose small files are those of one commit. `same`: is no commit under way that
+/// was not when they were first looked for?
+pub fn file_of_one_commit(
+    place: &Place,
+    how: &How,
+    same: &dyn Fn() -> Result<bool>,
+) -> Result<ArrayFile> {
     let file = match file_at(place, how) {
         // what the system refused says nothing of writers
         Err(e) if e.is_of_system() => return Err(e),
         file => file,
     };
-    // what the second look finds as the first did was there all the time, or came before all that was read in between
+    // what the second look finds as the first did was there all the time, or came before all that
+    // was read in between
     let is_one = same()?
         && match &file {
             Ok(file) => file.meta.is_current(place, how.memory_limit)?,
@@ -123,10 +153,18 @@ pub fn changing(place: &Place) -> Error {
 
 fn refuse_others(place: &Place) -> Result<()> {
     if place.has(ROOTDIRS)? {
-        return Err(fail!(Type, "{}: this is a table, not an array", place.show("")));
+        return Err(fail!(
+            Type,
+            "{}: this is a table, not an array",
+            place.show("")
+        ));
     }
     if !place.has(STORAGE)? {
-        return Err(fail!(Format, "{}: no dataset: neither {STORAGE} nor {ROOTDIRS} is there", place.show("")));
+        return Err(fail!(
+            Format,
+            "{}: no dataset: neither {STORAGE} nor {ROOTDIRS} is there",
+            place.show("")
+        ));
     }
     Ok(())
 }
@@ -144,10 +182,19 @@ pub fn all_sound(files: &[&ArrayFile]) -> Result<()> {
     first.map_or(Ok(()), Err)
 }
 
-/// Verifies arrays one after the other; what could not be opened is a fault. `fault` is told by its number which one it is of.
-pub fn verify(files: &[Result<ArrayFile>], options: &Options, mut fault: impl FnMut(usize, &Error) -> bool) -> Result<Verified> {
+/// Verifies arrays one after the other; what could not be opened is a fault. `fault` is told by its
+/// number which one it is of.
+pub fn verify(
+    files: &[Result<ArrayFile>],
+    options: &Options,
+    mut fault: impl FnMut(usize, &Error) -> bool,
+) -> Result<Verified> {
     let (mut all, mut done) = (Verified::default(), 0u64);
-    let chunks = files.iter().flatten().map(ArrayFile::chunks).fold(0, u64::saturating_add);
+    let chunks = files
+        .iter()
+        .flatten()
+        .map(ArrayFile::chunks)
+        .fold(0, u64::saturating_add);
     for (i, file) in files.iter().enumerate() {
         let file = match file {
             Ok(file) => file,
@@ -159,7 +206,11 @@ pub fn verify(files: &[Result<ArrayFile>], options: &Options, mut fault: impl Fn
             options.progress(done, chunks)
         })?;
         let bad = all.bad.saturating_add(v.bad);
-        all = Verified { sound: all.sound + v.sound, bad, unchecked: all.unchecked + v.unchecked };
+        all = Verified {
+            sound: all.sound + v.sound,
+            bad,
+            unchecked: all.unchecked + v.unchecked,
+        };
         if !go_on {
             break;
         }

@@ -1,7 +1,7 @@
 //! A folder of a dataset: the files in it, and the folders below it.
 //!
-//! Names from files are used only where they are one step down. What a name leads to is for the storage to mind: a
-//! local folder that is a dataset follows no link out of itself.
+//! Names from files are used only where they are one step down. What a name leads to is for the
+//! storage to mind: a local folder that is a dataset follows no link out of itself.
 #![forbid(unsafe_code)]
 
 use super::meta::{self, STORAGE};
@@ -39,32 +39,54 @@ pub fn can_be_in_a_folder(name: &str) -> bool {
     !matches!(name, "" | "." | "..") && !name.contains(|c| c == '\0' || is_separator(c))
 }
 
-/// Is this folder a table, and `name` a column of it? Files that another user has put there do not make it one.
+/// Is this folder a table, and `name` a column of it? Files that another user has put there do not
+/// make it one.
 fn is_column(folder: &dyn Folder, name: &str) -> bool {
     // while the first commit of a table is under way, there is a journal
-    if folder.open_trusted(OsStr::new(JOURNAL), OsStr::new("")).is_ok() {
+    if folder
+        .open_trusted(OsStr::new(JOURNAL), OsStr::new(""))
+        .is_ok()
+    {
         return true;
     }
-    let Ok(file) = folder.open_trusted(OsStr::new(ROOTDIRS), OsStr::new("")) else { return false };
-    let Some(n) = file.size().ok().filter(|&n| n <= MOST_ROOTDIRS) else { return true };
-    let Ok(mut text) = memory::zeroed(n as usize) else { return true };
+    let Ok(file) = folder.open_trusted(OsStr::new(ROOTDIRS), OsStr::new("")) else {
+        return false;
+    };
+    let Some(n) = file.size().ok().filter(|&n| n <= MOST_ROOTDIRS) else {
+        return true;
+    };
+    let Ok(mut text) = memory::zeroed(n as usize) else {
+        return true;
+    };
     if file.read_exact_at(0, &mut text).is_err() {
         return true;
     }
-    let Ok(value) = meta::parse(&text) else { return true };
+    let Ok(value) = meta::parse(&text) else {
+        return true;
+    };
     let names = |value: &Value| match value {
         Value::Array(names) => names.iter().any(|n| n.as_str() == Some(name)),
-        Value::Object(dirs) => dirs.iter().any(|(_, way)| way.as_str().is_some_and(|way| way.rsplit('/').next() == Some(name))),
+        Value::Object(dirs) => dirs.iter().any(|(_, way)| {
+            way.as_str()
+                .is_some_and(|way| way.rsplit('/').next() == Some(name))
+        }),
         _ => false,
     };
     // an array that is not there yet would be in the table's folder without being a column
-    let is_new = || !folder.exists(OsStr::new(&format!("{name}/{STORAGE}"))).unwrap_or(false);
-    ["names", "dirs"].iter().any(|key| value.get(key).is_some_and(names)) || is_new()
+    let is_new = || {
+        !folder
+            .exists(OsStr::new(&format!("{name}/{STORAGE}")))
+            .unwrap_or(false)
+    };
+    ["names", "dirs"]
+        .iter()
+        .any(|key| value.get(key).is_some_and(names))
+        || is_new()
 }
 
 impl Place {
-    /// A local folder. One that is in the folder of a table is a column of it: it is a place there, where journal and lock
-    /// of all columns are.
+    /// A local folder. One that is in the folder of a table is a column of it: it is a place there,
+    /// where journal and lock of all columns are.
     pub fn local(path: &OsStr) -> Result<Place> {
         let table = fs::canonicalize(path).ok().and_then(|real| {
             let (parent, name) = (real.parent()?, real.file_name()?.to_str()?);
@@ -79,27 +101,45 @@ impl Place {
 
     /// All of a folder.
     pub fn of(folder: &Arc<dyn Folder>) -> Place {
-        Place { folder: folder.clone(), way: OsString::new(), is_trusted: false }
+        Place {
+            folder: folder.clone(),
+            way: OsString::new(),
+            is_trusted: false,
+        }
     }
 
     /// The same place in another view of its storage.
     pub fn within(&self, folder: Arc<dyn Folder>) -> Place {
-        Place { folder, way: self.way.clone(), is_trusted: self.is_trusted }
+        Place {
+            folder,
+            way: self.way.clone(),
+            is_trusted: self.is_trusted,
+        }
     }
 
     /// The same, whose small files count as they are: their checksums are not looked at.
     pub fn trusted(&self, yes: bool) -> Place {
-        Place { is_trusted: yes, ..self.clone() }
+        Place {
+            is_trusted: yes,
+            ..self.clone()
+        }
     }
 
     /// A folder in it.
     pub fn down(&self, name: &str) -> Result<Place> {
         if !can_be_in_a_folder(name) {
-            return Err(fail!(Format, "{}: {name:?} is no name of a folder in it", self.show("")));
+            return Err(fail!(
+                Format,
+                "{}: {name:?} is no name of a folder in it",
+                self.show("")
+            ));
         }
         let mut way = self.name(name);
         way.push("/");
-        Ok(Place { way, ..self.clone() })
+        Ok(Place {
+            way,
+            ..self.clone()
+        })
     }
 
     /// The storage that it is in.
@@ -130,18 +170,30 @@ impl Place {
         self.folder.open(&self.name(name), access)
     }
 
-    /// Creates a file in the place of what has this name. It is open to as many as the file that it is to replace, which has
-    /// the name without what follows `.holdall-`, or else as the description of the array.
+    /// Creates a file in the place of what has this name. It is open to as many as the file that it
+    /// is to replace, which has the name without what follows `.holdall-`, or else as the
+    /// description of the array.
     pub fn create(&self, name: &str) -> Result<Arc<dyn File>> {
-        let replaced = name.split_once(".holdall-").map_or(name, |(replaced, _)| replaced);
-        let like = if self.has(replaced)? { replaced } else { STORAGE };
+        let replaced = name
+            .split_once(".holdall-")
+            .map_or(name, |(replaced, _)| replaced);
+        let like = if self.has(replaced)? {
+            replaced
+        } else {
+            STORAGE
+        };
         self.folder.create(&self.name(name), &self.name(like))
     }
 
-    /// The names in a folder in it, "" is itself; none where it is not there, or the storage cannot tell.
+    /// The names in a folder in it, "" is itself; none where it is not there, or the storage cannot
+    /// tell.
     pub fn list(&self, below: &str) -> Vec<OsString> {
         // "a/b/c" is in "a/b", whatever c is
-        let inside = if below.is_empty() { self.name("-") } else { self.name(&format!("{below}/-")) };
+        let inside = if below.is_empty() {
+            self.name("-")
+        } else {
+            self.name(&format!("{below}/-"))
+        };
         self.folder.list(io::parent(&inside)).unwrap_or_default()
     }
 
@@ -152,8 +204,16 @@ impl Place {
 
     /// Makes its folder and all those that it is in.
     pub fn make_folders(&self) -> Result<()> {
-        for i in self.way.as_bytes().iter().enumerate().filter_map(|(i, b)| (*b == b'/').then_some(i)) {
-            self.folder.make_folder(OsStr::from_bytes(self.way.as_bytes().get(..i).unwrap_or_default()))?;
+        for i in self
+            .way
+            .as_bytes()
+            .iter()
+            .enumerate()
+            .filter_map(|(i, b)| (*b == b'/').then_some(i))
+        {
+            self.folder.make_folder(OsStr::from_bytes(
+                self.way.as_bytes().get(..i).unwrap_or_default(),
+            ))?;
         }
         Ok(())
     }
@@ -182,7 +242,8 @@ impl Place {
         self.folder.exists(&self.name(name))
     }
 
-    /// Does a file have exactly these bytes? Takes no more memory than they do, whatever the file has become.
+    /// Does a file have exactly these bytes? Takes no more memory than they do, whatever the file
+    /// has become.
     pub fn is_still(&self, name: &str, bytes: &[u8]) -> Result<bool> {
         let file = match self.open(name, Access::Read) {
             Err(e) if e.status == Status::Missing => return Ok(false),

@@ -1,8 +1,8 @@
 //! Repair of an array whose chunks have a file each: what it can be made of what is there.
 //!
-//! Nothing is changed while that is found out. Then everything new is written beside the old, as for a commit, and counts
-//! at once, with that of the other columns where it is one of a table. What is damaged stays in the folder under another
-//! name: somebody may get more out of it.
+//! Nothing is changed while that is found out. Then everything new is written beside the old, as
+//! for a commit, and counts at once, with that of the other columns where it is one of a table.
+//! What is damaged stays in the folder under another name: somebody may get more out of it.
 #![forbid(unsafe_code)]
 
 use super::attrs::{Attrs, FILES};
@@ -141,10 +141,17 @@ impl Plan {
     fn refuse_others(&self) -> Result<()> {
         let name = self.place.show("");
         if self.meta.has_objects() {
-            return Err(fail!(Unsupported, "{name}: objects of Python's are not repaired"));
+            return Err(fail!(
+                Unsupported,
+                "{name}: objects of Python's are not repaired"
+            ));
         }
         let apart = match &self.meta.array.dtype.item.kind {
-            Kind::Struct(fields) => fields.first().map(|f| self.data.has(&f.name)).transpose()?.unwrap_or(false),
+            Kind::Struct(fields) => fields
+                .first()
+                .map(|f| self.data.has(&f.name))
+                .transpose()?
+                .unwrap_or(false),
             _ => false,
         };
         if apart || has_superchunks(&self.data, || Ok(false))? {
@@ -165,7 +172,10 @@ impl Plan {
         match read {
             Ok(()) => {
                 let rows = self.meta.rows();
-                self.row = self.meta.row_items()?.saturating_mul(self.meta.array.dtype.item.size as u64);
+                self.row = self
+                    .meta
+                    .row_items()?
+                    .saturating_mul(self.meta.array.dtype.item.size as u64);
                 (self.said, self.rows) = (Some(rows), rows);
                 self.chunk = self.meta.chunklen.saturating_mul(self.row).max(1);
                 Ok(None)
@@ -174,7 +184,10 @@ impl Plan {
                 if e.status != Status::Missing {
                     self.damaged.push(SIZES);
                 }
-                self.place.trusted(true).read(SIZES, wish.limit).map(|text| Some(text.unwrap_or_default()))
+                self.place
+                    .trusted(true)
+                    .read(SIZES, wish.limit)
+                    .map(|text| Some(text.unwrap_or_default()))
             }
             Err(e) => Err(e),
         }
@@ -184,15 +197,27 @@ impl Plan {
     fn look(&mut self, wish: &Wish) -> Result<()> {
         let names = self.data.list("");
         let numbers: Vec<u64> = if names.is_empty() {
-            (0..PROBES).filter(|i| self.data.has(&file_name(*i)).unwrap_or(false)).collect()
+            (0..PROBES)
+                .filter(|i| self.data.has(&file_name(*i)).unwrap_or(false))
+                .collect()
         } else {
             names.iter().filter_map(|n| number(n.to_str()?)).collect()
         };
-        let threads = if self.place.folder().is_foreign() { 1 } else { wish.threads };
+        let threads = if self.place.folder().is_foreign() {
+            1
+        } else {
+            wish.threads
+        };
         for (done, group) in numbers.chunks(threads.max(1) * 4).enumerate() {
-            wish.options.progress((done * threads.max(1) * 4) as u64, numbers.len() as u64)?;
-            let mut found: Vec<(u64, Result<Found>)> = group.iter().map(|i| (*i, Ok(Found::Damaged))).collect();
-            parallel::for_each(threads, found.iter_mut().collect(), |(i, found): &mut (u64, _)| *found = self.look_at(*i, wish.limit));
+            wish.options
+                .progress((done * threads.max(1) * 4) as u64, numbers.len() as u64)?;
+            let mut found: Vec<(u64, Result<Found>)> =
+                group.iter().map(|i| (*i, Ok(Found::Damaged))).collect();
+            parallel::for_each(
+                threads,
+                found.iter_mut().collect(),
+                |(i, found): &mut (u64, _)| *found = self.look_at(*i, wish.limit),
+            );
             for (i, found) in found {
                 self.found.insert(i, found?);
             }
@@ -203,18 +228,30 @@ impl Plan {
     fn look_at(&self, i: u64, limit: u64) -> Result<Found> {
         let name = file_name(i);
         let read = || {
-            let file = ChunkFile::open(self.data.open(&name, Access::Read)?, self.meta.checksum, limit)?;
+            let file = ChunkFile::open(
+                self.data.open(&name, Access::Read)?,
+                self.meta.checksum,
+                limit,
+            )?;
             let n = file.nbytes() as u64;
             // what is longer than a chunk is none of this array; it is not worth its memory
             if self.said.is_none() || n <= self.chunk {
-                file.read(0, &mut memory::zeroed(memory::allow(n, limit, "a chunk")?)?, true, 1, &chunk::blocks())?;
+                file.read(
+                    0,
+                    &mut memory::zeroed(memory::allow(n, limit, "a chunk")?)?,
+                    true,
+                    1,
+                    &chunk::blocks(),
+                )?;
             }
             Ok::<_, Error>(Found::Whole(n))
         };
         match read() {
             Err(e) if matches!(e.status, Status::Format | Status::Checksum) => Ok(Found::Damaged),
             // a codec or a version that is not known, or a byte of it that was changed
-            Err(e) if is_damage(e.status) && self.digest_differs(&name, limit)? => Ok(Found::Damaged),
+            Err(e) if is_damage(e.status) && self.digest_differs(&name, limit)? => {
+                Ok(Found::Damaged)
+            }
             found => found.map_err(|e| e.within(self.data.show(&name))),
         }
     }
@@ -223,23 +260,46 @@ impl Plan {
         let file = self.data.open(name, Access::Read)?;
         let mut bytes = memory::zeroed(memory::allow(file.size()?, limit, "a stored chunk")?)?;
         file.read_exact_at(0, &mut bytes)?;
-        let (sum, end) = (self.meta.checksum, bytes.len().saturating_sub(self.meta.checksum.size()));
-        let (chunk, digest) = (bytes.get(HEADER.len()..end).unwrap_or_default(), bytes.get(end..).unwrap_or_default());
+        let (sum, end) = (
+            self.meta.checksum,
+            bytes.len().saturating_sub(self.meta.checksum.size()),
+        );
+        let (chunk, digest) = (
+            bytes.get(HEADER.len()..end).unwrap_or_default(),
+            bytes.get(end..).unwrap_or_default(),
+        );
         Ok(sum != Sum::None && sum.of(chunk) != digest)
     }
 
-    /// The rows of an array that has lost `meta/sizes`: as many as its chunks hold, up to the first that is not full.
+    /// The rows of an array that has lost `meta/sizes`: as many as its chunks hold, up to the first
+    /// that is not full.
     fn find_rows(&mut self, torn: &[u8]) -> Result<()> {
         let item = self.meta.array.dtype.item.size as u64;
-        let whole = |found: &Found| if let Found::Whole(n) = found { Some(*n) } else { None };
+        let whole = |found: &Found| {
+            if let Found::Whole(n) = found {
+                Some(*n)
+            } else {
+                None
+            }
+        };
         let most = self.found.values().filter_map(whole).max().unwrap_or(0);
-        let lost = || fail!(Format, "{}: the shape of a row is lost, and cannot be told from {most} bytes of a chunk", self.place.show(SIZES));
+        let lost = || {
+            fail!(
+                Format,
+                "{}: the shape of a row is lost, and cannot be told from {most} bytes of a chunk",
+                self.place.show(SIZES)
+            )
+        };
         let row = match self.stored_row(torn) {
             Some(row) => row,
             // one chunk alone may be not full
-            None if most <= self.meta.chunklen.saturating_mul(item) && self.found.len() < 2 => Vec::new(),
+            None if most <= self.meta.chunklen.saturating_mul(item) && self.found.len() < 2 => {
+                Vec::new()
+            }
             None if most == self.meta.chunklen.saturating_mul(item) || most == 0 => Vec::new(),
-            None if most.is_multiple_of(self.meta.chunklen.saturating_mul(item).max(1)) => vec![most / self.meta.chunklen / item.max(1)],
+            None if most.is_multiple_of(self.meta.chunklen.saturating_mul(item).max(1)) => {
+                vec![most / self.meta.chunklen / item.max(1)]
+            }
             None => return Err(lost()),
         };
         self.meta.array.shape = [&[0], &row[..]].concat();
@@ -250,7 +310,11 @@ impl Plan {
         }
         for (i, found) in &self.found {
             match whole(found).filter(|n| n.is_multiple_of(self.row)) {
-                Some(n) => self.rows = i.saturating_mul(self.meta.chunklen).saturating_add(n / self.row),
+                Some(n) => {
+                    self.rows = i
+                        .saturating_mul(self.meta.chunklen)
+                        .saturating_add(n / self.row)
+                }
                 None => continue,
             }
             if whole(found) != Some(self.chunk) {
@@ -267,13 +331,21 @@ impl Plan {
         }
         let text = String::from_utf8_lossy(torn);
         let (_, behind) = text.split_once("\"shape\"")?.1.split_once('[')?;
-        let numbers: Option<Vec<u64>> = behind.split_once(']')?.0.split(',').map(|n| n.trim().parse().ok()).collect();
+        let numbers: Option<Vec<u64>> = behind
+            .split_once(']')?
+            .0
+            .split(',')
+            .map(|n| n.trim().parse().ok())
+            .collect();
         numbers?.get(1..).map(<[u64]>::to_vec)
     }
 
     /// Bytes of a chunk that count.
     fn wanted(&self, i: u64) -> u64 {
-        self.rows.saturating_mul(self.row).saturating_sub(i.saturating_mul(self.chunk)).min(self.chunk)
+        self.rows
+            .saturating_mul(self.row)
+            .saturating_sub(i.saturating_mul(self.chunk))
+            .min(self.chunk)
     }
 
     fn count(&self) -> u64 {
@@ -285,29 +357,56 @@ impl Plan {
         let count = self.count();
         let fits = |i: u64, n: u64| {
             let want = self.wanted(i);
-            n == want || (i + 1 == count && (want..=self.chunk).contains(&n) && n.is_multiple_of(self.row))
+            n == want
+                || (i + 1 == count
+                    && (want..=self.chunk).contains(&n)
+                    && n.is_multiple_of(self.row))
         };
-        let good: Vec<u64> = self.found.range(..count).filter(|(i, f)| matches!(f, Found::Whole(n) if fits(**i, *n))).map(|(i, _)| *i).collect();
+        let good: Vec<u64> = self
+            .found
+            .range(..count)
+            .filter(|(i, f)| matches!(f, Found::Whole(n) if fits(**i, *n)))
+            .map(|(i, _)| *i)
+            .collect();
         let next = good.last().map_or(0, |i| i + 1);
         // one that holds less than it should is the last, if it is made of rows
         let rest = match self.found.get(&next) {
-            Some(Found::Whole(n)) if *n < self.wanted(next) && n.is_multiple_of(self.row) => n / self.row,
+            Some(Found::Whole(n)) if *n < self.wanted(next) && n.is_multiple_of(self.row) => {
+                n / self.row
+            }
             _ => 0,
         };
         let bad = count - good.len() as u64;
         let name = self.place.show("");
         if bad > 0 && good.is_empty() && rest == 0 {
-            return Err(fail!(Format, "{name}: none of its {count} chunks is sound: there is nothing to keep"));
+            return Err(fail!(
+                Format,
+                "{name}: none of its {count} chunks is sound: there is nothing to keep"
+            ));
         }
         if wish.skip && bad > self.found.len() as u64 {
-            return Err(fail!(Format, "{name}: {bad} of its chunks are lost, more than are there: nothing was changed"));
+            return Err(fail!(
+                Format,
+                "{name}: {bad} of its chunks are lost, more than are there: nothing was changed"
+            ));
         }
         self.counted = count;
         if wish.skip {
-            self.filled = (0..count).filter(|i| good.binary_search(i).is_err()).collect();
-        } else if let Some(first) = (0..next).zip(&good).find(|(i, good)| i != *good).map(|(i, _)| i) {
+            self.filled = (0..count)
+                .filter(|i| good.binary_search(i).is_err())
+                .collect();
+        } else if let Some(first) = (0..next)
+            .zip(&good)
+            .find(|(i, good)| i != *good)
+            .map(|(i, _)| i)
+        {
             let words = "is damaged, and others behind it are not; HOLDALL_OPT_SKIP_DAMAGED lets it be the default value, else nothing is changed";
-            return Err(fail!(Format, "{}: chunk {first} {words}", self.data.show(&file_name(first))).at(first));
+            return Err(fail!(
+                Format,
+                "{}: chunk {first} {words}",
+                self.data.show(&file_name(first))
+            )
+            .at(first));
         } else if next < count {
             self.rows = next.saturating_mul(self.meta.chunklen).saturating_add(rest);
         }
@@ -344,7 +443,10 @@ impl Plan {
 
     /// Is there nothing to be done?
     fn is_sound(&self) -> bool {
-        self.said == Some(self.rows) && self.filled.is_empty() && self.texts.is_empty() && self.damaged.is_empty()
+        self.said == Some(self.rows)
+            && self.filled.is_empty()
+            && self.texts.is_empty()
+            && self.damaged.is_empty()
     }
 
     /// Writes all that is new beside what is there, durable.
@@ -358,17 +460,34 @@ impl Plan {
         let count = self.count();
         // what has counted, or might have
         let gone = |i: u64| i >= count && (i < self.counted || self.said.is_none());
-        for (i, _) in self.found.iter().filter(|(i, f)| gone(**i) || (**i < self.counted && **f == Found::Damaged)) {
+        for (i, _) in self
+            .found
+            .iter()
+            .filter(|(i, f)| gone(**i) || (**i < self.counted && **f == Found::Damaged))
+        {
             keep(&self.data, &file_name(*i), wish.durable)?;
         }
         self.fill(wish, ready)?;
-        self.meta.array.shape.first_mut().into_iter().for_each(|n| *n = self.rows);
-        let size = |i: &u64| self.data.open(&file_name(*i), Access::Read).and_then(|f| f.size()).unwrap_or(0);
+        self.meta
+            .array
+            .shape
+            .first_mut()
+            .into_iter()
+            .for_each(|n| *n = self.rows);
+        let size = |i: &u64| {
+            self.data
+                .open(&file_name(*i), Access::Read)
+                .and_then(|f| f.size())
+                .unwrap_or(0)
+        };
         let cbytes: u64 = self.found.keys().filter(|i| **i < count).map(size).sum();
         let nbytes = self.rows.saturating_mul(self.row);
-        self.texts.push((SIZES, sizes(&self.meta.array.shape, nbytes, cbytes)));
+        self.texts
+            .push((SIZES, sizes(&self.meta.array.shape, nbytes, cbytes)));
         if self.meta.checksum != Sum::None {
-            self.texts.iter_mut().for_each(|(_, text)| *text = sealed(std::mem::take(text)));
+            self.texts
+                .iter_mut()
+                .for_each(|(_, text)| *text = sealed(std::mem::take(text)));
         }
         ready.texts(&self.place, &self.texts, &self.damaged, wish)
     }
@@ -380,19 +499,35 @@ impl Plan {
         let params = create::params(&self.meta.storage, &|| None, item, &Options::new())?;
         let make = Make::One(params, self.meta.checksum);
         for i in &self.filled {
-            let mut content = memory::zeroed(memory::allow(self.wanted(*i), wish.limit, "a chunk")?)?;
+            let mut content =
+                memory::zeroed(memory::allow(self.wanted(*i), wish.limit, "a chunk")?)?;
             repeat(value.as_deref(), i.saturating_mul(self.chunk), &mut content);
             if let Some(Found::Whole(n)) = self.found.get(i) {
-                let file = ChunkFile::open(self.data.open(&file_name(*i), Access::Read)?, self.meta.checksum, wish.limit)?;
+                let file = ChunkFile::open(
+                    self.data.open(&file_name(*i), Access::Read)?,
+                    self.meta.checksum,
+                    wish.limit,
+                )?;
                 let n = (*n as usize).min(content.len());
-                file.read(0, content.get_mut(..n).unwrap_or_default(), true, 1, &chunk::blocks())?;
+                file.read(
+                    0,
+                    content.get_mut(..n).unwrap_or_default(),
+                    true,
+                    1,
+                    &chunk::blocks(),
+                )?;
             }
             let file = self.data.create(&Names::One.waiting(*i, false))?;
             file.write_at(0, &make.encode(&content, Vec::new(), wish.threads)?)?;
             if wish.durable {
                 file.sync()?;
             }
-            ready.new.push(self.data.name(&file_name(*i)).to_string_lossy().into_owned());
+            ready.new.push(
+                self.data
+                    .name(&file_name(*i))
+                    .to_string_lossy()
+                    .into_owned(),
+            );
         }
         Ok(())
     }
@@ -401,7 +536,10 @@ impl Plan {
     pub fn settle(&self) {
         let count = self.count();
         for (i, _) in self.found.range(count..) {
-            let _ = self.data.folder().remove_if_there(&self.data.name(&file_name(*i)));
+            let _ = self
+                .data
+                .folder()
+                .remove_if_there(&self.data.name(&file_name(*i)));
         }
     }
 
@@ -411,14 +549,17 @@ impl Plan {
     }
 }
 
-/// What `meta/storage` says, without which there is nothing; true: it counts though its checksum does not match.
+/// What `meta/storage` says, without which there is nothing; true: it counts though its checksum
+/// does not match.
 fn storage(place: &Place, wish: &Wish) -> Result<(Meta, bool)> {
     let words = "what the items are is nowhere else; where another array has the same, this file of it may be put here";
     let text = place.read(STORAGE, wish.limit).map_err(|mut e| {
-        e.message.push_str("; HOLDALL_OPT_VERIFY 0 takes it as it is");
+        e.message
+            .push_str("; HOLDALL_OPT_VERIFY 0 takes it as it is");
         e
     })?;
-    let text = text.ok_or_else(|| fail!(Missing, "{}: it is not there: {words}", place.show(STORAGE)))?;
+    let text =
+        text.ok_or_else(|| fail!(Missing, "{}: it is not there: {words}", place.show(STORAGE)))?;
     let meta = parse(&text).and_then(Meta::of_storage).map_err(|mut e| {
         e.message.push_str(&format!("; {words}"));
         e.within(place.show(STORAGE))
@@ -427,7 +568,11 @@ fn storage(place: &Place, wish: &Wish) -> Result<(Meta, bool)> {
 }
 
 /// Which files of attributes are damaged, and whether the tools' one has to be made new.
-pub fn damaged_attrs(place: &Place, limit: u64, is_sealed: bool) -> Result<(Vec<&'static str>, bool)> {
+pub fn damaged_attrs(
+    place: &Place,
+    limit: u64,
+    is_sealed: bool,
+) -> Result<(Vec<&'static str>, bool)> {
     let mut damaged = Vec::new();
     let mut is_new = false;
     for file in FILES {
@@ -457,11 +602,22 @@ pub fn damaged_attrs(place: &Place, limit: u64, is_sealed: bool) -> Result<(Vec<
 
 impl Ready {
     /// Writes small files, and puts those aside that are damaged.
-    pub fn texts(&mut self, place: &Place, texts: &[(&'static str, String)], damaged: &[&'static str], wish: &Wish) -> Result<()> {
+    pub fn texts(
+        &mut self,
+        place: &Place,
+        texts: &[(&'static str, String)],
+        damaged: &[&'static str],
+        wish: &Wish,
+    ) -> Result<()> {
         let full = |name: &str| place.name(name).to_string_lossy().into_owned();
         write_new(place, texts, wish.durable)?;
         self.new.extend(texts.iter().map(|(name, _)| full(name)));
-        self.gone.extend(damaged.iter().filter(|d| texts.iter().all(|(name, _)| name != *d)).map(|d| full(d)));
+        self.gone.extend(
+            damaged
+                .iter()
+                .filter(|d| texts.iter().all(|(name, _)| name != *d))
+                .map(|d| full(d)),
+        );
         Ok(())
     }
 
@@ -470,7 +626,8 @@ impl Ready {
         if self.new.is_empty() && self.gone.is_empty() {
             return Ok(());
         }
-        let [new, gone] = [&self.new, &self.gone].map(|names| names.iter().map(String::as_str).collect::<Vec<_>>());
+        let [new, gone] = [&self.new, &self.gone]
+            .map(|names| names.iter().map(String::as_str).collect::<Vec<_>>());
         match journal::swap(&container(place.folder()), wish.durable, &new, &gone) {
             Swapped::Done | Swapped::Counts => Ok(()),
             Swapped::Nothing(e) | Swapped::Unsure(e) => Err(e),
@@ -482,13 +639,26 @@ impl Ready {
 pub fn keep(place: &Place, name: &str, durable: bool) -> Result<()> {
     let from = place.open(name, Access::Read)?;
     for n in 1..MOST_DAMAGED {
-        let other = if n == 1 { format!("{name}{DAMAGED}") } else { format!("{name}{DAMAGED}-{n}") };
+        let other = if n == 1 {
+            format!("{name}{DAMAGED}")
+        } else {
+            format!("{name}{DAMAGED}-{n}")
+        };
         if place.has(&other)? {
             continue;
         }
         let to = place.create(&other)?;
         io::copy(&*from, 0, &*to, 0, from.size()?)?;
-        return if durable { to.sync().and_then(|()| place.folder().sync_in(io::parent(&place.name(&other)))) } else { Ok(()) };
+        return if durable {
+            to.sync()
+                .and_then(|()| place.folder().sync_in(io::parent(&place.name(&other))))
+        } else {
+            Ok(())
+        };
     }
-    Err(fail!(Exists, "{}: {MOST_DAMAGED} files that were damaged are beside it already", place.show(name)))
+    Err(fail!(
+        Exists,
+        "{}: {MOST_DAMAGED} files that were damaged are beside it already",
+        place.show(name)
+    ))
 }

@@ -1,8 +1,8 @@
-//! What tells that a small file of a dataset is damaged: the CRC-32 of its text, in a last line of blanks, a space for
-//! each 0 and a tab for each 1, the highest bit first.
+//! What tells that a small file of a dataset is damaged: the CRC-32 of its text, in a last line of
+//! blanks, a space for each 0 and a tab for each 1, the highest bit first.
 //!
-//! JSON ends before it, so that no reader minds; and a tool that writes the file anew leaves it out, so that it never
-//! is that of another text. A file without it says nothing.
+//! JSON ends before it, so that no reader minds; and a tool that writes the file anew leaves it
+//! out, so that it never is that of another text. A file without it says nothing.
 #![forbid(unsafe_code)]
 
 use crate::checksum::crc32;
@@ -14,7 +14,11 @@ const LEN: usize = 33;
 /// The text with its seal behind it.
 pub fn sealed(mut text: String) -> String {
     let crc = crc32(text.as_bytes());
-    text.extend((0..32).rev().map(|bit| if crc >> bit & 1 == 1 { '\t' } else { ' ' }));
+    text.extend(
+        (0..32)
+            .rev()
+            .map(|bit| if crc >> bit & 1 == 1 { '\t' } else { ' ' }),
+    );
     text.push('\n');
     text
 }
@@ -22,7 +26,9 @@ pub fn sealed(mut text: String) -> String {
 /// The text and the bits of its seal, if it has one.
 fn parts(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let (own, seal) = text.split_at_checked(text.len().checked_sub(LEN)?)?;
-    let bits = seal.strip_suffix(b"\n").filter(|bits| bits.iter().all(|b| b" \t".contains(b)))?;
+    let bits = seal
+        .strip_suffix(b"\n")
+        .filter(|bits| bits.iter().all(|b| b" \t".contains(b)))?;
     Some((own, bits))
 }
 
@@ -33,9 +39,20 @@ pub fn is_sealed(text: &[u8]) -> bool {
 
 /// Refuses text whose seal is that of another one.
 pub fn check(text: &[u8]) -> Result<()> {
-    let Some((own, bits)) = parts(text) else { return Ok(()) };
-    let crc = bits.iter().fold(0, |crc, bit| crc << 1 | u32::from(*bit == b'\t'));
-    if crc == crc32(own) { Ok(()) } else { Err(fail!(Checksum, "its CRC-32 does not match its text: it is damaged, or it was changed by hand")) }
+    let Some((own, bits)) = parts(text) else {
+        return Ok(());
+    };
+    let crc = bits
+        .iter()
+        .fold(0, |crc, bit| crc << 1 | u32::from(*bit == b'\t'));
+    if crc == crc32(own) {
+        Ok(())
+    } else {
+        Err(fail!(
+            Checksum,
+            "its CRC-32 does not match its text: it is damaged, or it was changed by hand"
+        ))
+    }
 }
 
 #[cfg(test)]

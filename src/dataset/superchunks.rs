@@ -1,8 +1,8 @@
-//! The papers' data files, `__N__.bin` from 1 on: superchunks of many chunks each, opened when something in them is
-//! wanted.
+//! The papers' data files, `__N__.bin` from 1 on: superchunks of many chunks each, opened when
+//! something in them is wanted.
 //!
-//! How many chunks a file holds stands in `meta/storage` (`superchunksize`), or else is what the first file holds. Then
-//! any file can be elsewhere, so long as nothing in it is wanted.
+//! How many chunks a file holds stands in `meta/storage` (`superchunksize`), or else is what the
+//! first file holds. Then any file can be elsewhere, so long as nothing in it is wanted.
 #![forbid(unsafe_code)]
 
 use super::edit::Edit;
@@ -42,32 +42,52 @@ impl Superchunks {
 
     /// The first chunk of the data file of this name.
     pub fn first_of(&self, file: &str) -> Option<u64> {
-        let number: u64 = file.strip_prefix("__")?.strip_suffix("__.bin")?.parse().ok().filter(|n| name(*n) == file)?;
+        let number: u64 = file
+            .strip_prefix("__")?
+            .strip_suffix("__.bin")?
+            .parse()
+            .ok()
+            .filter(|n| name(*n) == file)?;
         number.checked_sub(1)?.checked_mul(self.each().ok()?)
     }
 
-    /// In this folder, each of so many chunks, if that is known. `options`: those of reading superchunks.
+    /// In this folder, each of so many chunks, if that is known. `options`: those of reading
+    /// superchunks.
     pub fn new(place: Place, each: Option<u64>, options: Options) -> Superchunks {
         let each = each.map_or_else(OnceLock::new, OnceLock::from);
-        Superchunks { place, options, each, open: Mutex::default(), faults: Mutex::default() }
+        Superchunks {
+            place,
+            options,
+            each,
+            open: Mutex::default(),
+            faults: Mutex::default(),
+        }
     }
 
     /// The file with this chunk, and which one it is there. `edit`: which names the files have now.
     pub fn holding(&self, chunk: u64, edit: Option<&Edit>) -> Result<(Arc<Bloscpack>, u64)> {
         let each = self.each()?;
-        let number = (chunk / each).checked_add(1).ok_or_else(|| fail!(Range, "chunk {chunk}"))?;
+        let number = (chunk / each)
+            .checked_add(1)
+            .ok_or_else(|| fail!(Range, "chunk {chunk}"))?;
         Ok((self.file(number, edit)?, chunk % each))
     }
 
     /// The file with this chunk is opened anew.
     pub fn renew(&self, chunk: u64) {
         let number = self.each.get().map_or(0, |each| chunk / each + 1);
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).retain(|(n, _)| *n != number);
+        self.open
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .retain(|(n, _)| *n != number);
     }
 
     /// Files are opened anew from now on.
     pub fn forget(&self) {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.open
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
     }
 
     /// How many chunks a file has, if nothing else tells.
@@ -104,21 +124,35 @@ impl Superchunks {
 
     /// What is wrong with files that were opened all the same.
     pub fn faults(&self) -> Vec<Error> {
-        self.faults.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+        self.faults
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .values()
+            .cloned()
+            .collect()
     }
 
     fn file(&self, number: u64, edit: Option<&Edit>) -> Result<Arc<Bloscpack>> {
-        let find = |open: MutexGuard<VecDeque<(u64, _)>>| open.iter().find(|(n, _)| *n == number).map(|(_, file)| Arc::clone(file));
+        let find = |open: MutexGuard<VecDeque<(u64, _)>>| {
+            open.iter()
+                .find(|(n, _)| *n == number)
+                .map(|(_, file)| Arc::clone(file))
+        };
         if let Some(file) = unless_taken(&self.open).and_then(find) {
             return Ok(file);
         }
         let now = edit.map_or_else(|| name(number), |e| e.name(number.saturating_sub(1)));
-        let open = |o: &Options| Bloscpack::open_in(self.place.folder(), &self.place.name(&now), Mode::Read, o);
+        let open = |o: &Options| {
+            Bloscpack::open_in(self.place.folder(), &self.place.name(&now), Mode::Read, o)
+        };
         let strict = self.options.clone().with(Opt::SkipDamaged, 0)?;
         let file = match open(&strict) {
             Err(e) if self.options.get(Opt::SkipDamaged, 0) == 1 => {
                 let file = open(&self.options)?;
-                self.faults.lock().unwrap_or_else(PoisonError::into_inner).insert(number, e);
+                self.faults
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .insert(number, e);
                 file
             }
             file => file?,

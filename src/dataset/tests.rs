@@ -33,7 +33,17 @@ fn new(folder: &Arc<dyn Folder>, mode: Mode, shape: &[u64], format: Format) -> R
     if format == Format::BlzPaper {
         options.set(Opt::SuperchunkChunks, 2)?;
     }
-    create::create_in(folder, mode, &Kindred { dtype: "<i4", shape, chunks: Some(&[CHUNK, 5]), format }, &options)
+    create::create_in(
+        folder,
+        mode,
+        &Kindred {
+            dtype: "<i4",
+            shape,
+            chunks: Some(&[CHUNK, 5]),
+            format,
+        },
+        &options,
+    )
 }
 
 fn opened(folder: &Arc<dyn Folder>, mode: Mode) -> Result<Array> {
@@ -62,8 +72,14 @@ fn seen(folder: &Arc<dyn Folder>) -> Result<Vec<Vec<u8>>> {
     let a = opened(folder, Mode::Read)?;
     let mut bytes = vec![0xee; a.nbytes() as usize];
     a.read(&[0, 0], a.shape(), None, &mut bytes, None)?;
-    let beside = [a.store().attr("n")?.unwrap_or_default(), a.store().fill()?.unwrap_or_default()].concat();
-    Ok(std::iter::once(beside).chain(bytes.chunks(ROW as usize).map(<[u8]>::to_vec)).collect())
+    let beside = [
+        a.store().attr("n")?.unwrap_or_default(),
+        a.store().fill()?.unwrap_or_default(),
+    ]
+    .concat();
+    Ok(std::iter::once(beside)
+        .chain(bytes.chunks(ROW as usize).map(<[u8]>::to_vec))
+        .collect())
 }
 
 fn append(a: &mut Array, seed: u64, n: u64) -> Result<()> {
@@ -87,7 +103,9 @@ const CHANGES: &[(&str, Change)] = &[
     ("write in one chunk", |a| write(a, 17, 3)),
     ("write over two", |a| write(a, 14, 4)),
     ("write whole chunks", |a| write(a, 16, 40)),
-    ("write over the end of the last", |a| write(a, ROWS - 1, 1).and_then(|()| append(a, 3, 2))),
+    ("write over the end of the last", |a| {
+        write(a, ROWS - 1, 1).and_then(|()| append(a, 3, 2))
+    }),
     ("insert in the middle", |a| insert(a, 20, 5)),
     ("insert a whole chunk", |a| insert(a, 32, CHUNK)),
     ("insert at the end", |a| insert(a, ROWS, 9)),
@@ -99,12 +117,26 @@ const CHANGES: &[(&str, Change)] = &[
     ("remove all", |a| a.remove(0, 0, ROWS)),
     ("resize", |a| a.resize(&[120, 5])),
     ("set the fill value", |a| a.fill_set(&[1, 0, 0, 0])),
-    ("resize, set the fill value, resize", |a| a.resize(&[100, 5]).and_then(|()| a.fill_set(&[7; ROW as usize])).and_then(|()| a.resize(&[150, 5]))),
-    ("cut, and append other rows", |a| a.remove(0, 70, ROWS - 70).and_then(|()| append(a, 7, 50))),
-    ("cut, and append as many", |a| a.remove(0, 85, 5).and_then(|()| append(a, 7, 5))),
+    ("resize, set the fill value, resize", |a| {
+        a.resize(&[100, 5])
+            .and_then(|()| a.fill_set(&[7; ROW as usize]))
+            .and_then(|()| a.resize(&[150, 5]))
+    }),
+    ("cut, and append other rows", |a| {
+        a.remove(0, 70, ROWS - 70).and_then(|()| append(a, 7, 50))
+    }),
+    ("cut, and append as many", |a| {
+        a.remove(0, 85, 5).and_then(|()| append(a, 7, 5))
+    }),
     ("set an attribute", |a| a.attr_set("n", b"[1, 2]")),
-    ("append, and set an attribute", |a| append(a, 3, 20).and_then(|()| a.attr_set("n", b"5"))),
-    ("remove, insert, append", |a| a.remove(0, 5, 10).and_then(|()| insert(a, 70, 20)).and_then(|()| append(a, 4, 3))),
+    ("append, and set an attribute", |a| {
+        append(a, 3, 20).and_then(|()| a.attr_set("n", b"5"))
+    }),
+    ("remove, insert, append", |a| {
+        a.remove(0, 5, 10)
+            .and_then(|()| insert(a, 70, 20))
+            .and_then(|()| append(a, 4, 3))
+    }),
 ];
 
 fn act(folder: &Arc<dyn Folder>, change: Change) -> Result<()> {
@@ -113,9 +145,20 @@ fn act(folder: &Arc<dyn Folder>, change: Change) -> Result<()> {
     a.commit()
 }
 
-fn check(name: &str, disk: &SimDisk, acts: &dyn Fn(Arc<dyn Folder>) -> Result<()>, per_cut: usize, wrong: Option<Wrong>) -> Tally {
-    let scene =
-        Scene { name: name.into(), disk: disk.copy(), act: acts, read: &|folder| seen(&folder), go_on: &|folder| act(&folder, |a| append(a, 9, 1)) };
+fn check(
+    name: &str,
+    disk: &SimDisk,
+    acts: &dyn Fn(Arc<dyn Folder>) -> Result<()>,
+    per_cut: usize,
+    wrong: Option<Wrong>,
+) -> Tally {
+    let scene = Scene {
+        name: name.into(),
+        disk: disk.copy(),
+        act: acts,
+        read: &|folder| seen(&folder),
+        go_on: &|folder| act(&folder, |a| append(a, 9, 1)),
+    };
     sim::check(&scene, per_cut, wrong)
 }
 
@@ -123,9 +166,13 @@ fn check(name: &str, disk: &SimDisk, acts: &dyn Fn(Arc<dyn Folder>) -> Result<()
 fn a_failing_power_supply_leaves_the_old_rows_or_the_new() {
     for format in FORMATS.iter().copied() {
         let mut proof = Proof::of(&format!("array in a folder, {format:?}"));
-        let mut count = |name: &str, disk: &SimDisk, acts: &dyn Fn(Arc<dyn Folder>) -> Result<()>| {
-            proof.add(name, check(&format!("{name}, {format:?}"), disk, acts, 8, None));
-        };
+        let mut count =
+            |name: &str, disk: &SimDisk, acts: &dyn Fn(Arc<dyn Folder>) -> Result<()>| {
+                proof.add(
+                    name,
+                    check(&format!("{name}, {format:?}"), disk, acts, 8, None),
+                );
+            };
         let disk = base(ROWS, format);
         for (name, change) in CHANGES {
             count(name, &disk, &|folder| act(&folder, *change));
@@ -134,7 +181,9 @@ fn a_failing_power_supply_leaves_the_old_rows_or_the_new() {
         let cut = base(ROWS, format);
         act(&cut.folder(), |a| a.remove(0, 70, ROWS - 70)).unwrap();
         cut.settle();
-        count("append where rows were cut", &cut, &|folder| act(&folder, |a| append(a, 5, 40)));
+        count("append where rows were cut", &cut, &|folder| {
+            act(&folder, |a| append(a, 5, 40))
+        });
         let create = |mode| {
             move |folder: Arc<dyn Folder>| {
                 let mut a = new(&folder, mode, &[20, 5], format)?;
@@ -145,7 +194,11 @@ fn a_failing_power_supply_leaves_the_old_rows_or_the_new() {
         };
         count("create", &SimDisk::default(), &create(Mode::New));
         for other in FORMATS {
-            count(&format!("replace {other:?}"), &base(ROWS, *other), &create(Mode::Replace));
+            count(
+                &format!("replace {other:?}"),
+                &base(ROWS, *other),
+                &create(Mode::Replace),
+            );
         }
         proof.stands(1_000);
     }
@@ -155,8 +208,21 @@ fn a_failing_power_supply_leaves_the_old_rows_or_the_new() {
 fn mutations_of_a_commit_are_noticed() {
     for format in [Format::Bcolz, Format::BlzPaper] {
         let disk = base(ROWS, format);
-        let some = CHANGES.iter().filter(|(n, _)| ["append beyond the last chunk", "write in one chunk", "remove in the middle"].contains(n));
-        let checks: Vec<_> = some.map(|(name, change)| (*name, |wrong| check(name, &disk, &|folder| act(&folder, *change), 40, wrong))).collect();
+        let some = CHANGES.iter().filter(|(n, _)| {
+            [
+                "append beyond the last chunk",
+                "write in one chunk",
+                "remove in the middle",
+            ]
+            .contains(n)
+        });
+        let checks: Vec<_> = some
+            .map(|(name, change)| {
+                (*name, |wrong| {
+                    check(name, &disk, &|folder| act(&folder, *change), 40, wrong)
+                })
+            })
+            .collect();
         sim::mutations(&format!("array in a folder, {format:?}"), 3, &checks);
     }
 }
@@ -167,10 +233,21 @@ fn a_small_append_writes_little() {
     let disk = SimDisk::default();
     let f = disk.folder();
     let (chunk, rows) = (16 << 10, (64 << 20) / 8 - 3);
-    let options = options().with(Opt::ChunkBytes, chunk).unwrap().with(Opt::SuperchunkChunks, 4096).unwrap();
-    let new = Kindred { dtype: "<i8", shape: &[0], chunks: None, format: Format::BlzPaper };
+    let options = options()
+        .with(Opt::ChunkBytes, chunk)
+        .unwrap()
+        .with(Opt::SuperchunkChunks, 4096)
+        .unwrap();
+    let new = Kindred {
+        dtype: "<i8",
+        shape: &[0],
+        chunks: None,
+        format: Format::BlzPaper,
+    };
     let mut a = create::create_in(&f, Mode::New, &new, &options).unwrap();
-    let mut want: Vec<u8> = (0..rows as u64).flat_map(|i| (i * i).to_le_bytes()).collect();
+    let mut want: Vec<u8> = (0..rows as u64)
+        .flat_map(|i| (i * i).to_le_bytes())
+        .collect();
     a.append(0, rows as u64, &want).unwrap();
     a.commit().unwrap();
     drop(a);
@@ -213,11 +290,17 @@ fn a_reader_of_superchunks_goes_on_while_rows_are_appended() {
 /// The rig notices syncs that are none.
 #[test]
 fn each_sync_is_needed() {
-    let some = CHANGES.iter().filter(|(n, _)| ["append beyond the last chunk", "remove in the middle"].contains(n));
-    for ((name, change), format) in some.flat_map(|c| [Format::Bcolz, Format::BlzPaper].map(|f| (c, f))) {
+    let some = CHANGES
+        .iter()
+        .filter(|(n, _)| ["append beyond the last chunk", "remove in the middle"].contains(n));
+    for ((name, change), format) in
+        some.flat_map(|c| [Format::Bcolz, Format::BlzPaper].map(|f| (c, f)))
+    {
         let disk = base(ROWS, format);
         let acts = |folder| act(&folder, *change);
-        let noticed = sim::syncs_left_out(&format!("{name}, {format:?}"), &disk, acts, |wrong| check(name, &disk, &acts, 8, wrong));
+        let noticed = sim::syncs_left_out(&format!("{name}, {format:?}"), &disk, acts, |wrong| {
+            check(name, &disk, &acts, 8, wrong)
+        });
         let (n, missed) = (noticed.len(), noticed.iter().filter(|n| **n == 0).count());
         assert!(missed * 3 <= n, "{name}: {missed} of {n}");
     }
@@ -247,7 +330,10 @@ fn fails(format: Format) {
                 // the disk has room again, and what has not happened is not committed
                 a.commit().unwrap();
                 drop(a);
-                assert!(several || seen(&d.folder()).unwrap() == old, "{name} at {k}");
+                assert!(
+                    several || seen(&d.folder()).unwrap() == old,
+                    "{name} at {k}"
+                );
                 failed[0] += 1;
                 continue;
             }
@@ -256,10 +342,18 @@ fn fails(format: Format) {
                 assert_eq!(e.status, Status::Io, "{name}");
                 let again = a.commit();
                 drop(a);
-                let now: Vec<u8> =
-                    seen(&d.folder()).unwrap_or_else(|e| panic!("{name} at {k}: {e} {:?}", d.contents())).iter().skip(1).flatten().copied().collect();
+                let now: Vec<u8> = seen(&d.folder())
+                    .unwrap_or_else(|e| panic!("{name} at {k}: {e} {:?}", d.contents()))
+                    .iter()
+                    .skip(1)
+                    .flatten()
+                    .copied()
+                    .collect();
                 let was: Vec<u8> = old.iter().skip(1).flatten().copied().collect();
-                assert!(now == new || (again.is_err() && now == was), "{name} at {k}: {again:?}");
+                assert!(
+                    now == new || (again.is_err() && now == was),
+                    "{name} at {k}: {again:?}"
+                );
                 failed[1] += 1;
             } else if d.ops() - before <= k {
                 break;
@@ -285,7 +379,10 @@ impl Run {
     fn rows(&mut self, bytes: usize) -> (u64, u64) {
         let have = bytes / ROW as usize;
         let most = [1, CHUNK as usize, 70][self.rng.below(3)];
-        (self.rng.below(have + 1) as u64, self.rng.below(most + 1) as u64)
+        (
+            self.rng.below(have + 1) as u64,
+            self.rng.below(most + 1) as u64,
+        )
     }
 
     fn step(&mut self) {
@@ -313,13 +410,18 @@ impl Run {
                 self.now.drain(bytes(at)..bytes(at + fits));
             }
             7 => {
-                let rows = if self.rng.below(3) == 0 { at } else { have - n.min(have) };
+                let rows = if self.rng.below(3) == 0 {
+                    at
+                } else {
+                    have - n.min(have)
+                };
                 a.resize(&[rows, 5]).unwrap();
                 self.now.truncate(bytes(rows));
             }
             12 => {
                 a.resize(&[have + n, 5]).unwrap();
-                self.now.extend(self.fill.0.iter().copied().cycle().take(bytes(n)));
+                self.now
+                    .extend(self.fill.0.iter().copied().cycle().take(bytes(n)));
             }
             13 => {
                 self.fill.0 = noise(seed, [4, ROW][self.rng.below(2)]);
@@ -355,15 +457,31 @@ fn random_operations_do_what_they_do_to_a_vector() {
         let disk = base(seed, format);
         let now = noise(1, seed * ROW);
         let writer = Some(opened(&disk.folder(), Mode::Append).unwrap());
-        let mut run = Run { rng, disk, writer, committed: now.clone(), now, fill: (vec![0; 4], vec![0; 4]) };
+        let mut run = Run {
+            rng,
+            disk,
+            writer,
+            committed: now.clone(),
+            now,
+            fill: (vec![0; 4], vec![0; 4]),
+        };
         (0..40).for_each(|_| run.step());
         run.writer.as_mut().unwrap().commit().unwrap();
         drop(run.writer.take());
-        let names: Vec<String> = run.disk.contents().keys().map(|n| n.to_string_lossy().into_owned()).collect();
+        let names: Vec<String> = run
+            .disk
+            .contents()
+            .keys()
+            .map(|n| n.to_string_lossy().into_owned())
+            .collect();
         assert!(!names.iter().any(|n| n.contains("holdall")), "{names:?}");
         // the last file, and no other, has rows that do not count
         let each = if format == Format::BlzPaper { 2 } else { 1 };
-        assert_eq!(names.iter().filter(|n| n.starts_with("data/__")).count(), run.now.len().div_ceil((each * CHUNK * ROW) as usize), "{names:?}");
+        assert_eq!(
+            names.iter().filter(|n| n.starts_with("data/__")).count(),
+            run.now.len().div_ceil((each * CHUNK * ROW) as usize),
+            "{names:?}"
+        );
     }
 }
 
@@ -372,10 +490,22 @@ fn what_does_not_fit_is_refused() {
     let disk = base(ROWS, Format::Bcolz);
     let f = disk.folder();
     let status = |r: Result<Array>| r.err().map(|e| e.status);
-    assert_eq!(status(new(&f, Mode::New, &[3, 5], Format::Bcolz)), Some(Status::Exists));
-    assert_eq!(status(new(&f, Mode::Append, &[3, 5], Format::Bcolz)), Some(Status::Argument));
-    assert_eq!(status(new(&f, Mode::Replace, &[], Format::Bcolz)), Some(Status::Argument));
-    assert_eq!(status(new(&f, Mode::Replace, &[3, 4], Format::Bcolz)), Some(Status::Unsupported));
+    assert_eq!(
+        status(new(&f, Mode::New, &[3, 5], Format::Bcolz)),
+        Some(Status::Exists)
+    );
+    assert_eq!(
+        status(new(&f, Mode::Append, &[3, 5], Format::Bcolz)),
+        Some(Status::Argument)
+    );
+    assert_eq!(
+        status(new(&f, Mode::Replace, &[], Format::Bcolz)),
+        Some(Status::Argument)
+    );
+    assert_eq!(
+        status(new(&f, Mode::Replace, &[3, 4], Format::Bcolz)),
+        Some(Status::Unsupported)
+    );
     let mut a = opened(&f, Mode::Append).unwrap();
     let unsupported = |r: Result<()>| assert_eq!(r.unwrap_err().status, Status::Unsupported);
     unsupported(a.resize(&[ROWS, 6]));
@@ -385,8 +515,18 @@ fn what_does_not_fit_is_refused() {
     assert_eq!(a.attr_set("n", b"{").unwrap_err().status, Status::Argument);
     a.attr_set("\u{e9}", "\"\u{1f600}\"".as_bytes()).unwrap();
     a.commit().unwrap();
-    assert_eq!(f.open(OsStr::new("__attrs__"), Access::Read).unwrap().size().unwrap(), 27 + 33);
-    assert!(disk.contents().values().all(|text| !text.starts_with(b"{") || text.is_ascii()));
+    assert_eq!(
+        f.open(OsStr::new("__attrs__"), Access::Read)
+            .unwrap()
+            .size()
+            .unwrap(),
+        27 + 33
+    );
+    assert!(
+        disk.contents()
+            .values()
+            .all(|text| !text.starts_with(b"{") || text.is_ascii())
+    );
     a.commit().unwrap();
     assert_eq!(content(&a), noise(1, ROWS * ROW));
     // somebody without the lock

@@ -1,4 +1,5 @@
-//! Which folders a writer's names lead to, so that nothing is written where another folder has got the name meanwhile.
+//! Which folders a writer's names lead to, so that nothing is written where another folder has got
+//! the name meanwhile.
 #![forbid(unsafe_code)]
 
 use crate::error::{Error, Result, fail};
@@ -27,9 +28,12 @@ impl Anchors {
         }
     }
 
-    /// Refuses to change anything in the folder, or in the one `below` it, where another one has its name now.
+    /// Refuses to change anything in the folder, or in the one `below` it, where another one has
+    /// its name now.
     pub fn check(&self, folder: &Path, below: &OsStr, shown: &Path) -> Result<()> {
-        let Some(own) = self.own.get() else { return Ok(()) };
+        let Some(own) = self.own.get() else {
+            return Ok(());
+        };
         same(*own, folder, shown)?;
         if below.is_empty() {
             return Ok(());
@@ -38,7 +42,9 @@ impl Anchors {
         if let Some(known) = known {
             return same(known, &folder.join(below), &shown.join(below));
         }
-        if let (Ok(look), Some(mut all)) = (os::look(&folder.join(below)), unless_taken(&self.below)) {
+        if let (Ok(look), Some(mut all)) =
+            (os::look(&folder.join(below)), unless_taken(&self.below))
+        {
             all.entry(below.to_owned()).or_insert(os::identity(&look));
         }
         Ok(())

@@ -1,9 +1,10 @@
-//! Files of which there are more than a process may have open: each is opened where it is used, and those that were of use
-//! lately stay open, of all handles together. Where the system has no more to give, half of those are closed for it, and no
-//! more than that stay open until another set is opened.
+//! Files of which there are more than a process may have open: each is opened where it is used, and
+//! those that were of use lately stay open, of all handles together. Where the system has no more
+//! to give, half of those are closed for it, and no more than that stay open until another set is
+//! opened.
 //!
-//! A file that has another one in its place by then is not read: that is an error. No lock is waited for: a fork may have
-//! copied it taken.
+//! A file that has another one in its place by then is not read: that is an error. No lock is
+//! waited for: a fork may have copied it taken.
 #![forbid(unsafe_code)]
 
 use super::lock::Lock;
@@ -21,7 +22,8 @@ use std::time::Duration;
 const PLAIN: usize = 128;
 /// A container has records, limits, checksums.
 const EACH: usize = 3;
-/// Files that may stay open where the system does not say what the process may have, and where it says a lot, or very few.
+/// Files that may stay open where the system does not say what the process may have, and where it
+/// says a lot, or very few.
 const SOME: usize = 128;
 const MOST: usize = 4096;
 const LEAST: usize = 4;
@@ -31,7 +33,8 @@ static MAY: AtomicUsize = AtomicUsize::new(SOME);
 /// Those that do, and some whose handles are gone; the last one was opened last.
 static OPEN: Mutex<VecDeque<Weak<Slot>>> = Mutex::new(VecDeque::new());
 
-/// A file, while it stays open: then it is among [`OPEN`], under whose lock it is filled and emptied.
+/// A file, while it stays open: then it is among [`OPEN`], under whose lock it is filled and
+/// emptied.
 #[derive(Default)]
 struct Slot {
     file: RwLock<Option<Arc<dyn File>>>,
@@ -53,7 +56,11 @@ pub fn needed(containers: usize) -> bool {
 /// How many files the process may have open, where the system tells.
 fn allowed() -> Option<usize> {
     let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
-    let soft = limits.lines().find_map(|l| l.strip_prefix("Max open files"))?.split_whitespace().next()?;
+    let soft = limits
+        .lines()
+        .find_map(|l| l.strip_prefix("Max open files"))?
+        .split_whitespace()
+        .next()?;
     Some(soft.parse().unwrap_or(usize::MAX))
 }
 
@@ -64,13 +71,21 @@ pub fn too_many(e: &Error) -> bool {
 
 /// The same folder, of whose files few are open.
 pub fn within(folder: &Arc<dyn Folder>) -> Arc<dyn Folder> {
-    if folder.is_foreign() || folder.is_store() { folder.clone() } else { Arc::new(FewFolder(folder.clone())) }
+    if folder.is_foreign() || folder.is_store() {
+        folder.clone()
+    } else {
+        Arc::new(FewFolder(folder.clone()))
+    }
 }
 
 /// Lets a file stay open, if another thread does not do the same just now.
 fn keep(slot: &Arc<Slot>, file: Arc<dyn File>) {
-    let Some(mut open) = unless_taken(&OPEN) else { return };
-    let Ok(mut place) = slot.file.try_write() else { return };
+    let Some(mut open) = unless_taken(&OPEN) else {
+        return;
+    };
+    let Ok(mut place) = slot.file.try_write() else {
+        return;
+    };
     if place.replace(file).is_some() {
         return;
     }
@@ -98,7 +113,9 @@ fn close_beyond(open: &mut VecDeque<Weak<Slot>>, most: usize) {
 
 /// Closes half of the files that stay open, and says whether there were any.
 fn make_room() -> bool {
-    let Some(mut open) = unless_taken(&OPEN) else { return false };
+    let Some(mut open) = unless_taken(&OPEN) else {
+        return false;
+    };
     open.retain(|slot| slot.strong_count() > 0);
     let before = open.len();
     close_beyond(&mut open, before / 2);
@@ -121,7 +138,9 @@ fn with_room<T>(f: impl Fn() -> Result<T>) -> Result<T> {
                 std::thread::sleep(Duration::from_millis(1));
             }
             Err(mut e) if too_many(&e) => {
-                e.message.push_str("; so many are open in this process already (`ulimit -n` says how many may be)");
+                e.message.push_str(
+                    "; so many are open in this process already (`ulimit -n` says how many may be)",
+                );
                 return Err(e);
             }
             done => return done,
@@ -153,7 +172,13 @@ impl FewFile {
     }
 
     fn reopened(&self) -> Result<Arc<dyn File>> {
-        let replaced = || fail!(State, "{}: another file has its name since it was opened; open it again", self.shown);
+        let replaced = || {
+            fail!(
+                State,
+                "{}: another file has its name since it was opened; open it again",
+                self.shown
+            )
+        };
         match with_room(|| self.folder.open(&self.name, self.access)) {
             Ok(file) if file.identity() == self.identity => Ok(file),
             Ok(_) => Err(replaced()),
@@ -198,8 +223,14 @@ impl File for FewFile {
 
 impl FewFolder {
     fn kept(&self, file: Arc<dyn File>, name: &OsStr, access: Access) -> Arc<dyn File> {
-        let few =
-            FewFile { folder: self.0.clone(), slot: Arc::default(), name: name.into(), access, identity: file.identity(), shown: file.name().into() };
+        let few = FewFile {
+            folder: self.0.clone(),
+            slot: Arc::default(),
+            name: name.into(),
+            access,
+            identity: file.identity(),
+            shown: file.name().into(),
+        };
         keep(&few.slot, file);
         Arc::new(few)
     }
@@ -208,9 +239,21 @@ impl FewFolder {
 impl Folder for FewFolder {
     fn open(&self, name: &OsStr, access: Access) -> Result<Arc<dyn File>> {
         // a mapping would hold its file
-        let access = if access == Access::Map { Access::Read } else { access };
+        let access = if access == Access::Map {
+            Access::Read
+        } else {
+            access
+        };
         let file = with_room(|| self.0.open(name, access))?;
-        Ok(self.kept(file, name, if access == Access::Create { Access::Write } else { access }))
+        Ok(self.kept(
+            file,
+            name,
+            if access == Access::Create {
+                Access::Write
+            } else {
+                access
+            },
+        ))
     }
     fn create(&self, name: &OsStr, like: &OsStr) -> Result<Arc<dyn File>> {
         let file = with_room(|| self.0.create(name, like))?;
@@ -268,20 +311,26 @@ mod tests {
         let disk = SimDisk::default();
         let folder = within(&disk.folder());
         let name = |i: usize| OsString::from(format!("f{i}"));
-        let files: Vec<_> = (0..2 * MOST).map(|i| folder.open(&name(i), Access::Create).unwrap()).collect();
+        let files: Vec<_> = (0..2 * MOST)
+            .map(|i| folder.open(&name(i), Access::Create).unwrap())
+            .collect();
         for (i, f) in files.iter().enumerate() {
             f.write_at(0, &(i as u64).to_le_bytes()).unwrap();
         }
         let read = |f: &Arc<dyn File>| {
             let mut word = [0; 8];
-            f.read_exact_at(0, &mut word).map(|()| u64::from_le_bytes(word))
+            f.read_exact_at(0, &mut word)
+                .map(|()| u64::from_le_bytes(word))
         };
         for (i, f) in files.iter().enumerate() {
             assert_eq!(read(f).unwrap(), i as u64);
         }
         assert!(OPEN.lock().unwrap().len() <= MOST);
         disk.folder().rename(&name(1), &name(0)).unwrap();
-        assert_eq!([&files[0], &files[1]].map(|f| read(f).err().map(|e| e.status)), [Some(Status::State); 2]);
+        assert_eq!(
+            [&files[0], &files[1]].map(|f| read(f).err().map(|e| e.status)),
+            [Some(Status::State); 2]
+        );
     }
 
     #[test]

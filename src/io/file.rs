@@ -31,7 +31,8 @@ pub struct LocalFolder {
 
 struct Fence {
     real: PathBuf,
-    /// Folders in it that are in it, as was found once: asking for each file would take longer than the file.
+    /// Folders in it that are in it, as was found once: asking for each file would take longer
+    /// than the file.
     inside: Mutex<HashSet<OsString>>,
 }
 
@@ -60,41 +61,75 @@ pub struct Located {
     pub given: OsString,
 }
 
-/// Folder and name of a local path. A symbolic link is followed: journal and lock lie beside the file,
-/// whatever the name it was reached by; other files that belong to it are looked for beside the link first.
+/// Folder and name of a local path. A symbolic link is followed: journal and lock lie beside the
+/// file, whatever the name it was reached by; other files that belong to it are looked for beside
+/// the link first.
 pub fn locate(path: &OsStr) -> Result<Located> {
     let given_path = Path::new(path);
     let (given_folder, given) = split(given_path)?;
     let linked = fs::symlink_metadata(given_path).is_ok_and(|m| m.is_symlink());
-    let Some(real) = linked.then(|| fs::canonicalize(given_path).ok()).flatten() else { return locate_itself(path) };
+    let Some(real) = linked.then(|| fs::canonicalize(given_path).ok()).flatten() else {
+        return locate_itself(path);
+    };
     let (real_folder, name) = split(&real)?;
-    let link = Link { folder: absolute(&given_folder)?, name: given.clone(), target: name.clone() };
-    let folder = LocalFolder { path: real_folder.clone(), shown: real_folder, link: Some(link), fence: None, anchors: Anchors::default() };
-    Ok(Located { folder: Arc::new(folder), name, given })
+    let link = Link {
+        folder: absolute(&given_folder)?,
+        name: given.clone(),
+        target: name.clone(),
+    };
+    let folder = LocalFolder {
+        path: real_folder.clone(),
+        shown: real_folder,
+        link: Some(link),
+        fence: None,
+        anchors: Anchors::default(),
+    };
+    Ok(Located {
+        folder: Arc::new(folder),
+        name,
+        given,
+    })
 }
 
 /// As [`locate`], of a link itself.
 pub fn locate_itself(path: &OsStr) -> Result<Located> {
     let (shown, name) = split(Path::new(path))?;
-    let folder = LocalFolder { path: absolute(&shown)?, shown, link: None, fence: None, anchors: Anchors::default() };
-    Ok(Located { folder: Arc::new(folder), given: name.clone(), name })
+    let folder = LocalFolder {
+        path: absolute(&shown)?,
+        shown,
+        link: None,
+        fence: None,
+        anchors: Anchors::default(),
+    };
+    Ok(Located {
+        folder: Arc::new(folder),
+        given: name.clone(),
+        name,
+    })
 }
 
-/// As [`locate`], for who is going to change the container: its files all lie beside each other, under the
-/// name that the file has.
+/// As [`locate`], for who is going to change the container: its files all lie beside each other,
+/// under the name that the file has.
 pub fn locate_for_change(path: &OsStr) -> Result<Located> {
     let l = locate(path)?;
     if l.name != l.given {
-        return Err(fail!(Unsupported, "{}: this is a link to {}; open that for writing", path.display(), l.folder.show(&l.name)));
+        return Err(fail!(
+            Unsupported,
+            "{}: this is a link to {}; open that for writing",
+            path.display(),
+            l.folder.show(&l.name)
+        ));
     }
     match fs::canonicalize(path) {
-        Ok(real) if fs::symlink_metadata(path).is_ok_and(|m| m.is_symlink()) => locate(real.as_os_str()),
+        Ok(real) if fs::symlink_metadata(path).is_ok_and(|m| m.is_symlink()) => {
+            locate(real.as_os_str())
+        }
         _ => Ok(l),
     }
 }
 
-/// The folder of this path itself, for containers that are folders: names in it may have folders in them, and no link
-/// leads out of it.
+/// The folder of this path itself, for containers that are folders: names in it may have folders in
+/// them, and no link leads out of it.
 pub fn folder(path: &OsStr) -> Result<Arc<dyn Folder>> {
     let shown = PathBuf::from(path);
     let real = fs::canonicalize(path).map_err(|e| Error::os(shown.display(), &e))?;
@@ -102,18 +137,34 @@ pub fn folder(path: &OsStr) -> Result<Arc<dyn Folder>> {
         path: real.clone(),
         shown,
         link: None,
-        fence: Some(Fence { real, inside: Mutex::default() }),
+        fence: Some(Fence {
+            real,
+            inside: Mutex::default(),
+        }),
         anchors: Anchors::default(),
     }))
 }
 
 fn split(path: &Path) -> Result<(PathBuf, OsString)> {
     match path.file_name() {
-        Some(name) if !path.as_os_str().as_encoded_bytes().last().is_some_and(|&b| is_separator(b.into())) => {
-            let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Some(name)
+            if !path
+                .as_os_str()
+                .as_encoded_bytes()
+                .last()
+                .is_some_and(|&b| is_separator(b.into())) =>
+        {
+            let folder = path
+                .parent()
+                .filter(|p| !p.as_os_str().is_empty())
+                .unwrap_or(Path::new("."));
             Ok((folder.to_path_buf(), name.to_os_string()))
         }
-        _ => Err(fail!(Argument, "{}: this path names no file", path.display())),
+        _ => Err(fail!(
+            Argument,
+            "{}: this path names no file",
+            path.display()
+        )),
     }
 }
 
@@ -124,7 +175,10 @@ fn absolute(path: &Path) -> Result<PathBuf> {
 impl Link {
     /// The file beside the link that belongs to it as `name` belongs to its target.
     fn beside(&self, name: &OsStr) -> Option<PathBuf> {
-        let prefix = name.as_encoded_bytes().strip_suffix(self.target.as_encoded_bytes()).filter(|p| !p.is_empty())?;
+        let prefix = name
+            .as_encoded_bytes()
+            .strip_suffix(self.target.as_encoded_bytes())
+            .filter(|p| !p.is_empty())?;
         let mut there = OsStr::from_bytes(prefix).to_os_string();
         there.push(&self.name);
         let there = self.folder.join(there);
@@ -134,25 +188,38 @@ impl Link {
 
 impl LocalFolder {
     fn path(&self, name: &OsStr) -> PathBuf {
-        self.link.as_ref().and_then(|l| l.beside(name)).unwrap_or_else(|| self.path.join(name))
+        self.link
+            .as_ref()
+            .and_then(|l| l.beside(name))
+            .unwrap_or_else(|| self.path.join(name))
     }
 
-    /// Refuses a name that is in a folder out of this one, where that is asked for. What has the name may be a link: that is
-    /// itself renamed or removed, and not followed where that would lead out.
+    /// Refuses a name that is in a folder out of this one, where that is asked for. What has the
+    /// name may be a link: that is itself renamed or removed, and not followed where that would
+    /// lead out.
     fn stays_inside(&self, name: &OsStr) -> Result<()> {
-        let plain = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
-        if plain || self.fence.is_none() { self.is_inside(super::parent(name)) } else { Err(self.outside(name)) }
+        let plain = Path::new(name)
+            .components()
+            .all(|part| matches!(part, Component::Normal(_)));
+        if plain || self.fence.is_none() {
+            self.is_inside(super::parent(name))
+        } else {
+            Err(self.outside(name))
+        }
     }
 
     /// The same for a change there; refuses it, too, where another folder has the name.
     fn may_change(&self, name: &OsStr) -> Result<()> {
         self.stays_inside(name)?;
-        self.anchors.check(&self.path, super::parent(name), &self.shown)
+        self.anchors
+            .check(&self.path, super::parent(name), &self.shown)
     }
 
     /// As [`LocalFolder::stays_inside`], of the folder itself.
     fn is_inside(&self, folder: &OsStr) -> Result<()> {
-        let Some(fence) = &self.fence else { return Ok(()) };
+        let Some(fence) = &self.fence else {
+            return Ok(());
+        };
         if unless_taken(&fence.inside).is_some_and(|inside| inside.contains(folder)) {
             return Ok(());
         }
@@ -164,7 +231,11 @@ impl LocalFolder {
             }
         }
         if let Some(mut inside) = unless_taken(&fence.inside) {
-            inside.extend(Path::new(folder).ancestors().map(|f| f.as_os_str().to_owned()));
+            inside.extend(
+                Path::new(folder)
+                    .ancestors()
+                    .map(|f| f.as_os_str().to_owned()),
+            );
         }
         Ok(())
     }
@@ -182,30 +253,51 @@ impl LocalFolder {
         if let Some(fence) = &self.fence {
             match os::open_itself(&mut o, &path).map_err(what)? {
                 Some(file) => return Ok(file),
-                None if access == Access::WriteBeside || fence.is_left_by(&path) => return Err(self.outside(name)),
+                None if access == Access::WriteBeside || fence.is_left_by(&path) => {
+                    return Err(self.outside(name));
+                }
                 None => {}
             }
         }
         if access == Access::WriteBeside {
-            return os::open_itself(&mut o, &path).map_err(what)?.ok_or_else(|| self.is_link(name));
+            return os::open_itself(&mut o, &path)
+                .map_err(what)?
+                .ok_or_else(|| self.is_link(name));
         }
         os::open(&mut o, &path).map_err(what)
     }
 
     fn is_link(&self, name: &OsStr) -> Error {
-        fail!(Format, "{}: this is a symbolic link, which is not followed; remove it, or put the file itself there", self.show(name))
+        fail!(
+            Format,
+            "{}: this is a symbolic link, which is not followed; remove it, or put the file itself there",
+            self.show(name)
+        )
     }
 
     /// What was opened, if it is a regular file.
     fn opened(&self, file: fs::File, look: &os::Look, shown: String) -> Result<LocalFile> {
         if let Some(what) = what_else(look) {
-            return Err(fail!(Format, "{shown}: this is {what}, a file was expected"));
+            return Err(fail!(
+                Format,
+                "{shown}: this is {what}, a file was expected"
+            ));
         }
-        Ok(LocalFile { file, name: shown, identity: os::identity(look), as_opened: seen(look) })
+        Ok(LocalFile {
+            file,
+            name: shown,
+            identity: os::identity(look),
+            as_opened: seen(look),
+        })
     }
 
     fn outside(&self, name: &OsStr) -> Error {
-        fail!(Format, "{}: this leads out of {}", self.show(name), self.shown.display())
+        fail!(
+            Format,
+            "{}: this leads out of {}",
+            self.show(name),
+            self.shown.display()
+        )
     }
 }
 
@@ -222,7 +314,10 @@ impl Folder for LocalFolder {
         let file = self.open_file(name, access, &shown)?;
         let look = os::look_at(&file).map_err(|e| Error::os(&shown, &e))?;
         if access == Access::WriteBeside && look.is_file() && os::has_other_names(&look) {
-            return Err(fail!(Format, "{shown}: this file has other names (hard links), which are not to be changed; remove it or them"));
+            return Err(fail!(
+                Format,
+                "{shown}: this file has other names (hard links), which are not to be changed; remove it or them"
+            ));
         }
         let local = self.opened(file, &look, shown)?;
         #[cfg(unix)]
@@ -238,11 +333,18 @@ impl Folder for LocalFolder {
         let from = os::look(&like).ok().filter(|look| look.is_file());
         let new = || os::create(&path, from.is_some());
         let made = match new() {
-            Err(e) if e.kind() == ErrorKind::AlreadyExists => fs::remove_file(&path).and_then(|()| new()),
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => {
+                fs::remove_file(&path).and_then(|()| new())
+            }
             made => made,
         };
-        let rights = |file: &fs::File| from.as_ref().map_or(Ok(()), |from| os::take_rights(file, &like, from));
-        let file = made.and_then(|file| rights(&file).map(|()| file)).map_err(|e| Error::os(&shown, &e))?;
+        let rights = |file: &fs::File| {
+            from.as_ref()
+                .map_or(Ok(()), |from| os::take_rights(file, &like, from))
+        };
+        let file = made
+            .and_then(|file| rights(&file).map(|()| file))
+            .map_err(|e| Error::os(&shown, &e))?;
         let look = os::look_at(&file).map_err(|e| Error::os(&shown, &e))?;
         Ok(Arc::new(self.opened(file, &look, shown)?))
     }
@@ -251,7 +353,12 @@ impl Folder for LocalFolder {
         self.stays_inside(name)?;
         let (shown, path) = (self.show(name), self.path.join(name));
         let mut how = OpenOptions::new();
-        let ignored = || fail!(Missing, "{shown}: it is another user's, who may not change what it is about: it is not used");
+        let ignored = || {
+            fail!(
+                Missing,
+                "{shown}: it is another user's, who may not change what it is about: it is not used"
+            )
+        };
         let file = match os::open_itself(how.read(true), &path) {
             Ok(Some(file)) => file,
             Ok(None) => return Err(ignored()),
@@ -260,7 +367,9 @@ impl Folder for LocalFolder {
             Err(e) => return Err(Error::os(&shown, &e)),
         };
         let look = os::look_at(&file).map_err(|e| Error::os(&shown, &e))?;
-        let about = os::look(&self.path.join(of)).or_else(|_| os::look(&self.path)).map_err(|e| Error::os(&shown, &e))?;
+        let about = os::look(&self.path.join(of))
+            .or_else(|_| os::look(&self.path))
+            .map_err(|e| Error::os(&shown, &e))?;
         if !os::may_speak_for(&look, &about, os::is_shared(&self.path)) {
             return Err(ignored());
         }
@@ -296,7 +405,9 @@ impl Folder for LocalFolder {
         self.may_change(name)?;
         self.anchors.forget(name);
         match fs::remove_dir(self.path.join(name)) {
-            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::DirectoryNotEmpty) => Ok(()),
+            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::DirectoryNotEmpty) => {
+                Ok(())
+            }
             r => r.map_err(|e| Error::os(self.show(name), &e)),
         }
     }
@@ -304,7 +415,8 @@ impl Folder for LocalFolder {
     fn list(&self, name: &OsStr) -> Result<Vec<OsString>> {
         self.is_inside(name)?;
         self.anchors.check(&self.path, name, &self.shown)?;
-        let names = fs::read_dir(self.path.join(name)).and_then(|all| all.map(|entry| entry.map(|e| e.file_name())).collect());
+        let names = fs::read_dir(self.path.join(name))
+            .and_then(|all| all.map(|entry| entry.map(|e| e.file_name())).collect());
         names.map_err(|e| Error::os(self.show(name), &e))
     }
 
@@ -391,14 +503,22 @@ fn seen(look: &os::Look) -> (u64, u64) {
 impl File for LocalFile {
     fn size(&self) -> Result<u64> {
         // a third of what asking for all metadata takes; nobody reads from where the file stands
-        (&self.file).seek(SeekFrom::End(0)).map_err(|e| Error::os(&self.name, &e))
+        (&self.file)
+            .seek(SeekFrom::End(0))
+            .map_err(|e| Error::os(&self.name, &e))
     }
 
     fn read_at(&self, at: u64, dst: &mut [u8]) -> Result<usize> {
         let mut done = 0;
         while let Some(rest) = dst.get_mut(done..).filter(|r| !r.is_empty()) {
-            // the system refuses what would end beyond its largest offset, and no file has bytes there
-            let Some(from) = at.checked_add(done as u64).filter(|&f| f <= i64::MAX as u64 - rest.len() as u64) else { break };
+            // the system refuses what would end beyond its largest offset, and no file has bytes
+            // there
+            let Some(from) = at
+                .checked_add(done as u64)
+                .filter(|&f| f <= i64::MAX as u64 - rest.len() as u64)
+            else {
+                break;
+            };
             match os::read_at(&self.file, rest, from) {
                 Ok(0) => break,
                 Ok(n) => done += n,
@@ -414,7 +534,9 @@ impl File for LocalFile {
     }
 
     fn set_size(&self, size: u64) -> Result<()> {
-        self.file.set_len(size).map_err(|e| Error::os(&self.name, &e))
+        self.file
+            .set_len(size)
+            .map_err(|e| Error::os(&self.name, &e))
     }
 
     fn sync(&self) -> Result<()> {
@@ -430,7 +552,9 @@ impl File for LocalFile {
     }
 
     fn origin(&self) -> Result<u64> {
-        os::look_at(&self.file).map(|l| os::origin(&l)).map_err(|e| Error::os(&self.name, &e))
+        os::look_at(&self.file)
+            .map(|l| os::origin(&l))
+            .map_err(|e| Error::os(&self.name, &e))
     }
 
     fn modified(&self) -> Result<u64> {
@@ -438,7 +562,9 @@ impl File for LocalFile {
     }
 
     fn look(&self) -> Result<(u64, u64)> {
-        os::look_at(&self.file).map(|l| seen(&l)).map_err(|e| Error::os(&self.name, &e))
+        os::look_at(&self.file)
+            .map(|l| seen(&l))
+            .map_err(|e| Error::os(&self.name, &e))
     }
 
     fn as_opened(&self) -> Result<(u64, u64)> {
@@ -446,6 +572,8 @@ impl File for LocalFile {
     }
 
     fn stamp(&self) -> Result<u64> {
-        os::look_at(&self.file).map(|l| os::stamp(&l)).map_err(|e| Error::os(&self.name, &e))
+        os::look_at(&self.file)
+            .map(|l| os::stamp(&l))
+            .map_err(|e| Error::os(&self.name, &e))
     }
 }

@@ -6,7 +6,8 @@ use crate::error::{Error, Result, Status, fail};
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
-/// What the caller brings. `Err(n)` is an `errno`; see `holdall_io_functions` for the meaning of each.
+/// What the caller brings. `Err(n)` is an `errno`; see `holdall_io_functions` for the meaning of
+/// each.
 pub trait Functions: Send + Sync {
     /// Length of a file; `ENOENT` where there is none.
     fn size(&self, name: &OsStr) -> Answer<u64>;
@@ -58,19 +59,36 @@ fn refused(what: &str, name: &str, r: Refusal) -> Error {
         Refusal::Errno(code) => {
             let os = std::io::Error::from_raw_os_error(code);
             let missing = os.kind() == std::io::ErrorKind::NotFound;
-            let status = if missing { Status::Missing } else { Status::Callback };
-            Error { status, os_code: code, position: -1, message: format!("{name}: the caller's {what} failed: {os}") }
+            let status = if missing {
+                Status::Missing
+            } else {
+                Status::Callback
+            };
+            Error {
+                status,
+                os_code: code,
+                position: -1,
+                message: format!("{name}: the caller's {what} failed: {os}"),
+            }
         }
     }
 }
 
 fn shown(name: &OsStr) -> String {
-    if name.is_empty() { "(caller's file)".into() } else { name.display().to_string() }
+    if name.is_empty() {
+        "(caller's file)".into()
+    } else {
+        name.display().to_string()
+    }
 }
 
 impl Folder for FunctionsFolder {
     fn open(&self, name: &OsStr, access: Access) -> Result<Arc<dyn File>> {
-        let f = FunctionsFile { functions: self.0.clone(), name: name.into(), shown: shown(name) };
+        let f = FunctionsFile {
+            functions: self.0.clone(),
+            name: name.into(),
+            shown: shown(name),
+        };
         match access {
             Access::Create => f.set_size(0)?,
             _ => _ = f.size()?,
@@ -79,11 +97,15 @@ impl Folder for FunctionsFolder {
     }
 
     fn rename(&self, from: &OsStr, to: &OsStr) -> Result<()> {
-        self.0.rename(from, to).map_err(|r| refused("rename", &shown(to), r))
+        self.0
+            .rename(from, to)
+            .map_err(|r| refused("rename", &shown(to), r))
     }
 
     fn remove(&self, name: &OsStr) -> Result<()> {
-        self.0.remove(name).map_err(|r| refused("remove", &shown(name), r))
+        self.0
+            .remove(name)
+            .map_err(|r| refused("remove", &shown(name), r))
     }
 
     fn sync(&self) -> Result<()> {
@@ -106,13 +128,21 @@ impl Folder for FunctionsFolder {
 
     fn list(&self, name: &OsStr) -> Result<Vec<OsString>> {
         self.0.list(name).map_err(|r| match r {
-            Refusal::Absent => fail!(Unsupported, "{}: the caller's storage has no function `list`, which folders need", shown(name)),
+            Refusal::Absent => fail!(
+                Unsupported,
+                "{}: the caller's storage has no function `list`, which folders need",
+                shown(name)
+            ),
             r => refused("list", &shown(name), r),
         })
     }
 
     fn writable(&self) -> Result<()> {
-        if self.0.writable() { Ok(()) } else { Err(super::read_only(&shown(OsStr::new("")))) }
+        if self.0.writable() {
+            Ok(())
+        } else {
+            Err(super::read_only(&shown(OsStr::new(""))))
+        }
     }
 
     fn show(&self, name: &OsStr) -> String {
@@ -132,30 +162,48 @@ struct FunctionsFile {
 
 impl File for FunctionsFile {
     fn size(&self) -> Result<u64> {
-        self.functions.size(&self.name).map_err(|r| refused("size", &self.shown, r))
+        self.functions
+            .size(&self.name)
+            .map_err(|r| refused("size", &self.shown, r))
     }
 
     fn read_at(&self, at: u64, dst: &mut [u8]) -> Result<usize> {
         if dst.is_empty() {
             return Ok(0);
         }
-        let n = self.functions.read_at(&self.name, at, dst).map_err(|r| refused("read_at", &self.shown, r))?;
+        let n = self
+            .functions
+            .read_at(&self.name, at, dst)
+            .map_err(|r| refused("read_at", &self.shown, r))?;
         usize::try_from(n)
             .ok()
             .filter(|&n| n <= dst.len())
-            .ok_or_else(|| fail!(Callback, "{}: the caller's read_at was asked for {} bytes and claims {n}", self.shown, dst.len()))
+            .ok_or_else(|| {
+                fail!(
+                    Callback,
+                    "{}: the caller's read_at was asked for {} bytes and claims {n}",
+                    self.shown,
+                    dst.len()
+                )
+            })
     }
 
     fn write_at(&self, at: u64, src: &[u8]) -> Result<()> {
-        self.functions.write_at(&self.name, at, src).map_err(|r| refused("write_at", &self.shown, r))
+        self.functions
+            .write_at(&self.name, at, src)
+            .map_err(|r| refused("write_at", &self.shown, r))
     }
 
     fn set_size(&self, size: u64) -> Result<()> {
-        self.functions.truncate(&self.name, size).map_err(|r| refused("truncate", &self.shown, r))
+        self.functions
+            .truncate(&self.name, size)
+            .map_err(|r| refused("truncate", &self.shown, r))
     }
 
     fn sync(&self) -> Result<()> {
-        self.functions.sync(&self.name).map_err(|r| refused("sync", &self.shown, r))
+        self.functions
+            .sync(&self.name)
+            .map_err(|r| refused("sync", &self.shown, r))
     }
 
     fn name(&self) -> &str {

@@ -1,4 +1,5 @@
-//! Ranges of files, lent: from memory that nobody changes where the file is in that, or from a buffer that each thread keeps.
+//! Ranges of files, lent: from memory that nobody changes where the file is in that, or from a
+//! buffer that each thread keeps.
 #![forbid(unsafe_code)]
 
 use super::File;
@@ -8,7 +9,8 @@ use std::cell::{Cell, RefCell};
 
 /// What a thread keeps.
 const KEPT: usize = 8 << 20;
-/// Buffers have so many bytes, or a multiple: one that is kept is of use for somewhat more, and takes no more memory than it must.
+/// Buffers have so many bytes, or a multiple: one that is kept is of use for somewhat more, and
+/// takes no more memory than it must.
 const STEP: usize = 8 << 10;
 
 thread_local! {
@@ -18,7 +20,13 @@ thread_local! {
 }
 
 /// Calls `f` with `n` bytes of a file from `at` on; they must all be there.
-pub fn with_range<R>(file: &dyn File, at: u64, n: usize, limit: u64, f: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
+pub fn with_range<R>(
+    file: &dyn File,
+    at: u64,
+    n: usize,
+    limit: u64,
+    f: impl FnOnce(&[u8]) -> Result<R>,
+) -> Result<R> {
     let (mut f, mut result) = (Some(f), None);
     range(file, at, n, limit, &mut |bytes| {
         result = f.take().map(|f| f(bytes));
@@ -28,8 +36,17 @@ pub fn with_range<R>(file: &dyn File, at: u64, n: usize, limit: u64, f: impl FnO
 }
 
 /// The same, once for all kinds of results.
-fn range(file: &dyn File, at: u64, n: usize, limit: u64, f: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-    if let Some(bytes) = file.bytes().and_then(|b| b.get(usize::try_from(at).ok()?..)?.get(..n)) {
+fn range(
+    file: &dyn File,
+    at: u64,
+    n: usize,
+    limit: u64,
+    f: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    if let Some(bytes) = file
+        .bytes()
+        .and_then(|b| b.get(usize::try_from(at).ok()?..)?.get(..n))
+    {
         return f(bytes);
     }
     memory::allow(n as u64, limit, "a part of a file")?;
@@ -48,12 +65,13 @@ fn range(file: &dyn File, at: u64, n: usize, limit: u64, f: &mut dyn FnMut(&[u8]
     result
 }
 
-/// What is read at once of ranges near each other, and how long one is at most that brings what is behind it.
+/// What is read at once of ranges near each other, and how long one is at most that brings what is
+/// behind it.
 const NEAR: usize = 1 << 10;
 const SHORT: usize = NEAR / 4;
 
-/// Lends ranges of one file, one behind the other: with a short one that follows the one before closely comes what is behind
-/// it, so that the system is asked once for many.
+/// Lends ranges of one file, one behind the other: with a short one that follows the one before
+/// closely comes what is behind it, so that the system is asked once for many.
 pub struct Near<'a> {
     file: &'a dyn File,
     /// Nothing is wanted from here on.
@@ -67,31 +85,56 @@ pub struct Near<'a> {
 impl<'a> Near<'a> {
     /// Of a file, of which nothing is read from `end` on.
     pub fn new(file: &'a dyn File, end: u64) -> Near<'a> {
-        Near { file, end, last: RefCell::new((0, 0, [0; NEAR])), before: Cell::new(u64::MAX) }
+        Near {
+            file,
+            end,
+            last: RefCell::new((0, 0, [0; NEAR])),
+            before: Cell::new(u64::MAX),
+        }
     }
 
     /// As [`with_range`].
-    pub fn with_range<R>(&self, at: u64, n: usize, limit: u64, f: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
-        let follows = at.checked_sub(self.before.replace(at.saturating_add(n as u64))).is_some_and(|gap| gap < SHORT as u64);
-        let longest = usize::try_from(self.end.saturating_sub(at)).unwrap_or(NEAR).min(NEAR);
-        // what is in memory needs no other place, and a range may be asked for while another one is lent
-        let Ok(mut last) = self.last.try_borrow_mut() else { return with_range(self.file, at, n, limit, f) };
+    pub fn with_range<R>(
+        &self,
+        at: u64,
+        n: usize,
+        limit: u64,
+        f: impl FnOnce(&[u8]) -> Result<R>,
+    ) -> Result<R> {
+        let follows = at
+            .checked_sub(self.before.replace(at.saturating_add(n as u64)))
+            .is_some_and(|gap| gap < SHORT as u64);
+        let longest = usize::try_from(self.end.saturating_sub(at))
+            .unwrap_or(NEAR)
+            .min(NEAR);
+        // what is in memory needs no other place, and a range may be asked for while another one is
+        // lent
+        let Ok(mut last) = self.last.try_borrow_mut() else {
+            return with_range(self.file, at, n, limit, f);
+        };
         if n > longest || self.file.is_in_memory() {
             return with_range(self.file, at, n, limit, f);
         }
         let (begin, len, bytes) = &mut *last;
-        let skip = at.checked_sub(*begin).and_then(|skip| usize::try_from(skip).ok()).filter(|skip| skip.saturating_add(n) <= *len);
+        let skip = at
+            .checked_sub(*begin)
+            .and_then(|skip| usize::try_from(skip).ok())
+            .filter(|skip| skip.saturating_add(n) <= *len);
         let skip = match skip {
             Some(skip) => skip,
             None if n > SHORT || !follows => return with_range(self.file, at, n, limit, f),
             None => {
                 *len = 0;
-                self.file.read_exact_at(at, bytes.get_mut(..longest).unwrap_or_default())?;
+                self.file
+                    .read_exact_at(at, bytes.get_mut(..longest).unwrap_or_default())?;
                 (*begin, *len) = (at, longest);
                 0
             }
         };
-        f(bytes.get(skip..).and_then(|b| b.get(..n)).unwrap_or_default())
+        f(bytes
+            .get(skip..)
+            .and_then(|b| b.get(..n))
+            .unwrap_or_default())
     }
 }
 
@@ -130,7 +173,10 @@ mod tests {
     }
 
     fn counted() -> Counted {
-        Counted((0..10_000u32).map(|i| (i * i / 7) as u8).collect(), AtomicUsize::new(0))
+        Counted(
+            (0..10_000u32).map(|i| (i * i / 7) as u8).collect(),
+            AtomicUsize::new(0),
+        )
     }
 
     proptest! {

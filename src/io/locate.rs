@@ -1,7 +1,8 @@
 //! From the text of one name to the storage that has it.
 //!
-//! A text that begins with the scheme of a storage is left as it is, up to where that storage takes it apart; all
-//! others are local paths, and `posix:` or `/posix:` before one says so. A local file of that very name goes before any scheme.
+//! A text that begins with the scheme of a storage is left as it is, up to where that storage takes
+//! it apart; all others are local paths, and `posix:` or `/posix:` before one says so. A local file
+//! of that very name goes before any scheme.
 #![forbid(unsafe_code)]
 
 use super::file::{self, Located};
@@ -16,7 +17,8 @@ use std::sync::Arc;
 const SCHEMES: [&str; 5] = ["gs", "s3", "az", "http", "https"];
 const LOCAL: &[u8] = b"posix";
 
-/// What is before the first `:` and after it, as Bagz splits a name: a `/` at the beginning is skipped.
+/// What is before the first `:` and after it, as Bagz splits a name: a `/` at the beginning is
+/// skipped.
 fn split(text: &OsStr) -> Option<(&[u8], &[u8])> {
     let bytes = text.as_bytes();
     let plain = bytes.strip_prefix(b"/").unwrap_or(bytes);
@@ -65,26 +67,36 @@ pub fn is_folder(text: &OsStr) -> bool {
     }
 }
 
-/// Is there a file of this name? What cannot be asked is not there: a list of many names, taken for one, is longer than
-/// any name may be.
+/// Is there a file of this name? What cannot be asked is not there: a list of many names, taken for
+/// one, is longer than any name may be.
 pub fn exists(text: &OsStr) -> bool {
-    locate(text).and_then(|l| l.folder.exists(&l.name)).unwrap_or(false)
+    locate(text)
+        .and_then(|l| l.folder.exists(&l.name))
+        .unwrap_or(false)
 }
 
-/// What the names that begin as this text does have behind it. The text names something, and may end amid a name.
+/// What the names that begin as this text does have behind it. The text names something, and may
+/// end amid a name.
 pub fn endings(text: &OsStr) -> Result<Vec<OsString>> {
     let l = match scheme(text) {
         Some(s) if !is_local(text) => object::locate(s, text),
         _ => file::locate_itself(local(text)),
     }?;
     let names = l.folder.list_beginning(&l.name)?;
-    let ending = |n: &OsString| n.as_bytes().get(l.name.len()..).map(|e| OsStr::from_bytes(e).to_owned());
+    let ending = |n: &OsString| {
+        n.as_bytes()
+            .get(l.name.len()..)
+            .map(|e| OsStr::from_bytes(e).to_owned())
+    };
     Ok(names.iter().filter_map(ending).collect())
 }
 
 /// As a rehearsal sees it, where there is one.
 fn seen(l: Located) -> Located {
-    Located { folder: overlay::over("in ", l.folder), ..l }
+    Located {
+        folder: overlay::over("in ", l.folder),
+        ..l
+    }
 }
 
 fn local(text: &OsStr) -> &OsStr {
@@ -136,21 +148,39 @@ mod tests {
         found.sort();
         assert_eq!(found, ["", "2"]);
         let posix = super::super::beside("posix:", &path("t-1"), "");
-        assert!(exists(&posix) && exists(&path("t-1")) && !exists(&path("t-2")) && !exists(&path(&"long".repeat(100))));
+        assert!(
+            exists(&posix)
+                && exists(&path("t-1"))
+                && !exists(&path("t-2"))
+                && !exists(&path(&"long".repeat(100)))
+        );
         let slash = super::super::beside("/posix:", &path("t-1"), "");
         for text in [&posix, &slash] {
             assert_eq!(locate(text).unwrap().name, "t-1");
             assert_eq!(endings(text).unwrap(), [""]);
-            assert!(exists(text) && !is_folder(text) && locate_for_change(text).unwrap().name == "t-1");
+            assert!(
+                exists(text) && !is_folder(text) && locate_for_change(text).unwrap().name == "t-1"
+            );
         }
-        assert!(is_folder(&super::super::beside("/posix:", dir.as_os_str(), "")) && local(OsStr::new("//posix:/t")) == "//posix:/t");
-        assert_eq!(["posix:", "/posix:", "/posix:x"].map(|t| local(OsStr::new(t))), ["", "", "x"]);
+        assert!(
+            is_folder(&super::super::beside("/posix:", dir.as_os_str(), ""))
+                && local(OsStr::new("//posix:/t")) == "//posix:/t"
+        );
+        assert_eq!(
+            ["posix:", "/posix:", "/posix:x"].map(|t| local(OsStr::new(t))),
+            ["", "", "x"]
+        );
         std::fs::remove_dir_all(&dir).unwrap();
         #[cfg(not(feature = "cloud"))]
         {
             let e = locate(OsStr::new("gs://b/x")).err().unwrap();
             let says = |words: &str| e.message.contains(words);
-            assert!(e.status == crate::error::Status::Unsupported && says("gs://b/x") && says("-DHOLDALL_CLOUD=ON"), "{e}");
+            assert!(
+                e.status == crate::error::Status::Unsupported
+                    && says("gs://b/x")
+                    && says("-DHOLDALL_CLOUD=ON"),
+                "{e}"
+            );
         }
     }
 }

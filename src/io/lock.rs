@@ -1,8 +1,9 @@
-//! The writers' lock: an advisory lock of the operating system on a file beside the container, and on the container's main
-//! file itself, which may be reached by another name (a hard link). It ends with the process, however that ends; a file that
-//! is left lying bears no lock.
+//! The writers' lock: an advisory lock of the operating system on a file beside the container, and
+//! on the container's main file itself, which may be reached by another name (a hard link). It ends
+//! with the process, however that ends; a file that is left lying bears no lock.
 //!
-//! A lock file counts if only those can have created it who may write the container: another user's is passed over.
+//! A lock file counts if only those can have created it who may write the container: another user's
+//! is passed over.
 #![forbid(unsafe_code)]
 
 use crate::error::{Error, Result, fail};
@@ -47,16 +48,33 @@ impl Lock {
         Lock::take_as(folder, name, fs::File::try_lock_shared, false)
     }
 
-    /// Takes the lock, or a part in it, as far as it can be without a file that is not there: nothing is changed. A writer of a
-    /// container without a main file (a dataset) may come all the same.
+    /// Takes the lock, or a part in it, as far as it can be without a file that is not there:
+    /// nothing is changed. A writer of a container without a main file (a dataset) may come all
+    /// the same.
     pub fn test(folder: &Path, name: &OsStr, part: bool) -> Result<Lock> {
-        Lock::take_as(folder, name, if part { fs::File::try_lock_shared } else { fs::File::try_lock }, true)
+        Lock::take_as(
+            folder,
+            name,
+            if part {
+                fs::File::try_lock_shared
+            } else {
+                fs::File::try_lock
+            },
+            true,
+        )
     }
 
     fn take_as(folder: &Path, name: &OsStr, take: Take, is_tested: bool) -> Result<Lock> {
         let path = folder.join(name);
-        let main = name.as_bytes().strip_suffix(SUFFIX.as_bytes()).map_or(PathBuf::new(), |n| folder.join(OsStr::from_bytes(n)));
-        let file = if is_tested { tested_file(folder, &path, &main, take)? } else { lock_file(folder, &path, &main, take)? };
+        let main = name
+            .as_bytes()
+            .strip_suffix(SUFFIX.as_bytes())
+            .map_or(PathBuf::new(), |n| folder.join(OsStr::from_bytes(n)));
+        let file = if is_tested {
+            tested_file(folder, &path, &main, take)?
+        } else {
+            lock_file(folder, &path, &main, take)?
+        };
         let is_foreign = file.is_none() && (!is_tested || is_foreign(folder, &path, &main));
         let main = lock_main(&main, take)?;
         if is_foreign && main.is_none() {
@@ -66,14 +84,24 @@ impl Lock {
                 path.display()
             ));
         }
-        Ok(Lock(Some(Held { file, path, main, owner: os::process(), is_tested })))
+        Ok(Lock(Some(Held {
+            file,
+            path,
+            main,
+            owner: os::process(),
+            is_tested,
+        })))
     }
 
-    /// Refuses to commit where its file was renamed, replaced or removed: another writer may have the lock, then.
+    /// Refuses to commit where its file was renamed, replaced or removed: another writer may have
+    /// the lock, then.
     pub fn still_held(&self) -> Result<()> {
         let Some(held) = &self.0 else { return Ok(()) };
         let shown = held.path.display();
-        let is_there = held.file.as_ref().map_or(Ok(true), |file| os::is_lock(file, &held.path));
+        let is_there = held
+            .file
+            .as_ref()
+            .map_or(Ok(true), |file| os::is_lock(file, &held.path));
         if is_there.map_err(|e| Error::os(&shown, &e))? {
             return Ok(());
         }
@@ -81,7 +109,11 @@ impl Lock {
             State,
             "{shown}: the lock was renamed, replaced or removed (expected the file that this writer has locked, found {}); \
              give it back its name, or open the container anew",
-            if held.path.exists() { "another one" } else { "none" }
+            if held.path.exists() {
+                "another one"
+            } else {
+                "none"
+            }
         ))
     }
 }
@@ -93,12 +125,21 @@ fn lock_file(folder: &Path, path: &Path, main: &Path, take: Take) -> Result<Opti
     loop {
         let file = match os::open_lock(path) {
             Ok(file) => file,
-            Err(e) if e.kind() == ErrorKind::NotFound => return Err(fail!(Missing, "{}: there is no such folder", folder.display())),
+            Err(e) if e.kind() == ErrorKind::NotFound => {
+                return Err(fail!(
+                    Missing,
+                    "{}: there is no such folder",
+                    folder.display()
+                ));
+            }
             Err(_) if is_foreign(folder, path, main) => return Ok(None),
             Err(e) => return Err(what(e)),
         };
         if !file.metadata().map_err(what)?.is_file() {
-            return Err(fail!(Format, "{shown}: this is no regular file, it cannot be the lock"));
+            return Err(fail!(
+                Format,
+                "{shown}: this is no regular file, it cannot be the lock"
+            ));
         }
         if is_foreign(folder, path, main) {
             return Ok(None);
@@ -125,7 +166,11 @@ fn tested_file(folder: &Path, path: &Path, main: &Path, take: Take) -> Result<Op
         file => file.map_err(what)?,
     };
     let Some(file) = file.filter(|f| f.metadata().is_ok_and(|l| l.is_file())) else {
-        return Err(fail!(Format, "{}: this is no regular file, it cannot be the lock", path.display()));
+        return Err(fail!(
+            Format,
+            "{}: this is no regular file, it cannot be the lock",
+            path.display()
+        ));
     };
     match take(&file) {
         Ok(()) => Ok(Some(file)),
@@ -135,18 +180,26 @@ fn tested_file(folder: &Path, path: &Path, main: &Path, take: Take) -> Result<Op
 }
 
 fn busy(path: &Path) -> Error {
-    fail!(Busy, "{}: another writer holds this lock; wait for it, or see HOLDALL_OPT_LOCK", path.display())
+    fail!(
+        Busy,
+        "{}: another writer holds this lock; wait for it, or see HOLDALL_OPT_LOCK",
+        path.display()
+    )
 }
 
 /// Has another user, who may not write the container, put something there under this name?
 fn is_foreign(folder: &Path, path: &Path, main: &Path) -> bool {
-    let Ok(about) = os::look(main).or_else(|_| os::look(folder)) else { return false };
+    let Ok(about) = os::look(main).or_else(|_| os::look(folder)) else {
+        return false;
+    };
     os::look_itself(path).is_ok_and(|lock| !os::may_speak_for(&lock, &about, os::is_shared(folder)))
 }
 
 /// The main file, where it is there and the file system can lock it.
 fn lock_main(path: &Path, take: Take) -> Result<Option<fs::File>> {
-    let Ok(Some(file)) = os::open_itself(OpenOptions::new().read(true), path) else { return Ok(None) };
+    let Ok(Some(file)) = os::open_itself(OpenOptions::new().read(true), path) else {
+        return Ok(None);
+    };
     if !file.metadata().is_ok_and(|l| l.is_file()) {
         return Ok(None);
     }

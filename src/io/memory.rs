@@ -23,7 +23,11 @@ impl<B: AsRef<[u8]> + Send + Sync + 'static> MemoryFolder<B> {
 impl<B: AsRef<[u8]> + Send + Sync + 'static> Folder for MemoryFolder<B> {
     fn open(&self, name: &OsStr, access: Access) -> Result<Arc<dyn File>> {
         if !name.is_empty() {
-            return Err(fail!(Missing, "{}: there is one file here, \"\"", self.show(name)));
+            return Err(fail!(
+                Missing,
+                "{}: there is one file here, \"\"",
+                self.show(name)
+            ));
         }
         match access {
             Access::Read | Access::Map => Ok(self.0.clone()),
@@ -66,7 +70,10 @@ impl<B: AsRef<[u8]> + Send + Sync> File for Bytes<B> {
     }
 
     fn read_at(&self, at: u64, dst: &mut [u8]) -> Result<usize> {
-        let rest = usize::try_from(at).ok().and_then(|at| self.0.as_ref().get(at..)).unwrap_or(&[]);
+        let rest = usize::try_from(at)
+            .ok()
+            .and_then(|at| self.0.as_ref().get(at..))
+            .unwrap_or(&[]);
         let n = rest.len().min(dst.len());
         if let (Some(d), Some(s)) = (dst.get_mut(..n), rest.get(..n)) {
             d.copy_from_slice(s);

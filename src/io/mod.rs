@@ -46,7 +46,8 @@ pub enum Access {
     Map,
     /// To be read and written; it must be there.
     Write,
-    /// The same, of a file that lies beside the main one of a container: it must have no other name.
+    /// The same, of a file that lies beside the main one of a container: it must have no other
+    /// name.
     WriteBeside,
     /// To be read and written, empty: made new, or emptied.
     Create,
@@ -71,7 +72,8 @@ impl Part<'_> {
 pub trait File: Send + Sync {
     /// Its length now, in bytes.
     fn size(&self) -> Result<u64>;
-    /// Fills `dst` from `at` on; returns how many bytes there were, fewer only at the end of the file.
+    /// Fills `dst` from `at` on; returns how many bytes there were, fewer only at the end of the
+    /// file.
     fn read_at(&self, at: u64, dst: &mut [u8]) -> Result<usize>;
     /// Writes all of `src` at `at`; the file grows where needed.
     fn write_at(&self, at: u64, src: &[u8]) -> Result<()>;
@@ -79,7 +81,8 @@ pub trait File: Send + Sync {
     fn set_size(&self, size: u64) -> Result<()>;
     /// Makes bytes and length durable (not the name: that is [`Folder::sync`]).
     fn sync(&self) -> Result<()>;
-    /// The whole file, where it is in memory that nobody changes. A mapped file is not: another process may write to it.
+    /// The whole file, where it is in memory that nobody changes. A mapped file is not: another
+    /// process may write to it.
     fn bytes(&self) -> Option<&[u8]> {
         None
     }
@@ -94,18 +97,18 @@ pub trait File: Send + Sync {
         0
     }
 
-    /// What tells the file from a copy of it, also after it was removed and its place was given to another one, or 0 where
-    /// nothing does.
+    /// What tells the file from a copy of it, also after it was removed and its place was given to
+    /// another one, or 0 where nothing does.
     fn origin(&self) -> Result<u64> {
         Ok(0)
     }
-    /// What tells that the file was changed, together with its length: changes at each write and cut, where
-    /// the system says when that was.
+    /// What tells that the file was changed, together with its length: changes at each write and
+    /// cut, where the system says when that was.
     fn stamp(&self) -> Result<u64> {
         Ok(0)
     }
-    /// What tells that its bytes were changed, together with its length, where the system says when that was: not
-    /// that it got another name, or none.
+    /// What tells that its bytes were changed, together with its length, where the system says when
+    /// that was: not that it got another name, or none.
     fn modified(&self) -> Result<u64> {
         Ok(0)
     }
@@ -117,18 +120,20 @@ pub trait File: Send + Sync {
     fn as_opened(&self) -> Result<(u64, u64)> {
         self.look()
     }
-    /// These bytes are going to be wanted: where the file is in memory, they may come nearer meanwhile.
+    /// These bytes are going to be wanted: where the file is in memory, they may come nearer
+    /// meanwhile.
     fn prefetch(&self, _from: u64, _to: u64) {}
     /// Does it live behind functions of the caller's?
     fn is_foreign(&self) -> bool {
         false
     }
-    /// It, where it is an object of a store: each read of one is a request, so that many are better asked for together
-    /// (see [`read_parts`]).
+    /// It, where it is an object of a store: each read of one is a request, so that many are better
+    /// asked for together (see [`read_parts`]).
     fn object(&self) -> Option<&object::ObjectFile> {
         None
     }
-    /// As [`File::read_exact_at`], of what is going to be read again and again: where reading takes long, it is kept.
+    /// As [`File::read_exact_at`], of what is going to be read again and again: where reading takes
+    /// long, it is kept.
     fn read_kept(&self, at: u64, dst: &mut [u8]) -> Result<()> {
         self.read_exact_at(at, dst)
     }
@@ -143,7 +148,12 @@ pub trait File: Send + Sync {
         if n == dst.len() {
             return Ok(());
         }
-        Err(fail!(Format, "{}: {} bytes were expected at {at}, {n} are there: the file was cut short", self.name(), dst.len()))
+        Err(fail!(
+            Format,
+            "{}: {} bytes were expected at {at}, {n} are there: the file was cut short",
+            self.name(),
+            dst.len()
+        ))
     }
 }
 
@@ -160,12 +170,16 @@ pub struct Unread {
 impl Unread {
     /// It is about no bytes rather than others.
     pub fn anywhere(job: usize, error: Error) -> Unread {
-        Unread { job, bytes: 0..u64::MAX, error }
+        Unread {
+            job,
+            bytes: 0..u64::MAX,
+            error,
+        }
     }
 }
 
-/// Fills parts of files; where these are objects of a store, by few requests, of which many are under way at once. Of the
-/// jobs of one file, which failed may be said to be the first one.
+/// Fills parts of files; where these are objects of a store, by few requests, of which many are
+/// under way at once. Of the jobs of one file, which failed may be said to be the first one.
 pub fn read_parts(jobs: Vec<(&dyn File, Vec<Part<'_>>)>) -> Result<(), Unread> {
     let mut objects = Vec::new();
     for (job, (file, parts)) in jobs.into_iter().enumerate() {
@@ -173,30 +187,39 @@ pub fn read_parts(jobs: Vec<(&dyn File, Vec<Part<'_>>)>) -> Result<(), Unread> {
             Some(object) => objects.push((job, object, parts)),
             None => parts.into_iter().try_for_each(|p| {
                 let bytes = p.at..p.end();
-                file.read_exact_at(p.at, p.dst).map_err(|error| Unread { job, bytes, error })
+                file.read_exact_at(p.at, p.dst)
+                    .map_err(|error| Unread { job, bytes, error })
             })?,
         }
     }
     object::read(objects)
 }
 
-/// Fetches ranges of objects, by few requests, for [`File::read_kept`] to find. Each has its file, its beginning and its end.
+/// Fetches ranges of objects, by few requests, for [`File::read_kept`] to find. Each has its file,
+/// its beginning and its end.
 pub fn keep_parts(jobs: Vec<(&dyn File, u64, u64)>) -> Result<(), Unread> {
-    object::keep(jobs.into_iter().enumerate().filter_map(|(job, (file, from, to))| Some((job, file.object()?, from, to))).collect())
+    object::keep(
+        jobs.into_iter()
+            .enumerate()
+            .filter_map(|(job, (file, from, to))| Some((job, file.object()?, from, to)))
+            .collect(),
+    )
 }
 
 /// A folder of named files, or something like it. All methods may be called from many threads.
 pub trait Folder: Send + Sync {
     /// Opens a file; `Missing` where there is none.
     fn open(&self, name: &OsStr, access: Access) -> Result<Arc<dyn File>>;
-    /// Creates a file that was not there: what has this name is removed first, and never followed. It gets mode, owner and
-    /// access control list of `like`, where there is such a file and storage knows them, as far as the process may give
-    /// them; it is never open to more users than that file.
+    /// Creates a file that was not there: what has this name is removed first, and never followed.
+    /// It gets mode, owner and access control list of `like`, where there is such a file and
+    /// storage knows them, as far as the process may give them; it is never open to more users
+    /// than that file.
     fn create(&self, name: &OsStr, _like: &OsStr) -> Result<Arc<dyn File>> {
         self.open(name, Access::Create)
     }
-    /// Opens a file, to be read, that tells what to do with the file `of`, or with this folder where there is none: `Missing`
-    /// where it is there, but somebody who may not change that file may have written it.
+    /// Opens a file, to be read, that tells what to do with the file `of`, or with this folder
+    /// where there is none: `Missing` where it is there, but somebody who may not change that
+    /// file may have written it.
     fn open_trusted(&self, name: &OsStr, _of: &OsStr) -> Result<Arc<dyn File>> {
         self.open(name, Access::Read)
     }
@@ -210,7 +233,8 @@ pub trait Folder: Send + Sync {
     fn identity(&self, name: &OsStr) -> Result<Option<u64>>;
     /// Has this name still this file, of this length and [`File::stamp`]?
     fn has_still(&self, name: &OsStr, file: &dyn File, (size, stamp): (u64, u64)) -> Result<bool> {
-        Ok(self.identity(name)? == Some(file.identity()) && (file.size()?, file.stamp()?) == (size, stamp))
+        Ok(self.identity(name)? == Some(file.identity())
+            && (file.size()?, file.stamp()?) == (size, stamp))
     }
     /// Takes the lock of this name for as long as the value lives; `Busy` where another has it.
     fn lock(&self, name: &OsStr) -> Result<lock::Lock>;
@@ -218,7 +242,8 @@ pub trait Folder: Send + Sync {
     fn lock_in_part(&self, _name: &OsStr) -> Result<lock::Lock> {
         Ok(lock::Lock::none())
     }
-    /// As [`Folder::lock`], or [`Folder::lock_in_part`] where `part`, without a file for it: `Busy` where another has it.
+    /// As [`Folder::lock`], or [`Folder::lock_in_part`] where `part`, without a file for it: `Busy`
+    /// where another has it.
     fn test_lock(&self, _name: &OsStr, _part: bool) -> Result<lock::Lock> {
         Ok(lock::Lock::none())
     }
@@ -229,7 +254,8 @@ pub trait Folder: Send + Sync {
     fn is_foreign(&self) -> bool {
         false
     }
-    /// Makes a folder in it, where storage knows of folders and this one is not there; "" is itself.
+    /// Makes a folder in it, where storage knows of folders and this one is not there; "" is
+    /// itself.
     fn make_folder(&self, _name: &OsStr) -> Result<()> {
         Ok(())
     }
@@ -245,14 +271,19 @@ pub trait Folder: Send + Sync {
     fn list(&self, _name: &OsStr) -> Result<Vec<OsString>> {
         Ok(Vec::new())
     }
-    /// Is it one of an object store? There files come whole, under their name at once, and stay as they are.
+    /// Is it one of an object store? There files come whole, under their name at once, and stay as
+    /// they are.
     fn is_store(&self) -> bool {
         false
     }
-    /// A new file of a store, which is written from its beginning to its end and is there with [`File::publish`], or never;
-    /// `only_new`: that fails where another has the name by then.
+    /// A new file of a store, which is written from its beginning to its end and is there with
+    /// [`File::publish`], or never; `only_new`: that fails where another has the name by then.
     fn upload(&self, name: &OsStr, _only_new: bool) -> Result<Arc<dyn File>> {
-        Err(fail!(State, "{}: files are not uploaded here", self.show(name)))
+        Err(fail!(
+            State,
+            "{}: files are not uploaded here",
+            self.show(name)
+        ))
     }
     /// The names in it that begin like this; none where storage cannot tell.
     fn list_beginning(&self, start: &OsStr) -> Result<Vec<OsString>> {
@@ -260,8 +291,8 @@ pub trait Folder: Send + Sync {
         names.retain(|n| n.as_encoded_bytes().starts_with(start.as_encoded_bytes()));
         Ok(names)
     }
-    /// A writer comes: refuses storage that cannot be written. From here on nothing is changed in a folder that gets the
-    /// name of this one, where storage can tell.
+    /// A writer comes: refuses storage that cannot be written. From here on nothing is changed in a
+    /// folder that gets the name of this one, where storage can tell.
     fn writable(&self) -> Result<()> {
         Ok(())
     }
@@ -303,7 +334,9 @@ pub fn beside(prefix: &str, name: &OsStr, suffix: &str) -> OsString {
 
 /// The folder that a name is in: what stands before its last slash.
 pub fn parent(name: &OsStr) -> &OsStr {
-    std::path::Path::new(name).parent().map_or(OsStr::new(""), std::path::Path::as_os_str)
+    std::path::Path::new(name)
+        .parent()
+        .map_or(OsStr::new(""), std::path::Path::as_os_str)
 }
 
 /// Copies `n` bytes of one file to a place in another.
@@ -312,7 +345,9 @@ pub fn copy(from: &dyn File, at: u64, to: &dyn File, to_at: u64, n: u64) -> Resu
     let mut piece = crate::memory::zeroed(n.min(PIECE) as usize)?;
     let mut done = 0;
     while done < n {
-        let part = piece.get_mut(..(n - done).min(PIECE) as usize).unwrap_or_default();
+        let part = piece
+            .get_mut(..(n - done).min(PIECE) as usize)
+            .unwrap_or_default();
         from.read_exact_at(at.saturating_add(done), part)?;
         to.write_at(to_at.saturating_add(done), part)?;
         done += part.len() as u64;

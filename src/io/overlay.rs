@@ -1,10 +1,11 @@
-//! A rehearsal: while it lasts, what the thread changes in folders is kept in a scratch file instead, and what it reads there is
-//! what it would have changed.
+//! A rehearsal: while it lasts, what the thread changes in folders is kept in a scratch file
+//! instead, and what it reads there is what it would have changed.
 //!
-//! Every folder that [`locate`](super::locate) gives out during a rehearsal is an [`Overlay`] of the real one. An overlay opens
-//! the real files and never writes to them. Written bytes go to one scratch file without a name, so memory stays bounded
-//! however much is written: an extent map per file says which bytes are there. Renames, removals and creations are a table of
-//! names. Locks are tested, not created.
+//! Every folder that [`locate`](super::locate) gives out during a rehearsal is an [`Overlay`] of
+//! the real one. An overlay opens the real files and never writes to them. Written bytes go to one
+//! scratch file without a name, so memory stays bounded however much is written: an extent map per
+//! file says which bytes are there. Renames, removals and creations are a table of names. Locks are
+//! tested, not created.
 #![forbid(unsafe_code)]
 
 use super::lock::Lock;
@@ -46,7 +47,11 @@ impl Rehearsal {
     /// Begins one, of changes to what has this path.
     pub fn begin(path: &OsStr) -> Rehearsal {
         let near = parent(path);
-        let near = if near.is_empty() { Path::new(".") } else { Path::new(near) };
+        let near = if near.is_empty() {
+            Path::new(".")
+        } else {
+            Path::new(near)
+        };
         Rehearsal(STAGE.replace(Some(Arc::new(Stage::new(near)))))
     }
 
@@ -63,14 +68,20 @@ impl Drop for Rehearsal {
     }
 }
 
-/// The folder as a rehearsal of this thread sees it; itself where there is none. `kind`: folders that are reached in one way
-/// share what was changed in them.
+/// The folder as a rehearsal of this thread sees it; itself where there is none. `kind`: folders
+/// that are reached in one way share what was changed in them.
 pub fn over(kind: &str, folder: Arc<dyn Folder>) -> Arc<dyn Folder> {
     STAGE.with_borrow(|stage| match stage {
         None => folder,
         Some(stage) => {
             let key = beside(kind, OsStr::new(&folder.show(OsStr::new(""))), "");
-            let new = || Arc::new(Overlay { base: folder, stage: stage.clone(), names: Mutex::default() }) as Arc<dyn Folder>;
+            let new = || {
+                Arc::new(Overlay {
+                    base: folder,
+                    stage: stage.clone(),
+                    names: Mutex::default(),
+                }) as Arc<dyn Folder>
+            };
             taken(&stage.folders).entry(key).or_insert_with(new).clone()
         }
     })
@@ -79,7 +90,11 @@ pub fn over(kind: &str, folder: Arc<dyn Folder>) -> Arc<dyn Folder> {
 /// One folder as a rehearsal of its own sees it.
 #[cfg(test)]
 pub fn alone(base: Arc<dyn Folder>) -> Arc<dyn Folder> {
-    Arc::new(Overlay { base, stage: Arc::new(Stage::new(Path::new("/tmp"))), names: Mutex::default() })
+    Arc::new(Overlay {
+        base,
+        stage: Arc::new(Stage::new(Path::new("/tmp"))),
+        names: Mutex::default(),
+    })
 }
 
 fn taken<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -88,7 +103,12 @@ fn taken<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Stage {
     fn new(near: &Path) -> Stage {
-        Stage { near: near.into(), scratch: Mutex::default(), folders: Mutex::default(), numbers: AtomicU64::new(NEW) }
+        Stage {
+            near: near.into(),
+            scratch: Mutex::default(),
+            folders: Mutex::default(),
+            numbers: AtomicU64::new(NEW),
+        }
     }
 
     fn scratch(&self) -> Result<Arc<Scratch>> {
@@ -96,8 +116,14 @@ impl Stage {
         if let Some(scratch) = &*scratch {
             return Ok(scratch.clone());
         }
-        let file = os::create_unnamed(&self.near).map_err(|e| Error::os("the scratch file of a dry run", &e))?;
-        Ok(scratch.insert(Arc::new(Scratch { file, end: AtomicU64::new(0) })).clone())
+        let file = os::create_unnamed(&self.near)
+            .map_err(|e| Error::os("the scratch file of a dry run", &e))?;
+        Ok(scratch
+            .insert(Arc::new(Scratch {
+                file,
+                end: AtomicU64::new(0),
+            }))
+            .clone())
     }
 
     fn number(&self) -> u64 {
@@ -118,7 +144,10 @@ impl Scratch {
         while !dst.is_empty() {
             let n = os::read_at(&self.file, dst, at).map_err(|e| self.failed(&e))?;
             if n == 0 {
-                return Err(fail!(Io, "the scratch file of a dry run: it ends before what was written to it"));
+                return Err(fail!(
+                    Io,
+                    "the scratch file of a dry run: it ends before what was written to it"
+                ));
             }
             (at, dst) = (at + n as u64, dst.get_mut(n..).unwrap_or_default());
         }
@@ -156,7 +185,8 @@ struct Changed {
     size: u64,
     /// So many bytes of the real file are visible, where nothing was written over them.
     base: u64,
-    /// Written ranges, which do not overlap: where each begins, its length and its offset in the scratch file.
+    /// Written ranges, which do not overlap: where each begins, its length and its offset in the
+    /// scratch file.
     extents: BTreeMap<u64, (u64, u64)>,
     changes: u64,
 }
@@ -172,20 +202,42 @@ impl Overlay {
         if let Some(known) = taken(&self.names).files.get(name) {
             return Ok(known.clone());
         }
-        let Some(identity) = self.base.identity(name)? else { return Ok(None) };
+        let Some(identity) = self.base.identity(name)? else {
+            return Ok(None);
+        };
         Ok(Some(self.take_in(name, identity)))
     }
 
     /// Remembers a file of the real folder, so that all handles of it share what is written.
     fn take_in(&self, name: &OsStr, identity: u64) -> Arc<Node> {
-        let identity = if identity == 0 { self.stage.number() } else { identity };
-        let new = || Some(Arc::new(Node { identity, base: Some(name.to_owned()), changed: Mutex::default() }));
+        let identity = if identity == 0 {
+            self.stage.number()
+        } else {
+            identity
+        };
+        let new = || {
+            Some(Arc::new(Node {
+                identity,
+                base: Some(name.to_owned()),
+                changed: Mutex::default(),
+            }))
+        };
         let mut names = taken(&self.names);
-        names.files.entry(name.to_owned()).or_insert_with(new).clone().unwrap_or_else(|| Arc::new(Node::new(identity)))
+        names
+            .files
+            .entry(name.to_owned())
+            .or_insert_with(new)
+            .clone()
+            .unwrap_or_else(|| Arc::new(Node::new(identity)))
     }
 
     fn handle(&self, name: &OsStr, node: Arc<Node>, base: Option<Arc<dyn File>>) -> Arc<dyn File> {
-        Arc::new(Staged { node, base, name: self.show(name), stage: self.stage.clone() })
+        Arc::new(Staged {
+            node,
+            base,
+            name: self.show(name),
+            stage: self.stage.clone(),
+        })
     }
 
     /// Is there a folder of this name?
@@ -210,7 +262,11 @@ impl Folder for Overlay {
         match known {
             Some(None) => Err(self.missing(name)),
             Some(Some(node)) => {
-                let base = node.base.as_ref().map(|base| self.base.open(base, access)).transpose()?;
+                let base = node
+                    .base
+                    .as_ref()
+                    .map(|base| self.base.open(base, access))
+                    .transpose()?;
                 Ok(self.handle(name, node, base))
             }
             None => {
@@ -337,14 +393,21 @@ impl Folder for Overlay {
             found => found?,
         };
         let names = taken(&self.names);
-        let files = names.files.iter().map(|(file, node)| (file, node.is_some()));
+        let files = names
+            .files
+            .iter()
+            .map(|(file, node)| (file, node.is_some()));
         let here = files.chain(names.folders.iter().map(|(folder, made)| (folder, *made)));
         let here: HashMap<&OsStr, bool> = here
             .filter(|(path, _)| !path.is_empty() && parent(path) == name)
             .filter_map(|(path, is)| Some((Path::new(path).file_name()?, is)))
             .collect();
         found.retain(|n| !here.contains_key(n.as_os_str()));
-        found.extend(here.iter().filter(|(_, is)| **is).map(|(n, _)| n.to_os_string()));
+        found.extend(
+            here.iter()
+                .filter(|(_, is)| **is)
+                .map(|(n, _)| n.to_os_string()),
+        );
         Ok(found)
     }
 }
@@ -352,7 +415,16 @@ impl Folder for Overlay {
 impl Node {
     /// A new file.
     fn new(identity: u64) -> Node {
-        Node { identity, base: None, changed: Mutex::new(Some(Changed { size: 0, base: 0, extents: BTreeMap::new(), changes: 0 })) }
+        Node {
+            identity,
+            base: None,
+            changed: Mutex::new(Some(Changed {
+                size: 0,
+                base: 0,
+                extents: BTreeMap::new(),
+                changes: 0,
+            })),
+        }
     }
 }
 
@@ -366,7 +438,11 @@ struct Staged {
 
 impl Staged {
     /// Asks the real file where nothing was changed, else what was changed.
-    fn ask<T>(&self, real: impl FnOnce(&dyn File) -> Result<T>, staged: impl FnOnce(&Changed) -> Result<T>) -> Result<T> {
+    fn ask<T>(
+        &self,
+        real: impl FnOnce(&dyn File) -> Result<T>,
+        staged: impl FnOnce(&Changed) -> Result<T>,
+    ) -> Result<T> {
         let changed = taken(&self.node.changed);
         match (&*changed, &self.base) {
             (Some(changed), _) => staged(changed),
@@ -382,9 +458,16 @@ impl Staged {
         let mut changed = taken(&self.node.changed);
         if changed.is_none() {
             let size = self.base.as_ref().map_or(Ok(0), |base| base.size())?;
-            *changed = Some(Changed { size, base: size, extents: BTreeMap::new(), changes: 0 });
+            *changed = Some(Changed {
+                size,
+                base: size,
+                extents: BTreeMap::new(),
+                changes: 0,
+            });
         }
-        let Some(changed) = &mut *changed else { return Ok(()) };
+        let Some(changed) = &mut *changed else {
+            return Ok(());
+        };
         changed.changes += 1;
         f(changed)
     }
@@ -392,14 +475,23 @@ impl Staged {
     /// When the real file was changed, and how often it was here.
     fn when(&self, real: impl Fn(&dyn File) -> Result<u64>) -> Result<u64> {
         let before = self.base.as_ref().map_or(Ok(0), |base| real(&**base))?;
-        self.ask(|_| Ok(before), |changed| Ok(before.wrapping_add(changed.changes)))
+        self.ask(
+            |_| Ok(before),
+            |changed| Ok(before.wrapping_add(changed.changes)),
+        )
     }
 }
 
 impl Changed {
     /// Takes a range out of the extents.
     fn remove(&mut self, from: u64, to: u64) {
-        let begun: Vec<_> = self.extents.range(..to).rev().map(|(at, e)| (*at, *e)).take_while(|(at, (n, _))| at + n > from).collect();
+        let begun: Vec<_> = self
+            .extents
+            .range(..to)
+            .rev()
+            .map(|(at, e)| (*at, *e))
+            .take_while(|(at, (n, _))| at + n > from)
+            .collect();
         for (at, (n, scratch)) in begun {
             self.extents.remove(&at);
             if at < from {
@@ -413,7 +505,10 @@ impl Changed {
 
     /// The last extent that begins at `at` or before.
     fn last(&self, at: u64) -> Option<(u64, u64, u64)> {
-        self.extents.range(..=at).next_back().map(|(from, (n, scratch))| (*from, *n, *scratch))
+        self.extents
+            .range(..=at)
+            .next_back()
+            .map(|(from, (n, scratch))| (*from, *n, *scratch))
     }
 
     fn write(&mut self, at: u64, src: &[u8], scratch: &Scratch) -> Result<()> {
@@ -428,7 +523,9 @@ impl Changed {
                 scratch.write(to, src)?;
                 self.remove(at, end);
                 match self.last(at) {
-                    Some((from, len, before)) if from + len == at && before + len == to => _ = self.extents.insert(from, (len + n, before)),
+                    Some((from, len, before)) if from + len == at && before + len == to => {
+                        _ = self.extents.insert(from, (len + n, before))
+                    }
                     _ => _ = self.extents.insert(at, (n, to)),
                 }
             }
@@ -437,23 +534,38 @@ impl Changed {
         Ok(())
     }
 
-    fn read(&self, at: u64, dst: &mut [u8], base: Option<&dyn File>, scratch: impl FnOnce() -> Result<Arc<Scratch>>) -> Result<usize> {
+    fn read(
+        &self,
+        at: u64,
+        dst: &mut [u8],
+        base: Option<&dyn File>,
+        scratch: impl FnOnce() -> Result<Arc<Scratch>>,
+    ) -> Result<usize> {
         let end = self.size.min(at.saturating_add(dst.len() as u64));
         let n = end.saturating_sub(at) as usize;
         let dst = dst.get_mut(..n).unwrap_or_default();
         dst.fill(0);
         let visible = self.base.min(end).saturating_sub(at) as usize;
-        if let (Some(base), Some(part)) = (base, dst.get_mut(..visible).filter(|part| !part.is_empty())) {
+        if let (Some(base), Some(part)) =
+            (base, dst.get_mut(..visible).filter(|part| !part.is_empty()))
+        {
             base.read_exact_at(at, part)?;
         }
-        let over: Vec<_> = self.extents.range(..end).rev().take_while(|(from, (n, _))| *from + n > at).collect();
+        let over: Vec<_> = self
+            .extents
+            .range(..end)
+            .rev()
+            .take_while(|(from, (n, _))| *from + n > at)
+            .collect();
         if over.is_empty() {
             return Ok(n);
         }
         let scratch = scratch()?;
         for (from, (n, to)) in over {
             let (begin, stop) = (at.max(*from), end.min(from + n));
-            let part = dst.get_mut((begin - at) as usize..(stop - at) as usize).unwrap_or_default();
+            let part = dst
+                .get_mut((begin - at) as usize..(stop - at) as usize)
+                .unwrap_or_default();
             scratch.read(to + (begin - from), part)?;
         }
         Ok(n)
@@ -468,7 +580,9 @@ impl File for Staged {
     fn read_at(&self, at: u64, dst: &mut [u8]) -> Result<usize> {
         let changed = taken(&self.node.changed);
         match (&*changed, &self.base) {
-            (Some(changed), base) => changed.read(at, dst, base.as_deref(), || self.stage.scratch()),
+            (Some(changed), base) => {
+                changed.read(at, dst, base.as_deref(), || self.stage.scratch())
+            }
             (None, Some(base)) => {
                 drop(changed);
                 base.read_at(at, dst)
@@ -479,7 +593,11 @@ impl File for Staged {
 
     fn write_at(&self, at: u64, src: &[u8]) -> Result<()> {
         let scratch = self.stage.scratch()?;
-        if src.is_empty() { Ok(()) } else { self.change(|changed| changed.write(at, src, &scratch)) }
+        if src.is_empty() {
+            Ok(())
+        } else {
+            self.change(|changed| changed.write(at, src, &scratch))
+        }
     }
 
     fn set_size(&self, size: u64) -> Result<()> {
@@ -516,7 +634,8 @@ mod tests {
     use super::*;
     use crate::io::sim::{Rng, SimDisk};
 
-    /// Whatever is done to files, an overlay reads as the folder itself would, and leaves that as it is.
+    /// Whatever is done to files, an overlay reads as the folder itself would, and leaves that as
+    /// it is.
     #[test]
     fn an_overlay_reads_as_the_changed_folder_would() {
         let names = ["a", "b", "c"].map(OsStr::new);
@@ -525,29 +644,48 @@ mod tests {
             let disk = SimDisk::default();
             for name in &names[..2] {
                 let bytes: Vec<u8> = (0..rng.below(300)).map(|_| rng.draw() as u8 | 1).collect();
-                disk.folder().open(name, Access::Create).unwrap().write_at(0, &bytes).unwrap();
+                disk.folder()
+                    .open(name, Access::Create)
+                    .unwrap()
+                    .write_at(0, &bytes)
+                    .unwrap();
             }
             let before = (disk.ops(), disk.contents());
             let (twin, over) = (disk.copy().folder(), alone(disk.folder()));
             for step in 0..60 {
                 let (name, to) = (names[rng.below(3)], names[rng.below(3)]);
-                let (what, at, n, byte) = (rng.below(6), rng.below(400) as u64, rng.below(200), rng.draw() as u8);
+                let (what, at, n, byte) = (
+                    rng.below(6),
+                    rng.below(400) as u64,
+                    rng.below(200),
+                    rng.draw() as u8,
+                );
                 let act = |folder: &Arc<dyn Folder>| match what {
                     0 => folder.open(name, Access::Create).map(drop),
                     1 if name != to => folder.rename(name, to),
                     2 if step % 4 == 0 => folder.remove(name),
                     3 => folder.open(name, Access::Write)?.set_size(at),
-                    _ => folder.open(name, Access::Write)?.write_at(at, &vec![byte; n.max(1)]),
+                    _ => folder
+                        .open(name, Access::Write)?
+                        .write_at(at, &vec![byte; n.max(1)]),
                 };
                 let status = |r: Result<()>| r.err().map(|e| e.status);
-                assert_eq!(status(act(&over)), status(act(&twin)), "seed {seed}, step {step}");
+                assert_eq!(
+                    status(act(&over)),
+                    status(act(&twin)),
+                    "seed {seed}, step {step}"
+                );
                 for name in names {
                     let read = |folder: &Arc<dyn Folder>| {
                         let file = folder.open(name, Access::Read).map_err(|e| e.status)?;
                         let mut bytes = vec![7; rng_span(at, n)];
                         let got = file.read_at(at / 2, &mut bytes).unwrap();
                         bytes.truncate(got);
-                        Ok::<_, crate::error::Status>((file.size().unwrap(), bytes, file.identity() == folder.identity(name).unwrap().unwrap()))
+                        Ok::<_, crate::error::Status>((
+                            file.size().unwrap(),
+                            bytes,
+                            file.identity() == folder.identity(name).unwrap().unwrap(),
+                        ))
                     };
                     assert_eq!(read(&over), read(&twin), "seed {seed}, step {step}");
                 }
@@ -575,7 +713,13 @@ mod tests {
         assert!(over.open(file, Access::Create).is_err());
         over.make_folder(folder).unwrap();
         over.open(file, Access::Create).unwrap();
-        assert_eq!((over.list(folder).unwrap(), over.list(OsStr::new("")).unwrap()), (vec!["x".into()], vec!["f".into()]));
+        assert_eq!(
+            (
+                over.list(folder).unwrap(),
+                over.list(OsStr::new("")).unwrap()
+            ),
+            (vec!["x".into()], vec!["f".into()])
+        );
         assert!(over.obstacle(folder).unwrap() == Some(A_FOLDER) && over.exists(file).unwrap());
         over.remove_folder(folder).unwrap();
         over.remove(file).unwrap();

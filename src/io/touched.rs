@@ -1,8 +1,9 @@
 //! Which parts of a mapped file are worth mapping.
 //!
-//! The first access to a part of a mapping is a page fault, in which the system maps the pages around it, too: that takes
-//! several times as long as the system call that copies a record of a few kilobytes. So what is to be copied is read from a
-//! part until that has taken about as long as the fault would; from then on it comes from the mapping, which is faster.
+//! The first access to a part of a mapping is a page fault, in which the system maps the pages
+//! around it, too: that takes several times as long as the system call that copies a record of a
+//! few kilobytes. So what is to be copied is read from a part until that has taken about as long as
+//! the fault would; from then on it comes from the mapping, which is faster.
 #![forbid(unsafe_code)]
 
 use crate::memory;
@@ -22,13 +23,19 @@ const READS: u8 = 8;
 pub struct Touched(OnceLock<Vec<AtomicU8>>);
 
 impl Touched {
-    /// Shall `n` bytes from `at` on, of a mapping of `len`, be read rather than copied from there? Counts those that are.
+    /// Shall `n` bytes from `at` on, of a mapping of `len`, be read rather than copied from there?
+    /// Counts those that are.
     pub fn read_rather(&self, at: u64, n: usize, len: usize) -> bool {
         if n < SMALL {
             return false;
         }
         let parts = made(&self.0, || Touched::table(len));
-        let Some(reads) = usize::try_from(at / PART).ok().and_then(|part| parts.get(part)) else { return false };
+        let Some(reads) = usize::try_from(at / PART)
+            .ok()
+            .and_then(|part| parts.get(part))
+        else {
+            return false;
+        };
         // a count that another thread loses does no harm
         let before = reads.load(Ordering::Relaxed);
         if before < READS {
@@ -52,7 +59,10 @@ mod tests {
         let (touched, len) = (Touched::default(), 3 * PART as usize - 1);
         let read = |at, n| touched.read_rather(at, n, len);
         assert!(!read(0, SMALL - 1));
-        assert_eq!((0..10).filter(|k| read(PART + k * 4096, SMALL)).count(), READS as usize);
+        assert_eq!(
+            (0..10).filter(|k| read(PART + k * 4096, SMALL)).count(),
+            READS as usize
+        );
         assert!(!read(2 * PART - 1, len));
         assert!(read(2 * PART, SMALL) && read(0, len));
         assert!(!read(u64::MAX, SMALL));

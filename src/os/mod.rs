@@ -1,7 +1,8 @@
-//! What Unix and Windows have each in its own way: names as bytes, files by position, what tells one file from another,
-//! the file of a lock. `unix.rs` and `windows.rs` have the same functions; nothing else in the library asks which it is, but
-//! what maps files, which only Unix does here. `placing.rs` and `anywhere.rs` say where threads run, on Linux and elsewhere;
-//! `process.rs` tells a process from the one that forked it.
+//! What Unix and Windows have each in its own way: names as bytes, files by position, what tells
+//! one file from another, the file of a lock. `unix.rs` and `windows.rs` have the same functions;
+//! nothing else in the library asks which it is, but what maps files, which only Unix does here.
+//! `placing.rs` and `anywhere.rs` say where threads run, on Linux and elsewhere; `process.rs` tells
+//! a process from the one that forked it.
 
 // Miri has no processors
 #[cfg(any(not(target_os = "linux"), miri))]

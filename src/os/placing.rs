@@ -1,5 +1,6 @@
-//! Where threads run, on Linux, which may wake a thread on the processor that wakes it though another one is idle: where two
-//! processors share a cache it hardly looks for one after busy times. What was to be done at once is then done in turns.
+//! Where threads run, on Linux, which may wake a thread on the processor that wakes it though
+//! another one is idle: where two processors share a cache it hardly looks for one after busy
+//! times. What was to be done at once is then done in turns.
 
 use std::mem::{size_of, zeroed};
 
@@ -18,8 +19,8 @@ pub fn this_processor() -> Option<usize> {
     usize::try_from(unsafe { libc::sched_getcpu() }).ok()
 }
 
-/// Keeps a thread that sleeps from being woken on a processor, until this is dropped: where it may run is then as before. `None`:
-/// it may run nowhere else, or the system does not let us.
+/// Keeps a thread that sleeps from being woken on a processor, until this is dropped: where it may
+/// run is then as before. `None`: it may run nowhere else, or the system does not let us.
 pub struct Elsewhere {
     thread: Thread,
     before: libc::cpu_set_t,
@@ -31,8 +32,8 @@ impl Elsewhere {
         if processor >= libc::CPU_SETSIZE as usize {
             return None;
         }
-        // SAFETY: a set is an array of bits, all of which may be 0; the calls read or write one, whose size they are told, and the
-        // processor is one that it has a bit for.
+        // SAFETY: a set is an array of bits, all of which may be 0; the calls read or write one,
+        // whose size they are told, and the processor is one that it has a bit for.
         unsafe {
             let mut before: libc::cpu_set_t = zeroed();
             let got = libc::sched_getaffinity(thread, size_of::<libc::cpu_set_t>(), &mut before);
@@ -62,7 +63,10 @@ mod tests {
         // SAFETY: as above.
         unsafe {
             let mut set = zeroed();
-            assert_eq!(libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set), 0);
+            assert_eq!(
+                libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set),
+                0
+            );
             set
         }
     }
@@ -73,9 +77,12 @@ mod tests {
         // the system may have moved this thread since, but not to where it may not run
         let elsewhere = Elsewhere::than(here, this_thread());
         let now = allowed();
-        // SAFETY: the calls look at a bit of a set, or at all, and the processor is one that it has a bit for.
+        // SAFETY: the calls look at a bit of a set, or at all, and the processor is one that it has
+        // a bit for.
         unsafe {
-            let Some(elsewhere) = elsewhere else { return assert!(libc::CPU_COUNT(&before) < 2) };
+            let Some(elsewhere) = elsewhere else {
+                return assert!(libc::CPU_COUNT(&before) < 2);
+            };
             assert!(!libc::CPU_ISSET(here, &now) && this_processor() != Some(here));
             assert!(Elsewhere::than(here, this_thread()).is_none());
             drop(elsewhere);

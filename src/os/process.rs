@@ -18,9 +18,14 @@ pub fn process() -> u32 {
     static COUNTS: OnceLock<bool> = OnceLock::new();
     // SAFETY: the handler is a plain function that adds to an atomic number, which POSIX allows in
     // a forked child; it lives as long as this library, with which glibc removes it.
-    let counts = *COUNTS.get_or_init(|| unsafe { libc::pthread_atfork(None, None, Some(count)) == 0 });
+    let counts =
+        *COUNTS.get_or_init(|| unsafe { libc::pthread_atfork(None, None, Some(count)) == 0 });
     // there was no memory to register it: the system's number is the next best
-    if counts { FORKS.load(Ordering::Relaxed) } else { std::process::id() }
+    if counts {
+        FORKS.load(Ordering::Relaxed)
+    } else {
+        std::process::id()
+    }
 }
 
 /// The user and the group that the system takes this process for.

@@ -22,18 +22,36 @@ pub fn copy_acl(from: &Path, to: &File) -> Result<()> {
     const LONGEST: usize = 64 << 10;
     const NAME: &std::ffi::CStr = c"system.posix_acl_access";
 
-    let from = CString::new(from.as_os_str().as_bytes()).map_err(|_| Error::from(ErrorKind::InvalidInput))?;
+    let from = CString::new(from.as_os_str().as_bytes())
+        .map_err(|_| Error::from(ErrorKind::InvalidInput))?;
     // SAFETY: two strings that end with NUL; without a buffer only the length is asked for.
     let n = unsafe { libc::getxattr(from.as_ptr(), NAME.as_ptr(), std::ptr::null_mut(), 0) };
-    let Some(n) = usize::try_from(n).ok().filter(|n| (1..=LONGEST).contains(n)) else {
+    let Some(n) = usize::try_from(n)
+        .ok()
+        .filter(|n| (1..=LONGEST).contains(n))
+    else {
         // there is none, or this file system has none
         return Ok(());
     };
     let mut list = vec![0u8; n];
     // SAFETY: as above, and the buffer has `n` bytes.
     let n = unsafe { libc::getxattr(from.as_ptr(), NAME.as_ptr(), list.as_mut_ptr().cast(), n) };
-    let Some(list) = usize::try_from(n).ok().and_then(|n| list.get(..n)) else { return Err(Error::last_os_error()) };
+    let Some(list) = usize::try_from(n).ok().and_then(|n| list.get(..n)) else {
+        return Err(Error::last_os_error());
+    };
     // SAFETY: the file is open, and the list has as many bytes as are told.
-    let set = unsafe { libc::fsetxattr(to.as_raw_fd(), NAME.as_ptr(), list.as_ptr().cast(), list.len(), 0) };
-    if set == 0 { Ok(()) } else { Err(Error::last_os_error()) }
+    let set = unsafe {
+        libc::fsetxattr(
+            to.as_raw_fd(),
+            NAME.as_ptr(),
+            list.as_ptr().cast(),
+            list.len(),
+            0,
+        )
+    };
+    if set == 0 {
+        Ok(())
+    } else {
+        Err(Error::last_os_error())
+    }
 }

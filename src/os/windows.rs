@@ -1,4 +1,5 @@
-//! Windows: names are UTF-8 here, a file is its volume and index, and a file that somebody has open may have to stay.
+//! Windows: names are UTF-8 here, a file is its volume and index, and a file that somebody has open
+//! may have to stay.
 //!
 //! Unsafe code: two calls of the system, for what the standard library does not tell of a file.
 
@@ -9,7 +10,8 @@ use std::os::windows::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::os::windows::io::{AsRawHandle, RawHandle};
 use std::path::Path;
 
-/// Codes that say of a name that no file can have it: ERROR_INVALID_NAME, ERROR_FILENAME_EXCED_RANGE, ERROR_DIRECTORY.
+/// Codes that say of a name that no file can have it: ERROR_INVALID_NAME,
+/// ERROR_FILENAME_EXCED_RANGE, ERROR_DIRECTORY.
 pub const NO_NAME: [i32; 3] = [123, 206, 267];
 /// Codes that say that the process may have no more files open: ERROR_TOO_MANY_OPEN_FILES.
 pub const TOO_MANY: [i32; 1] = [4];
@@ -109,12 +111,20 @@ const FILE_BASIC_INFO_CLASS: i32 = 0;
 #[link(name = "kernel32")]
 unsafe extern "system" {
     fn GetFileInformationByHandle(file: RawHandle, info: *mut ByHandle) -> i32;
-    fn GetFileInformationByHandleEx(file: RawHandle, class: i32, info: *mut Basic, size: u32) -> i32;
+    fn GetFileInformationByHandleEx(
+        file: RawHandle,
+        class: i32,
+        info: *mut Basic,
+        size: u32,
+    ) -> i32;
 }
 
 /// Of what has this name.
 pub fn look(path: &Path) -> Result<Look> {
-    let file = OpenOptions::new().access_mode(0).custom_flags(FILE_FLAG_BACKUP_SEMANTICS).open(path)?;
+    let file = OpenOptions::new()
+        .access_mode(0)
+        .custom_flags(FILE_FLAG_BACKUP_SEMANTICS)
+        .open(path)?;
     look_at(&file)
 }
 
@@ -130,14 +140,23 @@ pub fn look_at(file: &File) -> Result<Look> {
     let done = unsafe {
         let file = file.as_raw_handle();
         GetFileInformationByHandle(file, &mut by) != 0
-            && GetFileInformationByHandleEx(file, FILE_BASIC_INFO_CLASS, &mut basic, size_of::<Basic>() as u32) != 0
+            && GetFileInformationByHandleEx(
+                file,
+                FILE_BASIC_INFO_CLASS,
+                &mut basic,
+                size_of::<Basic>() as u32,
+            ) != 0
     };
     if !done {
         return Err(Error::last_os_error());
     }
     let [high, low] = by.index.map(u64::from);
     let identity = ((high << 32 | low) ^ u64::from(by.volume).rotate_left(40)).max(1);
-    Ok(Look { meta: file.metadata()?, identity, changed: basic.changed })
+    Ok(Look {
+        meta: file.metadata()?,
+        identity,
+        changed: basic.changed,
+    })
 }
 
 /// What tells it from others; never 0, which is kept for "cannot tell".
@@ -159,7 +178,10 @@ pub fn stamp(look: &Look) -> u64 {
 pub fn modified(look: &Look) -> u64 {
     /// 100 ns from 1601 to 1970.
     const TO_1970: u64 = 116_444_736_000_000_000;
-    look.meta.last_write_time().wrapping_sub(TO_1970).wrapping_mul(100)
+    look.meta
+        .last_write_time()
+        .wrapping_sub(TO_1970)
+        .wrapping_mul(100)
 }
 
 /// Opens what has this name.
@@ -167,9 +189,14 @@ pub fn open(how: &mut OpenOptions, path: &Path) -> Result<File> {
     how.custom_flags(FILE_FLAG_BACKUP_SEMANTICS).open(path)
 }
 
-/// As [`open`]; `None` where it is a link. What becomes one between the two calls is followed: few may make links here.
+/// As [`open`]; `None` where it is a link. What becomes one between the two calls is followed: few
+/// may make links here.
 pub fn open_itself(how: &mut OpenOptions, path: &Path) -> Result<Option<File>> {
-    if fs::symlink_metadata(path).is_ok_and(|m| m.is_symlink()) { Ok(None) } else { open(how, path).map(Some) }
+    if fs::symlink_metadata(path).is_ok_and(|m| m.is_symlink()) {
+        Ok(None)
+    } else {
+        open(how, path).map(Some)
+    }
 }
 
 /// Creates a file that goes when it is closed, in the folder for temporary files.
@@ -178,7 +205,13 @@ pub fn create_unnamed(_near: &Path) -> Result<File> {
     for n in 0..u32::MAX {
         let path = std::env::temp_dir().join(format!("holdall-{}-{n}", std::process::id()));
         let mut how = OpenOptions::new();
-        match how.read(true).write(true).create_new(true).custom_flags(FILE_FLAG_DELETE_ON_CLOSE).open(path) {
+        match how
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .custom_flags(FILE_FLAG_DELETE_ON_CLOSE)
+            .open(path)
+        {
             Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
             file => return file,
         }
@@ -212,10 +245,14 @@ pub fn sync_folder(path: &Path) -> Result<()> {
     fs::metadata(path).map(|_| ())
 }
 
-/// Opens the file of a lock, or makes it. Nobody can remove it, or give it another name, as long as it is open.
+/// Opens the file of a lock, or makes it. Nobody can remove it, or give it another name, as long as
+/// it is open.
 pub fn open_lock(path: &Path) -> Result<File> {
     let mut how = OpenOptions::new();
-    how.write(true).create(true).truncate(false).share_mode(FILE_SHARE_READ | FILE_SHARE_WRITE);
+    how.write(true)
+        .create(true)
+        .truncate(false)
+        .share_mode(FILE_SHARE_READ | FILE_SHARE_WRITE);
     // not to lock a file that is elsewhere
     how.custom_flags(FILE_FLAG_OPEN_REPARSE_POINT).open(path)
 }
@@ -236,9 +273,14 @@ pub fn process() -> u32 {
     1
 }
 
-/// Creates a file, which nothing that is there may stand for. Who may read it is said by its folder.
+/// Creates a file, which nothing that is there may stand for. Who may read it is said by its
+/// folder.
 pub fn create(path: &Path, _private: bool) -> Result<File> {
-    OpenOptions::new().read(true).write(true).create_new(true).open(path)
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .open(path)
 }
 
 /// Files get what their folder says: there is nothing to be given.

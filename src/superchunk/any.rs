@@ -61,12 +61,21 @@ impl Superchunk {
         if locate::is_folder(path) && frame::is_at(path, options)? {
             return Frame::open(path, mode, options).map(Superchunk::from);
         }
-        let place = if mode == Mode::Read { locate::locate(path)? } else { locate::locate_for_change(path)? };
+        let place = if mode == Mode::Read {
+            locate::locate(path)?
+        } else {
+            locate::locate_for_change(path)?
+        };
         Superchunk::open_in(&place.folder, &place.name, mode, options)
     }
 
     /// Opens a name in a folder.
-    pub fn open_in(folder: &Arc<dyn Folder>, name: &OsStr, mode: Mode, options: &Options) -> Result<Superchunk> {
+    pub fn open_in(
+        folder: &Arc<dyn Folder>,
+        name: &OsStr,
+        mode: Mode,
+        options: &Options,
+    ) -> Result<Superchunk> {
         match frame::is_frame(folder, name, options)? {
             true => Frame::open_in(folder, name, mode, options).map(Superchunk::from),
             false => Bloscpack::open_in(folder, name, mode, options).map(Superchunk::from),
@@ -74,19 +83,41 @@ impl Superchunk {
     }
 
     /// Creates one; it is there with the first commit.
-    pub fn create(path: &OsStr, mode: Mode, form: Form, typesize: usize, options: &Options) -> Result<Superchunk> {
+    pub fn create(
+        path: &OsStr,
+        mode: Mode,
+        form: Form,
+        typesize: usize,
+        options: &Options,
+    ) -> Result<Superchunk> {
         match form {
-            Form::Bloscpack => Bloscpack::create(path, mode, typesize, options).map(Superchunk::from),
-            Form::Frame => with_new(typesize, None, options, |new, options| Frame::create(path, mode, new, options)).map(Superchunk::from),
+            Form::Bloscpack => {
+                Bloscpack::create(path, mode, typesize, options).map(Superchunk::from)
+            }
+            Form::Frame => with_new(typesize, None, options, |new, options| {
+                Frame::create(path, mode, new, options)
+            })
+            .map(Superchunk::from),
         }
     }
 
     /// The same under a name in a folder.
-    pub fn create_in(folder: &Arc<dyn Folder>, name: &OsStr, mode: Mode, form: Form, typesize: usize, options: &Options) -> Result<Superchunk> {
+    pub fn create_in(
+        folder: &Arc<dyn Folder>,
+        name: &OsStr,
+        mode: Mode,
+        form: Form,
+        typesize: usize,
+        options: &Options,
+    ) -> Result<Superchunk> {
         match form {
-            Form::Bloscpack => Bloscpack::create_in(folder, name, mode, typesize, options).map(Superchunk::from),
+            Form::Bloscpack => {
+                Bloscpack::create_in(folder, name, mode, typesize, options).map(Superchunk::from)
+            }
             Form::Frame => {
-                let create = |new: &NewFrame, options: &Options| Frame::create_in(folder, name, mode, new, options);
+                let create = |new: &NewFrame, options: &Options| {
+                    Frame::create_in(folder, name, mode, new, options)
+                };
                 with_new(typesize, None, options, create).map(Superchunk::from)
             }
         }
@@ -99,12 +130,22 @@ impl Superchunk {
         if let Superchunk::Frame(frame) = self
             && frame.is_named(&to.folder, &to.name)?
         {
-            return Err(fail!(Argument, "{}: a copy cannot take the place of what it is made from", frame.name()));
+            return Err(fail!(
+                Argument,
+                "{}: a copy cannot take the place of what it is made from",
+                frame.name()
+            ));
         }
         match (self, form) {
             (Superchunk::Bloscpack(file), Form::Bloscpack) => file.copy(to),
-            (Superchunk::Frame(frame), Form::Bloscpack) => frame.copy_as(to, None, frame.nbytes(), &|at, dst| frame.read(at, dst)),
-            (Superchunk::Frame(frame), Form::Frame) if [Opt::ChunkBytes, Opt::BlockBytes].iter().all(|o| options.given(*o).is_none()) => {
+            (Superchunk::Frame(frame), Form::Bloscpack) => {
+                frame.copy_as(to, None, frame.nbytes(), &|at, dst| frame.read(at, dst))
+            }
+            (Superchunk::Frame(frame), Form::Frame)
+                if [Opt::ChunkBytes, Opt::BlockBytes]
+                    .iter()
+                    .all(|o| options.given(*o).is_none()) =>
+            {
                 let sparse = to.options.take(Opt::Sparse) == Some(1);
                 frame.copy(to, sparse)
             }
@@ -121,11 +162,17 @@ impl Superchunk {
             Superchunk::Frame(frame) => frame.params().ok().cloned(),
             Superchunk::Bloscpack(_) => None,
         };
-        let mut new = with_new(self.typesize(), like.as_ref(), &wished, |new, options| Frame::create(path, mode, new, options))?;
+        let mut new = with_new(self.typesize(), like.as_ref(), &wished, |new, options| {
+            Frame::create(path, mode, new, options)
+        })?;
         if let Superchunk::Frame(frame) = self {
             for name in frame.meta_names() {
                 let value = frame.meta(name)?.unwrap_or_default();
-                if frame.is_fixed(name) { new.meta_set(name, value)? } else { new.vlmeta_set(name, value)? }
+                if frame.is_fixed(name) {
+                    new.meta_set(name, value)?
+                } else {
+                    new.vlmeta_set(name, value)?
+                }
             }
         }
         let (mut done, all) = (0, self.nbytes());
@@ -194,7 +241,8 @@ impl Superchunk {
         }
     }
 
-    /// Bytes of content, bytes as stored (0: it takes no room, or waits), and flags of a chunk that is stored.
+    /// Bytes of content, bytes as stored (0: it takes no room, or waits), and flags of a chunk that
+    /// is stored.
     pub fn chunk_info(&self, i: u64) -> Result<(usize, usize, u8)> {
         either!(self, s => s.chunk_info(i))
     }
@@ -288,7 +336,10 @@ impl Superchunk {
     pub fn meta_set(&mut self, name: &str, value: Option<&[u8]>) -> Result<()> {
         match (self, value) {
             (Superchunk::Bloscpack(s), value) if name.is_empty() => s.meta_set(value),
-            (Superchunk::Bloscpack(_), _) => Err(fail!(Unsupported, "Bloscpack files have one value, named \"\"")),
+            (Superchunk::Bloscpack(_), _) => Err(fail!(
+                Unsupported,
+                "Bloscpack files have one value, named \"\""
+            )),
             (Superchunk::Frame(s), Some(value)) if s.is_fixed(name) => s.meta_set(name, value),
             (Superchunk::Frame(s), Some(value)) => s.vlmeta_set(name, value),
             (Superchunk::Frame(s), None) if s.meta_names().all(|n| n != name) => Ok(()),
@@ -307,13 +358,30 @@ impl Superchunk {
 }
 
 impl Frame {
-    /// Makes a Bloscpack file of `len` bytes of content that `read` gives, with these metadata. True: some of it was damaged.
-    pub fn copy_as(&self, to: Destination, meta: Option<&[u8]>, len: u64, read: &dyn Fn(u64, &mut [u8]) -> Result<bool>) -> Result<bool> {
-        let Destination { folder, name, mode, options } = to;
+    /// Makes a Bloscpack file of `len` bytes of content that `read` gives, with these metadata.
+    /// True: some of it was damaged.
+    pub fn copy_as(
+        &self,
+        to: Destination,
+        meta: Option<&[u8]>,
+        len: u64,
+        read: &dyn Fn(u64, &mut [u8]) -> Result<bool>,
+    ) -> Result<bool> {
+        let Destination {
+            folder,
+            name,
+            mode,
+            options,
+        } = to;
         let mut wished = options.clone();
-        let typesize = Some(self.typesize()).filter(|n| (1..=255).contains(n)).unwrap_or(1);
+        let typesize = Some(self.typesize())
+            .filter(|n| (1..=255).contains(n))
+            .unwrap_or(1);
         if wished.given(Opt::ChunkBytes).is_none() && self.chunk_bytes() > 0 {
-            wished.set(Opt::ChunkBytes, (self.chunk_bytes() / typesize * typesize).max(typesize) as i64)?;
+            wished.set(
+                Opt::ChunkBytes,
+                (self.chunk_bytes() / typesize * typesize).max(typesize) as i64,
+            )?;
         }
         keep_room(&mut wished, len)?;
         let mut new = Bloscpack::create_in(&folder, &name, mode, typesize, &wished)?;
@@ -325,15 +393,36 @@ impl Frame {
 }
 
 /// Creates a frame as the options say, and else as `like`.
-fn with_new(typesize: usize, like: Option<&Params>, options: &Options, create: impl FnOnce(&NewFrame, &Options) -> Result<Frame>) -> Result<Frame> {
+fn with_new(
+    typesize: usize,
+    like: Option<&Params>,
+    options: &Options,
+    create: impl FnOnce(&NewFrame, &Options) -> Result<Frame>,
+) -> Result<Frame> {
     if typesize == 0 {
         return Err(fail!(Argument, "items of 0 bytes: they have one at least"));
     }
     let mut options = options.clone();
     let sparse = options.take(Opt::Sparse) == Some(1);
-    let chunk_bytes = options.take(Opt::ChunkBytes).map_or_else(|| gather::default_chunk(typesize), |n| n as usize);
-    let mut params = like.cloned().unwrap_or_else(|| Params::new(Target::Blosc2, Codec::Lz4, 5, typesize));
-    params.blocksize = options.take(Opt::BlockBytes).map(|n| n as usize).or(params.blocksize.filter(|_| like.is_some()));
+    let chunk_bytes = options
+        .take(Opt::ChunkBytes)
+        .map_or_else(|| gather::default_chunk(typesize), |n| n as usize);
+    let mut params = like
+        .cloned()
+        .unwrap_or_else(|| Params::new(Target::Blosc2, Codec::Lz4, 5, typesize));
+    params.blocksize = options
+        .take(Opt::BlockBytes)
+        .map(|n| n as usize)
+        .or(params.blocksize.filter(|_| like.is_some()));
     let params = frame::take_wished(&mut options, &params)?;
-    create(&NewFrame { typesize, chunk_bytes, params, metalayers: &[], sparse }, &options)
+    create(
+        &NewFrame {
+            typesize,
+            chunk_bytes,
+            params,
+            metalayers: &[],
+            sparse,
+        },
+        &options,
+    )
 }

@@ -1,7 +1,9 @@
-//! Chunks of one length, each made of blocks of one length: what arrays of any number of dimensions are made of.
+//! Chunks of one length, each made of blocks of one length: what arrays of any number of dimensions
+//! are made of.
 //!
-//! The array knows where items are; behind this is what holds the bytes. A block is the least that is decoded, and a chunk
-//! the least that is written; of a chunk that is made anew, the blocks that nobody touches stay as they are stored.
+//! The array knows where items are; behind this is what holds the bytes. A block is the least that
+//! is decoded, and a chunk the least that is written; of a chunk that is made anew, the blocks that
+//! nobody touches stay as they are stored.
 #![forbid(unsafe_code)]
 
 use crate::blosc::Decoded;
@@ -29,17 +31,20 @@ pub trait Chunks: Send + Sync {
 
     /// What all items of a chunk are, where nothing needs to be decoded for them.
     fn fill(&self, chunk: u64) -> Result<Option<Fill>>;
-    /// Decodes blocks of one chunk, each once; `wanted` rises. Those that lie together in the file are read together.
-    /// True: some were damaged, and are zeros, as was wished.
+    /// Decodes blocks of one chunk, each once; `wanted` rises. Those that lie together in the file
+    /// are read together. True: some were damaged, and are zeros, as was wished.
     fn read_blocks(&self, chunk: u64, wanted: &[usize], sink: &mut dyn Sink) -> Result<bool>;
-    /// Reads a part of one block, of any chunk, filled ones too. It is kept for the next call where more of it is likely to be wanted.
+    /// Reads a part of one block, of any chunk, filled ones too. It is kept for the next call where
+    /// more of it is likely to be wanted.
     fn read_part(&self, chunk: u64, block: usize, from: usize, dst: &mut [u8]) -> Result<bool>;
 
-    /// Makes a chunk anew, or one more behind the last: nothing is changed yet, and several threads may do this at once.
+    /// Makes a chunk anew, or one more behind the last: nothing is changed yet, and several threads
+    /// may do this at once.
     fn encode(&self, chunk: u64, source: &dyn Source, threads: usize) -> Result<Encoded>;
     /// Puts it in its place, or behind the last.
     fn put(&mut self, chunk: u64, new: Encoded) -> Result<()>;
-    /// Makes several, on so many threads, and puts each in its place in this order: [`put_in_turn`], or something faster.
+    /// Makes several, on so many threads, and puts each in its place in this order:
+    /// [`put_in_turn`], or something faster.
     fn put_all(&mut self, threads: usize, coming: Vec<Coming>) -> Result<()>;
     /// Refuses a number of chunks that it can never have.
     fn can_have(&self, _len: u64) -> Result<()> {
@@ -70,9 +75,11 @@ impl Fill {
 
 /// Where decoded blocks go.
 pub trait Sink {
-    /// Where all of a block belongs, if that is one run of bytes that has its length: it is decoded there.
+    /// Where all of a block belongs, if that is one run of bytes that has its length: it is decoded
+    /// there.
     fn place(&mut self, block: usize) -> Option<&mut [u8]>;
-    /// From where to where the content of another one is looked at: what is before and behind may be anything.
+    /// From where to where the content of another one is looked at: what is before and behind may
+    /// be anything.
     fn wanted(&mut self, _block: usize, len: usize) -> Range<usize> {
         0..len
     }
@@ -99,7 +106,8 @@ pub trait Source: Sync {
     fn lent(&self, _block: usize, _len: usize) -> Option<&[u8]> {
         None
     }
-    /// Puts in what is new, into what was there; where all is new, that may be anything, and each byte is put in.
+    /// Puts in what is new, into what was there; where all is new, that may be anything, and each
+    /// byte is put in.
     fn fill(&self, block: usize, content: &mut [u8]) -> Result<()>;
 }
 
@@ -134,7 +142,10 @@ impl Work<'_> {
 
 /// How many of these take work.
 pub fn jobs(coming: &[Coming]) -> usize {
-    coming.iter().filter(|c| matches!(c.work, Work::Job(_))).count()
+    coming
+        .iter()
+        .filter(|c| matches!(c.work, Work::Job(_)))
+        .count()
 }
 
 /// Makes some of them at a time, and then puts these. On failure those before it are put.
@@ -142,9 +153,14 @@ pub fn put_in_turn(chunks: &mut dyn Chunks, threads: usize, mut coming: Vec<Comi
     let inside = if jobs(&coming) == 1 { threads } else { 1 };
     while !coming.is_empty() {
         let some = coming.drain(..coming.len().min(2 * threads.max(1)));
-        let mut made: Vec<(Coming, Result<Option<Encoded>>)> = some.map(|c| (c, Ok(None))).collect();
+        let mut made: Vec<(Coming, Result<Option<Encoded>>)> =
+            some.map(|c| (c, Ok(None))).collect();
         let shared = &*chunks;
-        parallel::for_each_alone(threads, made.iter_mut().collect(), |(coming, made): &mut (Coming, _)| *made = coming.work.done(shared, inside));
+        parallel::for_each_alone(
+            threads,
+            made.iter_mut().collect(),
+            |(coming, made): &mut (Coming, _)| *made = coming.work.done(shared, inside),
+        );
         for (coming, made) in made {
             if let Some(new) = made? {
                 chunks.put(coming.chunk.unwrap_or(chunks.len()), new)?;

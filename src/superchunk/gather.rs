@@ -1,5 +1,6 @@
-//! Content on its way: what is appended waits until there is so much of it that each thread can encode a chunk, and what is read
-//! from the beginning to the end comes in pieces that they can decode at once.
+//! Content on its way: what is appended waits until there is so much of it that each thread can
+//! encode a chunk, and what is read from the beginning to the end comes in pieces that they can
+//! decode at once.
 #![forbid(unsafe_code)]
 
 use crate::error::Result;
@@ -40,13 +41,17 @@ pub fn append(to: &mut impl Gathering, mut src: &[u8], chunk: usize, threads: us
     while !src.is_empty() {
         if to.waiting().is_empty() && src.len() >= most {
             // what is behind whole chunks waits
-            let (now, rest) = src.split_at_checked(src.len() / chunk * chunk).unwrap_or((src, &[]));
+            let (now, rest) = src
+                .split_at_checked(src.len() / chunk * chunk)
+                .unwrap_or((src, &[]));
             to.encode(now)?;
             src = rest;
             continue;
         }
         let waiting = to.waiting();
-        let (now, rest) = src.split_at_checked(most.saturating_sub(waiting.len())).unwrap_or((src, &[]));
+        let (now, rest) = src
+            .split_at_checked(most.saturating_sub(waiting.len()))
+            .unwrap_or((src, &[]));
         memory::reserve(waiting, now.len())?;
         waiting.extend_from_slice(now);
         src = rest;
@@ -86,13 +91,25 @@ pub struct Pieces<'a> {
 }
 
 impl Pieces<'_> {
-    /// Calls `f` with all that `read` gives, piece by piece. True: some of it was damaged, and is zeros.
-    pub fn each(&self, read: impl Fn(u64, &mut [u8]) -> Result<bool>, mut f: impl FnMut(&[u8]) -> Result<()>) -> Result<bool> {
-        let piece = self.chunk.max(1).saturating_mul(self.threads.max(1) as u64 * 2).min(PIECE).min(self.limit.max(LEAST_PIECE));
+    /// Calls `f` with all that `read` gives, piece by piece. True: some of it was damaged, and is
+    /// zeros.
+    pub fn each(
+        &self,
+        read: impl Fn(u64, &mut [u8]) -> Result<bool>,
+        mut f: impl FnMut(&[u8]) -> Result<()>,
+    ) -> Result<bool> {
+        let piece = self
+            .chunk
+            .max(1)
+            .saturating_mul(self.threads.max(1) as u64 * 2)
+            .min(PIECE)
+            .min(self.limit.max(LEAST_PIECE));
         let mut buffer = memory::zeroed(piece.min(self.nbytes) as usize)?;
         let (mut at, mut bad) = (0, false);
         while at < self.nbytes {
-            let now = buffer.get_mut(..(self.nbytes - at).min(piece) as usize).unwrap_or_default();
+            let now = buffer
+                .get_mut(..(self.nbytes - at).min(piece) as usize)
+                .unwrap_or_default();
             bad |= read(at, now)?;
             f(now)?;
             at += now.len() as u64;

@@ -1,8 +1,8 @@
-//! Tables: columns of one length, each an array with a name. bcolz's `ctable`, BLZ's `btable`, and datasets of the
-//! papers whose fields stand apart.
+//! Tables: columns of one length, each an array with a name. bcolz's `ctable`, BLZ's `btable`, and
+//! datasets of the papers whose fields stand apart.
 //!
-//! A table is as long as its shortest column: what others have beyond that belongs to a commit that never was. The
-//! columns are cut to it here; how long each one is in its files is still known.
+//! A table is as long as its shortest column: what others have beyond that belongs to a commit that
+//! never was. The columns are cut to it here; how long each one is in its files is still known.
 #![forbid(unsafe_code)]
 
 mod papers;
@@ -38,7 +38,8 @@ use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::sync::Arc;
 
-/// Columns that do not open, after which no more are looked at: names cost nothing, and each of these takes memory.
+/// Columns that do not open, after which no more are looked at: names cost nothing, and each of
+/// these takes memory.
 const MOST_BROKEN: usize = 1000;
 
 /// An open table. `A`: what its columns are.
@@ -76,7 +77,11 @@ impl Table {
     pub fn open(path: &OsStr, mode: Mode, options: &Options) -> Result<Table> {
         let _asking = object::ask_as(options);
         if !open::is_folder(path) && std::fs::metadata(path).is_ok() {
-            return Err(fail!(Type, "{}: a table is a folder, and this is a file", path.display()));
+            return Err(fail!(
+                Type,
+                "{}: a table is a folder, and this is a file",
+                path.display()
+            ));
         }
         Table::open_at(&Place::local(path)?, mode, options)
     }
@@ -85,7 +90,11 @@ impl Table {
     pub fn open_in(folder: &Arc<dyn Folder>, mode: Mode, options: &Options) -> Result<Table> {
         let place = Place::of(folder);
         if !snapshot(&place, open::is_dataset)? {
-            return Err(fail!(Missing, "{}: neither {STORAGE} nor {ROOTDIRS} is there", place.show("")));
+            return Err(fail!(
+                Missing,
+                "{}: neither {STORAGE} nor {ROOTDIRS} is there",
+                place.show("")
+            ));
         }
         Table::open_at(&place, mode, options)
     }
@@ -102,27 +111,66 @@ impl Table {
             }
         }
         let how = how(place, options)?;
-        let found = snapshot_of_many(&place.trusted(!how.verify), |place, same| find(place, &how, same))?;
-        let (found, attrs) = found.ok_or_else(|| fail!(Type, "{}: this is an array, not a table", place.show("")))?;
+        let found = snapshot_of_many(&place.trusted(!how.verify), |place, same| {
+            find(place, &how, same)
+        })?;
+        let (found, attrs) = found
+            .ok_or_else(|| fail!(Type, "{}: this is an array, not a table", place.show("")))?;
         let mut columns = Vec::new();
         for column in found {
-            let Found { name, folder, stored_rows, file } = column;
-            columns.push(Column { name, folder, stored_rows, array: file? });
+            let Found {
+                name,
+                folder,
+                stored_rows,
+                file,
+            } = column;
+            columns.push(Column {
+                name,
+                folder,
+                stored_rows,
+                array: file?,
+            });
         }
         if options.get(Opt::Verify, 1) > 1 {
             all_sound(&columns.iter().map(|c| &c.array).collect::<Vec<_>>())?;
         }
         let rows = columns.iter().map(|c| c.stored_rows).min().unwrap_or(0);
-        Table { name: place.show(""), rows, columns, attrs, changing: None }.map(ArrayFile::into_array)
+        Table {
+            name: place.show(""),
+            rows,
+            columns,
+            attrs,
+            changing: None,
+        }
+        .map(ArrayFile::into_array)
     }
 }
 
 impl<A> Table<A> {
     /// The same with columns that are something else.
     pub fn map<B>(self, f: impl Fn(A) -> Result<B>) -> Result<Table<B>> {
-        let Table { name, rows, columns, attrs, changing } = self;
-        let column = |c: Column<A>| Ok(Column { name: c.name, array: f(c.array)?, stored_rows: c.stored_rows, folder: c.folder });
-        Ok(Table { name, rows, columns: columns.into_iter().map(column).collect::<Result<_>>()?, attrs, changing })
+        let Table {
+            name,
+            rows,
+            columns,
+            attrs,
+            changing,
+        } = self;
+        let column = |c: Column<A>| {
+            Ok(Column {
+                name: c.name,
+                array: f(c.array)?,
+                stored_rows: c.stored_rows,
+                folder: c.folder,
+            })
+        };
+        Ok(Table {
+            name,
+            rows,
+            columns: columns.into_iter().map(column).collect::<Result<_>>()?,
+            attrs,
+            changing,
+        })
     }
 
     /// Its folder, for messages.
@@ -148,12 +196,21 @@ impl<A> Table<A> {
 
 /// What users put beside a table of which this text tells.
 fn attrs_of(place: &Place, how: &How, text: &[u8]) -> Result<Attrs> {
-    Attrs::read(place, how.memory_limit, seal::is_sealed(text), how.skip_damaged)
+    Attrs::read(
+        place,
+        how.memory_limit,
+        seal::is_sealed(text),
+        how.skip_damaged,
+    )
 }
 
-/// The columns of a table, none of which is opened beyond the shortest, and what users put beside it; nothing where it is an
-/// array.
-fn find(place: &Place, how: &How, same: &dyn Fn() -> Result<bool>) -> Result<Option<(Vec<Found>, Attrs)>> {
+/// The columns of a table, none of which is opened beyond the shortest, and what users put beside
+/// it; nothing where it is an array.
+fn find(
+    place: &Place,
+    how: &How,
+    same: &dyn Fn() -> Result<bool>,
+) -> Result<Option<(Vec<Found>, Attrs)>> {
     if let Some(text) = place.read(ROOTDIRS, how.memory_limit)? {
         let names = names(&text).map_err(|e| e.within(place.show(ROOTDIRS)))?;
         let read = |folder: &str| {
@@ -165,25 +222,44 @@ fn find(place: &Place, how: &How, same: &dyn Fn() -> Result<bool>) -> Result<Opt
             let meta: Result<(Meta, Place)> = read(folder);
             broken += usize::from(meta.is_err());
             if let (Err(e), true) = (&meta, broken > MOST_BROKEN) {
-                return Err(e.clone().within(format_args!("column {name:?}, as others before it")));
+                return Err(e
+                    .clone()
+                    .within(format_args!("column {name:?}, as others before it")));
             }
             memory::reserve(&mut metas, 1)?;
             metas.push(meta);
         }
-        let rows = metas.iter().flatten().map(|(m, _)| m.rows()).min().unwrap_or(0);
+        let rows = metas
+            .iter()
+            .flatten()
+            .map(|(m, _)| m.rows())
+            .min()
+            .unwrap_or(0);
         let column = |((name, folder), meta): (&(String, String), &Result<(Meta, Place)>)| {
             let stored_rows = meta.as_ref().map_or(0, |(m, _)| m.rows());
-            let file = meta.as_ref().map_err(Error::clone).and_then(|(meta, place)| {
-                let mut meta = meta.clone();
-                meta.array.shape.first_mut().into_iter().for_each(|n| *n = rows);
-                ArrayFile::open(place, meta, how)
-            });
+            let file = meta
+                .as_ref()
+                .map_err(Error::clone)
+                .and_then(|(meta, place)| {
+                    let mut meta = meta.clone();
+                    meta.array
+                        .shape
+                        .first_mut()
+                        .into_iter()
+                        .for_each(|n| *n = rows);
+                    ArrayFile::open(place, meta, how)
+                });
             let file = file.map_err(|e| e.within(format_args!("column {name:?}")));
-            Found { file, name: name.clone(), folder: folder.clone(), stored_rows }
+            Found {
+                file,
+                name: name.clone(),
+                folder: folder.clone(),
+                stored_rows,
+            }
         };
         let found = names.iter().zip(&metas).map(column).collect();
-        // sizes of two commits say nothing: where the second look finds what the first has found, and no commit was under
-        // way between them, all are of one
+        // sizes of two commits say nothing: where the second look finds what the first has found,
+        // and no commit was under way between them, all are of one
         let mut is_one = same()?;
         for (meta, (_, folder)) in metas.iter().zip(&names) {
             is_one = is_one
@@ -192,16 +268,29 @@ fn find(place: &Place, how: &How, same: &dyn Fn() -> Result<bool>) -> Result<Opt
                     Err(_) => read(folder).is_err(),
                 };
         }
-        if !is_one || place.read(ROOTDIRS, how.memory_limit)?.is_none_or(|now| now != text) {
+        if !is_one
+            || place
+                .read(ROOTDIRS, how.memory_limit)?
+                .is_none_or(|now| now != text)
+        {
             return Err(open::changing(place));
         }
         return Ok(Some((found, attrs_of(place, how, &text)?)));
     }
     if !place.has(STORAGE)? {
-        return Err(fail!(Format, "{}: no dataset: neither {STORAGE} nor {ROOTDIRS} is there", place.show("")));
+        return Err(fail!(
+            Format,
+            "{}: no dataset: neither {STORAGE} nor {ROOTDIRS} is there",
+            place.show("")
+        ));
     }
     // files of two commits say nothing together
-    let texts = || Ok::<_, Error>((place.read(SIZES, how.memory_limit)?, place.read(STORAGE, how.memory_limit)?));
+    let texts = || {
+        Ok::<_, Error>((
+            place.read(SIZES, how.memory_limit)?,
+            place.read(STORAGE, how.memory_limit)?,
+        ))
+    };
     let before = texts();
     let read = || {
         let meta = Meta::read(place, how.memory_limit, !how.verify)?;
@@ -209,13 +298,28 @@ fn find(place: &Place, how: &How, same: &dyn Fn() -> Result<bool>) -> Result<Opt
     };
     let found = { read }();
     match (&before, texts()) {
-        (Ok(before), Ok(now)) if *before != now || !same()? => return Err(fail!(Busy, "{}: it is being changed", place.show(""))),
+        (Ok(before), Ok(now)) if *before != now || !same()? => {
+            return Err(fail!(Busy, "{}: it is being changed", place.show("")));
+        }
         _ => {}
     }
     let (fields, meta) = found?;
-    let column = |(name, file)| Found { name, folder: String::new(), stored_rows: meta.rows(), file: Ok(file) };
-    let storage = before.ok().and_then(|(_, storage)| storage).unwrap_or_default();
-    let with_attrs = |f: Vec<_>| Ok((f.into_iter().map(column).collect(), attrs_of(place, how, &storage)?));
+    let column = |(name, file)| Found {
+        name,
+        folder: String::new(),
+        stored_rows: meta.rows(),
+        file: Ok(file),
+    };
+    let storage = before
+        .ok()
+        .and_then(|(_, storage)| storage)
+        .unwrap_or_default();
+    let with_attrs = |f: Vec<_>| {
+        Ok((
+            f.into_iter().map(column).collect(),
+            attrs_of(place, how, &storage)?,
+        ))
+    };
     fields.map(with_attrs).transpose()
 }
 
@@ -223,7 +327,10 @@ fn find(place: &Place, how: &How, same: &dyn Fn() -> Result<bool>) -> Result<Opt
 fn names(text: &[u8]) -> Result<Vec<(String, String)>> {
     let value = meta::parse(text)?;
     let names = match value.get("names") {
-        Some(Value::Array(names)) => names.iter().map(|n| n.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>(),
+        Some(Value::Array(names)) => names
+            .iter()
+            .map(|n| n.as_str().map(str::to_owned))
+            .collect::<Option<Vec<_>>>(),
         _ => None,
     };
     let names = names.ok_or_else(|| fail!(Format, "\"names\", a list of text, was expected"))?;
@@ -233,59 +340,103 @@ fn names(text: &[u8]) -> Result<Vec<(String, String)>> {
     }
     // BLZ says where they are; what comes last of that is in the table
     let said: HashMap<&str, &str> = match value.get("dirs") {
-        Some(Value::Object(dirs)) => dirs.iter().filter_map(|(name, way)| Some((name.as_str(), way.as_str()?))).collect(),
+        Some(Value::Object(dirs)) => dirs
+            .iter()
+            .filter_map(|(name, way)| Some((name.as_str(), way.as_str()?)))
+            .collect(),
         _ => HashMap::new(),
     };
-    let folder = |name: &str| said.get(name).map_or(name, |way| way.rsplit('/').next().unwrap_or(way)).to_owned();
+    let folder = |name: &str| {
+        said.get(name)
+            .map_or(name, |way| way.rsplit('/').next().unwrap_or(way))
+            .to_owned()
+    };
     let all: Vec<_> = names.iter().map(|n| (n.clone(), folder(n))).collect();
     // each column takes memory, and one folder could be as many as there are names
     let mut seen = HashSet::new();
     match all.iter().find(|(_, folder)| !seen.insert(folder.as_str())) {
-        Some((name, folder)) => Err(fail!(Format, "column {name:?} is in the same folder as another one, {folder:?}")),
+        Some((name, folder)) => Err(fail!(
+            Format,
+            "column {name:?} is in the same folder as another one, {folder:?}"
+        )),
         None => Ok(all),
     }
 }
 
-/// Reads every chunk of a table or an array and checks all that can be; every fault goes to `fault`, which says whether to
-/// go on. With it comes which file of which column it is in, for a table's.
-pub fn verify(path: &OsStr, options: &Options, fault: impl FnMut(Option<&str>, &Error) -> bool) -> Result<Verified> {
-    options.only("verifying a dataset", &[Opt::Threads, Opt::MemoryLimit, Opt::Io])?;
+/// Reads every chunk of a table or an array and checks all that can be; every fault goes to
+/// `fault`, which says whether to go on. With it comes which file of which column it is in, for a
+/// table's.
+pub fn verify(
+    path: &OsStr,
+    options: &Options,
+    fault: impl FnMut(Option<&str>, &Error) -> bool,
+) -> Result<Verified> {
+    options.only(
+        "verifying a dataset",
+        &[Opt::Threads, Opt::MemoryLimit, Opt::Io],
+    )?;
     let place = Place::local(path)?;
     verify_at(&place, options, fault)
 }
 
 /// As [`verify`], in this place.
-pub fn verify_at(place: &Place, options: &Options, mut fault: impl FnMut(Option<&str>, &Error) -> bool) -> Result<Verified> {
+pub fn verify_at(
+    place: &Place,
+    options: &Options,
+    mut fault: impl FnMut(Option<&str>, &Error) -> bool,
+) -> Result<Verified> {
     // in a file of many chunks all that are there are looked at
     let skipping = options.clone().with(Opt::SkipDamaged, 1)?;
-    let strict = How { skip_damaged: false, ..How::new(&skipping, place) };
+    let strict = How {
+        skip_damaged: false,
+        ..How::new(&skipping, place)
+    };
     let limit = strict.memory_limit;
     let (columns, attrs, states) = snapshot_of_many(place, |place, same| {
         let before = states(place, limit)?;
         let (columns, attrs) = find(place, &strict, same)?.unwrap_or_else(|| {
             let file = open::file_of_one_commit(place, &strict, same);
-            (vec![Found { name: String::new(), folder: String::new(), stored_rows: 0, file }], Attrs::default())
+            (
+                vec![Found {
+                    name: String::new(),
+                    folder: String::new(),
+                    stored_rows: 0,
+                    file,
+                }],
+                Attrs::default(),
+            )
         });
-        let busy = columns.iter().find_map(|c| c.file.as_ref().err().filter(|e| e.status == Status::Busy));
+        let busy = columns
+            .iter()
+            .find_map(|c| c.file.as_ref().err().filter(|e| e.status == Status::Busy));
         match busy {
             Some(e) => Err(e.clone()),
             None if !same()? || states(place, limit)? != before => Err(open::changing(place)),
             None => Ok((columns, attrs, before)),
         }
     })?;
-    let (parts, files): (Vec<_>, Vec<_>) = columns.into_iter().map(|c| ((c.name, c.folder), c.file)).unzip();
+    let (parts, files): (Vec<_>, Vec<_>) = columns
+        .into_iter()
+        .map(|c| ((c.name, c.folder), c.file))
+        .unzip();
     // a fault of a dataset that a writer has changed meanwhile is none
     let mut changed = None;
     let mut fault = |folder: &str, part: Option<&str>, e: &Error| {
-        let now = snapshot(place, |now| Ok((state(now, "", limit), state(now, folder, limit))));
-        let is_same = now.map(|(root, column)| states.get("") == Some(&root) && states.get(folder) == Some(&column));
+        let now = snapshot(place, |now| {
+            Ok((state(now, "", limit), state(now, folder, limit)))
+        });
+        let is_same = now.map(|(root, column)| {
+            states.get("") == Some(&root) && states.get(folder) == Some(&column)
+        });
         changed = is_same.map_or_else(Some, |same| (!same).then(|| open::changing(place)));
         changed.is_none() && fault(part, e)
     };
     let found = match attrs.damage() {
         Some(e) if !fault("", None, e) => Ok(Verified::default()),
         _ => open::verify(&files, options, |i, e| match parts.get(i) {
-            Some((name, folder)) if !name.is_empty() => fault(folder, Some(&part(place, name, folder, files.get(i), e)), e),
+            Some((name, folder)) if !name.is_empty() => {
+                fault(folder, Some(&part(place, name, folder, files.get(i), e)), e)
+            }
             _ => fault("", None, e),
         }),
     };
@@ -294,17 +445,35 @@ pub fn verify_at(place: &Place, options: &Options, mut fault: impl FnMut(Option<
 
 /// What tells one commit of a dataset from another, by the folders of its columns; "" is its own.
 fn states(place: &Place, limit: u64) -> Result<HashMap<String, u32>> {
-    let text = place.read(ROOTDIRS, limit).unwrap_or_default().unwrap_or_default();
-    let folders = names(&text).unwrap_or_default().into_iter().map(|(_, folder)| folder);
-    Ok(std::iter::once(String::new()).chain(folders).map(|folder| (state(place, &folder, limit), folder)).map(|(s, f)| (f, s)).collect())
+    let text = place
+        .read(ROOTDIRS, limit)
+        .unwrap_or_default()
+        .unwrap_or_default();
+    let folders = names(&text)
+        .unwrap_or_default()
+        .into_iter()
+        .map(|(_, folder)| folder);
+    Ok(std::iter::once(String::new())
+        .chain(folders)
+        .map(|folder| (state(place, &folder, limit), folder))
+        .map(|(s, f)| (f, s))
+        .collect())
 }
 
 /// The same of one folder: what its small files say, or why they say nothing.
 fn state(place: &Place, folder: &str, limit: u64) -> u32 {
-    let place = if folder.is_empty() { Ok(place.clone()) } else { place.down(folder) };
+    let place = if folder.is_empty() {
+        Ok(place.clone())
+    } else {
+        place.down(folder)
+    };
     let mut all = Vec::new();
     for file in [ROOTDIRS, SIZES, STORAGE] {
-        match place.as_ref().map_err(Clone::clone).and_then(|place| place.read(file, limit)) {
+        match place
+            .as_ref()
+            .map_err(Clone::clone)
+            .and_then(|place| place.read(file, limit))
+        {
             Ok(text) => all.extend(text.unwrap_or_default()),
             Err(e) => all.extend(e.message.bytes()),
         }
@@ -314,13 +483,22 @@ fn state(place: &Place, folder: &str, limit: u64) -> u32 {
 }
 
 /// The column, and the file in it that the words tell of.
-fn part(place: &Place, name: &str, folder: &str, file: Option<&Result<ArrayFile>>, e: &Error) -> String {
+fn part(
+    place: &Place,
+    name: &str,
+    folder: &str,
+    file: Option<&Result<ArrayFile>>,
+    e: &Error,
+) -> String {
     let base = match file {
         Some(Ok(file)) => Store::name(file).to_owned(),
         _ => place.down(folder).map(|p| p.show("")).unwrap_or_default(),
     };
     match e.message.split_once(&format!("{base}/")) {
-        Some((_, rest)) => format!("{name}/{}", rest.split_once(": ").map_or(rest, |(file, _)| file)),
+        Some((_, rest)) => format!(
+            "{name}/{}",
+            rest.split_once(": ").map_or(rest, |(file, _)| file)
+        ),
         None => name.to_owned(),
     }
 }
@@ -334,18 +512,31 @@ fn identify_at(place: &Place) -> Result<Option<(Format, Kind)>> {
     let how = How::new(&Options::new(), place);
     if let Some(text) = place.read(ROOTDIRS, how.memory_limit)? {
         let value = meta::parse(&text).map_err(|e| e.within(place.show(ROOTDIRS)))?;
-        let first = names(&text).map_err(|e| e.within(place.show(ROOTDIRS)))?.into_iter().next();
-        let column = match first.map(|(_, folder)| place.down(&folder).and_then(|column| open::format(&column))) {
+        let first = names(&text)
+            .map_err(|e| e.within(place.show(ROOTDIRS)))?
+            .into_iter()
+            .next();
+        let column = match first
+            .map(|(_, folder)| place.down(&folder).and_then(|column| open::format(&column)))
+        {
             Some(Err(e)) if e.is_of_system() => return Err(e),
             column => column.and_then(Result::ok),
         };
-        let by_names = if value.get("dirs").is_some() { Format::Blz } else { Format::Bcolz };
+        let by_names = if value.get("dirs").is_some() {
+            Format::Blz
+        } else {
+            Format::Bcolz
+        };
         return Ok(Some((column.unwrap_or(by_names), Kind::Table)));
     }
     if !place.has(STORAGE)? {
         return Ok(None);
     }
     let meta = Meta::read(place, how.memory_limit, true)?;
-    let kind = if ArrayFile::fields(place, &meta, &how)?.is_some() { Kind::Table } else { Kind::Array };
+    let kind = if ArrayFile::fields(place, &meta, &how)?.is_some() {
+        Kind::Table
+    } else {
+        Kind::Array
+    };
     Ok(Some((open::format(place)?, kind)))
 }

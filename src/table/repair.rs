@@ -23,8 +23,8 @@ use std::ffi::OsStr;
 pub struct Repaired {
     /// Chunks that stay.
     pub kept: u64,
-    /// Chunks that are the default value now, or are gone, be it with those of another column; damaged attributes, names of columns and columns that are gone
-    /// count as one each.
+    /// Chunks that are the default value now, or are gone, be it with those of another column;
+    /// damaged attributes, names of columns and columns that are gone count as one each.
     pub dropped: u64,
 }
 
@@ -35,7 +35,14 @@ pub fn repair(path: &OsStr, options: &Options) -> Result<Repaired> {
 
 /// Repairs the dataset in this place.
 pub fn repair_at(place: &Place, options: &Options) -> Result<Repaired> {
-    let known = [Opt::Threads, Opt::MemoryLimit, Opt::Durability, Opt::Lock, Opt::Verify, Opt::SkipDamaged];
+    let known = [
+        Opt::Threads,
+        Opt::MemoryLimit,
+        Opt::Durability,
+        Opt::Lock,
+        Opt::Verify,
+        Opt::SkipDamaged,
+    ];
     options.only("repairing a dataset", &known)?;
     let wish = Wish::new(options);
     // what was cut off is finished or undone
@@ -52,7 +59,10 @@ pub fn repair_at(place: &Place, options: &Options) -> Result<Repaired> {
         plan.prepare(&wish, &mut ready)?;
         ready.commit(place, &wish)?;
         plan.settle();
-        return Ok(Repaired { kept: plan.kept(), dropped: plan.dropped() });
+        return Ok(Repaired {
+            kept: plan.kept(),
+            dropped: plan.dropped(),
+        });
     }
     Columns::find(place, &wish, options, folders)?.repair(place, &wish, options)
 }
@@ -90,24 +100,54 @@ struct Columns {
 }
 
 impl Columns {
-    fn find(place: &Place, wish: &Wish, options: &Options, folders: Vec<String>) -> Result<Columns> {
+    fn find(
+        place: &Place,
+        wish: &Wish,
+        options: &Options,
+        folders: Vec<String>,
+    ) -> Result<Columns> {
         tidy(place, "")?;
         let limit = options.memory_limit();
         let text = place.trusted(wish.trust).read(ROOTDIRS, limit);
-        let found = text.and_then(|text| text.map(|text| Ok((names(&text)?, seal::is_sealed(&text), seal::check(&text).is_err()))).transpose());
+        let found = text.and_then(|text| {
+            text.map(|text| {
+                Ok((
+                    names(&text)?,
+                    seal::is_sealed(&text),
+                    seal::check(&text).is_err(),
+                ))
+            })
+            .transpose()
+        });
         let (named, names_sealed, names_damaged, names_changed) = match found {
             Ok(Some((named, is_sealed, is_new))) => (named, is_sealed, false, is_new),
             Err(e) if !is_damage(e.status) => return Err(e),
             Err(e) if folders.is_empty() => return Err(e.within(place.show(ROOTDIRS))),
             Ok(None) if !place.has(FILES[0])? => {
                 let words = "neither is there: nothing tells that the arrays in it are the columns of one table";
-                return Err(fail!(Format, "{}: {ROOTDIRS} and {}: {words}", place.show(""), FILES[0]));
+                return Err(fail!(
+                    Format,
+                    "{}: {ROOTDIRS} and {}: {words}",
+                    place.show(""),
+                    FILES[0]
+                ));
             }
             // what is there
-            found => (folders.into_iter().map(|n| (n.clone(), n)).collect(), false, found.is_err(), true),
+            found => (
+                folders.into_iter().map(|n| (n.clone(), n)).collect(),
+                false,
+                found.is_err(),
+                true,
+            ),
         };
         let dropped = u64::from(names_damaged);
-        let mut columns = Columns { all: Vec::new(), names_damaged, names_changed, names_sealed, dropped };
+        let mut columns = Columns {
+            all: Vec::new(),
+            names_damaged,
+            names_changed,
+            names_sealed,
+            dropped,
+        };
         for (name, folder) in named {
             let of_column = |e: Error| e.within(format_args!("column {name:?}"));
             match place.down(&folder).and_then(|p| array(&p, wish)) {
@@ -125,15 +165,28 @@ impl Columns {
             }
         }
         if columns.all.is_empty() && columns.dropped > 0 {
-            return Err(fail!(Format, "{}: none of its columns can be read: there is nothing to keep", place.show("")));
+            return Err(fail!(
+                Format,
+                "{}: none of its columns can be read: there is nothing to keep",
+                place.show("")
+            ));
         }
         Ok(columns)
     }
 
     fn repair(mut self, place: &Place, wish: &Wish, options: &Options) -> Result<Repaired> {
-        let rows = self.all.iter().map(|(.., plan)| plan.rows).min().unwrap_or(0);
+        let rows = self
+            .all
+            .iter()
+            .map(|(.., plan)| plan.rows)
+            .min()
+            .unwrap_or(0);
         let is_sealed = self.names_sealed || self.all.iter().any(|(.., plan)| plan.is_sealed());
-        let (damaged, attrs_lost) = damaged_attrs(&place.trusted(wish.trust), options.memory_limit(), self.names_sealed)?;
+        let (damaged, attrs_lost) = damaged_attrs(
+            &place.trusted(wish.trust),
+            options.memory_limit(),
+            self.names_sealed,
+        )?;
         let mut ready = Ready::default();
         for (.., plan) in &mut self.all {
             plan.cut(rows);
@@ -144,18 +197,34 @@ impl Columns {
             texts.push((FILES[0], "{}\n".to_owned()));
         }
         if self.names_changed {
-            texts.push((ROOTDIRS, names_to_json(self.all.iter().map(|(name, folder, _)| (name.as_str(), folder.as_str())))));
+            texts.push((
+                ROOTDIRS,
+                names_to_json(
+                    self.all
+                        .iter()
+                        .map(|(name, folder, _)| (name.as_str(), folder.as_str())),
+                ),
+            ));
         }
         if is_sealed {
-            texts.iter_mut().for_each(|(_, text)| *text = sealed(std::mem::take(text)));
+            texts
+                .iter_mut()
+                .for_each(|(_, text)| *text = sealed(std::mem::take(text)));
         }
-        for name in damaged.iter().copied().chain(self.names_damaged.then_some(ROOTDIRS)) {
+        for name in damaged
+            .iter()
+            .copied()
+            .chain(self.names_damaged.then_some(ROOTDIRS))
+        {
             keep(place, name, options.get(Opt::Durability, 1) == 1)?;
         }
         ready.texts(place, &texts, &damaged, wish)?;
         ready.commit(place, wish)?;
         self.all.iter().for_each(|(.., plan)| plan.settle());
         let sum = |f: fn(&Plan) -> u64| self.all.iter().map(|(.., plan)| f(plan)).sum::<u64>();
-        Ok(Repaired { kept: sum(Plan::kept), dropped: sum(Plan::dropped) + self.dropped + damaged.len() as u64 })
+        Ok(Repaired {
+            kept: sum(Plan::kept),
+            dropped: sum(Plan::dropped) + self.dropped + damaged.len() as u64,
+        })
     }
 }

@@ -1,4 +1,5 @@
-//! Datasets that are damaged in every way that is known, and repaired; on the simulated disk, and whole again after.
+//! Datasets that are damaged in every way that is known, and repaired; on the simulated disk, and
+//! whole again after.
 
 use super::{Repaired, Table, repair_at};
 use crate::array::Array;
@@ -24,17 +25,33 @@ const ROW: usize = 12;
 type Files = BTreeMap<OsString, Vec<u8>>;
 
 fn options(more: &[(Opt, i64)]) -> Options {
-    more.iter().fold(Options::new().with(Opt::Threads, 1).unwrap(), |o, (opt, n)| o.with(*opt, *n).unwrap())
+    more.iter().fold(
+        Options::new().with(Opt::Threads, 1).unwrap(),
+        |o, (opt, n)| o.with(*opt, *n).unwrap(),
+    )
 }
 
 fn content(rows: u64) -> Vec<u8> {
-    (0..rows * ROW as u64).map(|i| (i * 7 % 251) as u8).collect()
+    (0..rows * ROW as u64)
+        .map(|i| (i * 7 % 251) as u8)
+        .collect()
 }
 
 fn array(sum: i64) -> Files {
     let disk = SimDisk::default();
-    let new = Kindred { dtype: "<i4", shape: &[0, 3], chunks: Some(&[CHUNK, 3]), format: Format::Bcolz };
-    let mut a = create_in(&disk.folder(), Mode::New, &new, &options(&[(Opt::Checksum, sum)])).unwrap();
+    let new = Kindred {
+        dtype: "<i4",
+        shape: &[0, 3],
+        chunks: Some(&[CHUNK, 3]),
+        format: Format::Bcolz,
+    };
+    let mut a = create_in(
+        &disk.folder(),
+        Mode::New,
+        &new,
+        &options(&[(Opt::Checksum, sum)]),
+    )
+    .unwrap();
     a.append(0, ROWS, &content(ROWS)).unwrap();
     a.attr_set("n", b"[1, 2]").unwrap();
     a.commit().unwrap();
@@ -44,10 +61,26 @@ fn array(sum: i64) -> Files {
 
 fn table() -> Files {
     let disk = SimDisk::default();
-    let columns = [("a", "<i4"), ("b", "|S3"), ("c", "<f8")].map(|(name, dtype)| (name, Dtype::parse(dtype).unwrap()));
-    let mut t = Table::create_in(&disk.folder(), Mode::New, Format::Bcolz, &columns, &options(&[(Opt::ChunkBytes, 64)])).unwrap();
+    let columns = [("a", "<i4"), ("b", "|S3"), ("c", "<f8")]
+        .map(|(name, dtype)| (name, Dtype::parse(dtype).unwrap()));
+    let mut t = Table::create_in(
+        &disk.folder(),
+        Mode::New,
+        Format::Bcolz,
+        &columns,
+        &options(&[(Opt::ChunkBytes, 64)]),
+    )
+    .unwrap();
     let all = content(ROWS);
-    t.append(ROWS, &[&all[..ROWS as usize * 4], &all[..ROWS as usize * 3], &all[..ROWS as usize * 8]]).unwrap();
+    t.append(
+        ROWS,
+        &[
+            &all[..ROWS as usize * 4],
+            &all[..ROWS as usize * 3],
+            &all[..ROWS as usize * 8],
+        ],
+    )
+    .unwrap();
     t.attr_set("n", Some(b"[1, 2]")).unwrap();
     t.commit().unwrap();
     drop(t);
@@ -65,11 +98,16 @@ fn seen(folder: &Arc<dyn Folder>) -> Result<Vec<Vec<u8>>> {
     match Table::open_in(folder, Mode::Read, &options(&[])) {
         Ok(t) => {
             let attr = t.attrs().get("n")?.unwrap_or_default().to_vec();
-            std::iter::once(Ok(attr)).chain(t.columns().iter().map(|c| read(&c.array))).collect()
+            std::iter::once(Ok(attr))
+                .chain(t.columns().iter().map(|c| read(&c.array)))
+                .collect()
         }
         Err(e) if e.status == Status::Type => {
             let a = open::open_in(folder, Mode::Read, &options(&[]))?;
-            Ok(vec![a.store().attr("n")?.unwrap_or_default().to_vec(), read(&a)?])
+            Ok(vec![
+                a.store().attr("n")?.unwrap_or_default().to_vec(),
+                read(&a)?,
+            ])
         }
         Err(e) => Err(e),
     }
@@ -80,7 +118,10 @@ fn repaired(disk: &SimDisk, more: &[(Opt, i64)]) -> Result<Repaired> {
 }
 
 fn names(disk: &SimDisk) -> Vec<String> {
-    disk.contents().keys().map(|n| n.to_string_lossy().into_owned()).collect()
+    disk.contents()
+        .keys()
+        .map(|n| n.to_string_lossy().into_owned())
+        .collect()
 }
 
 fn set(files: &mut Files, name: &str, bytes: &[u8]) {
@@ -96,19 +137,42 @@ fn whole_at_every_cut(files: &Files, more: &[(Opt, i64)], want: &[Vec<u8>]) -> u
     let whole = SimDisk::with_files(files);
     let done = repaired(&whole, more).unwrap();
     assert_eq!(seen(&whole.folder()).unwrap(), want);
-    assert!(names(&whole).iter().all(|n| !n.contains(".holdall-new") && !n.ends_with("journal")), "{:?}", names(&whole));
+    assert!(
+        names(&whole)
+            .iter()
+            .all(|n| !n.contains(".holdall-new") && !n.ends_with("journal")),
+        "{:?}",
+        names(&whole)
+    );
     // a whole one stays as it is
     let (before, again) = (whole.contents(), repaired(&whole, more).unwrap());
-    assert!(before == whole.contents() && again.kept >= done.kept && again.dropped == 0, "{done:?} {again:?}");
+    assert!(
+        before == whole.contents() && again.kept >= done.kept && again.dropped == 0,
+        "{done:?} {again:?}"
+    );
     let tally = tried(files, more, 6, None);
-    assert!(tally.violations.is_empty(), "{}", tally.violations.join("\n"));
+    assert!(
+        tally.violations.is_empty(),
+        "{}",
+        tally.violations.join("\n")
+    );
     tally.states
 }
 
 fn tried(files: &Files, more: &[(Opt, i64)], per_cut: usize, wrong: Option<Wrong>) -> Tally {
     let name = format!("repair, {more:?}");
-    let repair = |folder: Arc<dyn Folder>| repair_at(&Place::of(&folder), &options(more)).map(|_| ());
-    sim::check_repair(&Mending { name, disk: SimDisk::with_files(files), repair: &repair, read: &|folder| seen(&folder) }, per_cut, wrong)
+    let repair =
+        |folder: Arc<dyn Folder>| repair_at(&Place::of(&folder), &options(more)).map(|_| ());
+    sim::check_repair(
+        &Mending {
+            name,
+            disk: SimDisk::with_files(files),
+            repair: &repair,
+            read: &|folder| seen(&folder),
+        },
+        per_cut,
+        wrong,
+    )
 }
 
 fn cut_at(rows: u64) -> Vec<Vec<u8>> {
@@ -131,7 +195,9 @@ fn what_is_whole_stays_as_it_is() {
             "a/data/__1.blp.holdall-new2",
             "a/meta/sizes.holdall-new",
         ] {
-            if name.starts_with("a/") == files.contains_key(&OsString::from("__rootdirs__")) || !name.contains('/') {
+            if name.starts_with("a/") == files.contains_key(&OsString::from("__rootdirs__"))
+                || !name.contains('/')
+            {
                 set(&mut left, name, b"left behind");
             }
         }
@@ -145,9 +211,15 @@ fn what_is_whole_stays_as_it_is() {
 #[test]
 fn sizes_are_rebuilt_from_whole_chunks() {
     let mut states = 0;
-    for (sum, torn) in
-        [0, 2].into_iter().flat_map(|sum| [&b""[..], b"{\"shape\": [50, ", b"{\"shape\": [51, 3], \"nbytes\": 600}", b"\0\0\0"].map(|t| (sum, t)))
-    {
+    for (sum, torn) in [0, 2].into_iter().flat_map(|sum| {
+        [
+            &b""[..],
+            b"{\"shape\": [50, ",
+            b"{\"shape\": [51, 3], \"nbytes\": 600}",
+            b"\0\0\0",
+        ]
+        .map(|t| (sum, t))
+    }) {
         let mut files = array(sum);
         set(&mut files, "meta/sizes", torn);
         assert!(seen(&SimDisk::with_files(&files).folder()).is_err());
@@ -157,8 +229,18 @@ fn sizes_are_rebuilt_from_whole_chunks() {
         last.truncate(last.len() - 5);
         states += whole_at_every_cut(&files, &[], &cut_at(5 * CHUNK));
         let disk = SimDisk::with_files(&files);
-        assert_eq!(repaired(&disk, &[]).unwrap(), Repaired { kept: 5, dropped: 0 });
-        assert!(names(&disk).contains(&"data/__5.blp.holdall-damaged".to_owned()), "{:?}", names(&disk));
+        assert_eq!(
+            repaired(&disk, &[]).unwrap(),
+            Repaired {
+                kept: 5,
+                dropped: 0
+            }
+        );
+        assert!(
+            names(&disk).contains(&"data/__5.blp.holdall-damaged".to_owned()),
+            "{:?}",
+            names(&disk)
+        );
     }
     let mut files = array(2);
     files.remove(&OsString::from("meta/sizes"));
@@ -171,7 +253,9 @@ fn sizes_are_rebuilt_from_whole_chunks() {
 fn the_shape_of_a_row_is_found() {
     let mut files = array(0);
     let storage = String::from_utf8(files[&OsString::from("meta/storage")].clone()).unwrap();
-    let plain = storage.replace("\"chunkshape\":[9,3]", "\"extra\":[9]").replace("\"chunkshape\": [9, 3]", "\"extra\": [9]");
+    let plain = storage
+        .replace("\"chunkshape\":[9,3]", "\"extra\":[9]")
+        .replace("\"chunkshape\": [9, 3]", "\"extra\": [9]");
     assert_ne!(storage, plain);
     set(&mut files, "meta/storage", plain.as_bytes());
     set(&mut files, "meta/sizes", b"{\"shape\": [50, 3], \"nby");
@@ -180,7 +264,10 @@ fn the_shape_of_a_row_is_found() {
     let disk = SimDisk::with_files(&files);
     repaired(&disk, &[]).unwrap();
     let a = open::open_in(&disk.folder(), Mode::Read, &options(&[])).unwrap();
-    assert_eq!((a.shape(), read(&a).unwrap()), (&[ROWS, 3][..], content(ROWS)));
+    assert_eq!(
+        (a.shape(), read(&a).unwrap()),
+        (&[ROWS, 3][..], content(ROWS))
+    );
 }
 
 #[test]
@@ -189,7 +276,10 @@ fn damaged_chunks_at_the_end_are_cut_off_and_others_filled_on_wish() {
     let with = |chunks: &[u64]| {
         let mut all = content(ROWS);
         for i in chunks {
-            let (from, to) = ((i * CHUNK) as usize * ROW, ((i + 1) * CHUNK).min(ROWS) as usize * ROW);
+            let (from, to) = (
+                (i * CHUNK) as usize * ROW,
+                ((i + 1) * CHUNK).min(ROWS) as usize * ROW,
+            );
             all[from..to].fill(0);
         }
         vec![b"[1, 2]".to_vec(), all]
@@ -214,11 +304,26 @@ fn damaged_chunks_at_the_end_are_cut_off_and_others_filled_on_wish() {
         damage(&mut files, 1, how);
         let disk = SimDisk::with_files(&files);
         let e = repaired(&disk, &[]).unwrap_err();
-        assert!(e.status == Status::Format && e.position == 1 && e.message.contains("__1.blp"), "{e}");
+        assert!(
+            e.status == Status::Format && e.position == 1 && e.message.contains("__1.blp"),
+            "{e}"
+        );
         assert!(disk.contents() == files, "changed");
         states += whole_at_every_cut(&files, &skip, &with(&[1]));
-        assert_eq!(repaired(&disk, &skip).unwrap(), Repaired { kept: 5, dropped: 1 });
-        assert_eq!(names(&disk).iter().filter(|n| n.contains("damaged")).count(), usize::from(how > 0));
+        assert_eq!(
+            repaired(&disk, &skip).unwrap(),
+            Repaired {
+                kept: 5,
+                dropped: 1
+            }
+        );
+        assert_eq!(
+            names(&disk)
+                .iter()
+                .filter(|n| n.contains("damaged"))
+                .count(),
+            usize::from(how > 0)
+        );
         files = array(2);
         (0..6).for_each(|i| damage(&mut files, i, how));
         for skip in [&[][..], &skip] {
@@ -238,7 +343,8 @@ fn rows_of_a_short_last_chunk_stay() {
         let disk = SimDisk::with_files(&files);
         let mut a = open::open_in(&disk.folder(), Mode::Append, &options(&[])).unwrap();
         a.resize(&[47, 3]).unwrap();
-        a.write(&[46, 0], &[1, 3], None, &content(47)[46 * ROW..], None).unwrap();
+        a.write(&[46, 0], &[1, 3], None, &content(47)[46 * ROW..], None)
+            .unwrap();
         a.commit().unwrap();
         disk.contents()[&OsString::from("data/__5.blp")].clone()
     };
@@ -249,13 +355,28 @@ fn rows_of_a_short_last_chunk_stay() {
 
 #[test]
 fn damaged_attributes_are_kept_aside() {
-    for (bytes, kept) in [(&b"{\"n\": [1, 2"[..], true), (b"", false), (b"{\"n\": 1}\0", true)] {
+    for (bytes, kept) in [
+        (&b"{\"n\": [1, 2"[..], true),
+        (b"", false),
+        (b"{\"n\": 1}\0", true),
+    ] {
         let mut files = array(0);
         set(&mut files, "__attrs__", bytes);
         whole_at_every_cut(&files, &[], &[vec![], content(ROWS)]);
         let disk = SimDisk::with_files(&files);
-        assert_eq!(repaired(&disk, &[]).unwrap(), Repaired { kept: 6, dropped: kept.into() });
-        assert_eq!(disk.contents().get(&OsString::from("__attrs__.holdall-damaged")).map(Vec::as_slice), kept.then_some(bytes));
+        assert_eq!(
+            repaired(&disk, &[]).unwrap(),
+            Repaired {
+                kept: 6,
+                dropped: kept.into()
+            }
+        );
+        assert_eq!(
+            disk.contents()
+                .get(&OsString::from("__attrs__.holdall-damaged"))
+                .map(Vec::as_slice),
+            kept.then_some(bytes)
+        );
     }
     let mut files = array(2);
     flip(&mut files, "__attrs__", 7);
@@ -267,8 +388,14 @@ fn damaged_attributes_are_kept_aside() {
     set(&mut again, "__attrs__", b"{");
     let disk = SimDisk::with_files(&again);
     repaired(&disk, &[]).unwrap();
-    assert_eq!(disk.contents()[&OsString::from("__attrs__.holdall-damaged-2")], b"{");
-    assert_eq!(disk.contents()[&OsString::from("__attrs__.holdall-damaged")], files[&OsString::from("__attrs__")]);
+    assert_eq!(
+        disk.contents()[&OsString::from("__attrs__.holdall-damaged-2")],
+        b"{"
+    );
+    assert_eq!(
+        disk.contents()[&OsString::from("__attrs__.holdall-damaged")],
+        files[&OsString::from("__attrs__")]
+    );
 }
 
 #[test]
@@ -285,12 +412,18 @@ fn a_lost_storage_is_told_of_and_nothing_is_changed() {
         }
         let disk = SimDisk::with_files(&files);
         let e = repaired(&disk, &[]).unwrap_err();
-        assert!(e.message.contains("meta/storage") && e.message.contains("another array"), "{e}");
+        assert!(
+            e.message.contains("meta/storage") && e.message.contains("another array"),
+            "{e}"
+        );
         assert!(disk.contents() == files);
     }
     // a key that matters to nobody
     let mut files = array(2);
-    let at = files[&OsString::from("meta/storage")].windows(8).position(|w| w == b"quantize").unwrap();
+    let at = files[&OsString::from("meta/storage")]
+        .windows(8)
+        .position(|w| w == b"quantize")
+        .unwrap();
     flip(&mut files, "meta/storage", at);
     assert!(seen(&SimDisk::with_files(&files).folder()).is_err());
     whole_at_every_cut(&files, &[(Opt::Verify, 0)], &cut_at(ROWS));
@@ -300,7 +433,14 @@ fn a_lost_storage_is_told_of_and_nothing_is_changed() {
 fn columns_come_out_equally_long() {
     let files = table();
     let want = seen(&SimDisk::with_files(&files).folder()).unwrap();
-    let rows = |n: usize| vec![want[0].clone(), want[1][..n * 4].to_vec(), want[2][..n * 3].to_vec(), want[3][..n * 8].to_vec()];
+    let rows = |n: usize| {
+        vec![
+            want[0].clone(),
+            want[1][..n * 4].to_vec(),
+            want[2][..n * 3].to_vec(),
+            want[3][..n * 8].to_vec(),
+        ]
+    };
     let mut torn = files.clone();
     set(&mut torn, "b/meta/sizes", b"{");
     whole_at_every_cut(&torn, &[], &want);
@@ -313,7 +453,10 @@ fn columns_come_out_equally_long() {
     let t = Table::open_in(&disk.folder(), Mode::Read, &options(&[])).unwrap();
     assert!(t.columns().iter().all(|c| c.stored_rows == 16));
     // what was sound is not lost
-    assert!(disk.contents()[&OsString::from("a/data/__2.blp.holdall-damaged")] == files[&OsString::from("a/data/__2.blp")]);
+    assert!(
+        disk.contents()[&OsString::from("a/data/__2.blp.holdall-damaged")]
+            == files[&OsString::from("a/data/__2.blp")]
+    );
     // names are those of the folders
     for bytes in [&b"{\"names\": [\"a\", \"b\""[..], b"", b"{}"] {
         let mut torn = files.clone();
@@ -333,28 +476,57 @@ fn columns_come_out_equally_long() {
     flip(&mut lost, "b/meta/storage", 3);
     let disk = SimDisk::with_files(&lost);
     let e: Error = repaired(&disk, &[]).unwrap_err();
-    assert!(e.message.contains("column \"b\"") && disk.contents() == lost, "{e}");
-    whole_at_every_cut(&lost, &[(Opt::SkipDamaged, 1)], &[want[0].clone(), want[1].clone(), want[3].clone()]);
+    assert!(
+        e.message.contains("column \"b\"") && disk.contents() == lost,
+        "{e}"
+    );
+    whole_at_every_cut(
+        &lost,
+        &[(Opt::SkipDamaged, 1)],
+        &[want[0].clone(), want[1].clone(), want[3].clone()],
+    );
     let disk = SimDisk::with_files(&lost);
     repaired(&disk, &[(Opt::SkipDamaged, 1)]).unwrap();
-    assert!(disk.contents()[&OsString::from("b/data/__0.blp")] == files[&OsString::from("b/data/__0.blp")], "the files of the column stay");
+    assert!(
+        disk.contents()[&OsString::from("b/data/__0.blp")]
+            == files[&OsString::from("b/data/__0.blp")],
+        "the files of the column stay"
+    );
 }
 
 /// In the papers' form: superchunks of 2 chunks, and of each field.
 fn in_papers() -> [Files; 2] {
     let disk = SimDisk::default();
-    let new = Kindred { dtype: "<i4", shape: &[0], chunks: Some(&[CHUNK]), format: Format::BlzPaper };
+    let new = Kindred {
+        dtype: "<i4",
+        shape: &[0],
+        chunks: Some(&[CHUNK]),
+        format: Format::BlzPaper,
+    };
     let two = options(&[(Opt::SuperchunkChunks, 2)]);
     let mut a = create_in(&disk.folder(), Mode::New, &new, &two).unwrap();
-    a.append(0, ROWS, &content(ROWS)[..ROWS as usize * 4]).unwrap();
+    a.append(0, ROWS, &content(ROWS)[..ROWS as usize * 4])
+        .unwrap();
     a.attr_set("n", b"[1, 2]").unwrap();
     a.commit().unwrap();
     let tables = SimDisk::default();
-    let columns = [("a", "<i4"), ("b", "[('p', '|S3'), ('q', '<i8')]")].map(|(name, dtype)| (name, Dtype::parse(dtype).unwrap()));
+    let columns = [("a", "<i4"), ("b", "[('p', '|S3'), ('q', '<i8')]")]
+        .map(|(name, dtype)| (name, Dtype::parse(dtype).unwrap()));
     let two = two.with(Opt::ChunkBytes, 64).unwrap();
-    let mut t = Table::create_in(&tables.folder(), Mode::New, Format::BlzPaper, &columns, &two).unwrap();
+    let mut t = Table::create_in(
+        &tables.folder(),
+        Mode::New,
+        Format::BlzPaper,
+        &columns,
+        &two,
+    )
+    .unwrap();
     let all = content(ROWS);
-    t.append(ROWS, &[&all[..ROWS as usize * 4], &all[..ROWS as usize * 11]]).unwrap();
+    t.append(
+        ROWS,
+        &[&all[..ROWS as usize * 4], &all[..ROWS as usize * 11]],
+    )
+    .unwrap();
     t.attr_set("n", Some(b"[1, 2]")).unwrap();
     t.commit().unwrap();
     [disk.contents(), tables.contents()]
@@ -362,7 +534,14 @@ fn in_papers() -> [Files; 2] {
 
 #[test]
 fn superchunks_are_repaired() {
-    let last = |files: &Files| files.keys().filter_map(|n| n.to_str()?.strip_prefix("data/")).map(|n| format!("data/{n}")).next_back().unwrap();
+    let last = |files: &Files| {
+        files
+            .keys()
+            .filter_map(|n| n.to_str()?.strip_prefix("data/"))
+            .map(|n| format!("data/{n}"))
+            .next_back()
+            .unwrap()
+    };
     for files in in_papers() {
         let sound = seen(&SimDisk::with_files(&files).folder()).unwrap();
         let damage = |name: &str, f: &dyn Fn(&mut Vec<u8>)| {
@@ -373,36 +552,74 @@ fn superchunks_are_repaired() {
         // nothing to be done
         let disk = SimDisk::with_files(&files);
         let all = repaired(&disk, &[]).unwrap();
-        assert!(all.dropped == 0 && all.kept > 5 && disk.contents() == files, "{all:?}");
+        assert!(
+            all.dropped == 0 && all.kept > 5 && disk.contents() == files,
+            "{all:?}"
+        );
         // small files
         for name in ["meta/sizes", "meta/attributes"] {
             let disk = damage(name, &|bytes| bytes.truncate(9));
             assert!(seen(&disk.folder()).is_err(), "{name}");
             let done = repaired(&disk, &[]).unwrap();
-            assert_eq!(done, Repaired { kept: all.kept, dropped: u64::from(name.ends_with('s') && name.contains("attr")) });
+            assert_eq!(
+                done,
+                Repaired {
+                    kept: all.kept,
+                    dropped: u64::from(name.ends_with('s') && name.contains("attr"))
+                }
+            );
             assert!(seen(&disk.folder()).unwrap()[1..] == sound[1..], "{name}");
-            assert!(disk.contents().keys().any(|n| n.to_string_lossy().contains("holdall-damaged")));
+            assert!(
+                disk.contents()
+                    .keys()
+                    .any(|n| n.to_string_lossy().contains("holdall-damaged"))
+            );
         }
         // the end: what is before it stays, of all fields
         let end = last(&files);
         let disk = damage(&end, &|bytes| *bytes.last_mut().unwrap() ^= 1);
         assert!(seen(&disk.folder()).is_err());
         let done = repaired(&disk, &[]).unwrap();
-        assert!(done.kept < all.kept && done.kept + done.dropped == all.kept, "{done:?}");
+        assert!(
+            done.kept < all.kept && done.kept + done.dropped == all.kept,
+            "{done:?}"
+        );
         let now = seen(&disk.folder()).unwrap();
-        assert!(now.iter().zip(&sound).skip(1).all(|(now, was)| now.len() < was.len() && was.starts_with(now) && now.len() > was.len() / 2));
+        assert!(
+            now.iter()
+                .zip(&sound)
+                .skip(1)
+                .all(|(now, was)| now.len() < was.len()
+                    && was.starts_with(now)
+                    && now.len() > was.len() / 2)
+        );
         assert_eq!(repaired(&disk, &[]).unwrap().dropped, 0);
         // in the middle: on wish alone, and the others are as they were
-        let disk = damage(&end.replace("__2__", "__1__").replace("__3__", "__1__"), &|bytes| *bytes.last_mut().unwrap() ^= 1);
+        let disk = damage(
+            &end.replace("__2__", "__1__").replace("__3__", "__1__"),
+            &|bytes| *bytes.last_mut().unwrap() ^= 1,
+        );
         let before = disk.contents();
         assert_eq!(repaired(&disk, &[]).unwrap_err().status, Status::Format);
         assert!(disk.contents() == before);
         let skip = [(Opt::SkipDamaged, 1)];
-        assert_eq!(repaired(&disk, &skip).unwrap(), Repaired { kept: all.kept - 1, dropped: 1 });
+        assert_eq!(
+            repaired(&disk, &skip).unwrap(),
+            Repaired {
+                kept: all.kept - 1,
+                dropped: 1
+            }
+        );
         let now = seen(&disk.folder()).unwrap();
-        let differ: usize = now.iter().zip(&sound).map(|(a, b)| a.iter().zip(b).filter(|(a, b)| a != b).count()).sum();
+        let differ: usize = now
+            .iter()
+            .zip(&sound)
+            .map(|(a, b)| a.iter().zip(b).filter(|(a, b)| a != b).count())
+            .sum();
         assert!(
-            now.iter().zip(&sound).all(|(a, b)| a.len() == b.len()) && 0 < differ && differ < sound[1].len().max(sound[sound.len() - 1].len()) / 2
+            now.iter().zip(&sound).all(|(a, b)| a.len() == b.len())
+                && 0 < differ
+                && differ < sound[1].len().max(sound[sound.len() - 1].len()) / 2
         );
         assert_eq!(repaired(&disk, &skip).unwrap().dropped, 0);
     }
@@ -410,34 +627,82 @@ fn superchunks_are_repaired() {
 
 /// What is damaged, of datasets of this form; and whether it is to become the default value.
 fn damaged(files: &Files) -> Vec<(&'static str, Files, bool)> {
-    let of = |end: &str| files.keys().filter_map(|n| n.to_str()).filter(|n| n.ends_with(end)).map(str::to_owned).collect::<Vec<_>>();
+    let of = |end: &str| {
+        files
+            .keys()
+            .filter_map(|n| n.to_str())
+            .filter(|n| n.ends_with(end))
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
     let hurt = |name: &str, f: &dyn Fn(&mut Vec<u8>)| {
         let mut files = files.clone();
         f(files.get_mut(&OsString::from(name)).unwrap());
         files
     };
-    let chunks = if of(".blp").is_empty() { of(".bin") } else { of(".blp") };
+    let chunks = if of(".blp").is_empty() {
+        of(".bin")
+    } else {
+        of(".blp")
+    };
     let (first, last) = (&chunks[0], &chunks[chunks.len() - 1]);
     let mut all = vec![
-        ("the last chunk", hurt(last, &|b| *b.last_mut().unwrap() ^= 1), false),
-        ("a chunk, on wish", hurt(first, &|b| *b.last_mut().unwrap() ^= 1), true),
+        (
+            "the last chunk",
+            hurt(last, &|b| *b.last_mut().unwrap() ^= 1),
+            false,
+        ),
+        (
+            "a chunk, on wish",
+            hurt(first, &|b| *b.last_mut().unwrap() ^= 1),
+            true,
+        ),
     ];
-    all.extend(of("meta/sizes").last().map(|name| ("sizes", hurt(name, &|b| b.truncate(9)), false)));
-    all.extend([of("__attrs__"), of("meta/attributes")].concat().last().map(|name| ("attributes", hurt(name, &|b| b.truncate(9)), false)));
-    all.extend(of("__rootdirs__").last().map(|name| ("names", hurt(name, &|b| b.truncate(9)), false)));
-    all.push(("sizes, and the last chunk", hurt(last, &|b| *b.last_mut().unwrap() ^= 1), false));
+    all.extend(
+        of("meta/sizes")
+            .last()
+            .map(|name| ("sizes", hurt(name, &|b| b.truncate(9)), false)),
+    );
+    all.extend(
+        [of("__attrs__"), of("meta/attributes")]
+            .concat()
+            .last()
+            .map(|name| ("attributes", hurt(name, &|b| b.truncate(9)), false)),
+    );
+    all.extend(
+        of("__rootdirs__")
+            .last()
+            .map(|name| ("names", hurt(name, &|b| b.truncate(9)), false)),
+    );
+    all.push((
+        "sizes, and the last chunk",
+        hurt(last, &|b| *b.last_mut().unwrap() ^= 1),
+        false,
+    ));
     let both = &mut all.last_mut().unwrap().1;
-    of("meta/sizes").last().map(|name| both.get_mut(&OsString::from(name)).unwrap().truncate(9)).unwrap();
+    of("meta/sizes")
+        .last()
+        .map(|name| both.get_mut(&OsString::from(name)).unwrap().truncate(9))
+        .unwrap();
     all
 }
 
 fn forms() -> [(&'static str, Files); 4] {
     let [one, many] = in_papers();
-    [("array in a folder, Bcolz", array(2)), ("array in a folder, BlzPaper", one), ("table, Bcolz", table()), ("table, BlzPaper", many)]
+    [
+        ("array in a folder, Bcolz", array(2)),
+        ("array in a folder, BlzPaper", one),
+        ("table, Bcolz", table()),
+        ("table, BlzPaper", many),
+    ]
 }
 
 fn wish(fill: bool) -> Vec<(Opt, i64)> {
-    if fill { vec![(Opt::SkipDamaged, 1)] } else { vec![] }
+    if fill {
+        vec![(Opt::SkipDamaged, 1)]
+    } else {
+        vec![]
+    }
 }
 
 #[test]
@@ -445,7 +710,10 @@ fn a_failing_power_supply_leaves_repairs_whole_or_to_be_done_again() {
     for (format, files) in forms() {
         let mut proof = Proof::of(format);
         for (what, files, fill) in damaged(&files) {
-            proof.add(&format!("repair: {what}"), tried(&files, &wish(fill), 20, None));
+            proof.add(
+                &format!("repair: {what}"),
+                tried(&files, &wish(fill), 20, None),
+            );
         }
         proof.stands(200);
     }
@@ -455,7 +723,10 @@ fn a_failing_power_supply_leaves_repairs_whole_or_to_be_done_again() {
 fn mutations_of_a_repair_are_noticed() {
     for (format, files) in forms() {
         let damage = damaged(&files);
-        let checks: Vec<_> = damage.iter().map(|(what, files, fill)| (*what, |wrong| tried(files, &wish(*fill), 60, wrong))).collect();
+        let checks: Vec<_> = damage
+            .iter()
+            .map(|(what, files, fill)| (*what, |wrong| tried(files, &wish(*fill), 60, wrong)))
+            .collect();
         sim::mutations_of_repairs(format, 2, &checks);
     }
 }

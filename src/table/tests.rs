@@ -28,12 +28,20 @@ fn options() -> Options {
 }
 
 fn dtypes<'a>(columns: &[(&'a str, &str)]) -> Vec<(&'a str, Dtype)> {
-    columns.iter().map(|(name, dtype)| (*name, Dtype::parse(dtype).unwrap())).collect()
+    columns
+        .iter()
+        .map(|(name, dtype)| (*name, Dtype::parse(dtype).unwrap()))
+        .collect()
 }
 
 const FORMATS: [Format; 2] = [Format::Bcolz, Format::BlzPaper];
 
-fn new(folder: &Arc<dyn Folder>, mode: Mode, columns: &[(&str, &str)], format: Format) -> Result<Table> {
+fn new(
+    folder: &Arc<dyn Folder>,
+    mode: Mode,
+    columns: &[(&str, &str)],
+    format: Format,
+) -> Result<Table> {
     let mut options = options().with(Opt::ChunkBytes, 64)?;
     if format == Format::BlzPaper {
         options.set(Opt::SuperchunkChunks, 2)?;
@@ -51,7 +59,12 @@ fn row(a: &Array) -> u64 {
 }
 
 fn append(t: &mut Table, seed: u64, n: u64) -> Result<()> {
-    let all: Vec<Vec<u8>> = t.columns().iter().enumerate().map(|(i, c)| noise(seed + i as u64, n * row(&c.array))).collect();
+    let all: Vec<Vec<u8>> = t
+        .columns()
+        .iter()
+        .enumerate()
+        .map(|(i, c)| noise(seed + i as u64, n * row(&c.array)))
+        .collect();
     t.append(n, &all.iter().map(Vec::as_slice).collect::<Vec<_>>())
 }
 
@@ -79,19 +92,36 @@ fn base(rows: u64, format: Format) -> SimDisk {
 
 fn content(a: &Array) -> Result<Vec<u8>> {
     let mut bytes = vec![0xee; a.nbytes() as usize];
-    a.read(&vec![0; a.shape().len()], a.shape(), None, &mut bytes, None).map(|_| bytes)
+    a.read(&vec![0; a.shape().len()], a.shape(), None, &mut bytes, None)
+        .map(|_| bytes)
 }
 
-/// What the table says of itself, and that its columns are of one length; then the rows, to which appends add.
+/// What the table says of itself, and that its columns are of one length; then the rows, to which
+/// appends add.
 fn seen(folder: &Arc<dyn Folder>) -> Result<Vec<Vec<u8>>> {
     let t = opened(folder, Mode::Read)?;
     let one_length = t.columns().iter().all(|c| c.stored_rows == t.rows());
-    let attrs: Vec<_> = t.attrs().names().into_iter().map(|n| (n, t.attrs().get(n).unwrap())).collect();
-    let columns: Vec<_> = t.columns().iter().map(|c| (&c.name, &c.array.dtype().spelling)).collect();
+    let attrs: Vec<_> = t
+        .attrs()
+        .names()
+        .into_iter()
+        .map(|n| (n, t.attrs().get(n).unwrap()))
+        .collect();
+    let columns: Vec<_> = t
+        .columns()
+        .iter()
+        .map(|c| (&c.name, &c.array.dtype().spelling))
+        .collect();
     let mut all = vec![format!("{one_length} {attrs:?} {columns:?}").into_bytes()];
-    let content: Vec<Vec<u8>> = t.columns().iter().map(|c| content(&c.array)).collect::<Result<_>>()?;
+    let content: Vec<Vec<u8>> = t
+        .columns()
+        .iter()
+        .map(|c| content(&c.array))
+        .collect::<Result<_>>()?;
     for i in 0..t.rows() {
-        let cell = |(c, bytes): (&super::Column, &Vec<u8>)| bytes[(i * row(&c.array)) as usize..][..row(&c.array) as usize].to_vec();
+        let cell = |(c, bytes): (&super::Column, &Vec<u8>)| {
+            bytes[(i * row(&c.array)) as usize..][..row(&c.array) as usize].to_vec()
+        };
         all.push(t.columns().iter().zip(&content).flat_map(cell).collect());
     }
     Ok(all)
@@ -104,20 +134,42 @@ const CHANGES: &[(&str, Change)] = &[
     ("append beyond the last chunk", |t| append(t, 2, 30)),
     ("append much", |t| append(t, 2, 200)),
     ("write in one chunk", |t| write(t, 0, 17, 3)),
-    ("write in all columns", |t| write(t, 0, 10, 50).and_then(|()| write(t, 1, 3, 1)).and_then(|()| write(t, 2, 80, 10))),
-    ("write, and append", |t| write(t, 1, 89, 1).and_then(|()| append(t, 3, 2))),
+    ("write in all columns", |t| {
+        write(t, 0, 10, 50)
+            .and_then(|()| write(t, 1, 3, 1))
+            .and_then(|()| write(t, 2, 80, 10))
+    }),
+    ("write, and append", |t| {
+        write(t, 1, 89, 1).and_then(|()| append(t, 3, 2))
+    }),
     ("cut a few", |t| t.truncate(ROWS - 3)),
     ("cut chunks", |t| t.truncate(20)),
     ("cut all", |t| t.truncate(0)),
-    ("cut, and append other rows", |t| t.truncate(70).and_then(|()| append(t, 7, 50))),
-    ("cut, and append as many", |t| t.truncate(85).and_then(|()| append(t, 7, 5))),
+    ("cut, and append other rows", |t| {
+        t.truncate(70).and_then(|()| append(t, 7, 50))
+    }),
+    ("cut, and append as many", |t| {
+        t.truncate(85).and_then(|()| append(t, 7, 5))
+    }),
     ("add a column", |t| add(t, 3, "x", "<f8")),
-    ("add a column in front, and rows", |t| add(t, 0, "x", "|u1").and_then(|()| append(t, 4, 20))),
+    ("add a column in front, and rows", |t| {
+        add(t, 0, "x", "|u1").and_then(|()| append(t, 4, 20))
+    }),
     ("remove a column", |t| t.column_remove("b")),
-    ("remove the first, and rows", |t| t.column_remove("a").and_then(|()| t.truncate(5))),
-    ("another column of the same name", |t| t.column_remove("a").and_then(|()| add(t, 1, "a", "<i8"))),
-    ("add and remove", |t| add(t, 1, "x", "<i4").and_then(|()| t.column_remove("x"))),
-    ("remove, add, and remove", |t| t.column_remove("a").and_then(|()| add(t, 1, "a", "<i8")).and_then(|()| t.column_remove("a"))),
+    ("remove the first, and rows", |t| {
+        t.column_remove("a").and_then(|()| t.truncate(5))
+    }),
+    ("another column of the same name", |t| {
+        t.column_remove("a").and_then(|()| add(t, 1, "a", "<i8"))
+    }),
+    ("add and remove", |t| {
+        add(t, 1, "x", "<i4").and_then(|()| t.column_remove("x"))
+    }),
+    ("remove, add, and remove", |t| {
+        t.column_remove("a")
+            .and_then(|()| add(t, 1, "a", "<i8"))
+            .and_then(|()| t.column_remove("a"))
+    }),
     ("set an attribute", |t| t.attr_set("n", Some(b"[1, 2]"))),
     ("remove an attribute", |t| t.attr_set("n", None)),
     ("all at once", |t| {
@@ -135,13 +187,29 @@ fn act(folder: &Arc<dyn Folder>, change: Change) -> Result<()> {
     t.commit()
 }
 
-fn check(name: &str, disk: &SimDisk, acts: &dyn Fn(Arc<dyn Folder>) -> Result<()>, per_cut: usize, wrong: Option<Wrong>) -> Tally {
-    let scene =
-        Scene { name: name.into(), disk: disk.copy(), act: acts, read: &|folder| seen(&folder), go_on: &|folder| act(&folder, |t| append(t, 9, 1)) };
+fn check(
+    name: &str,
+    disk: &SimDisk,
+    acts: &dyn Fn(Arc<dyn Folder>) -> Result<()>,
+    per_cut: usize,
+    wrong: Option<Wrong>,
+) -> Tally {
+    let scene = Scene {
+        name: name.into(),
+        disk: disk.copy(),
+        act: acts,
+        read: &|folder| seen(&folder),
+        go_on: &|folder| act(&folder, |t| append(t, 9, 1)),
+    };
     sim::check(&scene, per_cut, wrong)
 }
 
-fn create(folder: &Arc<dyn Folder>, mode: Mode, columns: &[(&str, &str)], format: Format) -> Result<()> {
+fn create(
+    folder: &Arc<dyn Folder>,
+    mode: Mode,
+    columns: &[(&str, &str)],
+    format: Format,
+) -> Result<()> {
     let mut t = new(folder, mode, columns, format)?;
     append(&mut t, 5, 25)?;
     t.attr_set("n", Some(b"1"))?;
@@ -151,14 +219,33 @@ fn create(folder: &Arc<dyn Folder>, mode: Mode, columns: &[(&str, &str)], format
 /// A table in the papers' form with a column that has fields.
 fn nested() -> SimDisk {
     let disk = SimDisk::default();
-    let mut t =
-        new(&disk.folder(), Mode::New, &[("a", "<i4"), ("n", "[('p', '<i2'), ('q', [('r', '|S3'), ('s', '<f8')])]")], Format::BlzPaper).unwrap();
+    let mut t = new(
+        &disk.folder(),
+        Mode::New,
+        &[
+            ("a", "<i4"),
+            ("n", "[('p', '<i2'), ('q', [('r', '|S3'), ('s', '<f8')])]"),
+        ],
+        Format::BlzPaper,
+    )
+    .unwrap();
     append(&mut t, 1, ROWS).unwrap();
     t.commit().unwrap();
     drop(t);
     disk.settle();
-    let names: Vec<String> = disk.contents().keys().map(|n| n.to_string_lossy().into_owned()).collect();
-    for name in ["data/a/__1__.bin", "data/n/p/__1__.bin", "data/n/q/r/__1__.bin", "data/n/q/s/__2__.bin", "meta/attributes", "meta/sizes"] {
+    let names: Vec<String> = disk
+        .contents()
+        .keys()
+        .map(|n| n.to_string_lossy().into_owned())
+        .collect();
+    for name in [
+        "data/a/__1__.bin",
+        "data/n/p/__1__.bin",
+        "data/n/q/r/__1__.bin",
+        "data/n/q/s/__2__.bin",
+        "meta/attributes",
+        "meta/sizes",
+    ] {
         assert!(names.iter().any(|n| n == name), "{name}: {names:?}");
     }
     disk
@@ -168,18 +255,29 @@ const NESTED: &[(&str, Change)] = &[
     ("append", |t| append(t, 2, 3)),
     ("append much", |t| append(t, 2, 100)),
     ("write", |t| write(t, 1, 17, 30)),
-    ("cut, and append", |t| t.truncate(70).and_then(|()| append(t, 7, 50))),
-    ("numbers in the place of fields", |t| t.column_remove("n").and_then(|()| add(t, 1, "n", "<i8"))),
-    ("fields in the place of numbers", |t| t.column_remove("a").and_then(|()| add(t, 1, "a", "[('p', '<i2'), ('q', '<i4')]"))),
+    ("cut, and append", |t| {
+        t.truncate(70).and_then(|()| append(t, 7, 50))
+    }),
+    ("numbers in the place of fields", |t| {
+        t.column_remove("n").and_then(|()| add(t, 1, "n", "<i8"))
+    }),
+    ("fields in the place of numbers", |t| {
+        t.column_remove("a")
+            .and_then(|()| add(t, 1, "a", "[('p', '<i2'), ('q', '<i4')]"))
+    }),
 ];
 
 #[test]
 fn a_failing_power_supply_leaves_the_old_table_or_the_new() {
     for format in FORMATS {
         let mut proof = Proof::of(&format!("table, {format:?}"));
-        let mut count = |name: &str, disk: &SimDisk, acts: &dyn Fn(Arc<dyn Folder>) -> Result<()>| {
-            proof.add(name, check(&format!("{name}, {format:?}"), disk, acts, 8, None));
-        };
+        let mut count =
+            |name: &str, disk: &SimDisk, acts: &dyn Fn(Arc<dyn Folder>) -> Result<()>| {
+                proof.add(
+                    name,
+                    check(&format!("{name}, {format:?}"), disk, acts, 8, None),
+                );
+            };
         let disk = base(ROWS, format);
         for (name, change) in CHANGES {
             count(name, &disk, &|folder| act(&folder, *change));
@@ -188,16 +286,37 @@ fn a_failing_power_supply_leaves_the_old_table_or_the_new() {
         let cut = base(ROWS, format);
         act(&cut.folder(), |t| t.truncate(70)).unwrap();
         cut.settle();
-        count("append where rows were cut", &cut, &|folder| act(&folder, |t| append(t, 5, 40)));
-        count("create", &SimDisk::default(), &|folder| create(&folder, Mode::New, COLUMNS, format));
-        count("replace", &disk, &|folder| create(&folder, Mode::Replace, COLUMNS, format));
-        let others = [("x", "<i4"), ("b", "<f8"), ("m", "[('p', '<i2'), ('q', [('r', '|S3')])]")];
-        count("replace by others", &disk, &|folder| create(&folder, Mode::Replace, &others, format));
+        count("append where rows were cut", &cut, &|folder| {
+            act(&folder, |t| append(t, 5, 40))
+        });
+        count("create", &SimDisk::default(), &|folder| {
+            create(&folder, Mode::New, COLUMNS, format)
+        });
+        count("replace", &disk, &|folder| {
+            create(&folder, Mode::Replace, COLUMNS, format)
+        });
+        let others = [
+            ("x", "<i4"),
+            ("b", "<f8"),
+            ("m", "[('p', '<i2'), ('q', [('r', '|S3')])]"),
+        ];
+        count("replace by others", &disk, &|folder| {
+            create(&folder, Mode::Replace, &others, format)
+        });
         proof.stands(2_000);
     }
     let (mut proof, nested) = (Proof::of("table, BlzPaper, nested"), nested());
     for (name, change) in NESTED {
-        proof.add(name, check(&format!("{name}, nested"), &nested, &|folder| act(&folder, *change), 8, None));
+        proof.add(
+            name,
+            check(
+                &format!("{name}, nested"),
+                &nested,
+                &|folder| act(&folder, *change),
+                8,
+                None,
+            ),
+        );
     }
     proof.stands(500);
 }
@@ -206,8 +325,21 @@ fn a_failing_power_supply_leaves_the_old_table_or_the_new() {
 fn mutations_of_a_commit_are_noticed() {
     for format in FORMATS {
         let disk = base(ROWS, format);
-        let some = CHANGES.iter().filter(|(n, _)| ["append beyond the last chunk", "write in one chunk", "add a column"].contains(n));
-        let checks: Vec<_> = some.map(|(name, change)| (*name, |wrong| check(name, &disk, &|folder| act(&folder, *change), 40, wrong))).collect();
+        let some = CHANGES.iter().filter(|(n, _)| {
+            [
+                "append beyond the last chunk",
+                "write in one chunk",
+                "add a column",
+            ]
+            .contains(n)
+        });
+        let checks: Vec<_> = some
+            .map(|(name, change)| {
+                (*name, |wrong| {
+                    check(name, &disk, &|folder| act(&folder, *change), 40, wrong)
+                })
+            })
+            .collect();
         sim::mutations(&format!("table, {format:?}"), 3, &checks);
     }
 }
@@ -215,11 +347,15 @@ fn mutations_of_a_commit_are_noticed() {
 /// The rig notices syncs that are none.
 #[test]
 fn each_sync_is_needed() {
-    let some = CHANGES.iter().filter(|(n, _)| ["append beyond the last chunk", "add a column"].contains(n));
+    let some = CHANGES
+        .iter()
+        .filter(|(n, _)| ["append beyond the last chunk", "add a column"].contains(n));
     for ((name, change), format) in some.flat_map(|c| FORMATS.map(|f| (c, f))) {
         let disk = base(ROWS, format);
         let acts = |folder| act(&folder, *change);
-        let noticed = sim::syncs_left_out(&format!("{name}, {format:?}"), &disk, acts, |wrong| check(name, &disk, &acts, 8, wrong));
+        let noticed = sim::syncs_left_out(&format!("{name}, {format:?}"), &disk, acts, |wrong| {
+            check(name, &disk, &acts, 8, wrong)
+        });
         let (n, missed) = (noticed.len(), noticed.iter().filter(|n| **n == 0).count());
         assert!(missed * 2 <= n, "{name}: {missed} of {n}");
     }
@@ -227,7 +363,13 @@ fn each_sync_is_needed() {
 
 /// What a handle shows of its table.
 fn shown(t: &Table) -> (u64, Vec<(String, Vec<u8>)>) {
-    (t.rows(), t.columns().iter().map(|c| (c.name.clone(), content(&c.array).unwrap())).collect())
+    (
+        t.rows(),
+        t.columns()
+            .iter()
+            .map(|c| (c.name.clone(), content(&c.array).unwrap()))
+            .collect(),
+    )
 }
 
 #[test]
@@ -248,12 +390,18 @@ fn fails(format: Format) {
             let before = d.ops();
             if let Err(e) = change(&mut t) {
                 assert_eq!(e.status, Status::Io, "{name}");
-                let several = name.contains(',') || name.contains("same name") || name.starts_with("write") || name.contains("all");
+                let several = name.contains(',')
+                    || name.contains("same name")
+                    || name.starts_with("write")
+                    || name.contains("all");
                 assert!(several || shown(&t) == was, "{name} at {k}");
                 // the disk has room again, and what has not happened is not committed
                 t.commit().unwrap();
                 drop(t);
-                assert!(several || seen(&d.folder()).unwrap() == old, "{name} at {k}");
+                assert!(
+                    several || seen(&d.folder()).unwrap() == old,
+                    "{name} at {k}"
+                );
                 failed[0] += 1;
                 continue;
             }
@@ -262,7 +410,10 @@ fn fails(format: Format) {
                 let done = t.commit();
                 let want = if done.is_ok() { shown(&t) } else { was.clone() };
                 drop(t);
-                let now = shown(&opened(&d.folder(), Mode::Read).unwrap_or_else(|e| panic!("{name} at {k}: {e}")));
+                let now = shown(
+                    &opened(&d.folder(), Mode::Read)
+                        .unwrap_or_else(|e| panic!("{name} at {k}: {e}")),
+                );
                 assert!(now == want || done.is_err(), "{name} at {k}: {done:?}");
                 failed[1] += 1;
             } else if d.ops() - before <= k {
@@ -297,27 +448,43 @@ impl Run {
         match self.rng.below(14) {
             0..4 => {
                 let src: Vec<Vec<u8>> = self.now.iter().map(|c| noise(seed, n * c.2)).collect();
-                t.append(n, &src.iter().map(Vec::as_slice).collect::<Vec<_>>()).unwrap();
-                self.now.iter_mut().zip(src).for_each(|(c, src)| c.3.extend(src));
+                t.append(n, &src.iter().map(Vec::as_slice).collect::<Vec<_>>())
+                    .unwrap();
+                self.now
+                    .iter_mut()
+                    .zip(src)
+                    .for_each(|(c, src)| c.3.extend(src));
                 self.rows += n;
             }
             4..6 => {
                 let (row, n) = (self.now[column].2, n.min(self.rows - at));
                 let src = noise(seed, n * row);
                 t.write(column, at, n, &src).unwrap();
-                self.now[column].3[(at * row) as usize..((at + n) * row) as usize].copy_from_slice(&src);
+                self.now[column].3[(at * row) as usize..((at + n) * row) as usize]
+                    .copy_from_slice(&src);
             }
             6 => {
-                let rows = if n > 10 { at } else { self.rows - n.min(self.rows) };
+                let rows = if n > 10 {
+                    at
+                } else {
+                    self.rows - n.min(self.rows)
+                };
                 t.truncate(rows).unwrap();
-                self.now.iter_mut().for_each(|c| c.3.truncate((rows * c.2) as usize));
+                self.now
+                    .iter_mut()
+                    .for_each(|c| c.3.truncate((rows * c.2) as usize));
                 self.rows = rows;
             }
             7 if self.now.len() < 6 => {
-                let (dtype, row) = [("<i4", 4), ("|S3", 3), ("('<i2', (3,))", 6)][self.rng.below(3)];
-                let name = ["a", "b", "m", "x", "y", "z"].into_iter().find(|n| self.now.iter().all(|c| c.0 != *n)).unwrap();
+                let (dtype, row) =
+                    [("<i4", 4), ("|S3", 3), ("('<i2', (3,))", 6)][self.rng.below(3)];
+                let name = ["a", "b", "m", "x", "y", "z"]
+                    .into_iter()
+                    .find(|n| self.now.iter().all(|c| c.0 != *n))
+                    .unwrap();
                 let src = noise(seed, self.rows * row);
-                t.column_add(column, name, &Dtype::parse(dtype).unwrap(), &src).unwrap();
+                t.column_add(column, name, &Dtype::parse(dtype).unwrap(), &src)
+                    .unwrap();
                 self.now.insert(column, (name.to_owned(), dtype, row, src));
             }
             8 if self.now.len() > 1 => {
@@ -334,15 +501,24 @@ impl Run {
                 self.writer = Some(opened(&self.disk.folder(), Mode::Append).unwrap());
                 (self.rows, self.now) = self.committed.clone();
             }
-            _ => Run::same(&opened(&self.disk.folder(), Mode::Read).unwrap(), &self.committed),
+            _ => Run::same(
+                &opened(&self.disk.folder(), Mode::Read).unwrap(),
+                &self.committed,
+            ),
         }
-        Run::same(self.writer.as_ref().unwrap(), &(self.rows, self.now.clone()));
+        Run::same(
+            self.writer.as_ref().unwrap(),
+            &(self.rows, self.now.clone()),
+        );
     }
 
     fn same(t: &Table, want: &(u64, Vec<Vector>)) {
         assert_eq!(t.rows(), want.0);
         let names: Vec<&str> = t.columns().iter().map(|c| c.name.as_str()).collect();
-        assert_eq!(names, want.1.iter().map(|c| c.0.as_str()).collect::<Vec<_>>());
+        assert_eq!(
+            names,
+            want.1.iter().map(|c| c.0.as_str()).collect::<Vec<_>>()
+        );
         for (c, (name, _, _, bytes)) in t.columns().iter().zip(&want.1) {
             assert!(content(&c.array).unwrap() == *bytes, "{name}");
         }
@@ -358,27 +534,59 @@ fn random_operations_do_what_they_do_to_vectors() {
         let disk = base(seed, format);
         let column = |(i, (name, dtype)): (usize, &(&str, &'static str))| {
             let row = [4, 3, 6][i];
-            ((*name).to_owned(), *dtype, row, noise(1 + i as u64, seed * row))
+            (
+                (*name).to_owned(),
+                *dtype,
+                row,
+                noise(1 + i as u64, seed * row),
+            )
         };
         let now: Vec<Vector> = COLUMNS.iter().enumerate().map(column).collect();
         let writer = Some(opened(&disk.folder(), Mode::Append).unwrap());
-        let mut run = Run { rng, disk, writer, rows: seed, committed: (seed, now.clone()), now };
+        let mut run = Run {
+            rng,
+            disk,
+            writer,
+            rows: seed,
+            committed: (seed, now.clone()),
+            now,
+        };
         (0..50).for_each(|_| run.step());
         run.writer.as_mut().unwrap().commit().unwrap();
         drop(run.writer.take());
-        let names: Vec<String> = run.disk.contents().keys().map(|n| n.to_string_lossy().into_owned()).collect();
+        let names: Vec<String> = run
+            .disk
+            .contents()
+            .keys()
+            .map(|n| n.to_string_lossy().into_owned())
+            .collect();
         assert!(!names.iter().any(|n| n.contains("holdall")), "{names:?}");
         // nothing is left of columns that are no more
         if format == Format::BlzPaper {
-            let mut ways: Vec<_> = names.iter().filter_map(|n| n.strip_prefix("data/")?.split_once('/')).map(|(column, _)| column).collect();
+            let mut ways: Vec<_> = names
+                .iter()
+                .filter_map(|n| n.strip_prefix("data/")?.split_once('/'))
+                .map(|(column, _)| column)
+                .collect();
             ways.dedup();
             assert_eq!(ways.len(), run.now.len(), "{names:?}");
-            assert_eq!(names.iter().filter(|n| n.ends_with("meta/storage")).count(), 1, "{names:?}");
+            assert_eq!(
+                names.iter().filter(|n| n.ends_with("meta/storage")).count(),
+                1,
+                "{names:?}"
+            );
             continue;
         }
         let folders = names.iter().filter(|n| n.ends_with("/meta/")).count();
         assert_eq!(folders, run.now.len(), "{names:?}");
-        assert_eq!(names.iter().filter(|n| n.ends_with("/meta/storage")).count(), run.now.len(), "{names:?}");
+        assert_eq!(
+            names
+                .iter()
+                .filter(|n| n.ends_with("/meta/storage"))
+                .count(),
+            run.now.len(),
+            "{names:?}"
+        );
     }
 }
 
@@ -386,11 +594,22 @@ fn random_operations_do_what_they_do_to_vectors() {
 fn unequal() -> SimDisk {
     let disk = base(ROWS, Format::Bcolz);
     let longer = base(ROWS + 40, Format::Bcolz);
-    for name in ["meta/sizes", "data/__4.blp", "data/__5.blp", "data/__6.blp", "data/__7.blp", "data/__8.blp"] {
+    for name in [
+        "meta/sizes",
+        "data/__4.blp",
+        "data/__5.blp",
+        "data/__6.blp",
+        "data/__7.blp",
+        "data/__8.blp",
+    ] {
         let name = format!("b/{name}");
         let bytes = longer.contents().remove(OsStr::new(&name));
         let Some(bytes) = bytes else { continue };
-        disk.folder().open(OsStr::new(&name), Access::Create).unwrap().write_at(0, &bytes).unwrap();
+        disk.folder()
+            .open(OsStr::new(&name), Access::Create)
+            .unwrap()
+            .write_at(0, &bytes)
+            .unwrap();
     }
     disk.settle();
     disk
@@ -401,12 +620,23 @@ fn a_failing_power_supply_while_columns_of_unequal_length_become_equal() {
     let mut proof = Proof::of("table, columns of unequal length");
     let disk = unequal();
     let f = disk.folder();
-    let lengths = |t: &Table| t.columns().iter().map(|c| c.stored_rows).collect::<Vec<_>>();
-    assert_eq!(lengths(&opened(&f, Mode::Read).unwrap()), [ROWS, ROWS + 40, ROWS]);
+    let lengths = |t: &Table| {
+        t.columns()
+            .iter()
+            .map(|c| c.stored_rows)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        lengths(&opened(&f, Mode::Read).unwrap()),
+        [ROWS, ROWS + 40, ROWS]
+    );
     let rows = |f: &Arc<dyn Folder>| seen(f).unwrap().split_off(1);
     let old = rows(&f);
     assert_eq!(old.len() as u64, ROWS);
-    for (name, change) in CHANGES.iter().filter(|(name, _)| !name.contains("remove") && !name.contains("cut")) {
+    for (name, change) in CHANGES
+        .iter()
+        .filter(|(name, _)| !name.contains("remove") && !name.contains("cut"))
+    {
         let d = disk.copy();
         act(&d.folder(), *change).unwrap_or_else(|e| panic!("{name}: {e}"));
         let t = opened(&d.folder(), Mode::Read).unwrap();
@@ -426,7 +656,10 @@ fn a_failing_power_supply_while_columns_of_unequal_length_become_equal() {
     proof.stands(500);
     let d = disk.copy();
     act(&d.folder(), |_| Ok(())).unwrap();
-    assert_eq!(lengths(&opened(&d.folder(), Mode::Read).unwrap()), [ROWS; 3]);
+    assert_eq!(
+        lengths(&opened(&d.folder(), Mode::Read).unwrap()),
+        [ROWS; 3]
+    );
     assert!(rows(&d.folder()) == old);
 }
 
@@ -436,12 +669,32 @@ fn a_broken_table_can_be_replaced() {
     let disk = base(ROWS, Format::Bcolz);
     let f = disk.folder();
     let names = b"{\"names\": [\"../a\", \"a/meta\", \"b\", \"gone\"]}";
-    f.open(OsStr::new("__rootdirs__"), Access::Create).unwrap().write_at(0, names).unwrap();
-    assert_eq!(opened(&f, Mode::Append).err().map(|e| e.status), Some(Status::Format));
-    create(&f, Mode::Replace, &[("b", "<f8"), ("x", "<i4")], Format::Bcolz).unwrap();
+    f.open(OsStr::new("__rootdirs__"), Access::Create)
+        .unwrap()
+        .write_at(0, names)
+        .unwrap();
+    assert_eq!(
+        opened(&f, Mode::Append).err().map(|e| e.status),
+        Some(Status::Format)
+    );
+    create(
+        &f,
+        Mode::Replace,
+        &[("b", "<f8"), ("x", "<i4")],
+        Format::Bcolz,
+    )
+    .unwrap();
     assert_eq!(opened(&f, Mode::Append).unwrap().rows(), 25);
-    f.open(OsStr::new("__rootdirs__"), Access::Create).unwrap().write_at(0, b"{\"names\": [\"b\", \"b\"]}").unwrap();
-    assert_eq!(create(&f, Mode::Replace, COLUMNS, Format::Bcolz).unwrap_err().status, Status::Format);
+    f.open(OsStr::new("__rootdirs__"), Access::Create)
+        .unwrap()
+        .write_at(0, b"{\"names\": [\"b\", \"b\"]}")
+        .unwrap();
+    assert_eq!(
+        create(&f, Mode::Replace, COLUMNS, Format::Bcolz)
+            .unwrap_err()
+            .status,
+        Status::Format
+    );
 }
 
 #[test]
@@ -449,16 +702,59 @@ fn what_does_not_fit_is_refused() {
     let disk = base(ROWS, Format::Bcolz);
     let f = disk.folder();
     let status = |r: Result<Table>| r.err().map(|e| e.status);
-    assert_eq!(status(new(&f, Mode::New, COLUMNS, Format::Bcolz)), Some(Status::Exists));
-    assert_eq!(status(new(&f, Mode::Append, COLUMNS, Format::Bcolz)), Some(Status::Argument));
-    assert_eq!(status(new(&f, Mode::Replace, &[], Format::Bcolz)), Some(Status::Argument));
+    assert_eq!(
+        status(new(&f, Mode::New, COLUMNS, Format::Bcolz)),
+        Some(Status::Exists)
+    );
+    assert_eq!(
+        status(new(&f, Mode::Append, COLUMNS, Format::Bcolz)),
+        Some(Status::Argument)
+    );
+    assert_eq!(
+        status(new(&f, Mode::Replace, &[], Format::Bcolz)),
+        Some(Status::Argument)
+    );
     assert_eq!(status(opened(&f, Mode::New)), Some(Status::Argument));
     let nothing = SimDisk::default();
-    for name in ["", ".", "..", "a/b", "a\0", "__attrs__", "__rootdirs__", "dataset.holdall-lock"] {
-        assert_eq!(status(new(&nothing.folder(), Mode::New, &[("b", "<i4"), (name, "<i4")], Format::Bcolz)), Some(Status::Argument), "{name:?}");
+    for name in [
+        "",
+        ".",
+        "..",
+        "a/b",
+        "a\0",
+        "__attrs__",
+        "__rootdirs__",
+        "dataset.holdall-lock",
+    ] {
+        assert_eq!(
+            status(new(
+                &nothing.folder(),
+                Mode::New,
+                &[("b", "<i4"), (name, "<i4")],
+                Format::Bcolz
+            )),
+            Some(Status::Argument),
+            "{name:?}"
+        );
     }
-    assert_eq!(status(new(&nothing.folder(), Mode::New, &[("a", "<i4"), ("a", "<i4")], Format::Bcolz)), Some(Status::Exists));
-    assert_eq!(status(new(&nothing.folder(), Mode::New, &[("a", "O")], Format::Bcolz)), Some(Status::Unsupported));
+    assert_eq!(
+        status(new(
+            &nothing.folder(),
+            Mode::New,
+            &[("a", "<i4"), ("a", "<i4")],
+            Format::Bcolz
+        )),
+        Some(Status::Exists)
+    );
+    assert_eq!(
+        status(new(
+            &nothing.folder(),
+            Mode::New,
+            &[("a", "O")],
+            Format::Bcolz
+        )),
+        Some(Status::Unsupported)
+    );
     assert!(nothing.contents().is_empty(), "{:?}", nothing.contents());
 
     let said = |r: Result<()>| r.unwrap_err().status;
@@ -475,7 +771,10 @@ fn what_does_not_fit_is_refused() {
     assert_eq!(said(add(&mut t, 4, "x", "<i4")), Status::Range);
     assert_eq!(said(add(&mut t, 0, "b", "<i4")), Status::Exists);
     assert_eq!(said(add(&mut t, 0, "x", "O")), Status::Unsupported);
-    assert_eq!(said(t.column_add(0, "x", &Dtype::parse("<i4").unwrap(), &a)), Status::Argument);
+    assert_eq!(
+        said(t.column_add(0, "x", &Dtype::parse("<i4").unwrap(), &a)),
+        Status::Argument
+    );
     assert_eq!(said(t.column_remove("x")), Status::Argument);
     assert_eq!(said(t.attr_set("n", Some(b"{"))), Status::Argument);
     assert!(shown(&t) == was);
@@ -502,15 +801,38 @@ fn what_does_not_fit_is_refused() {
         t.column_remove(name).unwrap();
         t.commit().unwrap();
     }
-    assert_eq!(said(opened(&f, Mode::Append).unwrap().column_remove("a")), Status::Argument);
+    assert_eq!(
+        said(opened(&f, Mode::Append).unwrap().column_remove("a")),
+        Status::Argument
+    );
     // an array is no table
     let array = SimDisk::default();
-    let mut a =
-        create::create_in(&array.folder(), Mode::New, &Kindred { dtype: "<i4", shape: &[3], chunks: None, format: Format::Bcolz }, &options())
-            .unwrap();
+    let mut a = create::create_in(
+        &array.folder(),
+        Mode::New,
+        &Kindred {
+            dtype: "<i4",
+            shape: &[3],
+            chunks: None,
+            format: Format::Bcolz,
+        },
+        &options(),
+    )
+    .unwrap();
     a.commit().unwrap();
     drop(a);
-    assert_eq!(status(opened(&array.folder(), Mode::Append)), Some(Status::Type));
-    assert_eq!(status(new(&array.folder(), Mode::Replace, COLUMNS, Format::Bcolz)), Some(Status::Exists));
-    assert_eq!(open::open_in(&f, Mode::Append, &options()).err().map(|e| e.status), Some(Status::Type));
+    assert_eq!(
+        status(opened(&array.folder(), Mode::Append)),
+        Some(Status::Type)
+    );
+    assert_eq!(
+        status(new(&array.folder(), Mode::Replace, COLUMNS, Format::Bcolz)),
+        Some(Status::Exists)
+    );
+    assert_eq!(
+        open::open_in(&f, Mode::Append, &options())
+            .err()
+            .map(|e| e.status),
+        Some(Status::Type)
+    );
 }

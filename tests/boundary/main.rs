@@ -1,6 +1,6 @@
-//! The C functions, called from Rust as C calls them: each kind of handle from its making to its closing, over storage that is
-//! functions. Content is not compressed, so that no C code is called, and Miri, which looks at each access to memory, can run
-//! it: `make check-miri`.
+//! The C functions, called from Rust as C calls them: each kind of handle from its making to its
+//! closing, over storage that is functions. Content is not compressed, so that no C code is called,
+//! and Miri, which looks at each access to memory, can run it: `make check-miri`.
 
 mod arrays;
 mod bags;
@@ -23,7 +23,12 @@ fn answer(call: impl FnOnce(*mut holdall_error) -> holdall_status) -> (holdall_s
         return (status, String::new());
     }
     // SAFETY: a call that failed has written it, and its message has a NUL.
-    let (err, words) = unsafe { (err.assume_init_ref(), CStr::from_ptr((*err.as_ptr()).message.as_ptr())) };
+    let (err, words) = unsafe {
+        (
+            err.assume_init_ref(),
+            CStr::from_ptr((*err.as_ptr()).message.as_ptr()),
+        )
+    };
     assert_eq!(err.status, status);
     (status, words.to_string_lossy().into_owned())
 }
@@ -53,7 +58,10 @@ fn made<T>(call: impl FnOnce(*mut *mut T, *mut holdall_error) -> holdall_status)
 
 /// Makes none.
 #[track_caller]
-fn not_made<T>(want: holdall_status, call: impl FnOnce(*mut *mut T, *mut holdall_error) -> holdall_status) {
+fn not_made<T>(
+    want: holdall_status,
+    call: impl FnOnce(*mut *mut T, *mut holdall_error) -> holdall_status,
+) {
     // whatever was there before
     let mut out = null_mut::<T>().wrapping_byte_add(64);
     refused(want, |err| call(&mut out, err));
@@ -78,9 +86,15 @@ fn options_are_set_and_freed() {
     let o = options(&[(HOLDALL_OPT_MEMORY_LIMIT, 1 << 20)]);
     // SAFETY: options that are there, until they are freed.
     unsafe {
-        refused(HOLDALL_E_ARGUMENT, |err| holdall_options_set(o, 9999, 1, err));
-        refused(HOLDALL_E_ARGUMENT, |err| holdall_options_set(o, HOLDALL_OPT_LEVEL, i64::MIN, err));
-        done(|err| holdall_options_set_bytes(o, HOLDALL_OPT_FILL, [1u8, 2].as_ptr().cast(), 2, err));
+        refused(HOLDALL_E_ARGUMENT, |err| {
+            holdall_options_set(o, 9999, 1, err)
+        });
+        refused(HOLDALL_E_ARGUMENT, |err| {
+            holdall_options_set(o, HOLDALL_OPT_LEVEL, i64::MIN, err)
+        });
+        done(|err| {
+            holdall_options_set_bytes(o, HOLDALL_OPT_FILL, [1u8, 2].as_ptr().cast(), 2, err)
+        });
         done(|err| holdall_options_set_bytes(o, HOLDALL_OPT_FILL, null(), 0, err));
         holdall_options_on_progress(o, Some(on), null_mut());
         holdall_options_free(o);
@@ -95,9 +109,16 @@ fn a_handle_that_is_closed_twice_ends_the_process_with_words() {
     const ME: &str = "a_handle_that_is_closed_twice_ends_the_process_with_words";
     if std::env::var_os("HOLDALL_CLOSE_TWICE").is_none() {
         let me = std::env::current_exe().unwrap();
-        let out = std::process::Command::new(me).args(["--exact", ME, "--nocapture"]).env("HOLDALL_CLOSE_TWICE", "1").output().unwrap();
+        let out = std::process::Command::new(me)
+            .args(["--exact", ME, "--nocapture"])
+            .env("HOLDALL_CLOSE_TWICE", "1")
+            .output()
+            .unwrap();
         let words = String::from_utf8_lossy(&out.stderr);
-        assert!(!out.status.success() && words.contains("is closed, and is no open holdall_options"), "{words}");
+        assert!(
+            !out.status.success() && words.contains("is closed, and is no open holdall_options"),
+            "{words}"
+        );
         return;
     }
     let o = options(&[]);

@@ -1,6 +1,9 @@
 //! Every function with nothing: NULL for each pointer, 0 for each number.
 
-use holdall::capi::{array::*, arrow::*, bag::*, common::*, guard::*, index::*, io::*, options::*, schunk::*, stream::*, table::*};
+use holdall::capi::{
+    array::*, arrow::*, bag::*, common::*, guard::*, index::*, io::*, options::*, schunk::*,
+    stream::*, table::*,
+};
 
 trait Nothing {
     const NOTHING: Self;
@@ -66,8 +69,32 @@ fn functions_that_can_fail() {
             holdall_schunk_copy(no(), no(), no(), no(), no(), no()),
             holdall_array_open(no(), no(), no(), no(), no()),
             holdall_array_open_io(no(), no(), no(), no(), no()),
-            holdall_array_create(no(), no(), no(), no(), no(), no(), no(), no(), no(), no(), no()),
-            holdall_array_create_io(no(), no(), no(), no(), no(), no(), no(), no(), no(), no(), no()),
+            holdall_array_create(
+                no(),
+                no(),
+                no(),
+                no(),
+                no(),
+                no(),
+                no(),
+                no(),
+                no(),
+                no(),
+                no()
+            ),
+            holdall_array_create_io(
+                no(),
+                no(),
+                no(),
+                no(),
+                no(),
+                no(),
+                no(),
+                no(),
+                no(),
+                no(),
+                no()
+            ),
             holdall_array_read(no(), no(), no(), no(), no(), no(), no(), no()),
             holdall_array_write(no(), no(), no(), no(), no(), no(), no(), no()),
             holdall_array_read_orthogonal(no(), no(), no(), no(), no(), no()),
@@ -213,8 +240,18 @@ fn functions_that_cannot_fail() {
 #[test]
 #[cfg_attr(miri, ignore = "calls nothing, and looks through much text")]
 fn all_functions() {
-    let (header, here) = (include_str!("../../include/holdall.h"), include_str!("nulls.rs"));
-    let name = |declared: &'static str| declared.split_once('(')?.0.split(['*', ' ', '\n']).next_back().filter(|n| n.starts_with("holdall_"));
+    let (header, here) = (
+        include_str!("../../include/holdall.h"),
+        include_str!("nulls.rs"),
+    );
+    let name = |declared: &'static str| {
+        declared
+            .split_once('(')?
+            .0
+            .split(['*', ' ', '\n'])
+            .next_back()
+            .filter(|n| n.starts_with("holdall_"))
+    };
     let names: Vec<&str> = header.split("\nHOLDALL_API").filter_map(name).collect();
     assert!(names.len() > 150, "{}", names.len());
     for name in names {

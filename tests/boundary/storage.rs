@@ -26,14 +26,26 @@ unsafe fn at<'a>(ctx: *mut c_void, name: *const c_char) -> (&'a Files, &'a [u8])
 unsafe extern "C" fn size(ctx: *mut c_void, name: *const c_char) -> i64 {
     // SAFETY: as the header says.
     let (files, name) = unsafe { at(ctx, name) };
-    files.lock().unwrap().get(name).map_or(ENOENT, |b| b.len() as i64)
+    files
+        .lock()
+        .unwrap()
+        .get(name)
+        .map_or(ENOENT, |b| b.len() as i64)
 }
 
-unsafe extern "C" fn read_at(ctx: *mut c_void, name: *const c_char, from: u64, dst: *mut c_void, n: usize) -> i64 {
+unsafe extern "C" fn read_at(
+    ctx: *mut c_void,
+    name: *const c_char,
+    from: u64,
+    dst: *mut c_void,
+    n: usize,
+) -> i64 {
     // SAFETY: as the header says.
     let (files, name) = unsafe { at(ctx, name) };
     let files = files.lock().unwrap();
-    let Some(b) = files.get(name) else { return ENOENT };
+    let Some(b) = files.get(name) else {
+        return ENOENT;
+    };
     let part = b.get(from as usize..).unwrap_or_default();
     let n = n.min(part.len());
     // SAFETY: there is room for n bytes, which need not have been written before.
@@ -41,9 +53,20 @@ unsafe extern "C" fn read_at(ctx: *mut c_void, name: *const c_char, from: u64, d
     n as i64
 }
 
-unsafe extern "C" fn write_at(ctx: *mut c_void, name: *const c_char, to: u64, src: *const c_void, n: usize) -> i64 {
+unsafe extern "C" fn write_at(
+    ctx: *mut c_void,
+    name: *const c_char,
+    to: u64,
+    src: *const c_void,
+    n: usize,
+) -> i64 {
     // SAFETY: as the header says.
-    let ((files, name), src) = unsafe { (at(ctx, name), std::slice::from_raw_parts(src.cast::<u8>(), n)) };
+    let ((files, name), src) = unsafe {
+        (
+            at(ctx, name),
+            std::slice::from_raw_parts(src.cast::<u8>(), n),
+        )
+    };
     let mut files = files.lock().unwrap();
     let b = files.entry(name.into()).or_default();
     b.resize(b.len().max(to as usize + n), 0);
@@ -54,7 +77,12 @@ unsafe extern "C" fn write_at(ctx: *mut c_void, name: *const c_char, to: u64, sr
 unsafe extern "C" fn truncate(ctx: *mut c_void, name: *const c_char, size: u64) -> i64 {
     // SAFETY: as the header says.
     let (files, name) = unsafe { at(ctx, name) };
-    files.lock().unwrap().entry(name.into()).or_default().resize(size as usize, 0);
+    files
+        .lock()
+        .unwrap()
+        .entry(name.into())
+        .or_default()
+        .resize(size as usize, 0);
     0
 }
 
@@ -66,7 +94,9 @@ unsafe extern "C" fn rename(ctx: *mut c_void, from: *const c_char, to: *const c_
     // SAFETY: as the header says.
     let ((files, from), (_, to)) = unsafe { (at(ctx, from), at(ctx, to)) };
     let mut files = files.lock().unwrap();
-    let Some(b) = files.remove(from) else { return ENOENT };
+    let Some(b) = files.remove(from) else {
+        return ENOENT;
+    };
     files.insert(to.into(), b);
     0
 }
@@ -85,8 +115,17 @@ unsafe extern "C" fn list(
 ) -> i64 {
     // SAFETY: as the header says.
     let (files, folder) = unsafe { at(ctx, folder) };
-    let prefix = if folder.is_empty() { Vec::new() } else { [folder, b"/"].concat() };
-    let names: Vec<Vec<u8>> = files.lock().unwrap().keys().filter_map(|n| Some(n.strip_prefix(&prefix[..])?.to_vec())).collect();
+    let prefix = if folder.is_empty() {
+        Vec::new()
+    } else {
+        [folder, b"/"].concat()
+    };
+    let names: Vec<Vec<u8>> = files
+        .lock()
+        .unwrap()
+        .keys()
+        .filter_map(|n| Some(n.strip_prefix(&prefix[..])?.to_vec()))
+        .collect();
     for mut name in names.into_iter().filter(|n| !n.contains(&b'/')) {
         name.push(0);
         // SAFETY: as the header says.
@@ -123,7 +162,10 @@ impl Storage {
         let files = Arc::<Files>::default();
         let table = functions(Arc::into_raw(files.clone()).cast_mut().cast());
         // SAFETY: the table is copied; its context lives until `destroy`.
-        Storage { files, io: made(|out, err| unsafe { holdall_io_from_functions(&table, out, err) }) }
+        Storage {
+            files,
+            io: made(|out, err| unsafe { holdall_io_from_functions(&table, out, err) }),
+        }
     }
 
     pub fn bytes(&self, name: &str) -> Vec<u8> {
@@ -135,20 +177,34 @@ impl Drop for Storage {
     fn drop(&mut self) {
         // SAFETY: it is used no more.
         unsafe { holdall_io_close(self.io) };
-        assert!(Arc::strong_count(&self.files) == 1 || std::thread::panicking(), "destroy was not called");
+        assert!(
+            Arc::strong_count(&self.files) == 1 || std::thread::panicking(),
+            "destroy was not called"
+        );
     }
 }
 
 #[test]
 fn tables_of_other_sizes() {
     let all = functions(std::ptr::null_mut());
-    for struct_size in [0, 4, 8, size_of_val(&all) - size_of::<usize>() / 2, size_of_val(&all) + 8] {
+    for struct_size in [
+        0,
+        4,
+        8,
+        size_of_val(&all) - size_of::<usize>() / 2,
+        size_of_val(&all) + 8,
+    ] {
         let table = holdall_io_functions { struct_size, ..all };
         // SAFETY: as much is there as it says, or it is refused before that is looked at.
-        not_made(HOLDALL_E_ARGUMENT, |out, err| unsafe { holdall_io_from_functions(&table, out, err) });
+        not_made(HOLDALL_E_ARGUMENT, |out, err| unsafe {
+            holdall_io_from_functions(&table, out, err)
+        });
     }
     // an older program's
-    let table = holdall_io_functions { struct_size: 32, ..all };
+    let table = holdall_io_functions {
+        struct_size: 32,
+        ..all
+    };
     // SAFETY: as above; without `destroy` nothing is called with the context.
     unsafe { holdall_io_close(made(|out, err| holdall_io_from_functions(&table, out, err))) };
 }

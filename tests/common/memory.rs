@@ -24,7 +24,12 @@ pub const ENOENT: Refusal = Refusal::Errno(2);
 
 impl Memory {
     pub fn with<R>(&self, name: &OsStr, f: impl FnOnce(&mut Vec<u8>) -> R) -> Answer<R> {
-        self.files.lock().unwrap().get_mut(name).map(f).ok_or(ENOENT)
+        self.files
+            .lock()
+            .unwrap()
+            .get_mut(name)
+            .map(f)
+            .ok_or(ENOENT)
     }
 }
 
@@ -33,8 +38,13 @@ impl Functions for Memory {
         self.with(name, |f| f.len() as u64)
     }
     fn read_at(&self, name: &OsStr, at: u64, dst: &mut [u8]) -> Answer<u64> {
-        let helper = std::thread::current().name().is_some_and(|n| n.starts_with("holdall-"));
-        assert!(!helper || self.threads.load(Ordering::Relaxed), "threads that nobody asked for");
+        let helper = std::thread::current()
+            .name()
+            .is_some_and(|n| n.starts_with("holdall-"));
+        assert!(
+            !helper || self.threads.load(Ordering::Relaxed),
+            "threads that nobody asked for"
+        );
         self.reads.fetch_add(1, Ordering::Relaxed);
         self.with(name, |f| {
             let there = f.get(at as usize..).unwrap_or_default();
@@ -50,7 +60,12 @@ impl Functions for Memory {
         })
     }
     fn truncate(&self, name: &OsStr, size: u64) -> Answer<()> {
-        self.files.lock().unwrap().entry(name.into()).or_default().resize(size as usize, 0);
+        self.files
+            .lock()
+            .unwrap()
+            .entry(name.into())
+            .or_default()
+            .resize(size as usize, 0);
         Ok(())
     }
     fn sync(&self, _: &OsStr) -> Answer<()> {
@@ -63,12 +78,22 @@ impl Functions for Memory {
         Ok(())
     }
     fn remove(&self, name: &OsStr) -> Answer<()> {
-        self.files.lock().unwrap().remove(name).map(|_| ()).ok_or(ENOENT)
+        self.files
+            .lock()
+            .unwrap()
+            .remove(name)
+            .map(|_| ())
+            .ok_or(ENOENT)
     }
     fn list(&self, folder: &OsStr) -> Answer<Vec<OsString>> {
         let files = self.files.lock().unwrap();
-        let inside = files.keys().map(Path::new).filter(|n| n.parent() == Some(Path::new(folder)));
-        Ok(inside.filter_map(|n| n.file_name().map(OsStr::to_os_string)).collect())
+        let inside = files
+            .keys()
+            .map(Path::new)
+            .filter(|n| n.parent() == Some(Path::new(folder)));
+        Ok(inside
+            .filter_map(|n| n.file_name().map(OsStr::to_os_string))
+            .collect())
     }
 }
 
@@ -91,7 +116,8 @@ pub fn open(folder: &Arc<dyn Folder>, mode: Mode) -> Array {
 /// All items of an array.
 pub fn all(a: &Array) -> Vec<u8> {
     let mut out = vec![0; a.nbytes() as usize];
-    a.read(&vec![0; a.shape().len()], a.shape(), None, &mut out, None).unwrap();
+    a.read(&vec![0; a.shape().len()], a.shape(), None, &mut out, None)
+        .unwrap();
     out
 }
 

@@ -22,7 +22,12 @@ pub fn fixtures() -> PathBuf {
 /// The manifest of a folder; what it writes in Python's spelling is null.
 pub fn manifest(folder: &Path) -> Value {
     let text = std::fs::read_to_string(folder.join("manifest.json")).unwrap();
-    serde_json::from_str(&text.replace(": Infinity", ": null").replace(": NaN", ": null")).unwrap()
+    serde_json::from_str(
+        &text
+            .replace(": Infinity", ": null")
+            .replace(": NaN", ": null"),
+    )
+    .unwrap()
 }
 
 /// A folder of files, which goes when the test ends if they were unpacked for it.
@@ -32,21 +37,38 @@ pub struct Files {
 }
 
 impl Files {
-    /// The files of a folder; where they are in an archive, they are unpacked into the build folder.
+    /// The files of a folder; where they are in an archive, they are unpacked into the build
+    /// folder.
     pub fn of(from: PathBuf) -> Files {
         let archive = from.join("files.tar.gz");
         if !archive.exists() {
-            return Files { folder: from, unpacked: false };
+            return Files {
+                folder: from,
+                unpacked: false,
+            };
         }
         // tests run at the same time, in one process or in several
         static UNPACKED: AtomicUsize = AtomicUsize::new(0);
-        let name = format!("files-{}-{}", std::process::id(), UNPACKED.fetch_add(1, Ordering::Relaxed));
+        let name = format!(
+            "files-{}-{}",
+            std::process::id(),
+            UNPACKED.fetch_add(1, Ordering::Relaxed)
+        );
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::copy(from.join("manifest.json"), folder.join("manifest.json")).unwrap();
-        let tar = std::process::Command::new("tar").arg("xzf").arg(&archive).arg("-C").arg(&folder).status().unwrap();
+        let tar = std::process::Command::new("tar")
+            .arg("xzf")
+            .arg(&archive)
+            .arg("-C")
+            .arg(&folder)
+            .status()
+            .unwrap();
         assert!(tar.success(), "tar xzf {}", archive.display());
-        Files { folder, unpacked: true }
+        Files {
+            folder,
+            unpacked: true,
+        }
     }
 }
 

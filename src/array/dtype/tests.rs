@@ -4,11 +4,17 @@ use super::*;
 use crate::error::Status;
 
 fn size(text: &str) -> usize {
-    Dtype::parse(text).unwrap_or_else(|e| panic!("{text}: {e}")).item.size
+    Dtype::parse(text)
+        .unwrap_or_else(|e| panic!("{text}: {e}"))
+        .item
+        .size
 }
 
 fn status(text: &str) -> Status {
-    Dtype::parse(text).map(|d| panic!("{text}: {d:?}")).unwrap_err().status
+    Dtype::parse(text)
+        .map(|d| panic!("{text}: {d:?}"))
+        .unwrap_err()
+        .status
 }
 
 /// Spelled as Bloscpack spells them, and so written again.
@@ -78,8 +84,14 @@ fn json_has_lists_for_tuples() {
     same(r#""<f8""#, "<f8");
     same(r#""'<f8'""#, "<f8");
     same(r#""[('a', '<i4')]""#, "[('a', '<i4')]");
-    same(r#"[["a", "<i4"], ["b", "<f8", [2, 3]], ["c", "<i4", 2]]"#, "[('a', '<i4'), ('b', '<f8', (2, 3)), ('c', '<i4', (2,))]");
-    same(r#"[["a", [["b", "<f8"], ["c", "|S1"]]]]"#, "[('a', [('b', '<f8'), ('c', '|S1')])]");
+    same(
+        r#"[["a", "<i4"], ["b", "<f8", [2, 3]], ["c", "<i4", 2]]"#,
+        "[('a', '<i4'), ('b', '<f8', (2, 3)), ('c', '<i4', (2,))]",
+    );
+    same(
+        r#"[["a", [["b", "<f8"], ["c", "|S1"]]]]"#,
+        "[('a', [('b', '<f8'), ('c', '|S1')])]",
+    );
     same(r#"[[["title", "a"], "<i4"]]"#, "[(('title', 'a'), '<i4')]");
     same(r#"["<i4", [2, 3]]"#, "('<i4', (2, 3))");
     same(
@@ -91,13 +103,46 @@ fn json_has_lists_for_tuples() {
 #[test]
 fn meaning_is_kept() {
     let item = |text: &str| Dtype::parse(text).unwrap().item;
-    assert_eq!(item(">f4"), Type { kind: Kind::Float, big_endian: true, size: 4 });
-    assert_eq!(item("|S4"), Type { kind: Kind::Bytes, big_endian: false, size: 4 });
+    assert_eq!(
+        item(">f4"),
+        Type {
+            kind: Kind::Float,
+            big_endian: true,
+            size: 4
+        }
+    );
+    assert_eq!(
+        item("|S4"),
+        Type {
+            kind: Kind::Bytes,
+            big_endian: false,
+            size: 4
+        }
+    );
     assert_eq!(item("datetime64[ns]").kind, Kind::Datetime("ns".into()));
-    let Kind::Struct(fields) = item("[(('T', 'a'), '>U2'), ('b', '|i1', (2, 2))]").kind else { panic!() };
-    assert_eq!(fields[0], Field { name: "a".into(), title: Some("T".into()), offset: 0, item: item(">U2") });
-    assert_eq!((fields[1].offset, &fields[1].item.kind), (8, &Kind::Array(Box::new(item("i1")), vec![2, 2])));
-    for (text, objects) in [("O", true), ("<f8", false), ("[('a', [('b', '|O', (2,))])]", true), ("[('a', '<i4')]", false), ("('O', 3)", true)] {
+    let Kind::Struct(fields) = item("[(('T', 'a'), '>U2'), ('b', '|i1', (2, 2))]").kind else {
+        panic!()
+    };
+    assert_eq!(
+        fields[0],
+        Field {
+            name: "a".into(),
+            title: Some("T".into()),
+            offset: 0,
+            item: item(">U2")
+        }
+    );
+    assert_eq!(
+        (fields[1].offset, &fields[1].item.kind),
+        (8, &Kind::Array(Box::new(item("i1")), vec![2, 2]))
+    );
+    for (text, objects) in [
+        ("O", true),
+        ("<f8", false),
+        ("[('a', [('b', '|O', (2,))])]", true),
+        ("[('a', '<i4')]", false),
+        ("('O', 3)", true),
+    ] {
         assert_eq!(item(text).has_objects(), objects, "{text}");
     }
 }
@@ -147,9 +192,15 @@ fn what_is_no_type_is_refused() {
         "{'names': ['a'], 'formats': ['<i4'], 'itemsize': 3}",
         "{'names': ['a'], 'formats': ['<i4'], 'offsets': [0, 4]}",
     ] {
-        assert!(matches!(status(text), Status::Type | Status::Format), "{text}");
+        assert!(
+            matches!(status(text), Status::Type | Status::Format),
+            "{text}"
+        );
     }
-    assert_eq!(status("{'names': ['a'], 'formats': ['<i4'], 'aligned': True}"), Status::Unsupported);
+    assert_eq!(
+        status("{'names': ['a'], 'formats': ['<i4'], 'aligned': True}"),
+        Status::Unsupported
+    );
     assert_eq!(status("[('a', __import__('os'))]"), Status::Format);
 }
 
@@ -157,13 +208,35 @@ fn what_is_no_type_is_refused() {
 fn sizes_have_a_limit() {
     let many = format!("('<f8', ({}))", "1000,".repeat(30));
     let nested = format!("{}'<i4'{}", "(".repeat(20), ", 256)".repeat(20));
-    let offset = format!("{{'names': ['a'], 'formats': ['<i4'], 'offsets': [{}]}}", i64::MAX);
+    let offset = format!(
+        "{{'names': ['a'], 'formats': ['<i4'], 'offsets': [{}]}}",
+        i64::MAX
+    );
     let dimensions = format!("('<f8', ({}))", "1,".repeat(65));
-    let structs = format!("[{}]", (0..20).map(|i| format!("('f{i}', '|V2000000000')")).collect::<Vec<_>>().join(","));
-    for text in ["V2147483648", "U536870912", "U99999999999999999999999", "S18446744073709551616", &many, &nested, &offset, &dimensions, &structs] {
+    let structs = format!(
+        "[{}]",
+        (0..20)
+            .map(|i| format!("('f{i}', '|V2000000000')"))
+            .collect::<Vec<_>>()
+            .join(",")
+    );
+    for text in [
+        "V2147483648",
+        "U536870912",
+        "U99999999999999999999999",
+        "S18446744073709551616",
+        &many,
+        &nested,
+        &offset,
+        &dimensions,
+        &structs,
+    ] {
         assert_eq!(status(text), Status::Type, "{text}");
     }
     assert_eq!(size("V2147483647"), i32::MAX as usize);
     assert_eq!(status(&"x".repeat(MAX_TEXT + 1)), Status::Limit);
-    assert_eq!(status(&format!("{}'<i4'", "[('a',".repeat(1000))), Status::Limit);
+    assert_eq!(
+        status(&format!("{}'<i4'", "[('a',".repeat(1000))),
+        Status::Limit
+    );
 }

@@ -1,8 +1,9 @@
-//! Another shape. What falls on the ends of chunks moves chunks and nothing else; elsewhere the chunks whose items
-//! move are made anew from the old ones, behind them, and take their places when all of them are there.
+//! Another shape. What falls on the ends of chunks moves chunks and nothing else; elsewhere the
+//! chunks whose items move are made anew from the old ones, behind them, and take their places when
+//! all of them are there.
 //!
-//! What lies beyond the array in its chunks is made zeros when it shrinks, and when it grows, as others leave there
-//! what they like: what was given up never comes back.
+//! What lies beyond the array in its chunks is made zeros when it shrinks, and when it grows, as
+//! others leave there what they like: what was given up never comes back.
 #![forbid(unsafe_code)]
 
 use super::super::grid::{Grid, Wanted, packed_strides};
@@ -22,13 +23,18 @@ use std::ops::Range;
 type Places = [u64; MAX_NDIM];
 
 impl Tiles {
-    /// Gives it another shape: what is beyond goes, what is new is zeros. What it cannot be is refused
-    /// first; where a file fails, its shape may be one on the way.
+    /// Gives it another shape: what is beyond goes, what is new is zeros. What it cannot be is
+    /// refused first; where a file fails, its shape may be one on the way.
     pub fn resize(&mut self, chunks: &mut dyn Chunks, shape: &[u64]) -> Result<()> {
         self.check()?;
         let new = self.with_shape(shape)?;
         chunks.can_have(new.chunks())?;
-        let least: Vec<u64> = self.shape().iter().zip(shape).map(|(a, b)| *a.min(b)).collect();
+        let least: Vec<u64> = self
+            .shape()
+            .iter()
+            .zip(shape)
+            .map(|(a, b)| *a.min(b))
+            .collect();
         if least != self.shape() {
             let old = self.clone();
             self.regrid(chunks, self.with_shape(&least)?, &|_, place| Some(place))?;
@@ -41,31 +47,74 @@ impl Tiles {
         Ok(())
     }
 
-    /// Lets it grow by `count` along a dimension. `src` has the new items, packed, in C order. On failure it is
-    /// as it was.
-    pub fn append(&mut self, chunks: &mut dyn Chunks, axis: usize, count: u64, src: &[u8]) -> Result<()> {
-        self.insert(chunks, axis, self.shape().get(axis).copied().unwrap_or(0), count, src)
+    /// Lets it grow by `count` along a dimension. `src` has the new items, packed, in C order. On
+    /// failure it is as it was.
+    pub fn append(
+        &mut self,
+        chunks: &mut dyn Chunks,
+        axis: usize,
+        count: u64,
+        src: &[u8],
+    ) -> Result<()> {
+        self.insert(
+            chunks,
+            axis,
+            self.shape().get(axis).copied().unwrap_or(0),
+            count,
+            src,
+        )
     }
 
-    /// Puts `count` places into a dimension before `at`; what is behind moves. `src` has the new items, packed,
-    /// in C order. On failure it is as it was.
-    pub fn insert(&mut self, chunks: &mut dyn Chunks, axis: usize, at: u64, count: u64, src: &[u8]) -> Result<()> {
+    /// Puts `count` places into a dimension before `at`; what is behind moves. `src` has the new
+    /// items, packed, in C order. On failure it is as it was.
+    pub fn insert(
+        &mut self,
+        chunks: &mut dyn Chunks,
+        axis: usize,
+        at: u64,
+        count: u64,
+        src: &[u8],
+    ) -> Result<()> {
         self.check()?;
         let dim = *self.dims().get(axis).ok_or_else(|| self.no_axis(axis))?;
-        let len = dim.len.checked_add(count).ok_or_else(|| fail!(Argument, "axis {axis}: more than 2^64 places"))?;
-        let (new, slab) = (self.with_shape(&with(self.shape(), axis, len))?, self.with_shape(&with(self.shape(), axis, count))?);
+        let len = dim
+            .len
+            .checked_add(count)
+            .ok_or_else(|| fail!(Argument, "axis {axis}: more than 2^64 places"))?;
+        let (new, slab) = (
+            self.with_shape(&with(self.shape(), axis, len))?,
+            self.with_shape(&with(self.shape(), axis, count))?,
+        );
         if src.len() as u64 != slab.nbytes() {
             let (item, shape) = (self.item(), slab.shape());
-            return Err(fail!(Argument, "{} bytes: items of {item} bytes in the shape {shape:?} were expected", src.len()));
+            return Err(fail!(
+                Argument,
+                "{} bytes: items of {item} bytes in the shape {shape:?} were expected",
+                src.len()
+            ));
         }
         if at > dim.len {
-            return Err(fail!(Range, "axis {axis}: a place {at}: there are {}", dim.len));
+            return Err(fail!(
+                Range,
+                "axis {axis}: a place {at}: there are {}",
+                dim.len
+            ));
         }
         if count == 0 {
             return Ok(());
         }
         if at < dim.len && !(at.is_multiple_of(dim.chunk) && count.is_multiple_of(dim.chunk)) {
-            return self.rebuild(chunks, new, &Move { axis, at, more: count, less: 0, src });
+            return self.rebuild(
+                chunks,
+                new,
+                &Move {
+                    axis,
+                    at,
+                    more: count,
+                    less: 0,
+                    src,
+                },
+            );
         }
         self.open(chunks, axis, at, count, new)?;
         let start = with(&vec![0; self.dims().len()], axis, at);
@@ -74,8 +123,17 @@ impl Tiles {
     }
 
     /// Makes room for `count` places before `at`: at the end of the dimension, or whole chunks.
-    fn open(&mut self, chunks: &mut dyn Chunks, axis: usize, at: u64, count: u64, new: Tiles) -> Result<()> {
-        let Some(dim) = self.dims().get(axis).copied() else { return Err(self.no_axis(axis)) };
+    fn open(
+        &mut self,
+        chunks: &mut dyn Chunks,
+        axis: usize,
+        at: u64,
+        count: u64,
+        new: Tiles,
+    ) -> Result<()> {
+        let Some(dim) = self.dims().get(axis).copied() else {
+            return Err(self.no_axis(axis));
+        };
         let (from, more) = (at / dim.chunk, count / dim.chunk);
         self.regrid(chunks, new, &|d, place| match place {
             _ if d != axis || at == dim.len || place < from => Some(place),
@@ -85,22 +143,42 @@ impl Tiles {
 
     /// Takes away `count` places from `at` on: at the end of the dimension, or whole chunks.
     fn close(&mut self, chunks: &mut dyn Chunks, axis: usize, at: u64, count: u64) -> Result<()> {
-        let Some(dim) = self.dims().get(axis).copied() else { return Err(self.no_axis(axis)) };
+        let Some(dim) = self.dims().get(axis).copied() else {
+            return Err(self.no_axis(axis));
+        };
         let (from, less) = (at / dim.chunk, count / dim.chunk);
         let new = self.with_shape(&with(self.shape(), axis, dim.len - count))?;
         if at + count == dim.len {
             return self.resize(chunks, new.shape());
         }
-        self.regrid(chunks, new, &|d, place| Some(if d != axis || place < from { place } else { place + less }))
+        self.regrid(chunks, new, &|d, place| {
+            Some(if d != axis || place < from {
+                place
+            } else {
+                place + less
+            })
+        })
     }
 
-    /// Takes away `count` places of a dimension from `at` on; what is behind moves. On failure it is as it was, or, where they
-    /// were its last ones, without them.
-    pub fn remove(&mut self, chunks: &mut dyn Chunks, axis: usize, at: u64, count: u64) -> Result<()> {
+    /// Takes away `count` places of a dimension from `at` on; what is behind moves. On failure it
+    /// is as it was, or, where they were its last ones, without them.
+    pub fn remove(
+        &mut self,
+        chunks: &mut dyn Chunks,
+        axis: usize,
+        at: u64,
+        count: u64,
+    ) -> Result<()> {
         self.check()?;
         let dim = *self.dims().get(axis).ok_or_else(|| self.no_axis(axis))?;
         let end = at.checked_add(count).filter(|end| *end <= dim.len);
-        let end = end.ok_or_else(|| fail!(Range, "axis {axis}: {count} from {at} on: there are {}", dim.len))?;
+        let end = end.ok_or_else(|| {
+            fail!(
+                Range,
+                "axis {axis}: {count} from {at} on: there are {}",
+                dim.len
+            )
+        })?;
         if count == 0 {
             return Ok(());
         }
@@ -108,30 +186,61 @@ impl Tiles {
             return self.close(chunks, axis, at, count);
         }
         let new = self.with_shape(&with(self.shape(), axis, dim.len - count))?;
-        self.rebuild(chunks, new, &Move { axis, at, more: 0, less: count, src: &[] })
+        self.rebuild(
+            chunks,
+            new,
+            &Move {
+                axis,
+                at,
+                more: 0,
+                less: count,
+                src: &[],
+            },
+        )
     }
 
     fn no_axis(&self, axis: usize) -> Error {
-        fail!(Argument, "axis {axis}: the array has {} dimensions", self.dims().len())
+        fail!(
+            Argument,
+            "axis {axis}: the array has {} dimensions",
+            self.dims().len()
+        )
     }
 
-    /// Gives it another grid: which place of chunks along a dimension was which, or is one of zeros.
-    fn regrid(&mut self, chunks: &mut dyn Chunks, new: Tiles, moved: &dyn Fn(usize, u64) -> Option<u64>) -> Result<()> {
+    /// Gives it another grid: which place of chunks along a dimension was which, or is one of
+    /// zeros.
+    fn regrid(
+        &mut self,
+        chunks: &mut dyn Chunks,
+        new: Tiles,
+        moved: &dyn Fn(usize, u64) -> Option<u64>,
+    ) -> Result<()> {
         let counts = |tiles: &Tiles| tiles.dims().iter().map(Dim::chunks).collect::<Vec<_>>();
         let (before, after) = (counts(self), counts(&new));
         if before != after {
             let old = |chunk| {
                 let places = new.places(chunk, Dim::chunks);
-                before.iter().zip(places).enumerate().try_fold(0, |number, (d, (count, place))| {
-                    let place = moved(d, place).filter(|place| place < count)?;
-                    Some(number * count + place)
-                })
+                before
+                    .iter()
+                    .zip(places)
+                    .enumerate()
+                    .try_fold(0, |number, (d, (count, place))| {
+                        let place = moved(d, place).filter(|place| place < count)?;
+                        Some(number * count + place)
+                    })
             };
             let (have, len) = (self.chunks(), new.chunks());
-            // a few more behind the others, as when it grows again and again: those are not looked at
-            let behind = before.get(1..) == after.get(1..) && (have..have.saturating_mul(2)).contains(&len);
-            if behind && have.checked_sub(1).is_some_and(|last| old(last) == Some(last)) {
-                let zeros = (have..len).try_for_each(|chunk| chunks.put(chunk, Encoded::Fill(Fill::Zeros)));
+            // a few more behind the others, as when it grows again and again: those are not looked
+            // at
+            let behind =
+                before.get(1..) == after.get(1..) && (have..have.saturating_mul(2)).contains(&len);
+            if behind
+                && have
+                    .checked_sub(1)
+                    .is_some_and(|last| old(last) == Some(last))
+            {
+                let zeros =
+                    (have..len).try_for_each(|chunk| chunks.put(chunk, Encoded::Fill(Fill::Zeros)));
                 zeros.inspect_err(|_| self.broken = chunks.rearrange(have, &Some).is_err())?;
             } else {
                 chunks.rearrange(len, &old)?;
@@ -143,7 +252,11 @@ impl Tiles {
 }
 
 fn with(shape: &[u64], axis: usize, len: u64) -> Vec<u64> {
-    shape.iter().enumerate().map(|(d, n)| if d == axis { len } else { *n }).collect()
+    shape
+        .iter()
+        .enumerate()
+        .map(|(d, n)| if d == axis { len } else { *n })
+        .collect()
 }
 
 // ---- moving items
@@ -161,23 +274,39 @@ struct Move<'a> {
 }
 
 impl Tiles {
-    /// Makes the chunks anew whose items change, or move to other places of a chunk. They stand behind the old ones until all
-    /// of them are there.
+    /// Makes the chunks anew whose items change, or move to other places of a chunk. They stand
+    /// behind the old ones until all of them are there.
     fn rebuild(&mut self, chunks: &mut dyn Chunks, new: Tiles, change: &Move) -> Result<()> {
-        let Some(dim) = new.dims().get(change.axis) else { return Err(self.no_axis(change.axis)) };
+        let Some(dim) = new.dims().get(change.axis) else {
+            return Err(self.no_axis(change.axis));
+        };
         let old_len = chunks.len();
         let first = change.at / dim.chunk;
         let whole = change.more.abs_diff(change.less).is_multiple_of(dim.chunk);
-        let end = if whole { (change.at + change.more).div_ceil(dim.chunk).max(first) } else { dim.chunks() };
+        let end = if whole {
+            (change.at + change.more).div_ceil(dim.chunk).max(first)
+        } else {
+            dim.chunks()
+        };
         // the grid of those that are made
         let made = new.with_shape(&with(new.shape(), change.axis, (end - first) * dim.chunk))?;
-        let threads = self.threads_for(chunks, made.chunks().saturating_mul(made.chunk_bytes() as u64));
+        let threads = self.threads_for(
+            chunks,
+            made.chunks().saturating_mul(made.chunk_bytes() as u64),
+        );
         let (old, target) = (&*self, &new);
         let task = |i| {
             let places = made.places(i, Dim::chunks);
-            let fill = move |chunks: &dyn Chunks| old.moved_fill(chunks, target, change, first, places);
-            let job = move |chunks: &dyn Chunks, threads| old.rebuilt(chunks, target, change, first, places, threads);
-            Task { chunk: None, fill: Some(Box::new(fill)), job: Box::new(job) }
+            let fill =
+                move |chunks: &dyn Chunks| old.moved_fill(chunks, target, change, first, places);
+            let job = move |chunks: &dyn Chunks, threads| {
+                old.rebuilt(chunks, target, change, first, places, threads)
+            };
+            Task {
+                chunk: None,
+                fill: Some(Box::new(fill)),
+                job: Box::new(job),
+            }
         };
         let result = make(chunks, threads, &mut (0..made.chunks()).map(task)).and_then(|()| {
             chunks.rearrange(new.chunks(), &|chunk| {
@@ -203,10 +332,21 @@ impl Tiles {
         Ok(())
     }
 
-    /// What one of these chunks is filled with, if nothing comes into it, and all from which it takes its items are filled with
-    /// that: items that are all the same need not be moved.
-    fn moved_fill(&self, chunks: &dyn Chunks, new: &Tiles, change: &Move, first: u64, mut places: Places) -> Result<Option<Fill>> {
-        let (Some(dim), Some(target), Some(place)) = (self.dims().get(change.axis), new.dims().get(change.axis), places.get_mut(change.axis)) else {
+    /// What one of these chunks is filled with, if nothing comes into it, and all from which it
+    /// takes its items are filled with that: items that are all the same need not be moved.
+    fn moved_fill(
+        &self,
+        chunks: &dyn Chunks,
+        new: &Tiles,
+        change: &Move,
+        first: u64,
+        mut places: Places,
+    ) -> Result<Option<Fill>> {
+        let (Some(dim), Some(target), Some(place)) = (
+            self.dims().get(change.axis),
+            new.dims().get(change.axis),
+            places.get_mut(change.axis),
+        ) else {
             return Ok(None);
         };
         let from = (*place + first) * dim.chunk;
@@ -215,7 +355,13 @@ impl Tiles {
             return Ok(None);
         }
         // where its items have been: before the place that moves they are where they were
-        let was = |at: u64| if at < change.at { at } else { at - change.more + change.less };
+        let was = |at: u64| {
+            if at < change.at {
+                at
+            } else {
+                at - change.more + change.less
+            }
+        };
         let mut all: Option<Fill> = None;
         for old in [from..to.min(change.at).max(from), from.max(change.at)..to] {
             if old.is_empty() {
@@ -234,8 +380,17 @@ impl Tiles {
         Ok(all)
     }
 
-    /// One of these chunks. `places`: where it is, the first of them being `first` along the dimension.
-    fn rebuilt(&self, chunks: &dyn Chunks, new: &Tiles, change: &Move, first: u64, places: Places, threads: usize) -> Result<Option<Encoded>> {
+    /// One of these chunks. `places`: where it is, the first of them being `first` along the
+    /// dimension.
+    fn rebuilt(
+        &self,
+        chunks: &dyn Chunks,
+        new: &Tiles,
+        change: &Move,
+        first: u64,
+        places: Places,
+        threads: usize,
+    ) -> Result<Option<Encoded>> {
         let (mut start, mut count) = (Vec::new(), Vec::new());
         for (d, (dim, place)) in new.dims().iter().zip(places).enumerate() {
             let begin = (place + if d == change.axis { first } else { 0 }) * dim.chunk;
@@ -243,52 +398,120 @@ impl Tiles {
             count.push(dim.chunk.min(dim.len - begin));
         }
         let bytes = count.iter().product::<u64>() * self.item() as u64;
-        let mut items = memory::zeroed(memory::allow(bytes, self.memory_limit(), "a chunk whose items move")?)?;
+        let mut items = memory::zeroed(memory::allow(
+            bytes,
+            self.memory_limit(),
+            "a chunk whose items move",
+        )?)?;
         self.collect(chunks, change, &start, &count, &mut items)?;
-        let wanted = Wanted::boxed(new.shape(), new.item(), (&start, &count, None), None, items.len())?.ok_or_else(outside)?;
-        let lattice = Lattice { tiles: new, wanted: &wanted };
-        chunks.encode(chunks.len(), &BoxSource::new(lattice, lattice.all(), &items), threads).map(Some)
+        let wanted = Wanted::boxed(
+            new.shape(),
+            new.item(),
+            (&start, &count, None),
+            None,
+            items.len(),
+        )?
+        .ok_or_else(outside)?;
+        let lattice = Lattice {
+            tiles: new,
+            wanted: &wanted,
+        };
+        chunks
+            .encode(
+                chunks.len(),
+                &BoxSource::new(lattice, lattice.all(), &items),
+                threads,
+            )
+            .map(Some)
     }
 
     /// Puts together a box of the new array.
-    fn collect(&self, chunks: &dyn Chunks, change: &Move, start: &[u64], count: &[u64], items: &mut [u8]) -> Result<()> {
-        let Move { axis, at, more, less, src } = *change;
+    fn collect(
+        &self,
+        chunks: &dyn Chunks,
+        change: &Move,
+        start: &[u64],
+        count: &[u64],
+        items: &mut [u8],
+    ) -> Result<()> {
+        let Move {
+            axis,
+            at,
+            more,
+            less,
+            src,
+        } = *change;
         let strides = packed_strides(count, self.item(), items.len())?;
         let (from, n, stride) = (start.get(axis), count.get(axis), strides.get(axis));
-        let (Some(from), Some(n), Some(stride)) = (from.copied(), n.copied(), stride.copied()) else { return Err(self.no_axis(axis)) };
+        let (Some(from), Some(n), Some(stride)) = (from.copied(), n.copied(), stride.copied())
+        else {
+            return Err(self.no_axis(axis));
+        };
         let part = |within: Range<u64>| {
             let (low, high) = (from.max(within.start), (from + n).min(within.end));
             (low < high).then(|| (low, high - low, (low - from) as usize * stride as usize))
         };
         for within in [0..at, at + more..u64::MAX] {
-            let Some((low, n, place)) = part(within) else { continue };
+            let Some((low, n, place)) = part(within) else {
+                continue;
+            };
             let low = if low < at { low } else { low - more + less };
             let dst = items.get_mut(place..).ok_or_else(outside)?;
-            if self.read(chunks, (&with(start, axis, low), &with(count, axis, n), None), dst, Some(&strides))? {
-                return Err(fail!(Format, "{}: a damaged chunk, whose items cannot be moved", chunks.name()));
+            if self.read(
+                chunks,
+                (&with(start, axis, low), &with(count, axis, n), None),
+                dst,
+                Some(&strides),
+            )? {
+                return Err(fail!(
+                    Format,
+                    "{}: a damaged chunk, whose items cannot be moved",
+                    chunks.name()
+                ));
             }
         }
-        let Some((low, n, place)) = part(at..at + more) else { return Ok(()) };
+        let Some((low, n, place)) = part(at..at + more) else {
+            return Ok(());
+        };
         let slab = with(self.shape(), axis, more);
-        let (dst, box_of) = (items.get_mut(place..).ok_or_else(outside)?, (with(start, axis, low - at), with(count, axis, n)));
-        let plan = Grid::packed(&slab, self.item()).boxed(&box_of.0, &box_of.1, None, Some(&strides), dst.len())?.ok_or_else(outside)?;
-        if plan.pieces(plan.range()).all(|piece| piece.to_buffer((src, 0), (dst, 0))) { Ok(()) } else { Err(outside()) }
+        let (dst, box_of) = (
+            items.get_mut(place..).ok_or_else(outside)?,
+            (with(start, axis, low - at), with(count, axis, n)),
+        );
+        let plan = Grid::packed(&slab, self.item())
+            .boxed(&box_of.0, &box_of.1, None, Some(&strides), dst.len())?
+            .ok_or_else(outside)?;
+        if plan
+            .pieces(plan.range())
+            .all(|piece| piece.to_buffer((src, 0), (dst, 0)))
+        {
+            Ok(())
+        } else {
+            Err(outside())
+        }
     }
 }
 
 // ---- what is beyond
 
 impl Tiles {
-    /// Makes zeros of what its chunks have beyond it, as far as it would be seen with another shape. `look`: it may
-    /// be zeros already.
+    /// Makes zeros of what its chunks have beyond it, as far as it would be seen with another
+    /// shape. `look`: it may be zeros already.
     fn clean(&self, chunks: &mut dyn Chunks, seen: &Tiles, look: bool) -> Result<()> {
         if self.chunks() == 0 {
             return Ok(());
         }
-        let partial = |(dim, other): (&Dim, &Dim)| dim.len < other.len && !dim.len.is_multiple_of(dim.chunk);
+        let partial =
+            |(dim, other): (&Dim, &Dim)| dim.len < other.len && !dim.len.is_multiple_of(dim.chunk);
         let partial: Vec<bool> = self.dims().iter().zip(seen.dims()).map(partial).collect();
-        for axis in partial.iter().enumerate().filter(|(_, p)| **p).map(|(d, _)| d) {
-            // the last chunks along this dimension, without those that were the last along one before
+        for axis in partial
+            .iter()
+            .enumerate()
+            .filter(|(_, p)| **p)
+            .map(|(d, _)| d)
+        {
+            // the last chunks along this dimension, without those that were the last along one
+            // before
             let span = |(d, dim): (usize, &Dim)| match dim.chunks() {
                 n if d == axis => n - 1..n,
                 n if d < axis && partial.get(d) == Some(&true) => 0..n - 1,
@@ -308,7 +531,11 @@ impl Tiles {
             };
             let task = |i| {
                 let edge = edge(i);
-                Task { chunk: Some(edge.chunk), fill: None, job: Box::new(move |chunks, threads| edge.cleaned(chunks, look, threads)) }
+                Task {
+                    chunk: Some(edge.chunk),
+                    fill: None,
+                    job: Box::new(move |chunks, threads| edge.cleaned(chunks, look, threads)),
+                }
             };
             make(chunks, threads, &mut (0..all).map(task))?;
         }
@@ -327,12 +554,28 @@ struct Edge<'a> {
 impl<'a> Edge<'a> {
     fn new(tiles: &'a Tiles, seen: &Tiles, places: Places) -> Edge<'a> {
         let mut ends = [(0, 0); MAX_NDIM];
-        for (((ends, dim), seen), place) in ends.iter_mut().zip(tiles.dims()).zip(seen.dims()).zip(places) {
+        for (((ends, dim), seen), place) in ends
+            .iter_mut()
+            .zip(tiles.dims())
+            .zip(seen.dims())
+            .zip(places)
+        {
             let within = |len: u64| len.saturating_sub(place * dim.chunk).min(dim.chunk);
             // along the others nothing is beyond
-            *ends = (if dim.len < seen.len { within(dim.len) } else { dim.chunk }, within(seen.len));
+            *ends = (
+                if dim.len < seen.len {
+                    within(dim.len)
+                } else {
+                    dim.chunk
+                },
+                within(seen.len),
+            );
         }
-        Edge { tiles, chunk: tiles.chunk_number(places.into_iter()), ends }
+        Edge {
+            tiles,
+            chunk: tiles.chunk_number(places.into_iter()),
+            ends,
+        }
     }
 
     /// For each dimension the length of a block, and how much of this one is in the array.
@@ -342,7 +585,12 @@ impl<'a> Edge<'a> {
             begin if (begin + dim.block).min(dim.chunk) <= end => (dim.block, dim.block),
             begin => (dim.block, end.saturating_sub(begin)),
         };
-        self.tiles.dims().iter().zip(places).zip(self.ends).map(within)
+        self.tiles
+            .dims()
+            .iter()
+            .zip(places)
+            .zip(self.ends)
+            .map(within)
     }
 
     /// Calls a function with all runs of a block that are beyond.
@@ -353,7 +601,8 @@ impl<'a> Edge<'a> {
             let slab = inner;
             inner /= len.max(1) as usize;
             if end < len {
-                (0..all / slab.max(1)).for_each(|i| f(i * slab + end as usize * inner..(i + 1) * slab));
+                (0..all / slab.max(1))
+                    .for_each(|i| f(i * slab + end as usize * inner..(i + 1) * slab));
             }
         }
     }
@@ -365,12 +614,21 @@ impl<'a> Edge<'a> {
             Some(Fill::Item(item)) => item.iter().all(|b| *b == 0),
             None => look && self.is_clean(chunks)?,
         };
-        if clean { Ok(None) } else { chunks.encode(self.chunk, self, threads).map(Some) }
+        if clean {
+            Ok(None)
+        } else {
+            chunks.encode(self.chunk, self, threads).map(Some)
+        }
     }
 
     fn is_clean(&self, chunks: &dyn Chunks) -> Result<bool> {
-        let blocks = (0..self.tiles.chunk_bytes() / self.tiles.block_bytes()).filter(|block| self.touch(*block) != Touch::Kept);
-        let mut look = Look { edge: self, clean: true, buffer: Vec::new() };
+        let blocks = (0..self.tiles.chunk_bytes() / self.tiles.block_bytes())
+            .filter(|block| self.touch(*block) != Touch::Kept);
+        let mut look = Look {
+            edge: self,
+            clean: true,
+            buffer: Vec::new(),
+        };
         let bad = read_blocks(chunks, self.chunk, blocks, &mut look)?;
         Ok(look.clean && !bad)
     }
@@ -379,7 +637,13 @@ impl<'a> Edge<'a> {
 impl Source for Edge<'_> {
     fn touch(&self, block: usize) -> Touch {
         let places = self.tiles.places(block as u64, Dim::blocks);
-        let unseen = self.tiles.dims().iter().zip(places).zip(self.ends).any(|((dim, place), (_, seen))| place * dim.block >= seen);
+        let unseen = self
+            .tiles
+            .dims()
+            .iter()
+            .zip(places)
+            .zip(self.ends)
+            .any(|((dim, place), (_, seen))| place * dim.block >= seen);
         let (mut part, mut whole) = (false, false);
         for (len, end) in self.within(block) {
             part |= end < len;
@@ -397,7 +661,9 @@ impl Source for Edge<'_> {
             content.fill(0);
             return Ok(());
         }
-        self.beyond(block, &mut |run| content.get_mut(run).unwrap_or_default().fill(0));
+        self.beyond(block, &mut |run| {
+            content.get_mut(run).unwrap_or_default().fill(0)
+        });
         Ok(())
     }
 }
@@ -416,7 +682,9 @@ impl Sink for Look<'_> {
 
     fn put(&mut self, block: usize, content: &Decoded) -> Result<()> {
         let content = content.bytes(&mut self.buffer)?;
-        self.edge.beyond(block, &mut |run| self.clean &= content.get(run).unwrap_or_default().iter().all(|b| *b == 0));
+        self.edge.beyond(block, &mut |run| {
+            self.clean &= content.get(run).unwrap_or_default().iter().all(|b| *b == 0)
+        });
         Ok(())
     }
 }

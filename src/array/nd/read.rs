@@ -1,4 +1,5 @@
-//! Reading: each block is decoded once for one call, straight to where it is wanted if it is one run of bytes there.
+//! Reading: each block is decoded once for one call, straight to where it is wanted if it is one
+//! run of bytes there.
 #![forbid(unsafe_code)]
 
 use super::super::content;
@@ -21,11 +22,13 @@ const BLOCKS: usize = 4096;
 const UNITS: u64 = 4;
 
 impl Tiles {
-    /// Reads the items `start[d]`, `start[d] + step[d]`, ... (`count[d]` of them) of each dimension `d`; no steps: 1.
+    /// Reads the items `start[d]`, `start[d] + step[d]`, ... (`count[d]` of them) of each dimension
+    /// `d`; no steps: 1.
     ///
-    /// `strides[d]` is the distance of two of them in `dst` in bytes; none: they are packed, in C order. The box begins at
-    /// the first byte of `dst`: where a stride is negative, the items of that dimension come from its far end.
-    /// True: some of it was damaged, and is zeros now, as the options wished.
+    /// `strides[d]` is the distance of two of them in `dst` in bytes; none: they are packed, in C
+    /// order. The box begins at the first byte of `dst`: where a stride is negative, the items
+    /// of that dimension come from its far end. True: some of it was damaged, and is zeros now,
+    /// as the options wished.
     pub fn read(
         &self,
         chunks: &dyn Chunks,
@@ -34,39 +37,82 @@ impl Tiles {
         strides: Option<&[i64]>,
     ) -> Result<bool> {
         self.check()?;
-        if let Some((place, item)) = self.one_item(start, count, step, strides).zip(dst.get_mut(..self.item()).filter(|i| !i.is_empty())) {
+        if let Some((place, item)) = self
+            .one_item(start, count, step, strides)
+            .zip(dst.get_mut(..self.item()).filter(|i| !i.is_empty()))
+        {
             return chunks.read_part(place.chunk, place.block, place.at, item);
         }
-        let wanted = Wanted::boxed(self.shape(), self.item(), (start, count, step), strides, dst.len())?;
+        let wanted = Wanted::boxed(
+            self.shape(),
+            self.item(),
+            (start, count, step),
+            strides,
+            dst.len(),
+        )?;
         wanted.map_or(Ok(false), |wanted| self.gather(chunks, &wanted, dst))
     }
 
-    /// The place of a box of one item; nothing where it is none, or a wrong one, or more has to be decoded for it.
-    fn one_item(&self, start: &[u64], count: &[u64], step: Option<&[u64]>, strides: Option<&[i64]>) -> Option<Place> {
+    /// The place of a box of one item; nothing where it is none, or a wrong one, or more has to be
+    /// decoded for it.
+    fn one_item(
+        &self,
+        start: &[u64],
+        count: &[u64],
+        step: Option<&[u64]>,
+        strides: Option<&[i64]>,
+    ) -> Option<Place> {
         let ndim = self.dims().len();
         let one = start.len() == ndim && count.len() == ndim && count.iter().all(|n| *n == 1);
-        let plain = step.is_none_or(|s| s.len() == ndim && !s.contains(&0)) && strides.is_none_or(|s| s.len() == ndim);
-        if one && plain { self.place(start.iter().copied()).filter(|place| !place.before_padding) } else { None }
+        let plain = step.is_none_or(|s| s.len() == ndim && !s.contains(&0))
+            && strides.is_none_or(|s| s.len() == ndim);
+        if one && plain {
+            self.place(start.iter().copied())
+                .filter(|place| !place.before_padding)
+        } else {
+            None
+        }
     }
 
     /// Reads all combinations of the positions of each dimension, in C order, packed.
-    pub fn read_orthogonal(&self, chunks: &dyn Chunks, positions: &Positions, dst: &mut [u8]) -> Result<bool> {
+    pub fn read_orthogonal(
+        &self,
+        chunks: &dyn Chunks,
+        positions: &Positions,
+        dst: &mut [u8],
+    ) -> Result<bool> {
         self.check()?;
-        let (wanted, repeated) = Wanted::product(self.shape(), self.item(), positions, dst.len(), false)?;
+        let (wanted, repeated) =
+            Wanted::product(self.shape(), self.item(), positions, dst.len(), false)?;
         let bad = wanted.map_or(Ok(false), |wanted| self.gather(chunks, &wanted, dst))?;
         Repeated::copy_all(&repeated, dst);
         Ok(bad)
     }
 
     fn gather(&self, chunks: &dyn Chunks, wanted: &Wanted, dst: &mut [u8]) -> Result<bool> {
-        let lattice = Lattice { tiles: self, wanted };
+        let lattice = Lattice {
+            tiles: self,
+            wanted,
+        };
         if let Some(bad) = lattice.one_run(chunks, dst)? {
             return Ok(bad);
         }
         let threads = self.threads_for(chunks, lattice.weight(&lattice.all()));
-        let mut units = split(&lattice, dst, if threads < 2 { 1 } else { threads as u64 * UNITS })?;
-        parallel::for_each(threads, units.iter_mut().collect(), |unit: &mut Unit| unit.done = lattice.decode(chunks, unit));
-        units.into_iter().try_fold(false, |bad, unit| Ok(bad | unit.done?))
+        let mut units = split(
+            &lattice,
+            dst,
+            if threads < 2 {
+                1
+            } else {
+                threads as u64 * UNITS
+            },
+        )?;
+        parallel::for_each(threads, units.iter_mut().collect(), |unit: &mut Unit| {
+            unit.done = lattice.decode(chunks, unit)
+        });
+        units
+            .into_iter()
+            .try_fold(false, |bad, unit| Ok(bad | unit.done?))
     }
 
     pub(super) fn threads_for(&self, chunks: &dyn Chunks, weight: u64) -> usize {
@@ -74,29 +120,52 @@ impl Tiles {
     }
 
     /// Reads single items: `coordinates` has one number for each dimension, item after item.
-    pub fn read_points(&self, chunks: &dyn Chunks, coordinates: &[u64], n: usize, dst: &mut [u8]) -> Result<bool> {
+    pub fn read_points(
+        &self,
+        chunks: &dyn Chunks,
+        coordinates: &[u64],
+        n: usize,
+        dst: &mut [u8],
+    ) -> Result<bool> {
         self.check()?;
         let mut points = Vec::new();
         memory::reserve(&mut points, n.min(dst.len()))?;
         let (len, mut items) = (dst.len(), dst.chunks_exact_mut(self.item().max(1)));
         each_point(self.shape(), self.item(), coordinates, (n, len), |point| {
-            points.extend(self.place(point.iter().copied()).zip(items.next()).map(|(place, item)| Point { place, item }));
+            points.extend(
+                self.place(point.iter().copied())
+                    .zip(items.next())
+                    .map(|(place, item)| Point { place, item }),
+            );
         })?;
         if self.item() == 0 {
             return Ok(false);
         }
         points.sort_unstable_by_key(|p| (p.place.chunk, p.place.block, p.place.at));
-        let threads = self.threads_for(chunks, (n as u64).saturating_mul(self.block_bytes() as u64));
-        let least = if threads < 2 { n } else { n.div_ceil(threads * UNITS as usize) };
+        let threads =
+            self.threads_for(chunks, (n as u64).saturating_mul(self.block_bytes() as u64));
+        let least = if threads < 2 {
+            n
+        } else {
+            n.div_ceil(threads * UNITS as usize)
+        };
         let mut units = Vec::new();
         for part in by_block(&mut points, least) {
             memory::reserve(&mut units, 1)?;
             units.push((part, Ok(false)));
         }
-        parallel::for_each(threads, units.iter_mut().collect(), |(points, done): &mut (&mut [Point], Result<bool>)| {
-            *done = points.chunk_by_mut(|a, b| a.place.chunk == b.place.chunk).try_fold(false, |bad, p| Ok(bad | read_points(chunks, p)?));
-        });
-        units.into_iter().try_fold(false, |bad, (_, done)| Ok(bad | done?))
+        parallel::for_each(
+            threads,
+            units.iter_mut().collect(),
+            |(points, done): &mut (&mut [Point], Result<bool>)| {
+                *done = points
+                    .chunk_by_mut(|a, b| a.place.chunk == b.place.chunk)
+                    .try_fold(false, |bad, p| Ok(bad | read_points(chunks, p)?));
+            },
+        );
+        units
+            .into_iter()
+            .try_fold(false, |bad, (_, done)| Ok(bad | done?))
     }
 }
 
@@ -108,9 +177,17 @@ impl Lattice<'_> {
         if !whole(Dim::chunk_end) || !whole(Dim::block_end) {
             return Ok(None);
         }
-        let Some((at, range)) = self.plan(&all).one_run() else { return Ok(None) };
-        let (chunk, block, own) = (self.chunk(&all), self.block(&all), at as usize..at as usize + range.len());
-        if range.len() == self.tiles.block_bytes() || self.tiles.needed(chunk, block, own.clone()) != own {
+        let Some((at, range)) = self.plan(&all).one_run() else {
+            return Ok(None);
+        };
+        let (chunk, block, own) = (
+            self.chunk(&all),
+            self.block(&all),
+            at as usize..at as usize + range.len(),
+        );
+        if range.len() == self.tiles.block_bytes()
+            || self.tiles.needed(chunk, block, own.clone()) != own
+        {
             return Ok(None);
         }
         let dst = dst.get_mut(range).ok_or_else(outside)?;
@@ -123,18 +200,38 @@ impl Lattice<'_> {
         for spans in self.cells(unit.spans, Dim::chunk_end) {
             let chunk = self.chunk(&spans);
             if let Some(fill) = chunks.fill(chunk)? {
-                unit.parts.fill(&self.packed(&spans), &Filling::new(&fill, self.tiles.item())?)?;
+                unit.parts.fill(
+                    &self.packed(&spans),
+                    &Filling::new(&fill, self.tiles.item())?,
+                )?;
                 continue;
             }
-            let blocks = self.cells(spans, Dim::block_end).map(|block| self.block(&block));
-            bad |= read_blocks(chunks, chunk, blocks, &mut BoxSink { lattice: self, spans, parts: &mut unit.parts, last: None })?;
+            let blocks = self
+                .cells(spans, Dim::block_end)
+                .map(|block| self.block(&block));
+            bad |= read_blocks(
+                chunks,
+                chunk,
+                blocks,
+                &mut BoxSink {
+                    lattice: self,
+                    spans,
+                    parts: &mut unit.parts,
+                    last: None,
+                },
+            )?;
         }
         Ok(bad)
     }
 }
 
 /// Reads blocks of one chunk, as many at once as there may be in a chunk of reasonable blocks.
-pub(super) fn read_blocks(chunks: &dyn Chunks, chunk: u64, mut blocks: impl Iterator<Item = usize>, sink: &mut dyn Sink) -> Result<bool> {
+pub(super) fn read_blocks(
+    chunks: &dyn Chunks,
+    chunk: u64,
+    mut blocks: impl Iterator<Item = usize>,
+    sink: &mut dyn Sink,
+) -> Result<bool> {
     let (mut wanted, mut bad) = (Vec::new(), false);
     loop {
         wanted.clear();
@@ -168,7 +265,10 @@ impl BoxSink<'_, '_> {
 impl Sink for BoxSink<'_, '_> {
     fn place(&mut self, block: usize) -> Option<&mut [u8]> {
         let plan = self.plan(block).ok()?;
-        let all = plan.one_run().map(|(_, range)| range).filter(|range| range.len() == self.lattice.tiles.block_bytes());
+        let all = plan
+            .one_run()
+            .map(|(_, range)| range)
+            .filter(|range| range.len() == self.lattice.tiles.block_bytes());
         match all {
             Some(range) => self.parts.run(range.start, range.end),
             None => {
@@ -182,7 +282,9 @@ impl Sink for BoxSink<'_, '_> {
         match &self.last {
             Some((last, plan)) if *last == block => {
                 let own = plan.range().start as usize..plan.range().end as usize;
-                self.lattice.tiles.needed(self.lattice.chunk(&self.spans), block, own)
+                self.lattice
+                    .tiles
+                    .needed(self.lattice.chunk(&self.spans), block, own)
             }
             _ => 0..len,
         }
@@ -203,12 +305,18 @@ struct Point<'b> {
     item: &'b mut [u8],
 }
 
-/// Cuts points that are in the order of their blocks into parts that share no block, of at least so many points, but for the last.
-fn by_block<'p, 'b>(points: &'p mut [Point<'b>], least: usize) -> impl Iterator<Item = &'p mut [Point<'b>]> {
+/// Cuts points that are in the order of their blocks into parts that share no block, of at least so
+/// many points, but for the last.
+fn by_block<'p, 'b>(
+    points: &'p mut [Point<'b>],
+    least: usize,
+) -> impl Iterator<Item = &'p mut [Point<'b>]> {
     let mut rest = points;
     std::iter::from_fn(move || {
         let all = std::mem::take(&mut rest);
-        let last = all.get(least.saturating_sub(1).min(all.len().checked_sub(1)?))?.place;
+        let last = all
+            .get(least.saturating_sub(1).min(all.len().checked_sub(1)?))?
+            .place;
         let n = all.partition_point(|p| (p.place.chunk, p.place.block) <= (last.chunk, last.block));
         let (part, behind) = all.split_at_mut_checked(n)?;
         rest = behind;
@@ -218,7 +326,9 @@ fn by_block<'p, 'b>(points: &'p mut [Point<'b>], least: usize) -> impl Iterator<
 
 /// Reads points of one chunk.
 fn read_points(chunks: &dyn Chunks, points: &mut [Point]) -> Result<bool> {
-    let Some((chunk, item)) = points.first().map(|p| (p.place.chunk, p.item.len())) else { return Ok(false) };
+    let Some((chunk, item)) = points.first().map(|p| (p.place.chunk, p.item.len())) else {
+        return Ok(false);
+    };
     if let Some(fill) = chunks.fill(chunk)? {
         let filling = Filling::new(&fill, item)?;
         points.iter_mut().for_each(|p| filling.put(p.item));
@@ -232,7 +342,9 @@ fn read_points(chunks: &dyn Chunks, points: &mut [Point]) -> Result<bool> {
             bad |= chunks.read_part(chunk, point.place.block, point.place.at, point.item)?;
         }
     }
-    let several = points.chunk_by(|a, b| a.place.block == b.place.block).filter(|p| p.len() > 1 || p.iter().any(|p| p.place.before_padding));
+    let several = points
+        .chunk_by(|a, b| a.place.block == b.place.block)
+        .filter(|p| p.len() > 1 || p.iter().any(|p| p.place.before_padding));
     let mut blocks = Vec::new();
     for block in several.filter_map(|p| p.first()).map(|p| p.place.block) {
         memory::reserve(&mut blocks, 1)?;
@@ -255,13 +367,27 @@ impl Sink for PointSink<'_, '_> {
         let first = self.points.partition_point(|p| p.place.block < block);
         let behind = self.points.partition_point(|p| p.place.block <= block);
         let points = self.points.get(first..behind).unwrap_or_default();
-        let end = |last: &Point| if last.place.before_padding { len } else { last.place.at + last.item.len() };
-        points.first().zip(points.last()).map_or(0..len, |(a, b)| a.place.at..end(b))
+        let end = |last: &Point| {
+            if last.place.before_padding {
+                len
+            } else {
+                last.place.at + last.item.len()
+            }
+        };
+        points
+            .first()
+            .zip(points.last())
+            .map_or(0..len, |(a, b)| a.place.at..end(b))
     }
 
     fn put(&mut self, block: usize, content: &Decoded) -> Result<()> {
         let first = self.points.partition_point(|p| p.place.block < block);
-        for point in self.points.iter_mut().skip(first).take_while(|p| p.place.block == block) {
+        for point in self
+            .points
+            .iter_mut()
+            .skip(first)
+            .take_while(|p| p.place.block == block)
+        {
             if !content.copy_from(point.place.at, point.item) {
                 return Err(outside());
             }

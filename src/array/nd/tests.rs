@@ -1,4 +1,5 @@
-//! The engine against a naive array in plain Rust, over chunks in memory that count what is asked of them.
+//! The engine against a naive array in plain Rust, over chunks in memory that count what is asked
+//! of them.
 
 use super::Tiles;
 use crate::blosc::Decoded;
@@ -14,7 +15,8 @@ mod changes;
 mod reads;
 mod writes;
 
-/// What was asked for since it was looked at last: how often each block was decoded, and how many were made anew.
+/// What was asked for since it was looked at last: how often each block was decoded, and how many
+/// were made anew.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Asked {
     decoded: BTreeMap<(u64, usize), usize>,
@@ -43,16 +45,25 @@ impl Mem {
     fn content(&self, chunk: u64) -> Vec<u8> {
         match self.chunks.get(chunk as usize) {
             Some(Encoded::Stored(bytes)) => bytes.clone(),
-            Some(Encoded::Fill(Fill::Item(item))) => item.iter().copied().cycle().take(self.chunk_bytes).collect(),
+            Some(Encoded::Fill(Fill::Item(item))) => item
+                .iter()
+                .copied()
+                .cycle()
+                .take(self.chunk_bytes)
+                .collect(),
             _ => vec![0; self.chunk_bytes],
         }
     }
 
     fn luck(&self) -> Result<()> {
-        match self.luck.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1)) {
+        match self
+            .luck
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1))
+        {
             Ok(_) => Ok(()),
             Err(_) => {
-                self.luck.store(if self.forever { 0 } else { u64::MAX }, Ordering::Relaxed);
+                self.luck
+                    .store(if self.forever { 0 } else { u64::MAX }, Ordering::Relaxed);
                 Err(fail!(Io, "out of luck"))
             }
         }
@@ -89,12 +100,19 @@ impl Chunks for Mem {
         let content = self.content(chunk);
         self.asked.lock().unwrap().calls += 1;
         for block in wanted {
-            *self.asked.lock().unwrap().decoded.entry((chunk, *block)).or_default() += 1;
+            *self
+                .asked
+                .lock()
+                .unwrap()
+                .decoded
+                .entry((chunk, *block))
+                .or_default() += 1;
             let bytes = &content[block * self.block_bytes..][..self.block_bytes];
             match sink.place(*block) {
                 Some(place) => place.copy_from_slice(bytes),
                 None => {
-                    let (wanted, mut content) = (sink.wanted(*block, bytes.len()), vec![0xbe; bytes.len()]);
+                    let (wanted, mut content) =
+                        (sink.wanted(*block, bytes.len()), vec![0xbe; bytes.len()]);
                     content[wanted.clone()].copy_from_slice(&bytes[wanted]);
                     sink.put(*block, &Decoded::Plain(&content))?;
                 }
@@ -126,7 +144,11 @@ impl Chunks for Mem {
             self.asked.lock().unwrap().made.insert((chunk, i), touch);
             source.fill(i, block)?;
         }
-        if content.iter().all(|b| *b == 0) { Ok(Encoded::Fill(Fill::Zeros)) } else { Ok(Encoded::Stored(content)) }
+        if content.iter().all(|b| *b == 0) {
+            Ok(Encoded::Fill(Fill::Zeros))
+        } else {
+            Ok(Encoded::Stored(content))
+        }
     }
 
     fn put_all(&mut self, threads: usize, coming: Vec<Coming>) -> Result<()> {
@@ -147,7 +169,11 @@ impl Chunks for Mem {
 
     fn rearrange(&mut self, len: u64, from: &dyn Fn(u64) -> Option<u64>) -> Result<()> {
         self.luck()?;
-        let old = |i| from(i).map_or(Encoded::Fill(Fill::Zeros), |old| self.chunks[old as usize].clone());
+        let old = |i| {
+            from(i).map_or(Encoded::Fill(Fill::Zeros), |old| {
+                self.chunks[old as usize].clone()
+            })
+        };
         self.chunks = (0..len).map(old).collect();
         Ok(())
     }
@@ -165,7 +191,10 @@ struct Model {
 fn indices(shape: &[u64]) -> Vec<Vec<u64>> {
     let mut all = vec![vec![]];
     for n in shape {
-        all = all.into_iter().flat_map(|i: Vec<u64>| (0..*n).map(move |k| [&i[..], &[k]].concat())).collect();
+        all = all
+            .into_iter()
+            .flat_map(|i: Vec<u64>| (0..*n).map(move |k| [&i[..], &[k]].concat()))
+            .collect();
     }
     all
 }
@@ -173,7 +202,11 @@ fn indices(shape: &[u64]) -> Vec<Vec<u64>> {
 impl Model {
     fn at(&self, index: &[u64]) -> usize {
         assert!(index.iter().zip(&self.shape).all(|(i, n)| i < n));
-        index.iter().zip(&self.shape).fold(0, |at, (i, n)| at * n + i) as usize * self.item
+        index
+            .iter()
+            .zip(&self.shape)
+            .fold(0, |at, (i, n)| at * n + i) as usize
+            * self.item
     }
 
     fn get(&self, index: &[u64]) -> &[u8] {
@@ -188,8 +221,15 @@ impl Model {
     /// Of another shape: where each item comes from, or zeros.
     fn made(&self, shape: &[u64], from: impl Fn(&[u64]) -> Option<Vec<u8>>) -> Model {
         let zeros = vec![0; self.item];
-        let data = indices(shape).iter().flat_map(|i| from(i).unwrap_or_else(|| zeros.clone())).collect();
-        Model { shape: shape.to_vec(), item: self.item, data }
+        let data = indices(shape)
+            .iter()
+            .flat_map(|i| from(i).unwrap_or_else(|| zeros.clone()))
+            .collect();
+        Model {
+            shape: shape.to_vec(),
+            item: self.item,
+            data,
+        }
     }
 }
 
@@ -215,7 +255,10 @@ impl Case {
         if ndim > 0 && rng.below(30) == 0 {
             shape[rng.below(ndim)] = 0;
         }
-        let chunk: Vec<u64> = shape.iter().map(|n| 1 + rng.below(*n as usize + 1) as u64).collect();
+        let chunk: Vec<u64> = shape
+            .iter()
+            .map(|n| 1 + rng.below(*n as usize + 1) as u64)
+            .collect();
         let block = chunk.iter().map(|n| match rng.below(8) {
             0 | 1 => *n,
             // longer than the chunk
@@ -247,7 +290,16 @@ impl Case {
                 _ => Encoded::Stored(noise(&mut rng, mem.chunk_bytes)),
             });
         }
-        let mut case = Case { rng, model: Model { shape: shape.to_vec(), item, data: Vec::new() }, tiles, mem };
+        let mut case = Case {
+            rng,
+            model: Model {
+                shape: shape.to_vec(),
+                item,
+                data: Vec::new(),
+            },
+            tiles,
+            mem,
+        };
         case.model.data = indices(shape).iter().flat_map(|i| case.stored(i)).collect();
         case
     }
@@ -272,7 +324,10 @@ impl Case {
     fn check(&self, what: &str) {
         assert_eq!(self.tiles.shape(), self.model.shape, "{what}");
         assert_eq!(self.tiles.chunks(), self.mem.len(), "{what}");
-        let all: Vec<u8> = indices(&self.model.shape).iter().flat_map(|i| self.stored(i)).collect();
+        let all: Vec<u8> = indices(&self.model.shape)
+            .iter()
+            .flat_map(|i| self.stored(i))
+            .collect();
         assert!(all == self.model.data, "{what}: {:?}", self.tiles);
     }
 
@@ -282,8 +337,16 @@ impl Case {
         let plain = self.rng.below(2) == 0;
         for n in self.model.shape.clone() {
             let kind = self.rng.below(6);
-            let step = if plain { 1 } else { 1 + self.rng.below(4) as u64 };
-            let start = if kind == 0 { 0 } else { self.rng.below(n as usize + usize::from(kind == 1)) as u64 };
+            let step = if plain {
+                1
+            } else {
+                1 + self.rng.below(4) as u64
+            };
+            let start = if kind == 0 {
+                0
+            } else {
+                self.rng.below(n as usize + usize::from(kind == 1)) as u64
+            };
             let room = (n - start).div_ceil(step);
             let count = match kind {
                 0 => room,
@@ -292,12 +355,17 @@ impl Case {
             };
             all[0].push(start);
             all[1].push(count);
-            all[2].push(if count < 2 && self.rng.below(9) == 0 { u64::MAX } else { step });
+            all[2].push(if count < 2 && self.rng.below(9) == 0 {
+                u64::MAX
+            } else {
+                step
+            });
         }
         all
     }
 
-    /// Distances in a buffer: packed in any order, some backwards, with gaps; or overlapping, where that may be.
+    /// Distances in a buffer: packed in any order, some backwards, with gaps; or overlapping, where
+    /// that may be.
     fn any_strides(&mut self, count: &[u64], overlaps: bool) -> Option<Vec<i64>> {
         if self.rng.below(3) == 0 {
             return None;
@@ -308,7 +376,11 @@ impl Case {
         }
         let (mut strides, mut stride) = (vec![0; count.len()], self.model.item as i64);
         for d in order.into_iter().rev() {
-            let gap = if self.rng.below(4) == 0 { self.rng.below(9) as i64 } else { 0 };
+            let gap = if self.rng.below(4) == 0 {
+                self.rng.below(9) as i64
+            } else {
+                0
+            };
             let sign = if self.rng.below(4) == 0 { -1 } else { 1 };
             strides[d] = sign * (stride + gap);
             stride = (stride + gap) * count[d].max(1) as i64;
@@ -325,21 +397,46 @@ fn extent(count: &[u64], strides: &[i64], item: usize) -> (usize, i64) {
     if count.contains(&0) {
         return (0, 0);
     }
-    let reach = |below: bool| count.iter().zip(strides).map(|(n, s)| (*n as i64 - 1) * s).filter(|r| (*r < 0) == below).sum::<i64>();
+    let reach = |below: bool| {
+        count
+            .iter()
+            .zip(strides)
+            .map(|(n, s)| (*n as i64 - 1) * s)
+            .filter(|r| (*r < 0) == below)
+            .sum::<i64>()
+    };
     ((reach(false) - reach(true)) as usize + item, -reach(true))
 }
 
 fn packed(count: &[u64], item: usize) -> Vec<i64> {
-    let mut strides: Vec<i64> = count.iter().rev().scan(item as i64, |s, n| Some(std::mem::replace(s, *s * *n as i64))).collect();
+    let mut strides: Vec<i64> = count
+        .iter()
+        .rev()
+        .scan(item as i64, |s, n| {
+            Some(std::mem::replace(s, *s * *n as i64))
+        })
+        .collect();
     strides.reverse();
     strides
 }
 
 /// Each index of a box with its place in the buffer.
-fn pairs<'a>([start, count, step]: &'a [Vec<u64>; 3], first: i64, strides: &'a [i64]) -> impl Iterator<Item = (Vec<u64>, usize)> + 'a {
+fn pairs<'a>(
+    [start, count, step]: &'a [Vec<u64>; 3],
+    first: i64,
+    strides: &'a [i64],
+) -> impl Iterator<Item = (Vec<u64>, usize)> + 'a {
     indices(count).into_iter().map(move |i| {
-        let at = i.iter().zip(strides).fold(first, |at, (i, s)| at + *i as i64 * s);
-        let index = i.iter().zip(start).zip(step).map(|((i, from), by)| from + i.wrapping_mul(*by)).collect();
+        let at = i
+            .iter()
+            .zip(strides)
+            .fold(first, |at, (i, s)| at + *i as i64 * s);
+        let index = i
+            .iter()
+            .zip(start)
+            .zip(step)
+            .map(|((i, from), by)| from + i.wrapping_mul(*by))
+            .collect();
         (index, at as usize)
     })
 }
@@ -348,8 +445,14 @@ fn pairs<'a>([start, count, step]: &'a [Vec<u64>; 3], first: i64, strides: &'a [
 fn any_positions(rng: &mut Rng, shape: &[u64]) -> Vec<Option<Vec<u64>>> {
     let mut lists = Vec::new();
     for n in shape {
-        let most = if *n == 0 { 1 } else { (*n as usize).min(12) + 2 };
-        let mut list: Vec<u64> = (0..rng.below(most)).map(|_| rng.below(*n as usize) as u64).collect();
+        let most = if *n == 0 {
+            1
+        } else {
+            (*n as usize).min(12) + 2
+        };
+        let mut list: Vec<u64> = (0..rng.below(most))
+            .map(|_| rng.below(*n as usize) as u64)
+            .collect();
         if rng.below(3) == 0 {
             list.sort();
             list.dedup();
@@ -362,10 +465,14 @@ fn any_positions(rng: &mut Rng, shape: &[u64]) -> Vec<Option<Vec<u64>>> {
 #[test]
 fn products_are_counted_with_care() {
     let of = |shape: &[u64], chunks: &[u64], blocks: &[u64], item| {
-        Tiles::new(shape, chunks, blocks, item, u64::MAX).map(|t| (t.chunks(), t.chunk_bytes(), t.block_bytes()))
+        Tiles::new(shape, chunks, blocks, item, u64::MAX)
+            .map(|t| (t.chunks(), t.chunk_bytes(), t.block_bytes()))
     };
     assert_eq!(of(&[], &[], &[], 8).unwrap(), (1, 8, 8));
-    assert_eq!(of(&[61, 47], &[20, 16], &[7, 5], 4).unwrap(), (12, 1680, 140));
+    assert_eq!(
+        of(&[61, 47], &[20, 16], &[7, 5], 4).unwrap(),
+        (12, 1680, 140)
+    );
     assert_eq!(of(&[0, 3], &[0, 3], &[0, 3], 4).unwrap().0, 0);
     let (large, more) = (i64::MAX as u64, i32::MAX as u64 + 1);
     for (shape, chunks, blocks, item) in [
@@ -377,6 +484,9 @@ fn products_are_counted_with_care() {
         ([1, 1], [more, more], [1, 1], usize::MAX),
     ] {
         let status = of(&shape, &chunks, &blocks, item).unwrap_err().status;
-        assert!(matches!(status, Status::Format | Status::Argument), "{shape:?} {chunks:?} {item}: {status:?}");
+        assert!(
+            matches!(status, Status::Format | Status::Argument),
+            "{shape:?} {chunks:?} {item}: {status:?}"
+        );
     }
 }

@@ -1,8 +1,10 @@
-//! Where items are. Chunks stand in C order in the grid that they make of the array, blocks in that of their chunk, items
-//! in their block. Those at the edges are as long as the others: what is beyond the array, or beyond the chunk, is padding. A block
-//! may be longer than its chunk, which then has one block along that dimension.
+//! Where items are. Chunks stand in C order in the grid that they make of the array, blocks in that
+//! of their chunk, items in their block. Those at the edges are as long as the others: what is
+//! beyond the array, or beyond the chunk, is padding. A block may be longer than its chunk, which
+//! then has one block along that dimension.
 //!
-//! A dimension of chunks of length 0 is what some writers give an array of nothing: it can be read, and never grow.
+//! A dimension of chunks of length 0 is what some writers give an array of nothing: it can be read,
+//! and never grow.
 #![forbid(unsafe_code)]
 
 use super::super::selection::MAX_NDIM;
@@ -47,13 +49,20 @@ impl Dim {
 
     /// Where it ends.
     pub fn block_end(&self, position: u64) -> u64 {
-        self.block_start(position).saturating_add(self.block).min(self.chunk_end(position))
+        self.block_start(position)
+            .saturating_add(self.block)
+            .min(self.chunk_end(position))
     }
 
     /// The positions of a block of a chunk: those that the array has.
     pub fn of_block(&self, chunk: u64, block: u64) -> (u64, u64) {
         let from = chunk * self.chunk + block * self.block;
-        (from.min(self.len), from.saturating_add(self.block).min((chunk + 1).saturating_mul(self.chunk)).min(self.len))
+        (
+            from.min(self.len),
+            from.saturating_add(self.block)
+                .min((chunk + 1).saturating_mul(self.chunk))
+                .min(self.len),
+        )
     }
 }
 
@@ -85,41 +94,97 @@ pub struct Place {
 
 impl Tiles {
     /// Items of `item` bytes. What a call may allocate is held under the limit.
-    pub fn new(shape: &[u64], chunk: &[u64], block: &[u64], item: usize, memory_limit: u64) -> Result<Tiles> {
+    pub fn new(
+        shape: &[u64],
+        chunk: &[u64],
+        block: &[u64],
+        item: usize,
+        memory_limit: u64,
+    ) -> Result<Tiles> {
         let ndim = shape.len();
         if ndim > MAX_NDIM {
-            return Err(fail!(Unsupported, "an array of {ndim} dimensions: at most {MAX_NDIM} are supported"));
+            return Err(fail!(
+                Unsupported,
+                "an array of {ndim} dimensions: at most {MAX_NDIM} are supported"
+            ));
         }
         if [chunk.len(), block.len()] != [ndim; 2] {
-            return Err(fail!(Format, "{ndim} dimensions, {} of a chunk, {} of a block", chunk.len(), block.len()));
+            return Err(fail!(
+                Format,
+                "{ndim} dimensions, {} of a chunk, {} of a block",
+                chunk.len(),
+                block.len()
+            ));
         }
-        let dims: Vec<Dim> =
-            shape.iter().zip(chunk).zip(block).map(|((len, chunk), block)| Dim { len: *len, chunk: *chunk, block: *block }).collect();
+        let dims: Vec<Dim> = shape
+            .iter()
+            .zip(chunk)
+            .zip(block)
+            .map(|((len, chunk), block)| Dim {
+                len: *len,
+                chunk: *chunk,
+                block: *block,
+            })
+            .collect();
         for (d, dim) in dims.iter().enumerate() {
             let none = dim.len == 0 && dim.chunk == 0;
             if (dim.block == 0 || dim.chunk == 0) && !none {
-                return Err(fail!(Format, "dimension {d}: blocks of {} in chunks of {}, of {} in all", dim.block, dim.chunk, dim.len));
+                return Err(fail!(
+                    Format,
+                    "dimension {d}: blocks of {} in chunks of {}, of {} in all",
+                    dim.block,
+                    dim.chunk,
+                    dim.len
+                ));
             }
         }
-        let product = |of: fn(&Dim) -> u64| dims.iter().try_fold(item as u64, |n, d| n.checked_mul(of(d)));
-        let bytes = |of: fn(&Dim) -> u64| product(of).and_then(|n| usize::try_from(n).ok()).filter(|n| *n <= LONGEST_CHUNK);
-        let long = || fail!(Format, "chunks of {chunk:?} items of {item} bytes, in blocks of {block:?}: at most {LONGEST_CHUNK} bytes are possible");
+        let product = |of: fn(&Dim) -> u64| {
+            dims.iter()
+                .try_fold(item as u64, |n, d| n.checked_mul(of(d)))
+        };
+        let bytes = |of: fn(&Dim) -> u64| {
+            product(of)
+                .and_then(|n| usize::try_from(n).ok())
+                .filter(|n| *n <= LONGEST_CHUNK)
+        };
+        let long = || {
+            fail!(
+                Format,
+                "chunks of {chunk:?} items of {item} bytes, in blocks of {block:?}: at most {LONGEST_CHUNK} bytes are possible"
+            )
+        };
         let block_bytes = bytes(|d| d.block).ok_or_else(long)?;
         let chunk_bytes = bytes(|d| d.blocks().saturating_mul(d.block)).ok_or_else(long)?;
         fits(&dims, item)?;
-        Ok(Tiles { dims, shape: shape.to_vec(), item, block_bytes, chunk_bytes, memory_limit, broken: false })
+        Ok(Tiles {
+            dims,
+            shape: shape.to_vec(),
+            item,
+            block_bytes,
+            chunk_bytes,
+            memory_limit,
+            broken: false,
+        })
     }
 
     /// The same with another shape.
     pub fn with_shape(&self, shape: &[u64]) -> Result<Tiles> {
         if shape.len() != self.dims.len() {
-            return Err(fail!(Argument, "a shape of {} dimensions: the array has {}", shape.len(), self.dims.len()));
+            return Err(fail!(
+                Argument,
+                "a shape of {} dimensions: the array has {}",
+                shape.len(),
+                self.dims.len()
+            ));
         }
         let mut tiles = self.clone();
         tiles.shape = shape.to_vec();
         for (d, (dim, len)) in tiles.dims.iter_mut().zip(shape).enumerate() {
             if dim.chunk == 0 && *len > 0 {
-                return Err(fail!(Unsupported, "dimension {d}: its chunks have no length, it cannot grow"));
+                return Err(fail!(
+                    Unsupported,
+                    "dimension {d}: its chunks have no length, it cannot grow"
+                ));
             }
             dim.len = *len;
         }
@@ -154,12 +219,20 @@ impl Tiles {
 
     /// Bytes of all items.
     pub fn nbytes(&self) -> u64 {
-        if self.shape.contains(&0) { 0 } else { self.shape.iter().product::<u64>() * self.item as u64 }
+        if self.shape.contains(&0) {
+            0
+        } else {
+            self.shape.iter().product::<u64>() * self.item as u64
+        }
     }
 
     /// How many chunks.
     pub fn chunks(&self) -> u64 {
-        if self.shape.contains(&0) { 0 } else { self.dims.iter().map(Dim::chunks).product() }
+        if self.shape.contains(&0) {
+            0
+        } else {
+            self.dims.iter().map(Dim::chunks).product()
+        }
     }
 
     /// What a call may allocate.
@@ -170,7 +243,10 @@ impl Tiles {
     /// Refuses what comes after a change that has failed and could not be taken back.
     pub fn check(&self) -> Result<()> {
         match self.broken {
-            true => Err(fail!(State, "a change of the shape has failed; what is here is not the array: open it again")),
+            true => Err(fail!(
+                State,
+                "a change of the shape has failed; what is here is not the array: open it again"
+            )),
             false => Ok(()),
         }
     }
@@ -178,11 +254,25 @@ impl Tiles {
     /// Refuses chunks that are not those of the array.
     pub fn check_chunks(&self, chunks: &dyn Chunks) -> Result<()> {
         if chunks.len() != self.chunks() {
-            return Err(fail!(Format, "{}: {} chunks: {} are those of its shape {:?}", chunks.name(), chunks.len(), self.chunks(), self.shape));
+            return Err(fail!(
+                Format,
+                "{}: {} chunks: {} are those of its shape {:?}",
+                chunks.name(),
+                chunks.len(),
+                self.chunks(),
+                self.shape
+            ));
         }
-        let (want, have) = ((self.chunk_bytes, self.block_bytes), (chunks.chunk_bytes(), chunks.block_bytes()));
+        let (want, have) = (
+            (self.chunk_bytes, self.block_bytes),
+            (chunks.chunk_bytes(), chunks.block_bytes()),
+        );
         if want != have && !chunks.is_empty() {
-            return Err(fail!(Format, "{}: bytes of a chunk and of a block: {have:?}, {want:?} are those of its shape", chunks.name()));
+            return Err(fail!(
+                Format,
+                "{}: bytes of a chunk and of a block: {have:?}, {want:?} are those of its shape",
+                chunks.name()
+            ));
         }
         Ok(())
     }
@@ -206,24 +296,43 @@ impl Tiles {
                 padded |= !ends;
             }
         }
-        Some(Place { chunk, block: block as usize, at: at as usize * self.item, before_padding: last && padded })
+        Some(Place {
+            chunk,
+            block: block as usize,
+            at: at as usize * self.item,
+            before_padding: last && padded,
+        })
     }
 
-    /// The bytes of a block that have to be decoded for `range` of them. A codec may notice only at the end of a stream that the
-    /// stream is corrupt: who reads the last item decodes the padding after it as well, so that reads of all items notice
-    /// what verification does.
+    /// The bytes of a block that have to be decoded for `range` of them. A codec may notice only at
+    /// the end of a stream that the stream is corrupt: who reads the last item decodes the
+    /// padding after it as well, so that reads of all items notice what verification does.
     pub fn needed(&self, chunk: u64, block: usize, range: Range<usize>) -> Range<usize> {
-        let places = self.places(chunk, Dim::chunks).into_iter().zip(self.places(block as u64, Dim::blocks));
-        let last = self.dims.iter().zip(places).fold(0, |at, (dim, (chunk, block))| {
-            let (low, high) = dim.of_block(chunk, block);
-            at * dim.block + (high - low).saturating_sub(1)
-        });
-        if range.end > last as usize * self.item { range.start..self.block_bytes } else { range }
+        let places = self
+            .places(chunk, Dim::chunks)
+            .into_iter()
+            .zip(self.places(block as u64, Dim::blocks));
+        let last = self
+            .dims
+            .iter()
+            .zip(places)
+            .fold(0, |at, (dim, (chunk, block))| {
+                let (low, high) = dim.of_block(chunk, block);
+                at * dim.block + (high - low).saturating_sub(1)
+            });
+        if range.end > last as usize * self.item {
+            range.start..self.block_bytes
+        } else {
+            range
+        }
     }
 
     /// The number of the chunk with these places along the dimensions.
     pub fn chunk_number(&self, places: impl Iterator<Item = u64>) -> u64 {
-        self.dims.iter().zip(places).fold(0, |n, (dim, place)| n * dim.chunks() + place)
+        self.dims
+            .iter()
+            .zip(places)
+            .fold(0, |n, (dim, place)| n * dim.chunks() + place)
     }
 
     /// The places along the dimensions of what has this number.
@@ -239,7 +348,9 @@ impl Tiles {
 
 /// Refuses what has a place, padding and all, beyond 2^64 bytes.
 fn fits(dims: &[Dim], item: usize) -> Result<()> {
-    let all = dims.iter().try_fold(item.max(1) as u64, |n, d| n.checked_mul(d.chunks().checked_mul(d.chunk)?));
+    let all = dims.iter().try_fold(item.max(1) as u64, |n, d| {
+        n.checked_mul(d.chunks().checked_mul(d.chunk)?)
+    });
     if all.is_some() || dims.iter().any(|d| d.len == 0) {
         return Ok(());
     }

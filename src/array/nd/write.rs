@@ -1,4 +1,5 @@
-//! Writing: of a chunk only the blocks that change are made anew, and what is covered whole is never read.
+//! Writing: of a chunk only the blocks that change are made anew, and what is covered whole is
+//! never read.
 #![forbid(unsafe_code)]
 
 use super::super::grid::{Positions, Wanted};
@@ -9,7 +10,8 @@ use crate::error::Result;
 use crate::superchunk::chunks::{Chunks, Coming, Fill, Job, Source, Touch, Work};
 
 impl Tiles {
-    /// Writes a box from a buffer that is laid out as [`Tiles::read`] says. On failure some of it may be written.
+    /// Writes a box from a buffer that is laid out as [`Tiles::read`] says. On failure some of it
+    /// may be written.
     pub fn write(
         &self,
         chunks: &mut dyn Chunks,
@@ -18,27 +20,54 @@ impl Tiles {
         strides: Option<&[i64]>,
     ) -> Result<()> {
         self.check()?;
-        let wanted = Wanted::boxed(self.shape(), self.item(), (start, count, step), strides, src.len())?;
+        let wanted = Wanted::boxed(
+            self.shape(),
+            self.item(),
+            (start, count, step),
+            strides,
+            src.len(),
+        )?;
         wanted.map_or(Ok(()), |wanted| self.scatter(chunks, &wanted, src))
     }
 
-    /// Writes all combinations of the positions of each dimension; of a position that is there twice, the last counts.
-    pub fn write_orthogonal(&self, chunks: &mut dyn Chunks, positions: &Positions, src: &[u8]) -> Result<()> {
+    /// Writes all combinations of the positions of each dimension; of a position that is there
+    /// twice, the last counts.
+    pub fn write_orthogonal(
+        &self,
+        chunks: &mut dyn Chunks,
+        positions: &Positions,
+        src: &[u8],
+    ) -> Result<()> {
         self.check()?;
         let (wanted, _) = Wanted::product(self.shape(), self.item(), positions, src.len(), true)?;
         wanted.map_or(Ok(()), |wanted| self.scatter(chunks, &wanted, src))
     }
 
     fn scatter(&self, chunks: &mut dyn Chunks, wanted: &Wanted, src: &[u8]) -> Result<()> {
-        let lattice = Lattice { tiles: self, wanted };
+        let lattice = Lattice {
+            tiles: self,
+            wanted,
+        };
         let all = lattice.all();
         let threads = self.threads_for(chunks, lattice.weight(&all));
         let task = |spans: Spans| {
             let chunk = lattice.chunk(&spans);
-            let job = move |chunks: &dyn Chunks, threads| chunks.encode(chunk, &BoxSource::new(lattice, spans, src), threads).map(Some);
-            Task { chunk: Some(chunk), fill: None, job: Box::new(job) }
+            let job = move |chunks: &dyn Chunks, threads| {
+                chunks
+                    .encode(chunk, &BoxSource::new(lattice, spans, src), threads)
+                    .map(Some)
+            };
+            Task {
+                chunk: Some(chunk),
+                fill: None,
+                job: Box::new(job),
+            }
         };
-        make(chunks, threads, &mut lattice.cells(all, Dim::chunk_end).map(task))
+        make(
+            chunks,
+            threads,
+            &mut lattice.cells(all, Dim::chunk_end).map(task),
+        )
     }
 }
 
@@ -61,14 +90,23 @@ const GATHERED: usize = 4096;
 const JOBS: usize = 4;
 
 /// Makes chunks, some at a time on several threads, and puts each in its place, or behind the last.
-pub fn make<'a>(chunks: &mut dyn Chunks, threads: usize, tasks: &mut dyn Iterator<Item = Task<'a>>) -> Result<()> {
+pub fn make<'a>(
+    chunks: &mut dyn Chunks,
+    threads: usize,
+    tasks: &mut dyn Iterator<Item = Task<'a>>,
+) -> Result<()> {
     loop {
         let (mut coming, mut jobs) = (Vec::new(), 0);
         while jobs < JOBS * threads.max(1) && coming.len() < GATHERED {
-            let Some(Task { chunk, fill, job }) = tasks.next() else { break };
+            let Some(Task { chunk, fill, job }) = tasks.next() else {
+                break;
+            };
             let fill = fill.map_or(Ok(None), |fill| fill(&*chunks))?;
             jobs += usize::from(fill.is_none());
-            coming.push(Coming { chunk, work: fill.map_or(Work::Job(job), Work::Fill) });
+            coming.push(Coming {
+                chunk,
+                work: fill.map_or(Work::Job(job), Work::Fill),
+            });
         }
         if coming.is_empty() {
             return Ok(());
@@ -89,7 +127,12 @@ pub struct BoxSource<'a> {
 impl<'a> BoxSource<'a> {
     /// What of the buffer is in this chunk.
     pub fn new(lattice: Lattice<'a>, spans: Spans, src: &'a [u8]) -> BoxSource<'a> {
-        BoxSource { lattice, spans, src, whole: lattice.is_chunk(&spans) }
+        BoxSource {
+            lattice,
+            spans,
+            src,
+            whole: lattice.is_chunk(&spans),
+        }
     }
 }
 
@@ -109,13 +152,22 @@ impl Source for BoxSource<'_> {
         let (spans, all) = self.lattice.of_block(&self.spans, block);
         let items = self.lattice.items(&spans);
         // padding
-        if (all || self.whole) && items.saturating_mul(self.lattice.tiles.item() as u64) < content.len() as u64 {
+        if (all || self.whole)
+            && items.saturating_mul(self.lattice.tiles.item() as u64) < content.len() as u64
+        {
             content.fill(0);
         }
         if items == 0 {
             return Ok(());
         }
         let plan = self.lattice.plan(&spans);
-        if plan.pieces(plan.range()).all(|piece| piece.to_content(self.src, (content, 0))) { Ok(()) } else { Err(outside()) }
+        if plan
+            .pieces(plan.range())
+            .all(|piece| piece.to_content(self.src, (content, 0)))
+        {
+            Ok(())
+        } else {
+            Err(outside())
+        }
     }
 }

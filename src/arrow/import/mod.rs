@@ -1,8 +1,9 @@
-//! The values of others as the bytes of a column: as it has them, or an error that names the row. No value is rounded, cut
-//! or guessed.
+//! The values of others as the bytes of a column: as it has them, or an error that names the row.
+//! No value is rounded, cut or guessed.
 //!
-//! A [`Plan`] is made of the two types, and says at once where they do not fit. It is then carried out on the values of each
-//! batch. Which values, [`Slots`] say: a run of them, or, below nulls and dictionaries, single ones.
+//! A [`Plan`] is made of the two types, and says at once where they do not fit. It is then carried
+//! out on the values of each batch. Which values, [`Slots`] say: a run of them, or, below nulls and
+//! dictionaries, single ones.
 #![forbid(unsafe_code)]
 
 mod numbers;
@@ -66,22 +67,51 @@ const ZONES: &[&str] = &["", "UTC", "Etc/UTC", "Z", "+00:00"];
 impl Plan {
     /// For items of this type, in lists within lists of these lengths.
     pub fn new(field: &Field, item: &Type, lists: &[usize]) -> Result<Plan> {
-        let words = Dtype { spelling: String::new(), item: item.clone() }.to_python_literal();
-        let refused = || fail!(Type, "values of the type {} cannot become {words} in lists of {lists:?}", field.words());
+        let words = Dtype {
+            spelling: String::new(),
+            item: item.clone(),
+        }
+        .to_python_literal();
+        let refused = || {
+            fail!(
+                Type,
+                "values of the type {} cannot become {words} in lists of {lists:?}",
+                field.words()
+            )
+        };
         if let Some(values) = &field.dictionary {
-            let Format::Int { signed, size } = field.format else { return Err(refused()) };
+            let Format::Int { signed, size } = field.format else {
+                return Err(refused());
+            };
             let plan = Plan::new(values, item, lists)?;
             let (null, words, bytes) = (plan.null.clone(), plan.words.clone(), plan.size);
-            return Ok(Plan { how: How::Dictionary(Number::Int { signed, size }, Box::new(plan)), null, size: bytes, words });
+            return Ok(Plan {
+                how: How::Dictionary(Number::Int { signed, size }, Box::new(plan)),
+                null,
+                size: bytes,
+                words,
+            });
         }
-        let of = |how, size| Plan { how, null: null_of(item), size, words: words.clone() };
+        let of = |how, size| Plan {
+            how,
+            null: null_of(item),
+            size,
+            words: words.clone(),
+        };
         if field.format == Format::Null {
             let size = lists.iter().fold(item.size, |n, d| n.saturating_mul(*d));
             let null = null_of(item).filter(|_| lists.is_empty());
-            return Ok(Plan { null, ..of(How::Nulls, size) });
+            return Ok(Plan {
+                null,
+                ..of(How::Nulls, size)
+            });
         }
         if let Some((n, inner)) = lists.split_first() {
-            let part = field.children.first().filter(|_| field.format == Format::List(*n)).ok_or_else(refused)?;
+            let part = field
+                .children
+                .first()
+                .filter(|_| field.format == Format::List(*n))
+                .ok_or_else(refused)?;
             let plan = Plan::new(part, item, inner)?;
             let size = plan.size.saturating_mul(*n);
             return Ok(of(How::List(*n, Box::new(plan)), size));
@@ -89,15 +119,24 @@ impl Plan {
         match &item.kind {
             Kind::Array(of, lists) => Plan::new(field, of, lists),
             Kind::Complex if item.size <= 16 => {
-                let part = Type { kind: Kind::Float, big_endian: item.big_endian, size: item.size / 2 };
+                let part = Type {
+                    kind: Kind::Float,
+                    big_endian: item.big_endian,
+                    size: item.size / 2,
+                };
                 Plan::new(field, &part, &[2])
             }
             Kind::Struct(fields) if field.format == Format::Struct => {
                 let parts = matched(&field.children, fields.iter().map(|f| f.name.as_str()))?;
-                let parts = parts.into_iter().zip(fields).map(|((child, field), f)| Ok((child, f.offset, Plan::new(field, &f.item, &[])?)));
+                let parts = parts.into_iter().zip(fields).map(|((child, field), f)| {
+                    Ok((child, f.offset, Plan::new(field, &f.item, &[])?))
+                });
                 Ok(of(How::Struct(parts.collect::<Result<_>>()?), item.size))
             }
-            _ => Ok(of(plain(&field.format, item).ok_or_else(refused)?, item.size)),
+            _ => Ok(of(
+                plain(&field.format, item).ok_or_else(refused)?,
+                item.size,
+            )),
         }
     }
 
@@ -108,27 +147,42 @@ impl Plan {
 }
 
 /// The children with these names, none left over.
-pub fn matched<'a>(children: &'a [Field], names: impl ExactSizeIterator<Item = &'a str>) -> Result<Vec<(usize, &'a Field)>> {
+pub fn matched<'a>(
+    children: &'a [Field],
+    names: impl ExactSizeIterator<Item = &'a str>,
+) -> Result<Vec<(usize, &'a Field)>> {
     let mut taken = vec![false; children.len()];
     let mut found = Vec::new();
     for name in names {
         let mut named = children.iter().enumerate().filter(|(_, f)| f.name == name);
-        let one = named.next().ok_or_else(|| fail!(Type, "column {name:?}: the stream has none of this name"))?;
+        let one = named
+            .next()
+            .ok_or_else(|| fail!(Type, "column {name:?}: the stream has none of this name"))?;
         if named.next().is_some() {
-            return Err(fail!(Type, "column {name:?}: the stream has two of this name"));
+            return Err(fail!(
+                Type,
+                "column {name:?}: the stream has two of this name"
+            ));
         }
         taken.get_mut(one.0).into_iter().for_each(|t| *t = true);
         found.push(one);
     }
     match children.iter().zip(&taken).find(|(_, taken)| !**taken) {
-        Some((left, _)) => Err(fail!(Type, "column {:?} of the stream: there is no such column to put it into", left.name)),
+        Some((left, _)) => Err(fail!(
+            Type,
+            "column {:?} of the stream: there is no such column to put it into",
+            left.name
+        )),
         None => Ok(found),
     }
 }
 
 fn number_of(format: &Format) -> Option<Number> {
     match format {
-        Format::Int { signed, size } => Some(Number::Int { signed: *signed, size: *size }),
+        Format::Int { signed, size } => Some(Number::Int {
+            signed: *signed,
+            size: *size,
+        }),
         Format::Float(size) => Some(Number::Float(*size)),
         _ => None,
     }
@@ -140,10 +194,26 @@ fn plain(from: &Format, item: &Type) -> Option<How> {
     let same = How::Same { turned: big != BIG };
     match &item.kind {
         Kind::Bool => (*from == Format::Bool).then_some(How::Bits),
-        Kind::Int => numbers(from, Number::Int { signed: true, size: item.size }, big),
-        Kind::Uint => numbers(from, Number::Int { signed: false, size: item.size }, big),
+        Kind::Int => numbers(
+            from,
+            Number::Int {
+                signed: true,
+                size: item.size,
+            },
+            big,
+        ),
+        Kind::Uint => numbers(
+            from,
+            Number::Int {
+                signed: false,
+                size: item.size,
+            },
+            big,
+        ),
         Kind::Float if item.size <= 8 => numbers(from, Number::Float(item.size), big),
-        Kind::Float | Kind::Complex => (*from == Format::Fixed(item.size)).then_some(How::Same { turned: false }),
+        Kind::Float | Kind::Complex => {
+            (*from == Format::Fixed(item.size)).then_some(How::Same { turned: false })
+        }
         Kind::Void if *from == Format::Fixed(item.size) => Some(How::Same { turned: false }),
         Kind::Void => bytes(from, Text::Exact, false),
         Kind::Bytes => bytes(from, Text::Bytes, true),
@@ -158,7 +228,11 @@ fn plain(from: &Format, item: &Type) -> Option<How> {
             };
             let turn = Turn::new(count_in(from)?, count_of(unit)?, moment).filter(|_| fits)?;
             let narrow = matches!(from, Format::Date | Format::Months);
-            Some(if turn.is_nothing() && !narrow { same } else { How::Times { narrow, turn, big } })
+            Some(if turn.is_nothing() && !narrow {
+                same
+            } else {
+                How::Times { narrow, turn, big }
+            })
         }
         _ => None,
     }
@@ -185,7 +259,10 @@ fn bytes(from: &Format, to: Text, text: bool) -> Option<How> {
         (Format::Fixed(_), _) => true,
         _ => false,
     };
-    fits.then(|| How::Bytes { from: from.clone(), to })
+    fits.then(|| How::Bytes {
+        from: from.clone(),
+        to,
+    })
 }
 
 /// What stands for a null, where something can.

@@ -20,13 +20,30 @@ impl Number {
 /// A whole number of 1, 2, 4 or 8 bytes.
 pub fn whole(bytes: &[u8], signed: bool) -> i128 {
     let mut wide = [0; 8];
-    let negative = signed && bytes.get(if BIG { 0 } else { bytes.len().saturating_sub(1) }).is_some_and(|b| b >> 7 == 1);
+    let negative = signed
+        && bytes
+            .get(if BIG {
+                0
+            } else {
+                bytes.len().saturating_sub(1)
+            })
+            .is_some_and(|b| b >> 7 == 1);
     if negative {
         wide = [0xff; 8];
     }
-    let at = if BIG { 8usize.saturating_sub(bytes.len()) } else { 0 };
-    wide.get_mut(at..at + bytes.len()).into_iter().for_each(|w| w.copy_from_slice(bytes));
-    if signed { i128::from(i64::from_ne_bytes(wide)) } else { i128::from(u64::from_ne_bytes(wide)) }
+    let at = if BIG {
+        8usize.saturating_sub(bytes.len())
+    } else {
+        0
+    };
+    wide.get_mut(at..at + bytes.len())
+        .into_iter()
+        .for_each(|w| w.copy_from_slice(bytes));
+    if signed {
+        i128::from(i64::from_ne_bytes(wide))
+    } else {
+        i128::from(u64::from_ne_bytes(wide))
+    }
 }
 
 /// A floating-point number of 2, 4 or 8 bytes.
@@ -61,12 +78,28 @@ pub fn put<const N: usize>(mut bytes: [u8; N], big: bool, out: &mut Vec<u8>) {
 }
 
 /// Puts a number as one of another type, where that has it.
-pub fn put_number(value: &[u8], from: Number, to: Number, big: bool, out: &mut Vec<u8>) -> Option<()> {
+pub fn put_number(
+    value: &[u8],
+    from: Number,
+    to: Number,
+    big: bool,
+    out: &mut Vec<u8>,
+) -> Option<()> {
     match (from, to) {
-        (Number::Int { signed, .. }, Number::Int { signed: to_signed, size }) => {
+        (
+            Number::Int { signed, .. },
+            Number::Int {
+                signed: to_signed,
+                size,
+            },
+        ) => {
             let n = whole(value, signed);
             let bits = 8 * size as u32;
-            let (low, high) = if to_signed { (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1) } else { (0, (1i128 << bits) - 1) };
+            let (low, high) = if to_signed {
+                (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1)
+            } else {
+                (0, (1i128 << bits) - 1)
+            };
             if n < low || n > high {
                 return None;
             }
@@ -78,11 +111,19 @@ pub fn put_number(value: &[u8], from: Number, to: Number, big: bool, out: &mut V
         }
         (Number::Int { signed, .. }, Number::Float(4)) => {
             let n = whole(value, signed);
-            put(Some(n as f32).filter(|f| *f as i128 == n)?.to_le_bytes(), big, out);
+            put(
+                Some(n as f32).filter(|f| *f as i128 == n)?.to_le_bytes(),
+                big,
+                out,
+            );
         }
         (Number::Int { signed, .. }, Number::Float(_)) => {
             let n = whole(value, signed);
-            put(Some(n as f64).filter(|f| *f as i128 == n)?.to_le_bytes(), big, out);
+            put(
+                Some(n as f64).filter(|f| *f as i128 == n)?.to_le_bytes(),
+                big,
+                out,
+            );
         }
         // none is made shorter
         (Number::Float(_), Number::Float(4)) => put((float(value) as f32).to_le_bytes(), big, out),

@@ -14,19 +14,30 @@ pub struct Budget<'a> {
 
 impl<'a> Budget<'a> {
     pub fn new(limit: u64, stop: Option<&'a AtomicBool>) -> Budget<'a> {
-        Budget { left: AtomicU64::new(limit), limit, stop }
+        Budget {
+            left: AtomicU64::new(limit),
+            limit,
+            stop,
+        }
     }
 
     /// To be asked at each record: an error where nobody wants the batch any more.
     pub fn go_on(&self) -> Result<()> {
         match self.stop {
-            Some(stop) if stop.load(Ordering::Relaxed) => Err(Error::new(Status::Cancelled, "nobody wants the batch any more")),
+            Some(stop) if stop.load(Ordering::Relaxed) => Err(Error::new(
+                Status::Cancelled,
+                "nobody wants the batch any more",
+            )),
             _ => Ok(()),
         }
     }
 
     pub fn take(&self, n: u64) -> Result<usize> {
-        let took = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(n));
+        let took = self
+            .left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                left.checked_sub(n)
+            });
         let allowed = if took.is_ok() { self.limit } else { 0 };
         memory::allow(n, allowed, "a batch").map_err(|_| {
             let left = self.left.load(Ordering::Relaxed);

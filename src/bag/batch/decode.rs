@@ -52,8 +52,14 @@ impl Task<'_> {
             return self.check_sum(k, slot);
         }
         match self.found.get(k) {
-            Some(Found { decoded: Some(d), .. }) => slot.copy_from_slice(d),
-            Some(Found { odd: Some(Odd::Empty), .. }) | None => {}
+            Some(Found {
+                decoded: Some(d), ..
+            }) => slot.copy_from_slice(d),
+            Some(Found {
+                odd: Some(Odd::Empty),
+                ..
+            })
+            | None => {}
             Some(_) => self.with_stored(k, |stored| self.shard.decoder().decode(stored, slot))?,
         }
         Ok(())
@@ -70,7 +76,11 @@ impl Task<'_> {
 
     /// Copies stored bytes from this place on.
     fn copy(&self, from: u64, slot: &mut [u8]) -> Result<()> {
-        if self.arrived { Ok(()) } else { self.shard.file().read_exact_at(from, slot) }
+        if self.arrived {
+            Ok(())
+        } else {
+            self.shard.file().read_exact_at(from, slot)
+        }
     }
 
     /// Uncompressed neighbours: one copy for all.
@@ -85,7 +95,9 @@ impl Task<'_> {
         let (start, _) = self.extent(0);
         for k in 0..self.len() {
             let (a, b) = self.extent(k);
-            let record = slot.get((a - start) as usize..(b - start) as usize).unwrap_or_default();
+            let record = slot
+                .get((a - start) as usize..(b - start) as usize)
+                .unwrap_or_default();
             if let Err(e) = self.check_sum(k, record) {
                 self.fail(k, e, budget)?;
             }

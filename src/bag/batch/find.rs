@@ -1,4 +1,5 @@
-//! The first pass: where the records of a task are, their stored bytes, and what the headers of their frames say.
+//! The first pass: where the records of a task are, their stored bytes, and what the headers of
+//! their frames say.
 #![forbid(unsafe_code)]
 
 use super::Item;
@@ -56,11 +57,17 @@ impl Task<'_> {
         Ok(())
     }
 
-    /// Lets go of the stored bytes, where so many may not be held until there is room for what is in them: neighbours are read in
-    /// large pieces, so that it takes little to read them again.
+    /// Lets go of the stored bytes, where so many may not be held until there is room for what is
+    /// in them: neighbours are read in large pieces, so that it takes little to read them
+    /// again.
     pub fn let_go_beyond(&mut self, may_be_held: &AtomicUsize) {
-        let is_cheap = matches!(self.which, Which::Run { .. }) && !self.arrived && !self.shard.is_foreign();
-        let held = || may_be_held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(self.fetched.len()));
+        let is_cheap =
+            matches!(self.which, Which::Run { .. }) && !self.arrived && !self.shard.is_foreign();
+        let held = || {
+            may_be_held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                left.checked_sub(self.fetched.len())
+            })
+        };
         if is_cheap && !self.fetched.is_empty() && held().is_err() {
             self.fetched = Vec::new();
             self.found.iter_mut().for_each(|f| f.at = None);
@@ -72,7 +79,11 @@ impl Task<'_> {
     pub fn find(&mut self, budget: &Budget<'_>) -> Result<()> {
         self.locate()?;
         self.located = true;
-        if self.raw() && self.rising() { Ok(()) } else { self.measure(budget) }
+        if self.raw() && self.rising() {
+            Ok(())
+        } else {
+            self.measure(budget)
+        }
     }
 
     /// Makes `found`, with the sizes of what is stored.
@@ -81,7 +92,10 @@ impl Task<'_> {
         for k in 0..self.len() {
             let a = self.around(k);
             let checked = self.shard.check_extent(a);
-            self.found.push(Found { size: if checked.is_ok() { a.to - a.from } else { 0 }, ..Found::default() });
+            self.found.push(Found {
+                size: if checked.is_ok() { a.to - a.from } else { 0 },
+                ..Found::default()
+            });
             if let Err(e) = checked {
                 self.fail(k, e, budget)?;
             }
@@ -91,7 +105,9 @@ impl Task<'_> {
 
     /// Finds the extents of scattered records, reading near limits together.
     fn locate(&mut self) -> Result<()> {
-        let Which::Scattered { items, extents } = &mut self.which else { return Ok(()) };
+        let Which::Scattered { items, extents } = &mut self.which else {
+            return Ok(());
+        };
         let limits = self.shard.limits();
         *extents = memory::with_room(items.len())?;
         let mut all_sure = true;
@@ -117,7 +133,12 @@ impl Task<'_> {
             let bound = |i: u64| bounds.get((i - from) as usize).copied();
             extents.extend(group.iter().map(|i| {
                 let (a, b) = (bound(i.local).unwrap_or(1), bound(i.local + 1).unwrap_or(0));
-                Around { before: bound(i.local.max(1) - 1).unwrap_or(0), from: a, to: b, after: bound(i.local + 2).unwrap_or(b) }
+                Around {
+                    before: bound(i.local.max(1) - 1).unwrap_or(0),
+                    from: a,
+                    to: b,
+                    after: bound(i.local + 2).unwrap_or(b),
+                }
             }));
         }
         if all_sure { Ok(()) } else { limits.still() }
@@ -129,15 +150,24 @@ impl Task<'_> {
             return Ok(());
         }
         match &self.which {
-            Which::Run { first, bounds, .. } => self.sums = self.shard.sums(*first, bounds.len().saturating_sub(1))?,
+            Which::Run { first, bounds, .. } => {
+                self.sums = self.shard.sums(*first, bounds.len().saturating_sub(1))?
+            }
             Which::Scattered { items, .. } => {
                 for group in items.chunk_by(near(SUMS_GAP)) {
                     let [first, .., last] = group else {
-                        self.sums.extend(self.shard.sums(group.first().map_or(0, |i| i.local), 1)?);
+                        self.sums
+                            .extend(self.shard.sums(group.first().map_or(0, |i| i.local), 1)?);
                         continue;
                     };
-                    let sums = self.shard.sums(first.local, (last.local - first.local + 1) as usize)?;
-                    self.sums.extend(group.iter().map(|i| sums.get((i.local - first.local) as usize).copied().unwrap_or(0)));
+                    let sums = self
+                        .shard
+                        .sums(first.local, (last.local - first.local + 1) as usize)?;
+                    self.sums.extend(group.iter().map(|i| {
+                        sums.get((i.local - first.local) as usize)
+                            .copied()
+                            .unwrap_or(0)
+                    }));
                 }
             }
         }
@@ -146,13 +176,17 @@ impl Task<'_> {
 
     /// Refuses record `k` if its checksum does not fit.
     pub fn check_sum(&self, k: usize, record: &[u8]) -> Result<()> {
-        self.sums.get(k).map_or(Ok(()), |&want| shard::check_sum(want, record))
+        self.sums
+            .get(k)
+            .map_or(Ok(()), |&want| shard::check_sum(want, record))
     }
 
     /// Fetches the stored bytes of all records, near ones together.
     pub fn fetch(&mut self, budget: &Budget<'_>) -> Result<()> {
         let file = self.shard.file();
-        if file.bytes().is_some() || (self.raw() && (file.is_in_memory() || file.object().is_some())) {
+        if file.bytes().is_some()
+            || (self.raw() && (file.is_in_memory() || file.object().is_some()))
+        {
             return Ok(());
         }
         let mut k = 0;
@@ -167,16 +201,27 @@ impl Task<'_> {
         Ok(())
     }
 
-    /// Fetches what lies around several records; if that fails, each by itself, to find out which cannot be read.
+    /// Fetches what lies around several records; if that fails, each by itself, to find out which
+    /// cannot be read.
     fn fetch_group(&mut self, group: &Group, budget: &Budget<'_>) -> Result<()> {
         let at = self.fetched.len() - (group.to - group.from) as usize;
-        if self.shard.file().read_exact_at(group.from, self.fetched.get_mut(at..).unwrap_or_default()).is_ok() {
+        if self
+            .shard
+            .file()
+            .read_exact_at(group.from, self.fetched.get_mut(at..).unwrap_or_default())
+            .is_ok()
+        {
             return Ok(());
         }
         for k in group.first..group.next {
             let (a, b) = self.extent(k);
             let at = at + (a - group.from) as usize;
-            if let Err(e) = self.shard.file().read_exact_at(a, self.fetched.get_mut(at..at + (b - a) as usize).unwrap_or_default()) {
+            if let Err(e) = self.shard.file().read_exact_at(
+                a,
+                self.fetched
+                    .get_mut(at..at + (b - a) as usize)
+                    .unwrap_or_default(),
+            ) {
                 self.fail(k, e, budget)?;
             }
         }
@@ -207,19 +252,31 @@ impl Task<'_> {
 
     /// The record `k` and those after it that are worth fetching together.
     fn group(&self, k: usize) -> Option<Group> {
-        let sound = |k: usize| self.found.get(k).is_some_and(|f| !f.bad).then(|| self.extent(k));
+        let sound = |k: usize| {
+            self.found
+                .get(k)
+                .is_some_and(|f| !f.bad)
+                .then(|| self.extent(k))
+        };
         let (from, mut to) = sound(k)?;
         let mut next = k + 1;
         let run = matches!(self.which, Which::Run { .. });
         while let Some((a, b)) = sound(next) {
-            let near = a >= from && a <= to.saturating_add(GAP) && (run || b.saturating_sub(from) <= GROUP);
+            let near = a >= from
+                && a <= to.saturating_add(GAP)
+                && (run || b.saturating_sub(from) <= GROUP);
             if !near {
                 break;
             }
             to = to.max(b);
             next += 1;
         }
-        Some(Group { first: k, next, from, to })
+        Some(Group {
+            first: k,
+            next,
+            from,
+            to,
+        })
     }
 
     /// Calls `f` with the stored bytes of a record.
@@ -245,13 +302,21 @@ impl Task<'_> {
             return self.look_again(k);
         }
         let (a, b) = self.extent(k);
-        let looked = if a == b { Ok(None) } else { self.look_inside(k, budget).map(Some) };
-        let Some(f) = self.found.get_mut(k) else { return Ok(()) };
+        let looked = if a == b {
+            Ok(None)
+        } else {
+            self.look_inside(k, budget).map(Some)
+        };
+        let Some(f) = self.found.get_mut(k) else {
+            return Ok(());
+        };
         f.size = 0;
         match looked? {
             None => f.odd = Some(Odd::Empty),
             Some((survey, decoded)) => {
-                f.size = decoded.as_ref().map_or(survey.content.unwrap_or(0), |d| d.len() as u64);
+                f.size = decoded
+                    .as_ref()
+                    .map_or(survey.content.unwrap_or(0), |d| d.len() as u64);
                 f.odd = (survey.data_frames > 1).then_some(Odd::Several);
                 f.checked = survey.checksum;
                 f.decoded = decoded;
@@ -279,7 +344,10 @@ impl Task<'_> {
                 return Ok((survey, None));
             }
             budget.take(survey.most)?;
-            let decoded = self.shard.decoder().decode_unknown(stored, &survey, budget.limit);
+            let decoded = self
+                .shard
+                .decoder()
+                .decode_unknown(stored, &survey, budget.limit);
             let kept = decoded.as_ref().map_or(0, |d| d.len() as u64);
             budget.give_back(survey.most.saturating_sub(kept));
             Ok((survey, Some(decoded?)))
@@ -287,7 +355,9 @@ impl Task<'_> {
     }
 
     fn compare_with_neighbours(&self, k: usize) -> Result<()> {
-        let Some(odd) = self.found.get(k).filter(|f| !f.bad).and_then(|f| f.odd) else { return Ok(()) };
+        let Some(odd) = self.found.get(k).filter(|f| !f.bad).and_then(|f| f.odd) else {
+            return Ok(());
+        };
         if self.repeats(k) {
             return self.error(k - 1).map_or(Ok(()), |e| Err(e.clone()));
         }
@@ -297,12 +367,18 @@ impl Task<'_> {
         shape::neighbours(self.shard, self.local(k), odd)
     }
 
-    /// Is an empty record of a run between records of the run that speak for it? Then no limit needs to be
-    /// read again.
+    /// Is an empty record of a run between records of the run that speak for it? Then no limit
+    /// needs to be read again.
     fn between_sound_ones(&self, k: usize) -> bool {
-        let Which::Run { .. } = self.which else { return false };
+        let Which::Run { .. } = self.which else {
+            return false;
+        };
         let one = |k: usize| self.found.get(k).is_some_and(|f| !f.bad && f.odd.is_none());
-        let empty = |k: usize| self.found.get(k).is_some_and(|f| !f.bad && f.odd == Some(Odd::Empty));
+        let empty = |k: usize| {
+            self.found
+                .get(k)
+                .is_some_and(|f| !f.bad && f.odd == Some(Odd::Empty))
+        };
         // runs of empty records are looked along a little; longer ones are left to the limits
         let left = (1..16).map_while(|n| k.checked_sub(n)).find(|&j| !empty(j));
         let right = (1..16).map(|n| k + n).find(|&j| !empty(j));

@@ -12,7 +12,12 @@ pub fn offsets(tasks: &[Task<'_>], n: usize) -> Result<Vec<u64>> {
     for t in tasks {
         if let (true, Which::Run { bounds, out, .. }) = (t.plain(), &t.which) {
             let sizes = offsets.get_mut(out + 1..).unwrap_or_default();
-            sizes.iter_mut().zip(bounds.windows(2)).for_each(|(o, w)| *o = w.last().zip(w.first()).map_or(0, |(b, a)| b.saturating_sub(*a)));
+            sizes.iter_mut().zip(bounds.windows(2)).for_each(|(o, w)| {
+                *o = w
+                    .last()
+                    .zip(w.first())
+                    .map_or(0, |(b, a)| b.saturating_sub(*a))
+            });
             continue;
         }
         for k in 0..t.len() {
@@ -23,20 +28,36 @@ pub fn offsets(tasks: &[Task<'_>], n: usize) -> Result<Vec<u64>> {
     }
     let mut end = 0u64;
     for o in &mut offsets {
-        end = end.checked_add(*o).ok_or_else(|| Error::new(Status::Limit, "the records of this batch have more than 2^64 bytes"))?;
+        end = end.checked_add(*o).ok_or_else(|| {
+            Error::new(
+                Status::Limit,
+                "the records of this batch have more than 2^64 bytes",
+            )
+        })?;
         *o = end;
     }
     Ok(offsets)
 }
 
 /// The parts of the buffer that each task's records go to.
-pub fn hand_out<'b>(tasks: &[Task<'_>], data: &'b mut [u8], offsets: &[u64]) -> Result<Vec<Slots<'b>>> {
+pub fn hand_out<'b>(
+    tasks: &[Task<'_>],
+    data: &'b mut [u8],
+    offsets: &[u64],
+) -> Result<Vec<Slots<'b>>> {
     let offset = |i: usize| offsets.get(i).copied().unwrap_or(0);
     let mut rest = data;
-    let mut cut = |from: usize, to: usize| rest.split_off_mut(..offset(to).saturating_sub(offset(from)) as usize).unwrap_or_default();
+    let mut cut = |from: usize, to: usize| {
+        rest.split_off_mut(..offset(to).saturating_sub(offset(from)) as usize)
+            .unwrap_or_default()
+    };
     let mut out = memory::with_room(tasks.len())?;
     if tasks.iter().all(|t| matches!(t.which, Which::Run { .. })) {
-        out.extend(tasks.iter().map(|t| Slots::One(cut(t.out(0), t.out(0) + t.len()))));
+        out.extend(
+            tasks
+                .iter()
+                .map(|t| Slots::One(cut(t.out(0), t.out(0) + t.len()))),
+        );
         return Ok(out);
     }
     let n = offsets.len().saturating_sub(1);
@@ -44,7 +65,12 @@ pub fn hand_out<'b>(tasks: &[Task<'_>], data: &'b mut [u8], offsets: &[u64]) -> 
     slots.extend((0..n).map(|i| cut(i, i + 1)));
     for t in tasks {
         let mut own = memory::with_room(t.len())?;
-        own.extend((0..t.len()).map(|k| slots.get_mut(t.out(k)).map(std::mem::take).unwrap_or_default()));
+        own.extend((0..t.len()).map(|k| {
+            slots
+                .get_mut(t.out(k))
+                .map(std::mem::take)
+                .unwrap_or_default()
+        }));
         out.push(Slots::Each(own));
     }
     Ok(out)
@@ -52,7 +78,11 @@ pub fn hand_out<'b>(tasks: &[Task<'_>], data: &'b mut [u8], offsets: &[u64]) -> 
 
 /// Takes what was written of damaged records out of the buffer.
 pub fn empty(places: &mut Places, data: &mut [u8]) {
-    let mut bad = places.damaged.iter().map(|(out, _)| *out as usize).peekable();
+    let mut bad = places
+        .damaged
+        .iter()
+        .map(|(out, _)| *out as usize)
+        .peekable();
     let (mut from, mut end) = (0usize, 0usize);
     for (i, o) in places.offsets.iter_mut().skip(1).enumerate() {
         let to = std::mem::replace(o, 0) as usize;

@@ -35,7 +35,10 @@ pub struct Places {
 impl Places {
     /// Those of a batch without a record.
     pub fn none() -> Places {
-        Places { offsets: vec![0], ..Places::default() }
+        Places {
+            offsets: vec![0],
+            ..Places::default()
+        }
     }
 }
 
@@ -54,14 +57,28 @@ pub struct Own<'a> {
 impl<'a> Own<'a> {
     /// Of these buffers, where one of them is large enough.
     pub fn new(spare: &'a Arc<Spare>) -> Own<'a> {
-        Own { spare, data: Vec::new() }
+        Own {
+            spare,
+            data: Vec::new(),
+        }
     }
 
     /// The batch that has gone here.
     pub fn with(mut self, places: Places) -> Records {
-        self.data.truncate(places.offsets.last().map_or(0, |&end| end as usize));
-        let Places { offsets, damaged, unchecked } = places;
-        Records { data: self.data, offsets, damaged, unchecked, home: Arc::downgrade(self.spare) }
+        self.data
+            .truncate(places.offsets.last().map_or(0, |&end| end as usize));
+        let Places {
+            offsets,
+            damaged,
+            unchecked,
+        } = places;
+        Records {
+            data: self.data,
+            offsets,
+            damaged,
+            unchecked,
+            home: Arc::downgrade(self.spare),
+        }
     }
 }
 
@@ -80,8 +97,8 @@ impl Drop for Records {
     }
 }
 
-/// Buffers of batches that were closed, for the next ones: fresh memory costs more than the records that
-/// go into it, a page fault for each 4 KiB.
+/// Buffers of batches that were closed, for the next ones: fresh memory costs more than the records
+/// that go into it, a page fault for each 4 KiB.
 #[derive(Debug)]
 pub struct Spare {
     all: Mutex<Vec<Vec<u8>>>,
@@ -93,21 +110,30 @@ pub struct Spare {
 static KEPT: AtomicUsize = AtomicUsize::new(0);
 /// So many at most.
 const MOST_KEPT: usize = 128 << 20;
-/// A buffer that is larger than this and than so many times what is wanted waits for a larger batch: whoever keeps many small
-/// batches shall not have large buffers with them.
+/// A buffer that is larger than this and than so many times what is wanted waits for a larger
+/// batch: whoever keeps many small batches shall not have large buffers with them.
 const LARGE: usize = 1 << 20;
 const TOO_LARGE: usize = 4;
 
 impl Spare {
     /// Keeps at most so many, of so many bytes together.
     pub fn new(most: usize, bytes: u64) -> Spare {
-        Spare { all: Mutex::default(), most, bytes: usize::try_from(bytes).unwrap_or(usize::MAX).min(MOST_KEPT) }
+        Spare {
+            all: Mutex::default(),
+            most,
+            bytes: usize::try_from(bytes).unwrap_or(usize::MAX).min(MOST_KEPT),
+        }
     }
 
     fn keep(&self, buffer: Vec<u8>) {
-        let Some(mut all) = unless_taken(&self.all) else { return };
+        let Some(mut all) = unless_taken(&self.all) else {
+            return;
+        };
         let n = buffer.capacity();
-        let fits = n <= self.bytes.saturating_sub(all.iter().map(Vec::capacity).sum());
+        let fits = n
+            <= self
+                .bytes
+                .saturating_sub(all.iter().map(Vec::capacity).sum());
         if n == 0 || !fits || all.len() >= self.most {
             return;
         }
@@ -120,7 +146,10 @@ impl Spare {
 
     /// A buffer of `n` bytes of any content.
     fn take(&self, n: usize) -> Result<Vec<u8>> {
-        match unless_taken(&self.all).filter(|_| n > 0).and_then(|mut all| Spare::fitting(&mut all, n)) {
+        match unless_taken(&self.all)
+            .filter(|_| n > 0)
+            .and_then(|mut all| Spare::fitting(&mut all, n))
+        {
             Some(mut buffer) => {
                 buffer.resize(n, 0);
                 Ok(buffer)
@@ -129,10 +158,17 @@ impl Spare {
         }
     }
 
-    /// The smallest buffer that will do. Where none does, the largest of those too small goes, for the one that is made now.
+    /// The smallest buffer that will do. Where none does, the largest of those too small goes, for
+    /// the one that is made now.
     fn fitting(all: &mut Vec<Vec<u8>>, n: usize) -> Option<Vec<u8>> {
-        let will_do = |b: &Vec<u8>| b.capacity() >= n && b.capacity() <= n.saturating_mul(TOO_LARGE).max(LARGE);
-        let sizes = || all.iter().enumerate().map(|(i, b)| (b.capacity(), i, will_do(b)));
+        let will_do = |b: &Vec<u8>| {
+            b.capacity() >= n && b.capacity() <= n.saturating_mul(TOO_LARGE).max(LARGE)
+        };
+        let sizes = || {
+            all.iter()
+                .enumerate()
+                .map(|(i, b)| (b.capacity(), i, will_do(b)))
+        };
         let found = sizes().filter(|&(_, _, will_do)| will_do).min();
         let (size, i, will_do) = found.or_else(|| sizes().filter(|&(size, ..)| size < n).max())?;
         KEPT.fetch_sub(size, Ordering::Relaxed);
@@ -179,7 +215,13 @@ mod tests {
     use super::*;
 
     fn sizes(spare: &Spare) -> Vec<usize> {
-        spare.all.lock().unwrap().iter().map(Vec::capacity).collect()
+        spare
+            .all
+            .lock()
+            .unwrap()
+            .iter()
+            .map(Vec::capacity)
+            .collect()
     }
 
     #[test]
@@ -196,7 +238,9 @@ mod tests {
     #[test]
     fn few_are_kept_and_few_bytes() {
         let spare = Spare::new(3, 1000);
-        [400, 1001, 0, 500, 200, 50, 50].into_iter().for_each(|n| spare.keep(vec![0; n]));
+        [400, 1001, 0, 500, 200, 50, 50]
+            .into_iter()
+            .for_each(|n| spare.keep(vec![0; n]));
         assert_eq!(sizes(&spare), [400, 500, 50]);
         let all = Spare::new(2, u64::MAX);
         all.keep(Vec::with_capacity(MOST_KEPT + 1));
@@ -206,7 +250,9 @@ mod tests {
     #[test]
     fn the_smallest_that_fits_is_taken_and_one_too_small_goes() {
         let spare = Spare::new(3, 64 << 20);
-        [100, 300, 16 << 20].into_iter().for_each(|n| spare.keep(vec![0; n]));
+        [100, 300, 16 << 20]
+            .into_iter()
+            .for_each(|n| spare.keep(vec![0; n]));
         assert_eq!(spare.take(200).unwrap().capacity(), 300);
         // the large one is for large batches
         assert_eq!(spare.take(200).unwrap().capacity(), 200);

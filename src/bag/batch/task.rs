@@ -1,4 +1,5 @@
-//! A few hundred records of one file that are read as one task: what they are, and what is known of them.
+//! A few hundred records of one file that are read as one task: what they are, and what is known of
+//! them.
 #![forbid(unsafe_code)]
 
 use super::Item;
@@ -106,12 +107,27 @@ impl<'a> Task<'a> {
     }
 
     pub fn around(&self, k: usize) -> Around {
-        let none = Around { before: 0, from: 1, to: 0, after: 0 };
+        let none = Around {
+            before: 0,
+            from: 1,
+            to: 0,
+            after: 0,
+        };
         match &self.which {
             Which::Run { bounds, edges, .. } => {
-                let Some(&[from, to]) = bounds.get(k..k + 2) else { return none };
-                let before = k.checked_sub(1).and_then(|j| bounds.get(j)).unwrap_or(&edges.0);
-                Around { before: *before, from, to, after: *bounds.get(k + 2).unwrap_or(&edges.1) }
+                let Some(&[from, to]) = bounds.get(k..k + 2) else {
+                    return none;
+                };
+                let before = k
+                    .checked_sub(1)
+                    .and_then(|j| bounds.get(j))
+                    .unwrap_or(&edges.0);
+                Around {
+                    before: *before,
+                    from,
+                    to,
+                    after: *bounds.get(k + 2).unwrap_or(&edges.1),
+                }
             }
             Which::Scattered { extents, .. } => extents.get(k).copied().unwrap_or(none),
         }
@@ -124,9 +140,18 @@ impl<'a> Task<'a> {
 
     /// May all be copied as one?
     pub fn rising(&self) -> bool {
-        let Which::Run { bounds, edges, .. } = &self.which else { return false };
-        let Some((&from, &to)) = bounds.first().zip(bounds.last()) else { return false };
-        let around = Around { before: edges.0, from, to, after: edges.1 };
+        let Which::Run { bounds, edges, .. } = &self.which else {
+            return false;
+        };
+        let Some((&from, &to)) = bounds.first().zip(bounds.last()) else {
+            return false;
+        };
+        let around = Around {
+            before: edges.0,
+            from,
+            to,
+            after: edges.1,
+        };
         bounds.is_sorted() && to <= self.shard.end() && !self.shard.doubtful(around)
     }
 
@@ -165,11 +190,19 @@ impl<'a> Task<'a> {
 
     /// Why a record cannot be read, if it cannot.
     pub fn error(&self, k: usize) -> Option<&Error> {
-        self.errors.iter().rev().find(|(j, _)| *j == k).map(|(_, e)| e)
+        self.errors
+            .iter()
+            .rev()
+            .find(|(j, _)| *j == k)
+            .map(|(_, e)| e)
     }
 
     pub fn checked(&self, k: usize) -> bool {
-        if self.raw() { self.shard.has_sums() } else { self.found.get(k).is_some_and(|f| f.checked) }
+        if self.raw() {
+            self.shard.has_sums()
+        } else {
+            self.found.get(k).is_some_and(|f| f.checked)
+        }
     }
 
     pub fn fail(&mut self, k: usize, e: Error, budget: &Budget<'_>) -> Result<()> {

@@ -1,4 +1,5 @@
-//! What a batch reads from its file: neighbours together, each record once; and what a bad sector takes with it.
+//! What a batch reads from its file: neighbours together, each record once; and what a bad sector
+//! takes with it.
 
 use crate::bag::{Bag, Mode, Place, Writer};
 use crate::error::Status;
@@ -19,12 +20,20 @@ struct Disk {
 
 impl Functions for Disk {
     fn size(&self, name: &OsStr) -> Answer<u64> {
-        if name.is_empty() { Ok(self.bytes.len() as u64) } else { Err(Refusal::Errno(2)) }
+        if name.is_empty() {
+            Ok(self.bytes.len() as u64)
+        } else {
+            Err(Refusal::Errno(2))
+        }
     }
     fn read_at(&self, _: &OsStr, at: u64, dst: &mut [u8]) -> Answer<u64> {
         let wanted = at..at + dst.len() as u64;
         self.reads.lock().unwrap().push(wanted.clone());
-        if self.bad.as_ref().is_some_and(|bad| bad.start < wanted.end && wanted.start < bad.end) {
+        if self
+            .bad
+            .as_ref()
+            .is_some_and(|bad| bad.start < wanted.end && wanted.start < bad.end)
+        {
             return Err(Refusal::Errno(5));
         }
         dst.copy_from_slice(&self.bytes[at as usize..wanted.end as usize]);
@@ -54,23 +63,36 @@ impl Functions for Disk {
 }
 
 fn record(i: u64) -> Vec<u8> {
-    (0..100).map(|k| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (k % 50)) as u8).collect()
+    (0..100)
+        .map(|k| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (k % 50)) as u8)
+        .collect()
 }
 
 /// Records 0 to 1000, of which one may be on a bad sector.
 fn bag(codec: i64, bad: Option<u64>) -> (Bag, Arc<Disk>) {
     let folder: Arc<dyn Folder> = Arc::new(SimDisk::default());
     let options = Options::new().with(Opt::Codec, codec).unwrap();
-    let mut w = Writer::open_in(&folder, OsStr::new(""), Mode::New, &options.clone().with(Opt::Checksum, 0).unwrap()).unwrap();
+    let mut w = Writer::open_in(
+        &folder,
+        OsStr::new(""),
+        Mode::New,
+        &options.clone().with(Opt::Checksum, 0).unwrap(),
+    )
+    .unwrap();
     (0..1000).for_each(|i| w.append(&record(i)).unwrap());
     w.commit().unwrap();
     let file = folder.open(OsStr::new(""), Access::Read).unwrap();
     let mut bytes = vec![0; file.size().unwrap() as usize];
     file.read_exact_at(0, &mut bytes).unwrap();
     let limits = u64::from_le_bytes(*bytes.last_chunk().unwrap()) as usize;
-    let limit = |i: u64| u64::from_le_bytes(bytes[limits + 8 * i as usize..][..8].try_into().unwrap());
+    let limit =
+        |i: u64| u64::from_le_bytes(bytes[limits + 8 * i as usize..][..8].try_into().unwrap());
     let bad = bad.map(|i| limit(i - 1) + 3..limit(i) - 3);
-    let disk = Arc::new(Disk { bytes, bad, reads: Mutex::default() });
+    let disk = Arc::new(Disk {
+        bytes,
+        bad,
+        reads: Mutex::default(),
+    });
     let place = Place::new(Arc::new(FunctionsFolder::new(disk.clone())), "");
     (Bag::open_in(&[place], &options).unwrap(), disk)
 }
@@ -83,16 +105,37 @@ fn neighbours_are_read_together_and_each_record_once() {
         let (bag, disk) = bag(codec, None);
         let end = u64::from_le_bytes(*disk.bytes.last_chunk().unwrap());
         // of each twenty some: all within one piece of the file
-        let numbers: Vec<u64> = (0..400).map(|k| k * 7 % 100 / 20 * 20 + 500 + k % 5).collect();
+        let numbers: Vec<u64> = (0..400)
+            .map(|k| k * 7 % 100 / 20 * 20 + 500 + k % 5)
+            .collect();
         disk.reads.lock().unwrap().clear();
         let got = bag.read_indices(&numbers).unwrap();
         assert!(got.iter().eq(numbers.iter().map(|&i| record(i))));
-        let reads = disk.reads.lock().unwrap().iter().filter(|r| r.start < end).count();
+        let reads = disk
+            .reads
+            .lock()
+            .unwrap()
+            .iter()
+            .filter(|r| r.start < end)
+            .count();
         assert!(reads <= 400usize.div_ceil(128), "{reads} reads of {codec}");
         // one record, again and again
         disk.reads.lock().unwrap().clear();
-        assert!(bag.read_indices(&[77; 100]).unwrap().iter().eq([record(77)].iter().cycle().take(100)));
-        assert_eq!(disk.reads.lock().unwrap().iter().filter(|r| r.start < end).count(), 1);
+        assert!(
+            bag.read_indices(&[77; 100])
+                .unwrap()
+                .iter()
+                .eq([record(77)].iter().cycle().take(100))
+        );
+        assert_eq!(
+            disk.reads
+                .lock()
+                .unwrap()
+                .iter()
+                .filter(|r| r.start < end)
+                .count(),
+            1
+        );
     }
 }
 
@@ -100,11 +143,20 @@ fn neighbours_are_read_together_and_each_record_once() {
 fn a_bad_sector_takes_one_record_alone() {
     for codec in FORMS {
         let (bag, _) = bag(codec, Some(505));
-        for numbers in [(500..510).collect::<Vec<u64>>(), vec![505, 3, 505, 504], vec![506, 506, 505]] {
+        for numbers in [
+            (500..510).collect::<Vec<u64>>(),
+            vec![505, 3, 505, 504],
+            vec![506, 506, 505],
+        ] {
             let failed = bag.read_indices(&numbers).unwrap_err();
             assert_eq!((failed.status, failed.position), (Status::Callback, 505));
             let others: Vec<u64> = numbers.iter().copied().filter(|&i| i != 505).collect();
-            assert!(bag.read_indices(&others).unwrap().iter().eq(others.iter().map(|&i| record(i))));
+            assert!(
+                bag.read_indices(&others)
+                    .unwrap()
+                    .iter()
+                    .eq(others.iter().map(|&i| record(i)))
+            );
         }
         let mut stream = crate::bag::Stream::open(&bag, None, &Options::new()).unwrap();
         for i in 0..1000 {

@@ -1,8 +1,9 @@
-//! Makes indexes: all records are read once, in parallel, and their fingerprints go into [`Parts`]; then one part after
-//! the other is sorted, and written as buckets and lists.
+//! Makes indexes: all records are read once, in parallel, and their fingerprints go into [`Parts`];
+//! then one part after the other is sorted, and written as buckets and lists.
 //!
-//! In memory are, at any time, the records that are being read, the fingerprints (14 bytes a record; in a file beside
-//! the index beyond a bound, where the index goes to a file), and of the index itself what is just made.
+//! In memory are, at any time, the records that are being read, the fingerprints (14 bytes a
+//! record; in a file beside the index beyond a bound, where the index goes to a file), and of the
+//! index itself what is just made.
 #![forbid(unsafe_code)]
 
 use super::fingerprint::{fingerprint, seed};
@@ -31,7 +32,8 @@ const MOST_PARTS: u64 = 1024;
 /// Records that one thread reads at once, and their bytes.
 const TASK_RECORDS: u64 = 4096;
 const TASK_BYTES: u64 = 1 << 20;
-/// Memory for a record that is read and fingerprinted, beside its own, about; and for one of a part that is sorted.
+/// Memory for a record that is read and fingerprinted, beside its own, about; and for one of a part
+/// that is sorted.
 const PER_ROW: u64 = 40;
 /// Fingerprints that stay in memory where there is a file for them.
 const KEPT: u64 = 64 << 20;
@@ -56,7 +58,9 @@ impl Out {
             memory::reserve(&mut all, more)?;
             all.resize(end, 0);
         }
-        all.get_mut(at as usize..end).unwrap_or_default().copy_from_slice(bytes);
+        all.get_mut(at as usize..end)
+            .unwrap_or_default()
+            .copy_from_slice(bytes);
         Ok(())
     }
 }
@@ -84,7 +88,10 @@ impl<'a> Plan<'a> {
     fn new(bag: &'a Bag, options: &Options, out: &mut Out) -> Result<Plan<'a>> {
         let records = bag.size;
         if records > MOST_ROWS {
-            return Err(fail!(Unsupported, "an index of {records} records: {MOST_ROWS} are the most"));
+            return Err(fail!(
+                Unsupported,
+                "an index of {records} records: {MOST_ROWS} are the most"
+            ));
         }
         let foreign = matches!(out, Out::File(file, _) if file.is_foreign());
         let rules = super::rules(bag, options, foreign);
@@ -99,10 +106,18 @@ impl<'a> Plan<'a> {
         let (most, spill) = match out {
             Out::File(_, spill) => (KEPT.min(rules.memory_limit / 4), spill.take()),
             Out::Memory(all) => {
-                memory::allow(records.saturating_mul(PER_ROW / 2), rules.memory_limit, "an index in memory (one in a file takes less)")?;
+                memory::allow(
+                    records.saturating_mul(PER_ROW / 2),
+                    rules.memory_limit,
+                    "an index in memory (one in a file takes less)",
+                )?;
                 // so that it need not move while it grows; lists take a little more
                 let all = all.get_mut().unwrap_or_else(PoisonError::into_inner);
-                memory::reserve(all, (HEADER + buckets * (WORD + SUM) + records * (4 + u64::from(width(records)))) as usize)?;
+                memory::reserve(
+                    all,
+                    (HEADER + buckets * (WORD + SUM) + records * (4 + u64::from(width(records))))
+                        as usize,
+                )?;
                 (u64::MAX, None)
             }
         };
@@ -118,7 +133,13 @@ impl<'a> Plan<'a> {
             slice: (bag.start, bag.step),
             state: State::of(bag)?,
         };
-        Ok(Plan { bag, rules, header, shift, parts })
+        Ok(Plan {
+            bag,
+            rules,
+            header,
+            shift,
+            parts,
+        })
     }
 
     // ---- reading
@@ -129,15 +150,22 @@ impl<'a> Plan<'a> {
         let stored = self.header.state.bytes / self.header.state.records.max(1);
         let many = (TASK_BYTES / stored.max(1)).clamp(1, TASK_RECORDS);
         let left_out = AtomicU64::new(0);
-        parallel::try_below(self.rules.threads.count(), all.div_ceil(many) as usize, |task| {
-            let first = task as u64 * many;
-            // the caller's function may be called on the caller's thread alone
-            if !parallel::is_worker() {
-                options.progress(first, all)?;
-            }
-            left_out.fetch_add(self.read_some(first, many.min(all - first))?, Ordering::Relaxed);
-            Ok(())
-        })?;
+        parallel::try_below(
+            self.rules.threads.count(),
+            all.div_ceil(many) as usize,
+            |task| {
+                let first = task as u64 * many;
+                // the caller's function may be called on the caller's thread alone
+                if !parallel::is_worker() {
+                    options.progress(first, all)?;
+                }
+                left_out.fetch_add(
+                    self.read_some(first, many.min(all - first))?,
+                    Ordering::Relaxed,
+                );
+                Ok(())
+            },
+        )?;
         Ok(left_out.into_inner())
     }
 
@@ -146,10 +174,19 @@ impl<'a> Plan<'a> {
         while first < end {
             many = many.min(end - first);
             // only a record alone may take all that the caller allows
-            let memory_limit = self.rules.memory_limit.min(if many > 1 { 8 * TASK_BYTES } else { u64::MAX });
-            let rules = Rules { threads: Threads::ONE, memory_limit, ..self.rules };
+            let memory_limit =
+                self.rules
+                    .memory_limit
+                    .min(if many > 1 { 8 * TASK_BYTES } else { u64::MAX });
+            let rules = Rules {
+                threads: Threads::ONE,
+                memory_limit,
+                ..self.rules
+            };
             match self.bag.read_with(Wanted::Range(first, many), rules) {
-                Err(e) if many > 1 && matches!(e.status, Status::Limit | Status::Memory) => many = (many / 8).max(1),
+                Err(e) if many > 1 && matches!(e.status, Status::Limit | Status::Memory) => {
+                    many = (many / 8).max(1)
+                }
                 Err(e) => return Err(e),
                 Ok(records) => {
                     left_out += records.damaged.len() as u64;
@@ -165,7 +202,11 @@ impl<'a> Plan<'a> {
     fn take_in(&self, first: u64, records: &Records) -> Result<()> {
         let mut items: Vec<Item> = memory::with_room(records.len())?;
         let mut parts: Vec<u32> = memory::with_room(records.len())?;
-        let mut damaged = records.damaged.iter().map(|(at, _)| *at as usize).peekable();
+        let mut damaged = records
+            .damaged
+            .iter()
+            .map(|(at, _)| *at as usize)
+            .peekable();
         let low = (1u64 << self.shift) - 1;
         for (k, record) in records.iter().enumerate() {
             if damaged.next_if_eq(&k).is_some() {
@@ -199,7 +240,11 @@ impl<'a> Plan<'a> {
 
     /// Threads that may each have a part in memory: all that there are, if memory allows it.
     fn together(&self, parts: usize) -> Result<usize> {
-        let largest = (0..parts).map(|p| self.parts.items(p)).max().unwrap_or(0).saturating_mul(PER_ROW);
+        let largest = (0..parts)
+            .map(|p| self.parts.items(p))
+            .max()
+            .unwrap_or(0)
+            .saturating_mul(PER_ROW);
         let what = "sorting the records of one part of an index, of which too many may have the same content";
         memory::allow(largest, self.rules.memory_limit, what)?;
         let fit = self.rules.memory_limit / 4 / largest.max(1);
@@ -207,8 +252,9 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Bytes of a value: it is a row, or a place of the body in units of [`LIST_UNIT`] behind all rows. The body has less than
-/// 2 units a row: 12 bytes for one of its own, 28 for two in a list, in the largest width.
+/// Bytes of a value: it is a row, or a place of the body in units of [`LIST_UNIT`] behind all rows.
+/// The body has less than 2 units a row: 12 bytes for one of its own, 28 for two in a list, in the
+/// largest width.
 fn width(rows: u64) -> u32 {
     let most = rows.saturating_mul(3).saturating_add(4096);
     (64 - most.leading_zeros()).div_ceil(8)
@@ -256,7 +302,15 @@ impl Made {
             }
         }
         let bytes = buckets_bytes(&buckets, different, width) + lists;
-        Ok(Made { buckets, items, keys: different, bytes, at: 0, directory: Vec::new(), body: Vec::new() })
+        Ok(Made {
+            buckets,
+            items,
+            keys: different,
+            bytes,
+            at: 0,
+            directory: Vec::new(),
+            body: Vec::new(),
+        })
     }
 
     /// Writes buckets and lists, to memory.
@@ -270,7 +324,10 @@ impl Made {
         let mut rest = &self.items[..];
         let mut values: Vec<u8> = Vec::new();
         for b in numbers {
-            let n = rest.iter().position(|i| (i >> 112) as u64 > b - first).unwrap_or(rest.len());
+            let n = rest
+                .iter()
+                .position(|i| (i >> 112) as u64 > b - first)
+                .unwrap_or(rest.len());
             let (items, others) = rest.split_at_checked(n).unwrap_or_default();
             rest = others;
             let start = self.body.len();
@@ -292,9 +349,11 @@ impl Made {
             self.body.extend_from_slice(&values);
             let sum = bucket_sum(b, self.body.get(start..).unwrap_or_default());
             self.body.extend(sum.to_le_bytes());
-            self.directory.extend(word(self.at + start as u64, count)?.to_le_bytes());
+            self.directory
+                .extend(word(self.at + start as u64, count)?.to_le_bytes());
         }
-        self.body.resize(self.body.len().next_multiple_of(LIST_UNIT as usize), 0);
+        self.body
+            .resize(self.body.len().next_multiple_of(LIST_UNIT as usize), 0);
         self.body.append(&mut lists);
         self.items = Vec::new();
         Ok(())
@@ -309,7 +368,10 @@ fn row(i: Item) -> u64 {
 fn word(at: u64, count: u64) -> Result<u64> {
     match at >> 48 == 0 && count >> 16 == 0 {
         true => Ok(at | count << 48),
-        false => Err(fail!(Unsupported, "an index with a bucket of {count} keys at {at}")),
+        false => Err(fail!(
+            Unsupported,
+            "an index with a bucket of {count} keys at {at}"
+        )),
     }
 }
 

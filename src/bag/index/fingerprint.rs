@@ -1,5 +1,6 @@
 //! Fingerprints of keys: SipHash-1-3 with 128 bits (Aumasson and Bernstein, https://github.com/veorq/SipHash), under
-//! a key of random bytes, the index' own. So nobody who makes records can choose where their keys go.
+//! a key of random bytes, the index' own. So nobody who makes records can choose where their keys
+//! go.
 #![forbid(unsafe_code)]
 
 use std::hash::{BuildHasher, RandomState};
@@ -9,7 +10,10 @@ pub type Seed = [u64; 2];
 
 /// A seed that nobody knew before.
 pub fn seed() -> Seed {
-    [RandomState::new().hash_one(0u8), RandomState::new().hash_one(1u8)]
+    [
+        RandomState::new().hash_one(0u8),
+        RandomState::new().hash_one(1u8),
+    ]
 }
 
 /// Two independent numbers of 64 bits for a key.
@@ -52,13 +56,23 @@ impl State {
 /// SipHash-C-D, the form with 128 bits.
 fn siphash<const C: usize, const D: usize>(seed: Seed, key: &[u8]) -> (u64, u64) {
     let [k0, k1] = seed;
-    let mut s = State([k0 ^ 0x736f_6d65_7073_6575, k1 ^ 0x646f_7261_6e64_6f6d ^ 0xee, k0 ^ 0x6c79_6765_6e65_7261, k1 ^ 0x7465_6462_7974_6573]);
+    let mut s = State([
+        k0 ^ 0x736f_6d65_7073_6575,
+        k1 ^ 0x646f_7261_6e64_6f6d ^ 0xee,
+        k0 ^ 0x6c79_6765_6e65_7261,
+        k1 ^ 0x7465_6462_7974_6573,
+    ]);
     let (words, rest) = key.as_chunks::<8>();
     words.iter().for_each(|w| s.take(u64::from_le_bytes(*w), C));
     let last = match key.last_chunk() {
         // those before shifted out: one look instead of one for each byte
-        Some(&end) => u64::from_le_bytes(end).checked_shr(64 - 8 * rest.len() as u32).unwrap_or(0),
-        None => rest.iter().rev().fold(0, |word, &b| word << 8 | u64::from(b)),
+        Some(&end) => u64::from_le_bytes(end)
+            .checked_shr(64 - 8 * rest.len() as u32)
+            .unwrap_or(0),
+        None => rest
+            .iter()
+            .rev()
+            .fold(0, |word, &b| word << 8 | u64::from(b)),
     };
     s.take(last | (key.len() as u64) << 56, C);
     s.0[2] ^= 0xee;
@@ -81,10 +95,19 @@ mod tests {
             let (a, b) = siphash::<2, 4>(seed, &(0..n).collect::<Vec<u8>>());
             [a.to_le_bytes(), b.to_le_bytes()].concat()
         };
-        let hex = |s: &str| (0..16).map(|i| u8::from_str_radix(&s[i * 2..][..2], 16).unwrap()).collect::<Vec<u8>>();
+        let hex = |s: &str| {
+            (0..16)
+                .map(|i| u8::from_str_radix(&s[i * 2..][..2], 16).unwrap())
+                .collect::<Vec<u8>>()
+        };
         assert_eq!(of(0), hex("a3817f04ba25a8e66df67214c7550293"));
         assert_eq!(of(1), hex("da87c1d86b99af44347659119b22fc45"));
-        assert_eq!(of(2), hex("8177228da4a45dc7fca38bde f60affe4".replace(' ', "").as_str()));
+        assert_eq!(
+            of(2),
+            hex("8177228da4a45dc7fca38bde f60affe4"
+                .replace(' ', "")
+                .as_str())
+        );
         assert_eq!(of(15), hex("5493e99933b0a8117e08ec0f97cfc3d9"));
         assert_ne!(seed_pair(), seed_pair());
     }

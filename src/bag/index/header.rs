@@ -58,7 +58,9 @@ struct Take<'a>(&'a [u8]);
 
 impl Take<'_> {
     fn bytes<const N: usize>(&mut self) -> [u8; N] {
-        let Some((head, rest)) = self.0.split_first_chunk::<N>() else { return [0; N] };
+        let Some((head, rest)) = self.0.split_first_chunk::<N>() else {
+            return [0; N];
+        };
         self.0 = rest;
         *head
     }
@@ -80,10 +82,23 @@ impl Header {
     pub fn encode(&self) -> Vec<u8> {
         let [s0, s1] = self.seed;
         let mut b = Put(MAGIC.to_vec()).u32(VERSION).u32(self.width);
-        for v in [self.records, self.rows, self.keys, self.buckets, self.body, s0, s1, self.slice.0, self.slice.1 as u64] {
+        for v in [
+            self.records,
+            self.rows,
+            self.keys,
+            self.buckets,
+            self.body,
+            s0,
+            s1,
+            self.slice.0,
+            self.slice.1 as u64,
+        ] {
             b = b.u64(v);
         }
-        let mut b = b.u64(self.state.records).u64(self.state.bytes).u64(self.state.shards);
+        let mut b = b
+            .u64(self.state.records)
+            .u64(self.state.bytes)
+            .u64(self.state.shards);
         b.0.extend(self.state.digest);
         let mut b = b.u32(0);
         let sum = crc32(&b.0);
@@ -105,28 +120,72 @@ impl Header {
         }
         let version = t.u32();
         if version != VERSION {
-            return Err(fail!(Version, "{name}: an index of version {version}; this library knows version {VERSION}"));
+            return Err(fail!(
+                Version,
+                "{name}: an index of version {version}; this library knows version {VERSION}"
+            ));
         }
-        let (said, is) = bytes.split_at_checked(SUM_AT).map_or((0, 0), |(b, sum)| (Take(sum).u32(), crc32(b)));
+        let (said, is) = bytes
+            .split_at_checked(SUM_AT)
+            .map_or((0, 0), |(b, sum)| (Take(sum).u32(), crc32(b)));
         if said != is {
-            return Err(fail!(Checksum, "{name}: the CRC-32 of its header is {is:#010x}, {said:#010x} stands there"));
+            return Err(fail!(
+                Checksum,
+                "{name}: the CRC-32 of its header is {is:#010x}, {said:#010x} stands there"
+            ));
         }
         let width = t.u32();
-        let [records, rows, keys, buckets, body, s0, s1, start, step] = std::array::from_fn(|_| t.u64());
-        let state = State { records: t.u64(), bytes: t.u64(), shards: t.u64(), digest: t.bytes() };
-        let h = Header { width, records, rows, keys, buckets, body, seed: [s0, s1], slice: (start, step as i64), state };
-        h.check(size).map_err(|words| fail!(Format, "{name}: this index is damaged: {words}"))?;
+        let [records, rows, keys, buckets, body, s0, s1, start, step] =
+            std::array::from_fn(|_| t.u64());
+        let state = State {
+            records: t.u64(),
+            bytes: t.u64(),
+            shards: t.u64(),
+            digest: t.bytes(),
+        };
+        let h = Header {
+            width,
+            records,
+            rows,
+            keys,
+            buckets,
+            body,
+            seed: [s0, s1],
+            slice: (start, step as i64),
+            state,
+        };
+        h.check(size)
+            .map_err(|words| fail!(Format, "{name}: this index is damaged: {words}"))?;
         Ok(h)
     }
 
     fn check(&self, size: u64) -> std::result::Result<(), String> {
-        if !(1..=8).contains(&self.width) || self.buckets == 0 || self.keys > self.rows || self.rows > self.records {
-            let Header { width, records, rows, keys, buckets, .. } = self;
-            return Err(format!("{keys} keys of {rows} of {records} records in {buckets} buckets of values of {width} bytes"));
+        if !(1..=8).contains(&self.width)
+            || self.buckets == 0
+            || self.keys > self.rows
+            || self.rows > self.records
+        {
+            let Header {
+                width,
+                records,
+                rows,
+                keys,
+                buckets,
+                ..
+            } = self;
+            return Err(format!(
+                "{keys} keys of {rows} of {records} records in {buckets} buckets of values of {width} bytes"
+            ));
         }
-        let whole = self.buckets.checked_mul(WORD).and_then(|d| d.checked_add(HEADER)?.checked_add(self.body));
+        let whole = self
+            .buckets
+            .checked_mul(WORD)
+            .and_then(|d| d.checked_add(HEADER)?.checked_add(self.body));
         if whole != Some(size) {
-            return Err(format!("its header tells of {} buckets and {} bytes in them, the file has {size} bytes", self.buckets, self.body));
+            return Err(format!(
+                "its header tells of {} buckets and {} bytes in them, the file has {size} bytes",
+                self.buckets, self.body
+            ));
         }
         Ok(())
     }
@@ -145,7 +204,11 @@ impl Header {
                 now.records,
                 now.bytes,
                 now.shards,
-                if (was.records, was.bytes, was.shards) == (now.records, now.bytes, now.shards) { ", but with other content" } else { "" }
+                if (was.records, was.bytes, was.shards) == (now.records, now.bytes, now.shards) {
+                    ", but with other content"
+                } else {
+                    ""
+                }
             ));
         }
         if (self.records, self.slice) != (bag.size, (bag.start, bag.step)) {

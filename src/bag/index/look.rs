@@ -64,7 +64,9 @@ impl Index {
         let mut found = Vec::new();
         let values = self.values(key)?;
         for value in values.iter() {
-            self.rows(value, |rows| self.keep(rows, key, &mut found).map(|()| true))?;
+            self.rows(value, |rows| {
+                self.keep(rows, key, &mut found).map(|()| true)
+            })?;
         }
         if !values.more.is_empty() {
             found.sort_unstable();
@@ -73,20 +75,31 @@ impl Index {
         Ok(found)
     }
 
-    /// The first record of each of many keys, or [`NO_RECORD`]: key `i` is `data[offsets[i]..offsets[i + 1]]`. Gives how many
-    /// are in no record.
+    /// The first record of each of many keys, or [`NO_RECORD`]: key `i` is
+    /// `data[offsets[i]..offsets[i + 1]]`. Gives how many are in no record.
     pub fn first_of_each(&self, data: &[u8], offsets: &[u64], rows: &mut [u64]) -> Result<u64> {
         let all = data.len() as u64;
-        if !(offsets.is_sorted() && offsets.last().is_none_or(|&end| end <= all) && offsets.len().saturating_sub(1) == rows.len()) {
-            return Err(fail!(Argument, "the offsets of {} keys do not rise within {all} bytes", rows.len()));
+        if !(offsets.is_sorted()
+            && offsets.last().is_none_or(|&end| end <= all)
+            && offsets.len().saturating_sub(1) == rows.len())
+        {
+            return Err(fail!(
+                Argument,
+                "the offsets of {} keys do not rise within {all} bytes",
+                rows.len()
+            ));
         }
         let failed = Mutex::new(None::<(usize, Error)>);
         let tasks: Vec<(usize, &mut [u64])> = rows.chunks_mut(TASK).enumerate().collect();
         parallel::for_each_alone(self.threads.for_pieces(tasks.len()), tasks, |(k, rows)| {
-            let keys = offsets.get(k * TASK..).unwrap_or_default().windows(2).map(|w| match w {
-                &[a, b] => data.get(a as usize..b as usize).unwrap_or_default(),
-                _ => &[],
-            });
+            let keys = offsets
+                .get(k * TASK..)
+                .unwrap_or_default()
+                .windows(2)
+                .map(|w| match w {
+                    &[a, b] => data.get(a as usize..b as usize).unwrap_or_default(),
+                    _ => &[],
+                });
             if let Err(e) = self.first_of_some(keys, rows) {
                 let mut first = failed.lock().unwrap_or_else(PoisonError::into_inner);
                 if first.as_ref().is_none_or(|(other, _)| k < *other) {
@@ -100,7 +113,11 @@ impl Index {
         Ok(rows.iter().filter(|&&r| r == NO_RECORD).count() as u64)
     }
 
-    fn first_of_some<'k>(&self, keys: impl Iterator<Item = &'k [u8]> + Clone, rows: &mut [u64]) -> Result<()> {
+    fn first_of_some<'k>(
+        &self,
+        keys: impl Iterator<Item = &'k [u8]> + Clone,
+        rows: &mut [u64],
+    ) -> Result<()> {
         // the rows that they are in, most likely, are read together
         let mut wanted = memory::with_room(rows.len())?;
         for (key, row) in keys.clone().zip(&mut *rows) {
@@ -120,7 +137,9 @@ impl Index {
             if *row == NO_RECORD {
                 continue;
             }
-            let right = read.as_ref().is_ok_and(|r| r.damaged.is_empty() && r.get(k) == key);
+            let right = read
+                .as_ref()
+                .is_ok_and(|r| r.damaged.is_empty() && r.get(k) == key);
             if !right {
                 *row = self.first(key)?.unwrap_or(NO_RECORD);
             }
@@ -154,7 +173,11 @@ impl Index {
     }
 
     /// Calls `f` with the tags and the values of a bucket.
-    pub(super) fn bucket<T>(&self, number: u64, f: impl FnOnce(&[[u8; 4]], &[u8]) -> Result<T>) -> Result<T> {
+    pub(super) fn bucket<T>(
+        &self,
+        number: u64,
+        f: impl FnOnce(&[[u8; 4]], &[u8]) -> Result<T>,
+    ) -> Result<T> {
         let mut word = [0; WORD as usize];
         let at = HEADER + number * WORD;
         match self.mapped(at, WORD) {
@@ -179,13 +202,16 @@ impl Index {
         })
     }
 
-    /// Calls `f` with the rows that a value means, some at a time, until it says that it wants no more.
+    /// Calls `f` with the rows that a value means, some at a time, until it says that it wants no
+    /// more.
     pub(super) fn rows(&self, value: u64, mut f: impl FnMut(&[u64]) -> Result<bool>) -> Result<()> {
         let Some(list) = value.checked_sub(self.header.records) else {
             return f(&[value]).map(|_| ());
         };
         let width = u64::from(self.header.width);
-        let at = list.checked_mul(LIST_UNIT).ok_or_else(|| self.damaged_at(list))?;
+        let at = list
+            .checked_mul(LIST_UNIT)
+            .ok_or_else(|| self.damaged_at(list))?;
         let count = self.part(at, width, |b| Ok(number(b)))?;
         if !(2..=self.header.rows).contains(&count) {
             return Err(self.damaged_at(at));
@@ -220,11 +246,18 @@ impl Index {
     }
 
     fn damaged_at(&self, at: u64) -> Error {
-        fail!(Format, "{}: this index is damaged at {at} of its buckets and lists; make it anew", self.file.name())
+        fail!(
+            Format,
+            "{}: this index is damaged at {at} of its buckets and lists; make it anew",
+            self.file.name()
+        )
     }
 
     fn mapped(&self, at: u64, n: u64) -> Option<&[u8]> {
-        self.file.bytes()?.get(usize::try_from(at).ok()?..)?.get(..usize::try_from(n).ok()?)
+        self.file
+            .bytes()?
+            .get(usize::try_from(at).ok()?..)?
+            .get(..usize::try_from(n).ok()?)
     }
 
     /// Calls `f` with some bytes of the body.
@@ -274,7 +307,12 @@ impl Index {
             if let Ok(records) = self.bag.read_indices(rows)
                 && records.damaged.is_empty()
             {
-                found.extend(rows.iter().zip(records.iter()).filter(|(_, r)| *r == key).map(|(row, _)| row));
+                found.extend(
+                    rows.iter()
+                        .zip(records.iter())
+                        .filter(|(_, r)| *r == key)
+                        .map(|(row, _)| row),
+                );
                 return Ok(());
             }
         }
@@ -288,7 +326,11 @@ impl Index {
 
     /// Is this record the key?
     fn is(&self, row: u64, key: &[u8]) -> Result<bool> {
-        match self.bag.in_memory(row).and_then(|r| r.map_or_else(|| self.reads_as(row, key), |record| Ok(record == key))) {
+        match self
+            .bag
+            .in_memory(row)
+            .and_then(|r| r.map_or_else(|| self.reads_as(row, key), |record| Ok(record == key)))
+        {
             Err(e) if self.skip_damaged && damage(e.status) => Ok(false),
             is => is,
         }

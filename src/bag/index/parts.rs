@@ -1,5 +1,6 @@
-//! Fingerprints on their way to the buckets: parts, each of neighbouring buckets, of which one after the other is sorted.
-//! They are kept packed in pieces of memory; beyond a bound the pieces go to a file.
+//! Fingerprints on their way to the buckets: parts, each of neighbouring buckets, of which one
+//! after the other is sorted. They are kept packed in pieces of memory; beyond a bound the pieces
+//! go to a file.
 #![forbid(unsafe_code)]
 
 use crate::error::{Result, fail};
@@ -9,13 +10,13 @@ use std::ffi::OsString;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A row and its key's fingerprint, in the order in which they are wanted: 16 bits, which bucket of the part; 64 bits of
-/// fingerprint; 48 bits, the row.
+/// A row and its key's fingerprint, in the order in which they are wanted: 16 bits, which bucket of
+/// the part; 64 bits of fingerprint; 48 bits, the row.
 pub type Item = u128;
 /// Rows are below.
 pub const MOST_ROWS: u64 = 1 << 48;
-/// Items of a piece at most: where there is a file for them; and where there is none, so many that their memory goes back to the
-/// system, for the index itself, when a part has been taken out.
+/// Items of a piece at most: where there is a file for them; and where there is none, so many that
+/// their memory goes back to the system, for the index itself, when a part has been taken out.
 const PIECE: u64 = 1024;
 const LARGE_PIECE: u64 = 16 << 10;
 /// Bytes of an item: a row takes as many as all need, 4 or 6, and the rest 10.
@@ -23,7 +24,8 @@ const SHORT: usize = 14;
 const LONG: usize = 16;
 const REST: usize = 10;
 const ROW_BITS: u32 = 48;
-/// Upper bits of a fingerprint by which items of a bucket are brought in order before they are compared.
+/// Upper bits of a fingerprint by which items of a bucket are brought in order before they are
+/// compared.
 const NEAR: u32 = 4;
 
 /// An item of its three numbers.
@@ -55,14 +57,21 @@ pub struct Spill {
 impl Spill {
     /// Of this name.
     pub fn new(folder: &Arc<dyn Folder>, name: OsString) -> Spill {
-        Spill { folder: folder.clone(), name, file: Mutex::default(), end: AtomicU64::new(0) }
+        Spill {
+            folder: folder.clone(),
+            name,
+            file: Mutex::default(),
+            end: AtomicU64::new(0),
+        }
     }
 
     fn file(&self) -> Result<Arc<dyn File>> {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         match &*file {
             Some(f) => Ok(f.clone()),
-            None => Ok(file.insert(self.folder.open(&self.name, Access::Create)?).clone()),
+            None => Ok(file
+                .insert(self.folder.open(&self.name, Access::Create)?)
+                .clone()),
         }
     }
 }
@@ -80,18 +89,28 @@ enum Piece {
 }
 
 impl Parts {
-    /// For items of rows below `rows`; at most so many bytes of them stay in memory where there is a file.
+    /// For items of rows below `rows`; at most so many bytes of them stay in memory where there is
+    /// a file.
     pub fn new(parts: u64, rows: u64, most: u64, spill: Option<Spill>) -> Result<Parts> {
         let each = if rows <= 1 << 32 { SHORT } else { LONG };
         let all = memory::defaults(parts as usize)?;
         let fit = most / (4 * parts * each as u64);
         let largest = if spill.is_some() { PIECE } else { LARGE_PIECE };
-        Ok(Parts { all, each, piece: fit.clamp(16, largest) as usize * each, most, kept: AtomicU64::new(0), spill })
+        Ok(Parts {
+            all,
+            each,
+            piece: fit.clamp(16, largest) as usize * each,
+            most,
+            kept: AtomicU64::new(0),
+            spill,
+        })
     }
 
     /// How many items a part has.
     pub fn items(&self, part: usize) -> u64 {
-        self.all.get(part).map_or(0, |p| p.lock().unwrap_or_else(PoisonError::into_inner).items)
+        self.all.get(part).map_or(0, |p| {
+            p.lock().unwrap_or_else(PoisonError::into_inner).items
+        })
     }
 
     /// Adds items, each to the part of this number.
@@ -106,19 +125,29 @@ impl Parts {
         // those of a part together, so that each part is locked once
         let mut places: Vec<usize> = memory::defaults(self.all.len())?;
         for &n in numbers {
-            places.get_mut(n as usize).into_iter().for_each(|count| *count += 1);
+            places
+                .get_mut(n as usize)
+                .into_iter()
+                .for_each(|count| *count += 1);
         }
         starts(&mut places);
         let mut packed = memory::zeroed(items.len() * N)?;
         let (slots, _) = packed.as_chunks_mut();
         for (&n, &item) in numbers.iter().zip(items) {
-            let Some(place) = places.get_mut(n as usize) else { continue };
-            slots.get_mut(*place).into_iter().for_each(|slot| *slot = pack::<N>(item));
+            let Some(place) = places.get_mut(n as usize) else {
+                continue;
+            };
+            slots
+                .get_mut(*place)
+                .into_iter()
+                .for_each(|slot| *slot = pack::<N>(item));
             *place += 1;
         }
         let mut start = 0;
         for (part, end) in self.all.iter().zip(places) {
-            let of_part = slots.get(std::mem::replace(&mut start, end)..end).unwrap_or_default();
+            let of_part = slots
+                .get(std::mem::replace(&mut start, end)..end)
+                .unwrap_or_default();
             if !of_part.is_empty() {
                 self.add_to(part, of_part.as_flattened())?;
             }
@@ -133,11 +162,20 @@ impl Parts {
             if p.open.len() == self.piece {
                 self.close(&mut p)?;
             }
-            let (some, rest) = packed.split_at_checked(self.piece - p.open.len()).unwrap_or((packed, &[]));
+            let (some, rest) = packed
+                .split_at_checked(self.piece - p.open.len())
+                .unwrap_or((packed, &[]));
             if p.open.capacity() - p.open.len() < some.len() {
                 // no more than the piece will have
-                let more = p.open.len().max(some.len()).max(16 * self.each).min(self.piece - p.open.len());
-                p.open.try_reserve_exact(more).map_err(|_| fail!(Memory, "{more} bytes of memory could not be had"))?;
+                let more = p
+                    .open
+                    .len()
+                    .max(some.len())
+                    .max(16 * self.each)
+                    .min(self.piece - p.open.len());
+                p.open
+                    .try_reserve_exact(more)
+                    .map_err(|_| fail!(Memory, "{more} bytes of memory could not be had"))?;
             }
             p.open.extend_from_slice(some);
             packed = rest;
@@ -167,7 +205,9 @@ impl Parts {
 
     /// Takes all items of a part, which has so many buckets, out, in their order.
     pub fn take(&self, part: usize, buckets: usize) -> Result<Vec<Item>> {
-        let Some(part) = self.all.get(part) else { return Ok(Vec::new()) };
+        let Some(part) = self.all.get(part) else {
+            return Ok(Vec::new());
+        };
         let part = std::mem::take(&mut *part.lock().unwrap_or_else(PoisonError::into_inner));
         let mut pieces: Vec<Vec<u8>> = memory::with_room(part.full.len() + 1)?;
         for piece in part.full {
@@ -215,23 +255,31 @@ fn unpack<const N: usize>(packed: &[u8; N]) -> Item {
     all & ((1 << row) - 1) | all >> row << ROW_BITS
 }
 
-/// All items of these pieces in their order: they are counted by the bits of [`NEAR`], each goes to its place, and the few
-/// of one place are sorted.
+/// All items of these pieces in their order: they are counted by the bits of [`NEAR`], each goes to
+/// its place, and the few of one place are sorted.
 fn in_order<const N: usize>(pieces: &[Vec<u8>], buckets: usize) -> Result<Vec<Item>> {
     let packed = || pieces.iter().flat_map(|p| p.as_chunks::<N>().0);
     let near = |item: Item| (item >> (112 - NEAR)) as usize;
     let mut places: Vec<usize> = memory::defaults(buckets << NEAR)?;
     let mut all = 0;
     for bytes in packed() {
-        places.get_mut(near(unpack(bytes))).into_iter().for_each(|count| *count += 1);
+        places
+            .get_mut(near(unpack(bytes)))
+            .into_iter()
+            .for_each(|count| *count += 1);
         all += 1;
     }
     starts(&mut places);
     let mut items: Vec<Item> = memory::defaults(all)?;
     for bytes in packed() {
         let item = unpack(bytes);
-        let Some(place) = places.get_mut(near(item)) else { continue };
-        items.get_mut(*place).into_iter().for_each(|slot| *slot = item);
+        let Some(place) = places.get_mut(near(item)) else {
+            continue;
+        };
+        items
+            .get_mut(*place)
+            .into_iter()
+            .for_each(|slot| *slot = item);
         *place += 1;
     }
     let mut start = 0;
@@ -255,12 +303,24 @@ mod tests {
 
     #[test]
     fn what_goes_in_comes_out() {
-        for (rows, most) in [(1 << 32, 0), (1 << 32, 4000), (1 << 32, 1 << 30), (MOST_ROWS, 0), (MOST_ROWS, 1 << 30)] {
+        for (rows, most) in [
+            (1 << 32, 0),
+            (1 << 32, 4000),
+            (1 << 32, 1 << 30),
+            (MOST_ROWS, 0),
+            (MOST_ROWS, 1 << 30),
+        ] {
             let folder = SimDisk::default().folder();
             let parts = Parts::new(3, rows, most, Some(Spill::new(&folder, "x".into()))).unwrap();
-            let of = |part: u64| (0..300).map(move |k| item(k * 7 % 65536, u64::MAX - k * part, rows - 1 - k)).collect::<Vec<_>>();
+            let of = |part: u64| {
+                (0..300)
+                    .map(move |k| item(k * 7 % 65536, u64::MAX - k * part, rows - 1 - k))
+                    .collect::<Vec<_>>()
+            };
             for part in 0..3 {
-                of(part).chunks(7).for_each(|few| parts.add(&[part as u32; 7][..few.len()], few).unwrap());
+                of(part)
+                    .chunks(7)
+                    .for_each(|few| parts.add(&[part as u32; 7][..few.len()], few).unwrap());
             }
             for part in 0..3 {
                 assert_eq!(parts.items(part), 300);
@@ -270,7 +330,14 @@ mod tests {
                 assert!(items == want);
                 assert_eq!(parts.items(part), 0);
             }
-            assert_eq!((parts.kept.load(Ordering::Relaxed), folder.exists("x".as_ref()).unwrap()), (0, most < 1 << 30), "{rows} {most}");
+            assert_eq!(
+                (
+                    parts.kept.load(Ordering::Relaxed),
+                    folder.exists("x".as_ref()).unwrap()
+                ),
+                (0, most < 1 << 30),
+                "{rows} {most}"
+            );
         }
     }
 }

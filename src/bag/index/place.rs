@@ -1,4 +1,5 @@
-//! Index files: made under another name and renamed when they are whole and durable, opened as they are.
+//! Index files: made under another name and renamed when they are whole and durable, opened as they
+//! are.
 #![forbid(unsafe_code)]
 
 use super::build::{Out, build};
@@ -17,7 +18,11 @@ use std::sync::Arc;
 const PART: &str = ".holdall-part";
 
 fn access(options: &Options) -> Access {
-    if options.get(Opt::Io, 0) == 1 { Access::Map } else { Access::Read }
+    if options.get(Opt::Io, 0) == 1 {
+        Access::Map
+    } else {
+        Access::Read
+    }
 }
 
 impl Index {
@@ -28,11 +33,21 @@ impl Index {
     }
 
     /// As [`Index::create`], wherever the file is to be.
-    pub fn create_in(folder: &Arc<dyn Folder>, name: &OsStr, mode: Mode, bag: &Bag, options: &Options) -> Result<Index> {
+    pub fn create_in(
+        folder: &Arc<dyn Folder>,
+        name: &OsStr,
+        mode: Mode,
+        bag: &Bag,
+        options: &Options,
+    ) -> Result<Index> {
         options.only("making the index of a bag", CREATE_OPTIONS)?;
         folder.writable()?;
         if mode == Mode::Append {
-            return Err(fail!(Argument, "{}: an index is made anew, nothing is appended to it", folder.show(name)));
+            return Err(fail!(
+                Argument,
+                "{}: an index is made anew, nothing is appended to it",
+                folder.show(name)
+            ));
         }
         let durable = options.get(Opt::Durability, 1) == 1;
         if folder.is_store() {
@@ -47,9 +62,15 @@ impl Index {
         let may_go = || match folder.open(name, Access::Read) {
             Err(e) if e.status == Status::Missing => Ok(()),
             Err(e) => Err(e),
-            Ok(_) if mode == Mode::New => Err(fail!(Exists, "{}: it is there already", folder.show(name))),
+            Ok(_) if mode == Mode::New => {
+                Err(fail!(Exists, "{}: it is there already", folder.show(name)))
+            }
             Ok(file) if Header::is_at(&*file)? => Ok(()),
-            Ok(_) => Err(fail!(Exists, "{}: what is there is no index of a bag, and is not replaced by one", folder.show(name))),
+            Ok(_) => Err(fail!(
+                Exists,
+                "{}: what is there is no index of a bag, and is not replaced by one",
+                folder.show(name)
+            )),
         };
         may_go()?;
         let _gone = Gone(&c);
@@ -65,7 +86,9 @@ impl Index {
             Swapped::Done | Swapped::Counts => {}
         }
         let mut opened = options.clone();
-        [Opt::Durability, Opt::Lock].iter().for_each(|&o| _ = opened.take(o));
+        [Opt::Durability, Opt::Lock]
+            .iter()
+            .for_each(|&o| _ = opened.take(o));
         Index::open_in(folder, name, bag, &opened)
     }
 
@@ -76,7 +99,12 @@ impl Index {
     }
 
     /// As [`Index::open`], wherever the file is.
-    pub fn open_in(folder: &Arc<dyn Folder>, name: &OsStr, bag: &Bag, options: &Options) -> Result<Index> {
+    pub fn open_in(
+        folder: &Arc<dyn Folder>,
+        name: &OsStr,
+        bag: &Bag,
+        options: &Options,
+    ) -> Result<Index> {
         options.only("opening the index of a bag", OPEN_OPTIONS)?;
         Index::over(folder.open(name, access(options))?, bag, options)
     }

@@ -1,5 +1,6 @@
-//! Which buckets of a mapped index were found sound: the sum of a bucket is looked at the first time that it is asked. What is
-//! read instead of mapped comes from the disk each time, and its sum is looked at each time.
+//! Which buckets of a mapped index were found sound: the sum of a bucket is looked at the first
+//! time that it is asked. What is read instead of mapped comes from the disk each time, and its sum
+//! is looked at each time.
 #![forbid(unsafe_code)]
 
 use crate::memory;
@@ -19,14 +20,19 @@ impl Sound {
     /// Was it found sound before?
     pub fn is(&self, bucket: u64) -> bool {
         let (word, bit) = place(bucket);
-        self.0.get().and_then(|all| all.get(word)).is_some_and(|w| w.load(Ordering::Relaxed) & bit != 0)
+        self.0
+            .get()
+            .and_then(|all| all.get(word))
+            .is_some_and(|w| w.load(Ordering::Relaxed) & bit != 0)
     }
 
     /// It was now; of so many buckets.
     pub fn found(&self, bucket: u64, buckets: u64) {
         let (word, bit) = place(bucket);
         let all = made(&self.0, || Sound::table(buckets));
-        all.get(word).into_iter().for_each(|w| _ = w.fetch_or(bit, Ordering::Relaxed));
+        all.get(word)
+            .into_iter()
+            .for_each(|w| _ = w.fetch_or(bit, Ordering::Relaxed));
     }
 
     /// None where there is no memory for it: then each is looked at each time.

@@ -17,10 +17,15 @@ impl Rows {
     fn add(&mut self, h: &Header, bucket: u64, tag: u32, row: u64) {
         let mut bytes = [0; 20];
         let words = [bucket.to_le_bytes(), row.to_le_bytes()];
-        bytes.iter_mut().zip(words.as_flattened().iter().chain(&tag.to_le_bytes())).for_each(|(b, v)| *b = *v);
+        bytes
+            .iter_mut()
+            .zip(words.as_flattened().iter().chain(&tag.to_le_bytes()))
+            .for_each(|(b, v)| *b = *v);
         let (high, low) = fingerprint(h.seed, &bytes);
         self.count += 1;
-        self.sum = self.sum.wrapping_add(u128::from(high) << 64 | u128::from(low));
+        self.sum = self
+            .sum
+            .wrapping_add(u128::from(high) << 64 | u128::from(low));
     }
 }
 
@@ -35,7 +40,8 @@ impl Index {
                 keys += tags.len() as u64;
                 for (i, tag) in tags.iter().enumerate() {
                     self.rows(self.value(values, i), |rows| {
-                        rows.iter().for_each(|&row| said.add(h, b, u32::from_le_bytes(*tag), row));
+                        rows.iter()
+                            .for_each(|&row| said.add(h, b, u32::from_le_bytes(*tag), row));
                         Ok(said.count <= h.rows)
                     })?;
                 }
@@ -56,7 +62,10 @@ impl Index {
         }
         let is = self.rows_of_bag(options)?;
         if (is.count, is.sum) != (said.count, said.sum) {
-            return Err(fail!(State, "{name}: this index does not fit the records of the bag, some of which have changed; make it anew"));
+            return Err(fail!(
+                State,
+                "{name}: this index does not fit the records of the bag, some of which have changed; make it anew"
+            ));
         }
         Ok(())
     }
@@ -64,18 +73,30 @@ impl Index {
     fn rows_of_bag(&self, options: &Options) -> Result<Rows> {
         let h = &self.header;
         let mut rows = Rows { count: 0, sum: 0 };
-        self.bag.batches(super::rules(&self.bag, options, false), &mut |first, records| {
-            let records = records?;
-            let mut damaged = records.damaged.iter().map(|(at, _)| *at as usize).peekable();
-            for (k, record) in records.iter().enumerate() {
-                if damaged.next_if_eq(&k).is_some() {
-                    continue;
+        self.bag.batches(
+            super::rules(&self.bag, options, false),
+            &mut |first, records| {
+                let records = records?;
+                let mut damaged = records
+                    .damaged
+                    .iter()
+                    .map(|(at, _)| *at as usize)
+                    .peekable();
+                for (k, record) in records.iter().enumerate() {
+                    if damaged.next_if_eq(&k).is_some() {
+                        continue;
+                    }
+                    let (place, tag) = fingerprint(h.seed, record);
+                    rows.add(
+                        h,
+                        super::bucket(place, h.buckets),
+                        (tag >> 32) as u32,
+                        first + k as u64,
+                    );
                 }
-                let (place, tag) = fingerprint(h.seed, record);
-                rows.add(h, super::bucket(place, h.buckets), (tag >> 32) as u32, first + k as u64);
-            }
-            Ok(())
-        })?;
+                Ok(())
+            },
+        )?;
         Ok(rows)
     }
 }

@@ -1,10 +1,13 @@
-//! Streams: the records of a bag in any order, finite or not, read ahead in parallel, for one thread or several.
+//! Streams: the records of a bag in any order, finite or not, read ahead in parallel, for one
+//! thread or several.
 //!
-//! What comes next is planned in batches ([`plan`]), which wait in a queue ([`slot`]) until threads of the pool, or who
-//! wants their records, read them ([`work`]). The caller's index function is called by whoever takes records, never by
-//! another thread: so nothing of the caller's runs once the stream is closed, or the process ends.
+//! What comes next is planned in batches ([`plan`]), which wait in a queue ([`slot`]) until threads
+//! of the pool, or who wants their records, read them ([`work`]). The caller's index function is
+//! called by whoever takes records, never by another thread: so nothing of the caller's runs once
+//! the stream is closed, or the process ends.
 //!
-//! After a fork the child has the queue, and nobody who works on it: it plans its own work anew, with the same records.
+//! After a fork the child has the queue, and nobody who works on it: it plans its own work anew,
+//! with the same records.
 #![forbid(unsafe_code)]
 
 mod plan;
@@ -31,7 +34,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use work::{Gate, Settings, Work};
 
 /// Options that opening a stream knows. What is not given is as the bag has it.
-pub const STREAM_OPTIONS: &[Opt] = &[Opt::Threads, Opt::MemoryLimit, Opt::SkipDamaged, Opt::BagReadAhead, Opt::BagReadAheadBytes];
+pub const STREAM_OPTIONS: &[Opt] = &[
+    Opt::Threads,
+    Opt::MemoryLimit,
+    Opt::SkipDamaged,
+    Opt::BagReadAhead,
+    Opt::BagReadAheadBytes,
+];
 
 /// Records in a wanted order, read ahead. [`Stream::take`] may be called by many threads.
 pub struct Stream {
@@ -74,7 +83,10 @@ pub struct Batch {
 
 /// What a call gets that the index function of its stream makes.
 pub fn inside_of_a_stream() -> Error {
-    Error::new(Status::State, "the index function of the stream has called it")
+    Error::new(
+        Status::State,
+        "the index function of the stream has called it",
+    )
 }
 
 /// Something that only this thread has, of those that live.
@@ -88,9 +100,15 @@ impl Stream {
     pub fn open(bag: &Bag, next: Option<Next>, options: &Options) -> Result<Stream> {
         options.only("opening a stream of a bag", STREAM_OPTIONS)?;
         let of_bag = bag.rules();
-        let threads = options.given(Opt::Threads).map_or(of_bag.threads, |_| options.threads());
-        let memory_limit = options.given(Opt::MemoryLimit).map_or(of_bag.memory_limit, |m| m as u64);
-        let skip_damaged = options.given(Opt::SkipDamaged).map_or(of_bag.skip == Skip::Damaged, |s| s == 1);
+        let threads = options
+            .given(Opt::Threads)
+            .map_or(of_bag.threads, |_| options.threads());
+        let memory_limit = options
+            .given(Opt::MemoryLimit)
+            .map_or(of_bag.memory_limit, |m| m as u64);
+        let skip_damaged = options
+            .given(Opt::SkipDamaged)
+            .map_or(of_bag.skip == Skip::Damaged, |s| s == 1);
         let bounds = Bounds::new(options, threads.count(), memory_limit);
         let none = bounds.records == 0;
         let settings = Settings {
@@ -102,7 +120,13 @@ impl Stream {
         };
         let work = Arc::new(Work::new(bag.clone(), settings));
         let gate = Gate::new(work.clone());
-        let ahead = Ahead { plan: Plan::new(bag, next), queue: VecDeque::new(), lent: None, work, gate };
+        let ahead = Ahead {
+            plan: Plan::new(bag, next),
+            queue: VecDeque::new(),
+            lent: None,
+            work,
+            gate,
+        };
         Ok(Stream {
             ahead: Mutex::new(ahead),
             bounds,
@@ -116,12 +140,28 @@ impl Stream {
 
     /// The next record; `None` at the end. After an error the next call gives the record behind it.
     pub fn next_record(&mut self) -> Result<Option<&[u8]>> {
-        if !self.ahead.get_mut().is_ok_and(|a| a.lent.as_ref().is_some_and(|p| !p.range.is_empty())) {
+        if !self
+            .ahead
+            .get_mut()
+            .is_ok_and(|a| a.lent.as_ref().is_some_and(|p| !p.range.is_empty()))
+        {
             let lent = self.some(0)?.0.pop();
-            self.ahead.get_mut().unwrap_or_else(PoisonError::into_inner).lent = lent;
+            self.ahead
+                .get_mut()
+                .unwrap_or_else(PoisonError::into_inner)
+                .lent = lent;
         }
-        let Some(part) = &mut self.ahead.get_mut().unwrap_or_else(PoisonError::into_inner).lent else { return Ok(None) };
-        let (Some(place), Some(read)) = (part.range.next(), part.slot.get()) else { return Ok(None) };
+        let Some(part) = &mut self
+            .ahead
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner)
+            .lent
+        else {
+            return Ok(None);
+        };
+        let (Some(place), Some(read)) = (part.range.next(), part.slot.get()) else {
+            return Ok(None);
+        };
         self.number = part.slot.numbers.at(place);
         if read.damage(place).is_some() {
             self.damaged.fetch_add(1, Ordering::Relaxed);
@@ -129,8 +169,8 @@ impl Stream {
         Ok(Some(read.records.get(place)))
     }
 
-    /// The next `n` records (0: as many as were read together), or fewer at the end and before one that cannot be read,
-    /// whose error the next call is told; `None` at the end.
+    /// The next `n` records (0: as many as were read together), or fewer at the end and before one
+    /// that cannot be read, whose error the next call is told; `None` at the end.
     pub fn take(&self, n: usize) -> Result<Option<Batch>> {
         let (mut parts, work) = self.some(n)?;
         if parts.is_empty() {
@@ -138,7 +178,8 @@ impl Stream {
         }
         match gather(&mut parts, &work) {
             Ok(batch) => {
-                self.damaged.fetch_add(batch.records.damaged.len() as u64, Ordering::Relaxed);
+                self.damaged
+                    .fetch_add(batch.records.damaged.len() as u64, Ordering::Relaxed);
                 Ok(Some(batch))
             }
             Err(e) => {
@@ -198,7 +239,8 @@ impl Stream {
         inside != 0 && inside == this_thread()
     }
 
-    /// What is shared, for this thread alone. In a forked child what the parent's threads have begun is begun anew.
+    /// What is shared, for this thread alone. In a forked child what the parent's threads have
+    /// begun is begun anew.
     fn enter(&self) -> Result<MutexGuard<'_, Ahead>> {
         if self.is_inside() {
             return Err(inside_of_a_stream());
@@ -208,9 +250,14 @@ impl Stream {
             Ok(a) => a,
             Err(TryLockError::Poisoned(e)) => e.into_inner(),
             Err(TryLockError::WouldBlock) if self.process.load(Ordering::Acquire) != me => {
-                return Err(Error::new(Status::State, "another thread was using the stream when this process was forked: open another one"));
+                return Err(Error::new(
+                    Status::State,
+                    "another thread was using the stream when this process was forked: open another one",
+                ));
             }
-            Err(TryLockError::WouldBlock) => self.ahead.lock().unwrap_or_else(PoisonError::into_inner),
+            Err(TryLockError::WouldBlock) => {
+                self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
+            }
         };
         if self.process.swap(me, Ordering::AcqRel) != me {
             a.begin_anew();
@@ -218,8 +265,8 @@ impl Stream {
         Ok(a)
     }
 
-    /// Takes `n` records from what was planned (0: the first batch), or fewer before one that cannot be had and at the end, and
-    /// plans as many again.
+    /// Takes `n` records from what was planned (0: the first batch), or fewer before one that
+    /// cannot be had and at the end, and plans as many again.
     fn detach(&self, a: &mut Ahead, n: usize, mine: &mut VecDeque<Piece>) {
         let (mut got, n, whole) = (0, n.max(1), n == 0);
         while got < n {
@@ -228,8 +275,15 @@ impl Stream {
             }
             match a.queue.pop_front() {
                 Some(Piece::Part(mut part)) => {
-                    let end = if whole { part.range.end } else { part.range.end.min(part.range.start.saturating_add(n - got)) };
-                    let rest = Part { slot: part.slot.clone(), range: end..part.range.end };
+                    let end = if whole {
+                        part.range.end
+                    } else {
+                        part.range.end.min(part.range.start.saturating_add(n - got))
+                    };
+                    let rest = Part {
+                        slot: part.slot.clone(),
+                        range: end..part.range.end,
+                    };
                     put_first(&mut a.queue, vec![rest]);
                     part.range.end = end;
                     got += part.range.len();
@@ -247,16 +301,25 @@ impl Stream {
         }
     }
 
-    /// Plans batches until there are enough of them; where there is none and nothing is read ahead, one of `wanted` records.
-    /// `held`: records that were taken from the queue and are not wanted yet.
+    /// Plans batches until there are enough of them; where there is none and nothing is read ahead,
+    /// one of `wanted` records. `held`: records that were taken from the queue and are not
+    /// wanted yet.
     fn plan(&self, a: &mut Ahead, wanted: u64, held: u64) {
         self.inside.store(this_thread(), Ordering::Relaxed);
         loop {
-            let planned = a.queue.iter().map(Piece::len).fold(held, u64::saturating_add);
+            let planned = a
+                .queue
+                .iter()
+                .map(Piece::len)
+                .fold(held, u64::saturating_add);
             let failing = matches!(a.queue.back(), Some(Piece::Failed(_)));
             let room = self.bounds.records.saturating_sub(planned);
             let demanded = if a.queue.is_empty() { wanted } else { 0 };
-            if failing || a.plan.ended() || a.queue.len() >= self.bounds.at_once(a.work.mean()) || room.max(demanded) == 0 {
+            if failing
+                || a.plan.ended()
+                || a.queue.len() >= self.bounds.at_once(a.work.mean())
+                || room.max(demanded) == 0
+            {
                 break;
             }
             let (slot, refused) = match room {
@@ -268,7 +331,8 @@ impl Stream {
         self.inside.store(0, Ordering::Relaxed);
     }
 
-    /// What comes first: records that are there, all of them to be given, or why the first one is not.
+    /// What comes first: records that are there, all of them to be given, or why the first one is
+    /// not.
     fn front(&self, work: &Work, mine: &mut VecDeque<Piece>, most: usize) -> Result<Option<Part>> {
         let skip = |e: &Error| self.skip_damaged && super::damage(e.status);
         loop {
@@ -279,9 +343,14 @@ impl Stream {
             };
             let read = work.have(&part.slot);
             let (start, tried) = (part.range.start, read.records.len());
-            let end = read.sound(&part.range, &skip).min(start.saturating_add(most));
+            let end = read
+                .sound(&part.range, &skip)
+                .min(start.saturating_add(most));
             if end > start {
-                let rest = Part { slot: part.slot.clone(), range: end..part.range.end };
+                let rest = Part {
+                    slot: part.slot.clone(),
+                    range: end..part.range.end,
+                };
                 if !rest.range.is_empty() {
                     mine.push_front(Piece::Part(rest));
                 }
@@ -290,11 +359,19 @@ impl Stream {
             }
             if let Some(e) = read.error(start, &part.slot, &skip) {
                 part.range.start += 1;
-                let behind = if start < tried { vec![part] } else { part.in_pieces() };
+                let behind = if start < tried {
+                    vec![part]
+                } else {
+                    part.in_pieces()
+                };
                 put_first(mine, behind);
                 return Err(e);
             }
-            let anew = if start == 0 && tried == 0 { part.first_alone() } else { vec![part.again()] };
+            let anew = if start == 0 && tried == 0 {
+                part.first_alone()
+            } else {
+                vec![part.again()]
+            };
             put_first(mine, anew);
         }
     }
@@ -310,7 +387,11 @@ impl Stream {
 }
 
 fn put_first(mine: &mut VecDeque<Piece>, parts: Vec<Part>) {
-    parts.into_iter().rev().filter(|p| !p.range.is_empty()).for_each(|p| mine.push_front(Piece::Part(p)));
+    parts
+        .into_iter()
+        .rev()
+        .filter(|p| !p.range.is_empty())
+        .for_each(|p| mine.push_front(Piece::Part(p)));
 }
 
 impl Piece {
@@ -361,11 +442,19 @@ fn gather(parts: &mut Vec<Part>, work: &Work) -> Result<Batch> {
         numbers.extend(p.range.clone().map(|place| p.slot.numbers.at(place)));
     }
     if let [part] = &parts[..]
-        && part.slot.get().is_some_and(|read| part.range == (0..read.records.len()))
+        && part
+            .slot
+            .get()
+            .is_some_and(|read| part.range == (0..read.records.len()))
         && let Some(Part { slot, range }) = parts.pop()
     {
         match Arc::try_unwrap(slot) {
-            Ok(slot) => return Ok(Batch { records: slot.into_records(), numbers }),
+            Ok(slot) => {
+                return Ok(Batch {
+                    records: slot.into_records(),
+                    numbers,
+                });
+            }
             Err(slot) => parts.push(Part { slot, range }),
         }
     }
@@ -379,7 +468,10 @@ fn gather(parts: &mut Vec<Part>, work: &Work) -> Result<Batch> {
         to.copy_from_slice(span);
         room = rest;
     }
-    Ok(Batch { records: own.with(places), numbers })
+    Ok(Batch {
+        records: own.with(places),
+        numbers,
+    })
 }
 
 /// The bytes of parts, one after the other; `places` says which are whose.
@@ -391,13 +483,27 @@ fn spans<'p>(parts: &'p [Part], places: &mut Places) -> Result<Vec<&'p [u8]>> {
         let bound = |place: usize| read.records.offsets.get(place).copied().unwrap_or(0);
         let (from, to) = (bound(p.range.start), bound(p.range.end));
         let before = places.offsets.len() - 1;
-        places.offsets.extend(p.range.clone().map(|place| end + bound(place + 1) - from));
-        for (at, e) in read.records.damaged.iter().filter(|(at, _)| p.range.contains(&(*at as usize))) {
+        places
+            .offsets
+            .extend(p.range.clone().map(|place| end + bound(place + 1) - from));
+        for (at, e) in read
+            .records
+            .damaged
+            .iter()
+            .filter(|(at, _)| p.range.contains(&(*at as usize)))
+        {
             memory::reserve(&mut places.damaged, 1)?;
-            places.damaged.push((at - p.range.start as u64 + before as u64, e.clone()));
+            places
+                .damaged
+                .push((at - p.range.start as u64 + before as u64, e.clone()));
         }
         end += to - from;
-        spans.push(read.records.data.get(from as usize..to as usize).unwrap_or_default());
+        spans.push(
+            read.records
+                .data
+                .get(from as usize..to as usize)
+                .unwrap_or_default(),
+        );
     }
     Ok(spans)
 }

@@ -10,7 +10,8 @@ use crate::options::{Opt, Options};
 /// Bytes of a batch, about, or half of that where several wait; and records at most.
 const BATCH: u64 = 1 << 20;
 const RECORDS: u64 = 1 << 16;
-/// Records of the first batch, so that the first record comes soon; each one after it has twice as many.
+/// Records of the first batch, so that the first record comes soon; each one after it has twice as
+/// many.
 const FIRST: u64 = 32;
 /// Batches that are read or waiting for each thread.
 const EACH: usize = 2;
@@ -41,7 +42,13 @@ impl Bounds {
         let batches = if threads > 1 { threads * EACH } else { 1 };
         let each = |all: u64| (all / batches as u64).max(1);
         let bytes = options.given(Opt::BagReadAheadBytes).map(|b| b as u64);
-        let records = if bytes == Some(0) { 0 } else { options.given(Opt::BagReadAhead).map_or(u64::MAX, |r| r as u64) };
+        let records = if bytes == Some(0) {
+            0
+        } else {
+            options
+                .given(Opt::BagReadAhead)
+                .map_or(u64::MAX, |r| r as u64)
+        };
         Bounds {
             batches,
             bytes: bytes.map_or(if batches > 1 { BATCH / 2 } else { BATCH }, each),
@@ -51,15 +58,22 @@ impl Bounds {
         }
     }
 
-    /// Batches that are read or waiting, where a record has so many bytes: fewer, if one fills more than a batch.
+    /// Batches that are read or waiting, where a record has so many bytes: fewer, if one fills more
+    /// than a batch.
     pub fn at_once(&self, mean: u64) -> usize {
-        if mean > self.bytes { self.batches.div_ceil(EACH) } else { self.batches }
+        if mean > self.bytes {
+            self.batches.div_ceil(EACH)
+        } else {
+            self.batches
+        }
     }
 
     /// Records of a batch, where a record has so many bytes.
     fn suit(&self, mean: u64) -> u64 {
-        let fit = (self.memory.0 / mean.saturating_mul(2).saturating_add(BESIDE)).min(self.bytes / mean.max(1));
-        fit.clamp(1, RECORDS).min(self.records.div_ceil(self.batches as u64).max(1))
+        let fit = (self.memory.0 / mean.saturating_mul(2).saturating_add(BESIDE))
+            .min(self.bytes / mean.max(1));
+        fit.clamp(1, RECORDS)
+            .min(self.records.div_ceil(self.batches as u64).max(1))
     }
 }
 
@@ -76,7 +90,13 @@ pub struct Plan {
 impl Plan {
     /// All numbers of a bag in their order, or those of the function.
     pub fn new(bag: &Bag, next: Option<Next>) -> Plan {
-        Plan { next, given: 0, size: bag.size(), batch: FIRST, ended: false }
+        Plan {
+            next,
+            given: 0,
+            size: bag.size(),
+            batch: FIRST,
+            ended: false,
+        }
     }
 
     /// Have all numbers come?
@@ -85,7 +105,12 @@ impl Plan {
     }
 
     /// The next batch that suits, of at most so many records.
-    pub fn suiting(&mut self, bounds: &Bounds, mean: u64, most: u64) -> (Option<Slot>, Option<Error>) {
+    pub fn suiting(
+        &mut self,
+        bounds: &Bounds,
+        mean: u64,
+        most: u64,
+    ) -> (Option<Slot>, Option<Error>) {
         let n = bounds.suit(mean).min(self.batch).min(most);
         self.batch = self.batch.saturating_mul(2).min(RECORDS);
         self.slot(n)
@@ -101,11 +126,16 @@ impl Plan {
         }
         let mut all = Vec::new();
         let refused = self.pull(n, &mut all).err();
-        ((!all.is_empty()).then(|| Slot::new(Numbers::Each(all))), refused)
+        (
+            (!all.is_empty()).then(|| Slot::new(Numbers::Each(all))),
+            refused,
+        )
     }
 
     fn pull(&mut self, n: u64, all: &mut Vec<u64>) -> Result<()> {
-        let Some(next) = &mut self.next else { return Ok(()) };
+        let Some(next) = &mut self.next else {
+            return Ok(());
+        };
         while (all.len() as u64) < n && !self.ended {
             memory::reserve(all, 1)?;
             let at = self.given;
@@ -113,7 +143,12 @@ impl Plan {
                 Ok(Some(i)) if i < self.size => all.push(i),
                 Ok(Some(i)) => {
                     self.given += 1;
-                    return Err(fail!(Range, "number {at} of the stream is {i}, there are {} records", self.size).at(i));
+                    return Err(fail!(
+                        Range,
+                        "number {at} of the stream is {i}, there are {} records",
+                        self.size
+                    )
+                    .at(i));
                 }
                 Ok(None) => self.ended = true,
                 Err(e) => return Err(e.within(format_args!("number {at} of the stream"))),

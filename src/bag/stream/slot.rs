@@ -40,7 +40,9 @@ impl Numbers {
 
     fn part(&self, range: Range<usize>) -> Numbers {
         match self {
-            Numbers::Range(first, _) => Numbers::Range(first + range.start as u64, range.len() as u64),
+            Numbers::Range(first, _) => {
+                Numbers::Range(first + range.start as u64, range.len() as u64)
+            }
             Numbers::Each(all) => Numbers::Each(all.get(range).unwrap_or_default().to_vec()),
         }
     }
@@ -77,7 +79,12 @@ pub enum Then {
 impl Slot {
     /// Nobody reads it yet.
     pub fn new(numbers: Numbers) -> Slot {
-        Slot { numbers, alone: false, taken: AtomicBool::new(false), read: OnceLock::new() }
+        Slot {
+            numbers,
+            alone: false,
+            taken: AtomicBool::new(false),
+            read: OnceLock::new(),
+        }
     }
 
     /// Is it for the caller to read? Only one is told so.
@@ -108,7 +115,9 @@ impl Slot {
 
     /// All records, where nobody else has a share in it.
     pub fn into_records(self) -> Records {
-        self.read.into_inner().map_or_else(Records::none, |r| r.records)
+        self.read
+            .into_inner()
+            .map_or_else(Records::none, |r| r.records)
     }
 }
 
@@ -124,7 +133,10 @@ impl Part {
     /// All of them.
     pub fn whole(slot: Slot) -> Part {
         let range = 0..slot.numbers.len();
-        Part { slot: Arc::new(slot), range }
+        Part {
+            slot: Arc::new(slot),
+            range,
+        }
     }
 
     /// The same records, to be read anew.
@@ -132,8 +144,9 @@ impl Part {
         Part::whole(Slot::new(self.slot.numbers.part(self.range.clone())))
     }
 
-    /// The same in parts, each by itself to be read anew: the first record, the next two, the next four: where one could not
-    /// be read, those behind it may not either, and shall not be tried all together each time.
+    /// The same in parts, each by itself to be read anew: the first record, the next two, the next
+    /// four: where one could not be read, those behind it may not either, and shall not be
+    /// tried all together each time.
     pub fn in_pieces(&self) -> Vec<Part> {
         let (mut pieces, mut from, mut n) = (Vec::new(), self.range.start, 1);
         while from < self.range.end {
@@ -144,11 +157,15 @@ impl Part {
         pieces
     }
 
-    /// Its first record, which may take more memory than a batch may, and the others; all to be read anew.
+    /// Its first record, which may take more memory than a batch may, and the others; all to be
+    /// read anew.
     pub fn first_alone(&self) -> Vec<Part> {
         let middle = (self.range.start + 1).min(self.range.end);
         let of = |range: Range<usize>| Slot::new(self.slot.numbers.part(range));
-        let first = Part::whole(Slot { alone: true, ..of(self.range.start..middle) });
+        let first = Part::whole(Slot {
+            alone: true,
+            ..of(self.range.start..middle)
+        });
         let others = (middle < self.range.end).then(|| Part::whole(of(middle..self.range.end)));
         [Some(first), others].into_iter().flatten().collect()
     }
@@ -157,10 +174,14 @@ impl Part {
 impl Read {
     /// None, for this reason.
     pub fn failed(e: Error) -> Read {
-        Read { records: Records::none(), then: Then::Failed(e) }
+        Read {
+            records: Records::none(),
+            then: Then::Failed(e),
+        }
     }
 
-    /// Why the record at this place of the slot is not to be given, if it was tried. Damaged ones are where they are skipped.
+    /// Why the record at this place of the slot is not to be given, if it was tried. Damaged ones
+    /// are where they are skipped.
     pub fn error(&self, place: usize, slot: &Slot, skip: &dyn Fn(&Error) -> bool) -> Option<Error> {
         let e = match &self.then {
             Then::Failed(e) if place == self.records.len() => e,
@@ -172,14 +193,22 @@ impl Read {
     /// Why the record at this place is empty, if it is for being damaged.
     pub fn damage(&self, place: usize) -> Option<&Error> {
         let damaged = &self.records.damaged;
-        damaged.binary_search_by_key(&(place as u64), |(at, _)| *at).ok().and_then(|k| damaged.get(k)).map(|(_, e)| e)
+        damaged
+            .binary_search_by_key(&(place as u64), |(at, _)| *at)
+            .ok()
+            .and_then(|k| damaged.get(k))
+            .map(|(_, e)| e)
     }
 
     /// The end of the records from this place on that are to be given.
     pub fn sound(&self, range: &Range<usize>, skip: &dyn Fn(&Error) -> bool) -> usize {
         let damaged = &self.records.damaged;
         let from = damaged.partition_point(|(at, _)| (*at as usize) < range.start);
-        let first = damaged.iter().skip(from).find(|(_, e)| !skip(e)).map_or(usize::MAX, |(at, _)| *at as usize);
+        let first = damaged
+            .iter()
+            .skip(from)
+            .find(|(_, e)| !skip(e))
+            .map_or(usize::MAX, |(at, _)| *at as usize);
         first.min(range.end).min(self.records.len())
     }
 }

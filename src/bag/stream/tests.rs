@@ -1,4 +1,5 @@
-//! Streams over bags in memory and in files: order, errors, limits of what is read ahead, many takers, closing.
+//! Streams over bags in memory and in files: order, errors, limits of what is read ahead, many
+//! takers, closing.
 
 use super::*;
 use crate::bag::{Mode, Place, Writer};
@@ -14,17 +15,27 @@ const ZSTD: i64 = 6;
 
 fn record(i: u64) -> Vec<u8> {
     let n = [40, 7, 700, 0, 160, 1500, 8, 13, 0, 2900][(i % 10) as usize];
-    (0..n).map(|k| (i.wrapping_mul(0x9E37_79B9) >> (k % 24)) as u8 % 16 + b'a').collect()
+    (0..n)
+        .map(|k| (i.wrapping_mul(0x9E37_79B9) >> (k % 24)) as u8 % 16 + b'a')
+        .collect()
 }
 
 fn options(pairs: &[(Opt, i64)]) -> Options {
-    pairs.iter().fold(Options::new(), |o, &(opt, v)| o.with(opt, v).unwrap())
+    pairs
+        .iter()
+        .fold(Options::new(), |o, &(opt, v)| o.with(opt, v).unwrap())
 }
 
 /// Records 0 to n of a codec, in memory.
 fn folder_of(n: u64, codec: i64) -> Arc<dyn Folder> {
     let folder: Arc<dyn Folder> = Arc::new(SimDisk::default());
-    let mut w = Writer::open_in(&folder, OsStr::new(""), Mode::New, &options(&[(Opt::Codec, codec)])).unwrap();
+    let mut w = Writer::open_in(
+        &folder,
+        OsStr::new(""),
+        Mode::New,
+        &options(&[(Opt::Codec, codec)]),
+    )
+    .unwrap();
     (0..n).for_each(|i| w.append(&record(i)).unwrap());
     w.commit().unwrap();
     folder
@@ -101,7 +112,9 @@ proptest! {
 
 /// A file as it is, with some bytes different.
 fn damaged(folder: &Arc<dyn Folder>, flips: &[u64]) -> Arc<dyn Folder> {
-    let file = folder.open(OsStr::new(""), crate::io::Access::Read).unwrap();
+    let file = folder
+        .open(OsStr::new(""), crate::io::Access::Read)
+        .unwrap();
     let mut bytes = vec![0; file.size().unwrap() as usize];
     file.read_exact_at(0, &mut bytes).unwrap();
     flips.iter().for_each(|&at| bytes[at as usize] ^= 0x55);
@@ -124,14 +137,20 @@ fn an_error_is_told_at_its_record_and_the_stream_goes_on() {
         let bag = open_in(&torn, ZSTD, &[]);
         let pairs = [(Opt::Threads, threads), (Opt::BagReadAhead, ahead)];
         let numbers: Vec<u64> = (0..300).rev().flat_map(|i| [i, 130, i]).collect();
-        for (next, want) in [(None, (0..300).collect()), (wanted(numbers.clone()), numbers)] {
+        for (next, want) in [
+            (None, (0..300).collect()),
+            (wanted(numbers.clone()), numbers),
+        ] {
             let mut s = stream(&bag, next, &pairs);
             let got = drained(&mut s);
             assert_eq!(got.len(), want.len());
             for (i, got) in want.into_iter().zip(got) {
                 match got {
                     Ok(r) => assert!(r == record(i) && !bad.contains(&i), "{i}"),
-                    Err((status, at)) => assert!(bad.contains(&i) && at == i as i64 && super::super::damage(status), "{i} {status:?}"),
+                    Err((status, at)) => assert!(
+                        bad.contains(&i) && at == i as i64 && super::super::damage(status),
+                        "{i} {status:?}"
+                    ),
                 }
             }
             assert_eq!(s.damaged(), 0);
@@ -139,22 +158,43 @@ fn an_error_is_told_at_its_record_and_the_stream_goes_on() {
         // or as empty ones
         let mut s = stream(&bag, None, &[pairs[0], pairs[1], (Opt::SkipDamaged, 1)]);
         for i in 0..300 {
-            let want = if bad.contains(&i) { Vec::new() } else { record(i) };
+            let want = if bad.contains(&i) {
+                Vec::new()
+            } else {
+                record(i)
+            };
             assert_eq!(s.next_record().unwrap(), Some(&want[..]));
             assert_eq!(s.damaged(), bad.iter().filter(|&&b| b <= i).count() as u64);
         }
         let s = stream(&bag, None, &[pairs[0], pairs[1], (Opt::SkipDamaged, 1)]);
         let batch = s.take(1000).unwrap().unwrap();
-        assert_eq!(batch.records.damaged.iter().map(|(at, _)| *at).collect::<Vec<_>>(), bad);
+        assert_eq!(
+            batch
+                .records
+                .damaged
+                .iter()
+                .map(|(at, _)| *at)
+                .collect::<Vec<_>>(),
+            bad
+        );
         // batches end before a damaged one
         let s = stream(&bag, None, &pairs);
         assert_eq!(s.take(100).unwrap().unwrap().numbers, [0, 1, 2, 3, 4]);
         assert_eq!(s.take(100).err().unwrap().position, 5);
-        assert_eq!(s.take(100).unwrap().unwrap().numbers, (6..106).collect::<Vec<_>>());
-        assert_eq!(s.take(100).unwrap().unwrap().numbers, (106..130).collect::<Vec<_>>());
+        assert_eq!(
+            s.take(100).unwrap().unwrap().numbers,
+            (6..106).collect::<Vec<_>>()
+        );
+        assert_eq!(
+            s.take(100).unwrap().unwrap().numbers,
+            (106..130).collect::<Vec<_>>()
+        );
         assert_eq!(s.take(100).err().unwrap().position, 130);
         assert_eq!(s.take(100).err().unwrap().position, 131);
-        assert_eq!(s.take(10).unwrap().unwrap().numbers, (132..142).collect::<Vec<_>>());
+        assert_eq!(
+            s.take(10).unwrap().unwrap().numbers,
+            (132..142).collect::<Vec<_>>()
+        );
     }
 }
 
@@ -172,7 +212,11 @@ fn numbers_that_cannot_be_had_are_told_where_they_come() {
                 _ => Ok(Some(k)),
             }
         });
-        let mut s = stream(&bag, Some(next), &[(Opt::Threads, threads), (Opt::BagReadAhead, ahead)]);
+        let mut s = stream(
+            &bag,
+            Some(next),
+            &[(Opt::Threads, threads), (Opt::BagReadAhead, ahead)],
+        );
         for (at, got) in drained(&mut s).into_iter().enumerate() {
             match at as u64 + 1 {
                 10 => assert_eq!(got, Err((Status::Range, 50))),
@@ -183,7 +227,11 @@ fn numbers_that_cannot_be_had_are_told_where_they_come() {
         assert_eq!(s.next_record().unwrap(), None);
     }
     // one that fails for ever: every call tells it
-    let mut s = stream(&bag, Some(Box::new(|| Err(Error::new(Status::Callback, "planned")))), &[]);
+    let mut s = stream(
+        &bag,
+        Some(Box::new(|| Err(Error::new(Status::Callback, "planned")))),
+        &[],
+    );
     for _ in 0..100 {
         assert!(s.next_record().unwrap_err().message.contains("planned"));
     }
@@ -197,7 +245,11 @@ fn no_more_is_read_ahead_than_allowed() {
         let asked = Arc::new(AtomicU64::new(0));
         let count = asked.clone();
         let next: Next = Box::new(move || Ok(Some(count.fetch_add(1, Ordering::Relaxed) % 100)));
-        let mut s = stream(&bag, Some(next), &[(Opt::Threads, 3), (Opt::BagReadAhead, ahead)]);
+        let mut s = stream(
+            &bag,
+            Some(next),
+            &[(Opt::Threads, 3), (Opt::BagReadAhead, ahead)],
+        );
         for given in 1..500u64 {
             s.next_record().unwrap().unwrap();
             let more = asked.load(Ordering::Relaxed) - given;
@@ -208,11 +260,18 @@ fn no_more_is_read_ahead_than_allowed() {
     }
 }
 
-/// Records that do not fit into a batch are read when they are wanted, and only what fits into nothing is an error.
+/// Records that do not fit into a batch are read when they are wanted, and only what fits into
+/// nothing is an error.
 #[test]
 fn memory_is_bounded() {
     let folder: Arc<dyn Folder> = Arc::new(SimDisk::default());
-    let mut w = Writer::open_in(&folder, OsStr::new(""), Mode::New, &options(&[(Opt::Codec, ZSTD)])).unwrap();
+    let mut w = Writer::open_in(
+        &folder,
+        OsStr::new(""),
+        Mode::New,
+        &options(&[(Opt::Codec, ZSTD)]),
+    )
+    .unwrap();
     let size = |i: u64| {
         if i % 17 == 4 {
             300_000
@@ -227,15 +286,31 @@ fn memory_is_bounded() {
     let bag = open_in(&folder, ZSTD, &[]);
     for threads in [1, 3] {
         for bytes in [1, 1000, 100_000, 400_000] {
-            let mut s = stream(&bag, None, &[(Opt::Threads, threads), (Opt::BagReadAheadBytes, bytes)]);
+            let mut s = stream(
+                &bag,
+                None,
+                &[(Opt::Threads, threads), (Opt::BagReadAheadBytes, bytes)],
+            );
             let all = drained(&mut s);
-            assert!(all.into_iter().zip(0..).all(|(r, i)| r == Ok(vec![i as u8; size(i)])));
+            assert!(
+                all.into_iter()
+                    .zip(0..)
+                    .all(|(r, i)| r == Ok(vec![i as u8; size(i)]))
+            );
         }
-        let mut s = stream(&bag, None, &[(Opt::Threads, threads), (Opt::MemoryLimit, 1 << 20)]);
+        let mut s = stream(
+            &bag,
+            None,
+            &[(Opt::Threads, threads), (Opt::MemoryLimit, 1 << 20)],
+        );
         let all = drained(&mut s);
         assert_eq!(all.len(), 100);
         for (r, i) in all.into_iter().zip(0u64..) {
-            let want = if i == 90 { Err((Status::Limit, 90)) } else { Ok(vec![i as u8; size(i)]) };
+            let want = if i == 90 {
+                Err((Status::Limit, 90))
+            } else {
+                Ok(vec![i as u8; size(i)])
+            };
             assert!(r == want, "{i}");
         }
     }
@@ -246,9 +321,24 @@ fn many_takers_have_every_record_once() {
     let folder = folder_of(2000, ZSTD);
     let whole = open_in(&folder, ZSTD, &[]);
     let bad = [100, 101, 1500];
-    let bag = open_in(&damaged(&folder, &bad.map(|i| middle_of(&whole, i))), ZSTD, &[]);
-    for (threads, ahead, n) in [(1, 0, 3), (3, 0, 10), (3, 50, 7), (3, 4000, 64), (2, 4000, 0), (3, 100, 1)] {
-        let s = stream(&bag, None, &[(Opt::Threads, threads), (Opt::BagReadAhead, ahead)]);
+    let bag = open_in(
+        &damaged(&folder, &bad.map(|i| middle_of(&whole, i))),
+        ZSTD,
+        &[],
+    );
+    for (threads, ahead, n) in [
+        (1, 0, 3),
+        (3, 0, 10),
+        (3, 50, 7),
+        (3, 4000, 64),
+        (2, 4000, 0),
+        (3, 100, 1),
+    ] {
+        let s = stream(
+            &bag,
+            None,
+            &[(Opt::Threads, threads), (Opt::BagReadAhead, ahead)],
+        );
         let seen = Mutex::new(BTreeMap::new());
         std::thread::scope(|scope| {
             for _ in 0..8 {
@@ -256,12 +346,21 @@ fn many_takers_have_every_record_once() {
                     loop {
                         match s.take(n) {
                             Ok(Some(b)) => {
-                                assert!(b.numbers.iter().zip(b.records.iter()).all(|(&i, r)| r == record(i)));
+                                assert!(
+                                    b.numbers
+                                        .iter()
+                                        .zip(b.records.iter())
+                                        .all(|(&i, r)| r == record(i))
+                                );
                                 let mut seen = seen.lock().unwrap();
-                                b.numbers.iter().for_each(|&i| *seen.entry(i).or_insert(0) += 1);
+                                b.numbers
+                                    .iter()
+                                    .for_each(|&i| *seen.entry(i).or_insert(0) += 1);
                             }
                             Ok(None) => break,
-                            Err(e) => *seen.lock().unwrap().entry(e.position as u64).or_insert(0) += 1000,
+                            Err(e) => {
+                                *seen.lock().unwrap().entry(e.position as u64).or_insert(0) += 1000
+                            }
                         }
                     }
                 });
@@ -269,7 +368,10 @@ fn many_takers_have_every_record_once() {
         });
         let seen = seen.into_inner().unwrap();
         assert_eq!(seen.len(), 2000);
-        assert!(seen.into_iter().all(|(i, times)| times == if bad.contains(&i) { 1000 } else { 1 }));
+        assert!(
+            seen.into_iter()
+                .all(|(i, times)| times == if bad.contains(&i) { 1000 } else { 1 })
+        );
     }
 }
 
@@ -280,8 +382,16 @@ fn its_own_function_is_refused() {
     let (mine, refused) = (there.clone(), Arc::new(AtomicBool::new(false)));
     let told = refused.clone();
     let next: Next = Box::new(move || {
-        let stream = mine.lock().unwrap().as_ref().and_then(std::sync::Weak::upgrade).unwrap();
-        told.store(stream.is_inside() && stream.take(1).is_err_and(|e| e.status == Status::State), Ordering::Relaxed);
+        let stream = mine
+            .lock()
+            .unwrap()
+            .as_ref()
+            .and_then(std::sync::Weak::upgrade)
+            .unwrap();
+        told.store(
+            stream.is_inside() && stream.take(1).is_err_and(|e| e.status == Status::State),
+            Ordering::Relaxed,
+        );
         Ok(Some(3))
     });
     let s = Arc::new(stream(&bag, Some(next), &[]));

@@ -1,8 +1,9 @@
 //! Reading the batches of a stream: by whoever wants one, and by threads of the pool ahead of that.
 //!
-//! A batch is read by one thread, and several at once by several: nobody waits for the slowest part of one. Who wants a batch that
-//! another thread is just reading reads one of those to come meanwhile. Every job of the pool does one batch, so that
-//! other calls of the library get their turn.
+//! A batch is read by one thread, and several at once by several: nobody waits for the slowest part
+//! of one. Who wants a batch that another thread is just reading reads one of those to come
+//! meanwhile. Every job of the pool does one batch, so that other calls of the library get their
+//! turn.
 #![forbid(unsafe_code)]
 
 use super::slot::{Read, Slot, Then};
@@ -22,7 +23,8 @@ pub struct Work {
     spare: Arc<Spare>,
     /// Slots that perhaps nobody has claimed, in their order.
     todo: Mutex<VecDeque<Arc<Slot>>>,
-    /// Jobs of the pool that have not begun, those that have and read no batch yet, and those that read one.
+    /// Jobs of the pool that have not begun, those that have and read no batch yet, and those that
+    /// read one.
     waiting: AtomicUsize,
     begun: AtomicUsize,
     busy: AtomicUsize,
@@ -31,7 +33,8 @@ pub struct Work {
     mean: AtomicU64,
 }
 
-/// A stream's work, as jobs of the pool that are still to begin have it: gone, once the stream is closed.
+/// A stream's work, as jobs of the pool that are still to begin have it: gone, once the stream is
+/// closed.
 pub struct Gate(Arc<RwLock<Option<Arc<Work>>>>);
 
 impl Gate {
@@ -93,7 +96,10 @@ impl Work {
     pub fn new(bag: Bag, settings: Settings) -> Work {
         Work {
             settings,
-            spare: Arc::new(Spare::new(settings.batches + settings.helpers + 1, settings.memory.0.saturating_mul(settings.batches as u64))),
+            spare: Arc::new(Spare::new(
+                settings.batches + settings.helpers + 1,
+                settings.memory.0.saturating_mul(settings.batches as u64),
+            )),
             todo: Mutex::default(),
             waiting: AtomicUsize::new(0),
             begun: AtomicUsize::new(0),
@@ -136,7 +142,11 @@ impl Work {
     /// Reads the first slot that nobody has claimed. Says whether there was one.
     fn one_of_those_to_come(&self) -> bool {
         loop {
-            let next = self.todo.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+            let next = self
+                .todo
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .pop_front();
             match next {
                 Some(slot) if slot.claim() => {
                     self.read(&slot);
@@ -148,13 +158,19 @@ impl Work {
         }
     }
 
-    /// A job of the pool: a batch, unless as many jobs as may are at it; they do those of the others, too.
+    /// A job of the pool: a batch, unless as many jobs as may are at it; they do those of the
+    /// others, too.
     fn job(&self) {
         self.waiting.fetch_sub(1, Ordering::Relaxed);
         self.begun.fetch_add(1, Ordering::AcqRel);
         loop {
             let may = self.busy.fetch_add(1, Ordering::AcqRel) < self.settings.helpers;
-            while may && self.begun.fetch_update(Ordering::AcqRel, Ordering::Acquire, |n| n.checked_sub(1)).is_ok() {
+            while may
+                && self
+                    .begun
+                    .fetch_update(Ordering::AcqRel, Ordering::Acquire, |n| n.checked_sub(1))
+                    .is_ok()
+            {
                 self.one_of_those_to_come();
             }
             self.busy.fetch_sub(1, Ordering::AcqRel);
@@ -171,10 +187,15 @@ impl Work {
         let read = catch_unwind(AssertUnwindSafe(|| self.try_read(slot))).unwrap_or_else(|p| {
             // what a panic carries may panic when it is dropped
             std::mem::forget(p);
-            Read::failed(Error::new(Status::Panic, "this is a bug in holdall: reading a batch of a stream ended in a panic"))
+            Read::failed(Error::new(
+                Status::Panic,
+                "this is a bug in holdall: reading a batch of a stream ended in a panic",
+            ))
         });
-        if let Some(mean) = (read.records.data.len() as u64).checked_div(read.records.len() as u64) {
-            self.mean.store((self.mean() + mean).div_ceil(2), Ordering::Relaxed);
+        if let Some(mean) = (read.records.data.len() as u64).checked_div(read.records.len() as u64)
+        {
+            self.mean
+                .store((self.mean() + mean).div_ceil(2), Ordering::Relaxed);
         }
         slot.put(read);
     }
@@ -186,21 +207,41 @@ impl Work {
             stop: Some(&self.stop),
             threads: self.settings.threads,
             memory_limit: if slot.alone { alone } else { memory },
-            most: if slot.alone { u64::MAX } else { self.settings.most },
+            most: if slot.alone {
+                u64::MAX
+            } else {
+                self.settings.most
+            },
             skip: Skip::All,
         };
         let all = slot.numbers.len();
         let mut n = all;
         loop {
             let failure = match self.bag.gathered(slot.numbers.first(n), rules) {
-                Ok(records) => return Read { records, then: if n == all { Then::Nothing } else { Then::Unread } },
+                Ok(records) => {
+                    return Read {
+                        records,
+                        then: if n == all {
+                            Then::Nothing
+                        } else {
+                            Then::Unread
+                        },
+                    };
+                }
                 Err(failure) => failure,
             };
             let too_much = matches!(failure.error.status, Status::Limit | Status::Memory);
             n = match (n, failure.out) {
-                (1, _) if too_much && !slot.alone => return Read { records: Records::none(), then: Then::Unread },
+                (1, _) if too_much && !slot.alone => {
+                    return Read {
+                        records: Records::none(),
+                        then: Then::Unread,
+                    };
+                }
                 (1, _) => return Read::failed(failure.error),
-                _ if failure.error.status == Status::Cancelled => return Read::failed(failure.error),
+                _ if failure.error.status == Status::Cancelled => {
+                    return Read::failed(failure.error);
+                }
                 (n, 0) => (n / 8).max(1),
                 // the record that failed, or with which it became too much: those before it may do
                 (n, out) => out.min(n - 1),

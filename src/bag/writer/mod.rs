@@ -1,20 +1,22 @@
 //! Writes bags: records are encoded and kept aside; a commit makes all of them count, or none.
 //!
-//! Records that are to be compressed are first gathered (see [`super::ahead`]). Where those that are encoded
-//! wait, and what a commit does:
-//! - *New and replaced bags* grow under temporary names (`NAME.holdall-new`); the first commit puts them
-//!   in place.
-//! - *Limits at the tail, appended to*: new records wait in memory, beyond a MiB in a temporary file; a
-//!   commit saves the old limits in the journal, writes records and limits over them, and removes it.
-//! - *Separate limits, appended to*: new records go behind the committed ones at once (bytes behind the
-//!   last limit do not count); a commit notes the old lengths in the journal and appends the limits.
+//! Records that are to be compressed are first gathered (see [`super::ahead`]). Where those that
+//! are encoded wait, and what a commit does:
+//! - *New and replaced bags* grow under temporary names (`NAME.holdall-new`); the first commit puts
+//!   them in place.
+//! - *Limits at the tail, appended to*: new records wait in memory, beyond a MiB in a temporary
+//!   file; a commit saves the old limits in the journal, writes records and limits over them, and
+//!   removes it.
+//! - *Separate limits, appended to*: new records go behind the committed ones at once (bytes behind
+//!   the last limit do not count); a commit notes the old lengths in the journal and appends the
+//!   limits.
 //!
 //! Beside an uncompressed bag, `checksums.NAME` has one little-endian CRC-32 a record.
 //!
-//! A set of shards is written in turns: record i goes to shard i modulo their number, and what is written says so (see
-//! [`super::turn`]). It commits as one: the journal is that
-//! of the set (see [`crate::io::journal`]). What the shards have to write and to sync before the journal, or behind it, they do
-//! in parallel: to wait for the disk is most of a commit.
+//! A set of shards is written in turns: record i goes to shard i modulo their number, and what is
+//! written says so (see [`super::turn`]). It commits as one: the journal is that
+//! of the set (see [`crate::io::journal`]). What the shards have to write and to sync before the
+//! journal, or behind it, they do in parallel: to wait for the disk is most of a commit.
 #![forbid(unsafe_code)]
 
 mod sink;
@@ -41,7 +43,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use store::{NewNames, Store};
 
 /// Options that opening a writer knows.
-pub const WRITE_OPTIONS: &[Opt] = &[Opt::Threads, Opt::Durability, Opt::Lock, Opt::Codec, Opt::Level, Opt::Checksum, Opt::Dictionary, Opt::BagLimits];
+pub const WRITE_OPTIONS: &[Opt] = &[
+    Opt::Threads,
+    Opt::Durability,
+    Opt::Lock,
+    Opt::Codec,
+    Opt::Level,
+    Opt::Checksum,
+    Opt::Dictionary,
+    Opt::BagLimits,
+];
 
 /// Bytes that wait in memory before they go to a file: of one, of all, of one of many.
 const MOST: usize = 1 << 20;
@@ -123,44 +134,84 @@ impl Writer {
     }
 
     /// Opens a name in a folder for writing.
-    pub fn open_in(folder: &Arc<dyn Folder>, name: &OsStr, mode: Mode, options: &Options) -> Result<Writer> {
+    pub fn open_in(
+        folder: &Arc<dyn Folder>,
+        name: &OsStr,
+        mode: Mode,
+        options: &Options,
+    ) -> Result<Writer> {
         options.only("opening a bag for writing", WRITE_OPTIONS)?;
         folder.writable()?;
         let container = container(folder, name);
-        let (wanted, durable) = (options.get(Opt::Lock, 1) == 1, options.get(Opt::Durability, 1) == 1);
+        let (wanted, durable) = (
+            options.get(Opt::Lock, 1) == 1,
+            options.get(Opt::Durability, 1) == 1,
+        );
         let mut locks = journal::enter(&container, wanted, durable)?;
         locks.push(container.lock(wanted)?);
         Writer::over(container.clone(), vec![container], locks, mode, options)
     }
 
     /// Opens the shards of a set in a folder for writing.
-    pub fn open_set_in(folder: &Arc<dyn Folder>, set: &Set, mode: Mode, options: &Options) -> Result<Writer> {
+    pub fn open_set_in(
+        folder: &Arc<dyn Folder>,
+        set: &Set,
+        mode: Mode,
+        options: &Options,
+    ) -> Result<Writer> {
         let known = [WRITE_OPTIONS, &[Opt::BagShards]].concat();
         options.only("opening a set of bags for writing", &known)?;
         if options.given(Opt::BagShards) == Some(0) {
-            return Err(fail!(Argument, "HOLDALL_OPT_BAG_SHARDS: a set is written in turns; without them, its shards are written one by one"));
+            return Err(fail!(
+                Argument,
+                "HOLDALL_OPT_BAG_SHARDS: a set is written in turns; without them, its shards are written one by one"
+            ));
         }
         folder.writable()?;
-        let folder = if few::needed(set.count as usize) { few::within(folder) } else { folder.clone() };
+        let folder = if few::needed(set.count as usize) {
+            few::within(folder)
+        } else {
+            folder.clone()
+        };
         let whole = set.container(&folder);
         let lock = whole.lock(options.get(Opt::Lock, 1) == 1)?;
         journal::settle(&whole, options.get(Opt::Durability, 1) == 1)?;
-        let shards = (0..set.count).map(|i| Container { within: Vec::new(), ..container(&folder, &set.name(i)) }).collect();
+        let shards = (0..set.count)
+            .map(|i| Container {
+                within: Vec::new(),
+                ..container(&folder, &set.name(i))
+            })
+            .collect();
         Writer::over(whole, shards, vec![lock], mode, options)
     }
 
-    fn over(whole: Container, shards: Vec<Container>, locks: Vec<Lock>, mode: Mode, options: &Options) -> Result<Writer> {
+    fn over(
+        whole: Container,
+        shards: Vec<Container>,
+        locks: Vec<Lock>,
+        mode: Mode,
+        options: &Options,
+    ) -> Result<Writer> {
         let first = shards.first().map_or(OsStr::new(""), |c| &c.main);
         let codec = Codec::choose(options.get(Opt::Codec, CODEC_BY_NAME), first.as_bytes())?;
         let encoding = encoding(codec, options)?;
-        let rules = Rules { codec, durable: options.get(Opt::Durability, 1) == 1, sync_failed: AtomicBool::new(false) };
+        let rules = Rules {
+            codec,
+            durable: options.get(Opt::Durability, 1) == 1,
+            sync_failed: AtomicBool::new(false),
+        };
         let encoders = encoders(&encoding)?;
-        shards.iter().try_for_each(|c| journal::tidy(c, rules.durable))?;
+        shards
+            .iter()
+            .try_for_each(|c| journal::tidy(c, rules.durable))?;
         let separate = options.get(Opt::BagLimits, 0) == 1;
         let with_sums = codec == Codec::None && encoding.checksum;
         let most = (MOST_OF_ALL / shards.len().max(1)).clamp(LEAST, MOST);
         let mut w = Writer {
-            stores: shards.into_iter().map(|c| Store::new(c, separate, with_sums, most, options.memory_limit())).collect(),
+            stores: shards
+                .into_iter()
+                .map(|c| Store::new(c, separate, with_sums, most, options.memory_limit()))
+                .collect(),
             turns_said: options.given(Opt::BagShards).is_some(),
             whole,
             rules,
@@ -177,7 +228,9 @@ impl Writer {
             locks,
         };
         let of = w.stores.len() as u32;
-        (0..).zip(&mut w.stores).for_each(|(i, s)| s.take_turns(i, of));
+        (0..)
+            .zip(&mut w.stores)
+            .for_each(|(i, s)| s.take_turns(i, of));
         if w.whole.folder.is_store() {
             w.aim_at_store()?;
         }
@@ -189,16 +242,24 @@ impl Writer {
     }
 
     fn refuse_existing(&self) -> Result<()> {
-        self.stores.iter().try_for_each(|s| s.refuse_existing(self.rules.codec, self.mode))
+        self.stores
+            .iter()
+            .try_for_each(|s| s.refuse_existing(self.rules.codec, self.mode))
     }
 
     /// Opens the last commit to go on from it.
     fn open_committed(&mut self, options: &Options) -> Result<()> {
-        let decoder = Arc::new(Decoder::new(self.encoding.codec, options.given_bytes(Opt::Dictionary))?);
+        let decoder = Arc::new(Decoder::new(
+            self.encoding.codec,
+            options.given_bytes(Opt::Dictionary),
+        )?);
         let asked = options.given(Opt::Checksum).is_some_and(|s| s != 0);
         let mut all = None;
         for store in &mut self.stores {
-            let unsaid = is_unsaid(options.get(Opt::Codec, CODEC_BY_NAME), store.name("").as_bytes());
+            let unsaid = is_unsaid(
+                options.get(Opt::Codec, CODEC_BY_NAME),
+                store.name("").as_bytes(),
+            );
             let protected = store.open_committed(&decoder, unsaid)?;
             if protected == Some(false) && asked {
                 return Err(fail!(
@@ -227,7 +288,10 @@ impl Writer {
             return Ok(());
         }
         // those that have no record yet do as the others
-        self.stores.iter_mut().filter(|s| s.committed == 0).for_each(|s| s.keep_sums(protected));
+        self.stores
+            .iter_mut()
+            .filter(|s| s.committed == 0)
+            .for_each(|s| s.keep_sums(protected));
         Ok(())
     }
 
@@ -249,9 +313,14 @@ impl Writer {
         Ok(())
     }
 
-    /// Refuses to go on in turns with shards that do not say that they are: those of Bagz are not, as a rule.
+    /// Refuses to go on in turns with shards that do not say that they are: those of Bagz are not,
+    /// as a rule.
     fn refuse_unmarked(&self) -> Result<()> {
-        if self.stores.len() < 2 || self.turns_said || self.committed == 0 || self.stores.iter().any(|s| s.marked) {
+        if self.stores.len() < 2
+            || self.turns_said
+            || self.committed == 0
+            || self.stores.iter().any(|s| s.marked)
+        {
             return Ok(());
         }
         Err(fail!(
@@ -272,13 +341,21 @@ impl Writer {
 
     fn check(&self) -> Result<()> {
         if self.owner != os::process() {
-            return Err(fail!(State, "{}: this writer belongs to the process that opened it", self.shown()));
+            return Err(fail!(
+                State,
+                "{}: this writer belongs to the process that opened it",
+                self.shown()
+            ));
         }
         if self.finished {
             return Err(upload::whole(&self.shown()));
         }
         if self.broken {
-            return Err(fail!(State, "{}: a commit of this writer failed half-way; open it again, what was committed before is whole", self.shown()));
+            return Err(fail!(
+                State,
+                "{}: a commit of this writer failed half-way; open it again, what was committed before is whole",
+                self.shown()
+            ));
         }
         Ok(())
     }
@@ -300,13 +377,19 @@ impl Writer {
         self.stores.iter().any(Store::with_sums)
     }
 
-    /// Appends record `i` = `data[offsets[i]..offsets[i + 1]]`, for all but the last of `offsets`, in
-    /// order; compressed in parallel. On failure, [`Writer::size`] tells how many went in.
+    /// Appends record `i` = `data[offsets[i]..offsets[i + 1]]`, for all but the last of `offsets`,
+    /// in order; compressed in parallel. On failure, [`Writer::size`] tells how many went in.
     pub fn append_many(&mut self, data: &[u8], offsets: &[u64]) -> Result<()> {
         self.check()?;
         check_offsets(data.len() as u64, offsets)?;
-        if self.encoders.is_some() && !self.gathered.fills(offsets.len(), span(data, offsets).len(), self.threads) {
-            return offsets.windows(2).try_for_each(|w| self.gathered.push(span(data, w)));
+        if self.encoders.is_some()
+            && !self
+                .gathered
+                .fills(offsets.len(), span(data, offsets).len(), self.threads)
+        {
+            return offsets
+                .windows(2)
+                .try_for_each(|w| self.gathered.push(span(data, w)));
         }
         self.encode_gathered()?;
         self.encode(data, offsets)
@@ -325,13 +408,26 @@ impl Writer {
 
     fn encode(&mut self, data: &[u8], offsets: &[u64]) -> Result<()> {
         let Some(encoders) = self.encoders.take() else {
-            let lengths: Vec<u64> = offsets.windows(2).map(|w| span(data, w).len() as u64).collect();
-            let sums: Vec<u32> = if self.with_sums() { offsets.windows(2).map(|w| crc32(span(data, w))).collect() } else { Vec::new() };
+            let lengths: Vec<u64> = offsets
+                .windows(2)
+                .map(|w| span(data, w).len() as u64)
+                .collect();
+            let sums: Vec<u32> = if self.with_sums() {
+                offsets.windows(2).map(|w| crc32(span(data, w))).collect()
+            } else {
+                Vec::new()
+            };
             return self.push(span(data, offsets), &lengths, &sums);
         };
         // a caller's functions, and requests, stay on the caller's thread
-        let keeper = if self.whole.folder.is_foreign() || self.whole.folder.is_store() { Keeper::Caller } else { Keeper::Any };
-        let done = encoders.each(data, offsets, (self.threads, keeper), |e| self.push(&e.bytes, &e.lengths, &[]));
+        let keeper = if self.whole.folder.is_foreign() || self.whole.folder.is_store() {
+            Keeper::Caller
+        } else {
+            Keeper::Any
+        };
+        let done = encoders.each(data, offsets, (self.threads, keeper), |e| {
+            self.push(&e.bytes, &e.lengths, &[])
+        });
         self.encoders = Some(encoders);
         done
     }
@@ -362,9 +458,9 @@ impl Writer {
 
     // ---- commits
 
-    /// Makes all records appended so far durable and visible, together. On failure the bag is as the last
-    /// commit left it; where that cannot be known, this writer refuses to go on, and whoever opens the
-    /// bag next finds it whole.
+    /// Makes all records appended so far durable and visible, together. On failure the bag is as
+    /// the last commit left it; where that cannot be known, this writer refuses to go on, and
+    /// whoever opens the bag next finds it whole.
     pub fn commit(&mut self) -> Result<()> {
         if self.finished {
             return Ok(());
@@ -379,8 +475,13 @@ impl Writer {
             return Ok(());
         }
         self.locks.iter().try_for_each(Lock::still_held)?;
-        let done = if fresh { self.commit_new() } else { self.commit_append() };
-        // after a sync that failed, the system may have thrown away what it could not write, and says so once
+        let done = if fresh {
+            self.commit_new()
+        } else {
+            self.commit_append()
+        };
+        // after a sync that failed, the system may have thrown away what it could not write, and
+        // says so once
         self.broken |= self.rules.sync_failed.load(Ordering::Relaxed);
         done?;
         self.committed += std::mem::take(&mut self.waiting);
@@ -397,8 +498,11 @@ impl Writer {
         let rules = &self.rules;
         let mut names: Vec<NewNames> = self.stores.iter().map(|_| NewNames::default()).collect();
         let finished = self.stores.iter_mut().zip(&mut names).collect();
-        parallel::try_each(self.threads, finished, |(store, names)| store.finish_new(rules, names))?;
-        let (renames, gone): (Vec<_>, Vec<_>) = names.into_iter().map(|n| (n.renames, n.gone)).unzip();
+        parallel::try_each(self.threads, finished, |(store, names)| {
+            store.finish_new(rules, names)
+        })?;
+        let (renames, gone): (Vec<_>, Vec<_>) =
+            names.into_iter().map(|n| (n.renames, n.gone)).unzip();
         let (renames, gone) = (renames.concat(), gone.concat());
         let swapped = journal::swap_files(&self.whole, self.rules.durable, &renames, &gone);
         self.broken = matches!(swapped, Swapped::Counts | Swapped::Unsure(_));
@@ -414,8 +518,15 @@ impl Writer {
     fn commit_append(&mut self) -> Result<()> {
         let rules = &self.rules;
         let mut changes: Vec<Vec<Change<'_>>> = self.stores.iter().map(|_| Vec::new()).collect();
-        let begun = self.stores.iter_mut().zip(&mut changes).filter(|(s, _)| s.waiting > 0).collect();
-        parallel::try_each(self.threads, begun, |(store, changes)| store.begin_append(rules, changes))?;
+        let begun = self
+            .stores
+            .iter_mut()
+            .zip(&mut changes)
+            .filter(|(s, _)| s.waiting > 0)
+            .collect();
+        parallel::try_each(self.threads, begun, |(store, changes)| {
+            store.begin_append(rules, changes)
+        })?;
         let changes: Vec<_> = changes.into_iter().flatten().collect();
         let undo = Undo::begin(&self.whole, rules.durable, &changes)?;
         drop(changes);
@@ -434,11 +545,19 @@ impl Writer {
 
     fn write_append(&self) -> Result<()> {
         let named = AtomicBool::new(false);
-        parallel::try_each(self.threads, self.stores.iter().filter(|s| s.waiting > 0).collect(), |store: &Store| {
-            named.fetch_or(store.write_append(&self.rules)?, Ordering::Relaxed);
+        parallel::try_each(
+            self.threads,
+            self.stores.iter().filter(|s| s.waiting > 0).collect(),
+            |store: &Store| {
+                named.fetch_or(store.write_append(&self.rules)?, Ordering::Relaxed);
+                Ok(())
+            },
+        )?;
+        if named.into_inner() && self.rules.durable {
+            self.whole.folder.sync()
+        } else {
             Ok(())
-        })?;
-        if named.into_inner() && self.rules.durable { self.whole.folder.sync() } else { Ok(()) }
+        }
     }
 }
 
@@ -452,36 +571,67 @@ impl Drop for Writer {
 }
 
 fn check_offsets(size: u64, offsets: &[u64]) -> Result<()> {
-    if let Some(i) = offsets.windows(2).position(|w| matches!(w, [a, b] if a > b)) {
-        return Err(fail!(Argument, "offsets[{}] is smaller than offsets[{i}]", i + 1));
+    if let Some(i) = offsets
+        .windows(2)
+        .position(|w| matches!(w, [a, b] if a > b))
+    {
+        return Err(fail!(
+            Argument,
+            "offsets[{}] is smaller than offsets[{i}]",
+            i + 1
+        ));
     }
     match offsets.last() {
-        Some(&end) if end > size => Err(fail!(Argument, "the last of the offsets, {end}, is beyond the {size} bytes of data")),
+        Some(&end) if end > size => Err(fail!(
+            Argument,
+            "the last of the offsets, {end}, is beyond the {size} bytes of data"
+        )),
         Some(_) => Ok(()),
-        None => Err(fail!(Argument, "there must be one offset more than there are records")),
+        None => Err(fail!(
+            Argument,
+            "there must be one offset more than there are records"
+        )),
     }
 }
 
 fn encoders(encoding: &Encoding) -> Result<Option<Encoders>> {
-    if encoding.codec == Codec::None { Ok(None) } else { Encoders::new(encoding).map(Some) }
+    if encoding.codec == Codec::None {
+        Ok(None)
+    } else {
+        Encoders::new(encoding).map(Some)
+    }
 }
 
 fn encoding(codec: Codec, options: &Options) -> Result<Encoding> {
     let level = options.get(Opt::Level, 0) as i32;
     let dictionary = options.given_bytes(Opt::Dictionary).cloned();
     if codec == Codec::None && (options.given(Opt::Level).is_some() || dictionary.is_some()) {
-        return Err(fail!(Argument, "HOLDALL_OPT_LEVEL and HOLDALL_OPT_DICTIONARY mean nothing to a bag that is not compressed"));
+        return Err(fail!(
+            Argument,
+            "HOLDALL_OPT_LEVEL and HOLDALL_OPT_DICTIONARY mean nothing to a bag that is not compressed"
+        ));
     }
     let checksum = match (options.given(Opt::Checksum), codec) {
         (None | Some(SUM_CRC32), _) | (Some(SUM_ZSTD), Codec::Zstd) => true,
         (Some(0), _) => false,
         (Some(n), _) => {
-            let fit = if codec == Codec::Zstd { "HOLDALL_SUM_ZSTD (or _CRC32, which means the same here)" } else { "HOLDALL_SUM_CRC32" };
+            let fit = if codec == Codec::Zstd {
+                "HOLDALL_SUM_ZSTD (or _CRC32, which means the same here)"
+            } else {
+                "HOLDALL_SUM_CRC32"
+            };
             return Err(Error::new(
                 Status::Unsupported,
-                format!("HOLDALL_OPT_CHECKSUM: {n} has no place in this bag; {fit} and HOLDALL_SUM_NONE do"),
+                format!(
+                    "HOLDALL_OPT_CHECKSUM: {n} has no place in this bag; {fit} and HOLDALL_SUM_NONE do"
+                ),
             ));
         }
     };
-    Ok(Encoding { codec, level, checksum, dictionary })
+    Ok(Encoding {
+        codec,
+        level,
+        checksum,
+        dictionary,
+    })
 }

@@ -56,13 +56,28 @@ impl Sink {
     }
 
     /// Straight into a file that is there, from `base` on.
-    pub fn onto(folder: &Arc<dyn Folder>, name: OsString, file: Arc<dyn File>, base: u64, most: usize) -> Sink {
-        Sink { file: Some(file), temporary: false, base, ..Sink::new(folder, name, OsStr::new(""), most) }
+    pub fn onto(
+        folder: &Arc<dyn Folder>,
+        name: OsString,
+        file: Arc<dyn File>,
+        base: u64,
+        most: usize,
+    ) -> Sink {
+        Sink {
+            file: Some(file),
+            temporary: false,
+            base,
+            ..Sink::new(folder, name, OsStr::new(""), most)
+        }
     }
 
     /// To an object store, under the name itself.
     pub fn to_store(folder: &Arc<dyn Folder>, name: OsString, most: usize, upload: Upload) -> Sink {
-        Sink { temporary: false, upload: Some(upload), ..Sink::new(folder, name, OsStr::new(""), most) }
+        Sink {
+            temporary: false,
+            upload: Some(upload),
+            ..Sink::new(folder, name, OsStr::new(""), most)
+        }
     }
 
     /// All bytes.
@@ -79,13 +94,25 @@ impl Sink {
             return Ok(());
         }
         // twice as much each time, but no more than may wait
-        let more = self.buffer.capacity().min(self.most.saturating_sub(self.buffer.len())).max(n);
-        if self.upload == Some(Upload::Behind) { memory::reserve(&mut self.buffer, n) } else { memory::reserve_exact(&mut self.buffer, more) }
+        let more = self
+            .buffer
+            .capacity()
+            .min(self.most.saturating_sub(self.buffer.len()))
+            .max(n);
+        if self.upload == Some(Upload::Behind) {
+            memory::reserve(&mut self.buffer, n)
+        } else {
+            memory::reserve_exact(&mut self.buffer, more)
+        }
     }
 
     /// Takes in bytes: all or, on failure, none.
     pub fn push(&mut self, bytes: &[u8]) -> Result<()> {
-        self.prepare(if bytes.len() < self.most { bytes.len() } else { 0 })?;
+        self.prepare(if bytes.len() < self.most {
+            bytes.len()
+        } else {
+            0
+        })?;
         if bytes.len() < self.most {
             self.buffer.extend_from_slice(bytes);
             return Ok(());
@@ -142,7 +169,11 @@ impl Sink {
         if let Some(from) = self.file.as_ref().filter(|_| self.written > 0) {
             io::copy(&**from, self.base, to, at, self.written)?;
         }
-        if self.buffer.is_empty() { Ok(()) } else { to.write_at(at + self.written, &self.buffer) }
+        if self.buffer.is_empty() {
+            Ok(())
+        } else {
+            to.write_at(at + self.written, &self.buffer)
+        }
     }
 
     /// Forgets what it holds, and its temporary file.

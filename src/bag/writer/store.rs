@@ -1,4 +1,5 @@
-//! One file of a bag that is being written: its last commit, what waits to be in the next one, and its part in a commit.
+//! One file of a bag that is being written: its last commit, what waits to be in the next one, and
+//! its part in a commit.
 #![forbid(unsafe_code)]
 
 use super::sink::Sink;
@@ -50,7 +51,8 @@ struct Base {
     size: u64,
 }
 
-/// What a new bag takes in place of another: the names that its files are to have, and those of files that are to go.
+/// What a new bag takes in place of another: the names that its files are to have, and those of
+/// files that are to go.
 #[derive(Default)]
 pub struct NewNames {
     pub renames: Vec<OsString>,
@@ -62,7 +64,13 @@ pub type Protected = Option<bool>;
 
 impl Store {
     /// Of a container in which nothing waits to be settled.
-    pub fn new(container: Container, separate: bool, with_sums: bool, most: usize, memory_limit: u64) -> Store {
+    pub fn new(
+        container: Container,
+        separate: bool,
+        with_sums: bool,
+        most: usize,
+        memory_limit: u64,
+    ) -> Store {
         let [records, limits, sums] = sinks(&container, most);
         Store {
             container,
@@ -106,15 +114,19 @@ impl Store {
         self.turn = (of > 1).then_some(Turn { shard, of });
     }
 
-    /// A record as it is to be stored, where that is another form: the first one of a shard has a mark behind it.
+    /// A record as it is to be stored, where that is another form: the first one of a shard has a
+    /// mark behind it.
     pub fn with_mark(&self, record: &[u8], codec: Codec) -> Option<Vec<u8>> {
         let first = self.committed + self.waiting == 0 && codec == Codec::Zstd;
-        self.turn.filter(|_| first).map(|turn| [record, &turn.mark()].concat())
+        self.turn
+            .filter(|_| first)
+            .map(|turn| [record, &turn.mark()].concat())
     }
 
     /// Does the mark of the set stand in a file beside it?
     pub fn mark_beside(&self, codec: Codec) -> Option<Turn> {
-        self.turn.filter(|turn| turn.shard == 0 && codec == Codec::None)
+        self.turn
+            .filter(|turn| turn.shard == 0 && codec == Codec::None)
     }
 
     /// Does it keep checksums beside its records?
@@ -127,15 +139,32 @@ impl Store {
         self.with_sums = wanted || self.base.as_ref().is_some_and(|b| b.sums.is_some());
     }
 
-    /// A new bag needs its names free; that of its limits, too, where it has them at its tail: they would
-    /// be taken for those of this bag.
+    /// A new bag needs its names free; that of its limits, too, where it has them at its tail: they
+    /// would be taken for those of this bag.
     pub fn refuse_existing(&self, codec: Codec, mode: Mode) -> Result<()> {
-        let mark = if self.mark_beside(codec).is_some() { TURNS_PREFIX } else { "" };
-        for prefix in ["", LIMITS_PREFIX, if codec == Codec::None { SUMS_PREFIX } else { "" }, mark] {
+        let mark = if self.mark_beside(codec).is_some() {
+            TURNS_PREFIX
+        } else {
+            ""
+        };
+        for prefix in [
+            "",
+            LIMITS_PREFIX,
+            if codec == Codec::None {
+                SUMS_PREFIX
+            } else {
+                ""
+            },
+            mark,
+        ] {
             let n = self.name(prefix);
             self.container.folder.refuse_obstacle(&n)?;
             if mode == Mode::New && self.container.folder.exists(&n)? {
-                return Err(fail!(Exists, "{}: it is there already (HOLDALL_REPLACE and HOLDALL_APPEND take it)", self.container.folder.show(&n)));
+                return Err(fail!(
+                    Exists,
+                    "{}: it is there already (HOLDALL_REPLACE and HOLDALL_APPEND take it)",
+                    self.container.folder.show(&n)
+                ));
             }
         }
         Ok(())
@@ -165,7 +194,11 @@ impl Store {
             // what lies behind the last limit will be written over: it must not be the last record
             shard.read(last, None)?;
             end = shard.extent(last)?.1;
-            protected = Some(if decoder.codec() == Codec::None { shard.has_sums() } else { shard.has_frame_checksum()? });
+            protected = Some(if decoder.codec() == Codec::None {
+                shard.has_sums()
+            } else {
+                shard.has_frame_checksum()?
+            });
         }
         if decoder.codec() == Codec::None {
             self.with_sums = protected.unwrap_or(self.with_sums || shard.has_sums());
@@ -176,8 +209,8 @@ impl Store {
         Ok(protected)
     }
 
-    /// Refuses a bag that is there with its limits at the other place: what is taken for free room would be
-    /// its records.
+    /// Refuses a bag that is there with its limits at the other place: what is taken for free room
+    /// would be its records.
     fn refuse_the_other_kind(&self, shard: &Shard) -> Result<()> {
         let folder = &self.container.folder;
         let (name, limits) = (&self.container.main, self.name(LIMITS_PREFIX));
@@ -198,35 +231,61 @@ impl Store {
             0 => 0,
             n => shard.extent(n - 1)?.1,
         };
-        // bytes behind the last limit are what a writer that was cut off has left, unless they have limits
+        // bytes behind the last limit are what a writer that was cut off has left, unless they have
+        // limits
         let sure = shard.decoder().codec() == Codec::Zstd || end == 0;
         match Shard::tail(&records, size) {
-            Ok((l, tail_end)) if sure && size > end && l.count() > 0 && tail_end >= end => Err(fail!(
-                State,
-                "{}: it has limits at its tail, and {} says otherwise; repair first, or remove the one that is wrong",
-                folder.show(name),
-                folder.show(&limits)
-            )),
+            Ok((l, tail_end)) if sure && size > end && l.count() > 0 && tail_end >= end => {
+                Err(fail!(
+                    State,
+                    "{}: it has limits at its tail, and {} says otherwise; repair first, or remove the one that is wrong",
+                    folder.show(name),
+                    folder.show(&limits)
+                ))
+            }
             _ => Ok(()),
         }
     }
 
     fn open_base(&self, end: u64) -> Result<Base> {
-        let open = |prefix| self.container.folder.open(&self.name(prefix), Access::WriteBeside);
+        let open = |prefix| {
+            self.container
+                .folder
+                .open(&self.name(prefix), Access::WriteBeside)
+        };
         let sums = match open(SUMS_PREFIX) {
             Ok(f) if self.with_sums => Some(f),
             Err(e) if e.status != Status::Missing => return Err(e),
             _ => None,
         };
-        let records = self.container.folder.open(&self.container.main, Access::Write)?;
+        let records = self
+            .container
+            .folder
+            .open(&self.container.main, Access::Write)?;
         let size = records.size()?;
-        Ok(Base { records, limits: if self.separate { Some(open(LIMITS_PREFIX)?) } else { None }, sums, end, size })
+        Ok(Base {
+            records,
+            limits: if self.separate {
+                Some(open(LIMITS_PREFIX)?)
+            } else {
+                None
+            },
+            sums,
+            end,
+            size,
+        })
     }
 
     /// Points the sink of the records at where the next ones wait.
     fn aim(&mut self) {
         if let Some(base) = self.base.as_ref().filter(|_| self.separate) {
-            self.records = Sink::onto(&self.container.folder, self.container.main.clone(), base.records.clone(), base.end, self.most);
+            self.records = Sink::onto(
+                &self.container.folder,
+                self.container.main.clone(),
+                base.records.clone(),
+                base.end,
+                self.most,
+            );
         }
     }
 
@@ -257,7 +316,11 @@ impl Store {
     // ---- commits
 
     /// Finishes the files of a new bag; adds the names that are to change for it.
-    pub fn finish_new(&mut self, rules: &Rules, NewNames { renames, gone }: &mut NewNames) -> Result<()> {
+    pub fn finish_new(
+        &mut self,
+        rules: &Rules,
+        NewNames { renames, gone }: &mut NewNames,
+    ) -> Result<()> {
         self.records.finish()?;
         let records = self.records.file()?;
         renames.push(self.name(""));
@@ -285,10 +348,17 @@ impl Store {
     }
 
     /// The same of the mark of a set.
-    fn finish_mark(&self, rules: &Rules, renames: &mut Vec<OsString>, gone: &mut Vec<OsString>) -> Result<()> {
+    fn finish_mark(
+        &self,
+        rules: &Rules,
+        renames: &mut Vec<OsString>,
+        gone: &mut Vec<OsString>,
+    ) -> Result<()> {
         let name = self.name(TURNS_PREFIX);
         if let Some(turn) = self.mark_beside(rules.codec) {
-            let file = self.container.create(&self.container.new_name(TURNS_PREFIX))?;
+            let file = self
+                .container
+                .create(&self.container.new_name(TURNS_PREFIX))?;
             file.write_at(0, &turn.mark())?;
             rules.sync(&*file)?;
             renames.push(name);
@@ -316,25 +386,40 @@ impl Store {
         }
     }
 
-    /// Are there checksums of the bag that a compressed one replaces? A file of that name that does not fit
-    /// it is somebody else's.
+    /// Are there checksums of the bag that a compressed one replaces? A file of that name that does
+    /// not fit it is somebody else's.
     pub fn replaces_sums(&self) -> bool {
         let fits = |separate| {
-            let how =
-                How { access: Access::Read, separate, cache: false, verify: true, turns: false, unsaid: false, memory_limit: self.memory_limit };
+            let how = How {
+                access: Access::Read,
+                separate,
+                cache: false,
+                verify: true,
+                turns: false,
+                unsaid: false,
+                memory_limit: self.memory_limit,
+            };
             let decoder = Arc::new(Decoder::new(Codec::None, None)?);
             Shard::open(&self.container, &decoder, how).map(|old| old.has_sums())
         };
-        [false, true].into_iter().any(|separate| fits(separate).unwrap_or(false))
+        [false, true]
+            .into_iter()
+            .any(|separate| fits(separate).unwrap_or(false))
     }
 
     /// Before a commit in place: what must be durable before it; adds what it is going to change.
-    pub fn begin_append<'a>(&'a mut self, rules: &Rules, changes: &mut Vec<Change<'a>>) -> Result<()> {
+    pub fn begin_append<'a>(
+        &'a mut self,
+        rules: &Rules,
+        changes: &mut Vec<Change<'a>>,
+    ) -> Result<()> {
         self.still_ours()?;
         if self.separate {
             self.records.flush()?;
         }
-        let Some(base) = &self.base else { return Ok(()) };
+        let Some(base) = &self.base else {
+            return Ok(());
+        };
         if self.separate {
             rules.sync(&*base.records)?;
         }
@@ -345,14 +430,20 @@ impl Store {
                 file: Some(&**l),
                 over: Vec::new(),
                 lengths: self.committed * LIMIT..=count * LIMIT,
-                new: vec![Piece { at: self.committed * LIMIT, bytes: self.limits.first(SAID)? }],
+                new: vec![Piece {
+                    at: self.committed * LIMIT,
+                    bytes: self.limits.first(SAID)?,
+                }],
             },
             None => Change {
                 name: self.container.main.clone(),
                 file: Some(&*base.records),
                 over: vec![base.end..u64::MAX],
                 lengths: base.size..=base.end + self.records.len() + count * LIMIT,
-                new: vec![Piece { at: base.end, bytes: self.records.first(SAID)? }],
+                new: vec![Piece {
+                    at: base.end,
+                    bytes: self.records.first(SAID)?,
+                }],
             },
         });
         if self.with_sums {
@@ -361,7 +452,10 @@ impl Store {
                 file: base.sums.as_deref(),
                 over: Vec::new(),
                 lengths: self.committed * SUM..=count * SUM,
-                new: vec![Piece { at: self.committed * SUM, bytes: self.sums.first(SAID)? }],
+                new: vec![Piece {
+                    at: self.committed * SUM,
+                    bytes: self.sums.first(SAID)?,
+                }],
             });
         }
         Ok(())
@@ -369,18 +463,36 @@ impl Store {
 
     /// Refuses to write where somebody else has written, who cannot have had the lock.
     fn still_ours(&self) -> Result<()> {
-        let Some(base) = &self.base else { return Ok(()) };
+        let Some(base) = &self.base else {
+            return Ok(());
+        };
         let just = |n: u64| n..=n;
         // what a writer that was cut off has left may be behind records whose limits are apart
-        let mut files = vec![("", Some(&base.records), if self.separate { base.end..=u64::MAX } else { just(base.size) })];
-        files.push((LIMITS_PREFIX, base.limits.as_ref(), just(self.committed * LIMIT)));
+        let mut files = vec![(
+            "",
+            Some(&base.records),
+            if self.separate {
+                base.end..=u64::MAX
+            } else {
+                just(base.size)
+            },
+        )];
+        files.push((
+            LIMITS_PREFIX,
+            base.limits.as_ref(),
+            just(self.committed * LIMIT),
+        ));
         files.push((SUMS_PREFIX, base.sums.as_ref(), just(self.committed * SUM)));
         for (prefix, file, sizes) in files {
             let Some(file) = file else { continue };
             let name = self.name(prefix);
             let there = self.container.folder.identity(&name)? == Some(file.identity());
             if !there || file.size().is_ok_and(|now| !sizes.contains(&now)) {
-                return Err(fail!(State, "{}: another writer has changed it since it was opened here", self.container.folder.show(&name)));
+                return Err(fail!(
+                    State,
+                    "{}: another writer has changed it since it was opened here",
+                    self.container.folder.show(&name)
+                ));
             }
         }
         Ok(())
@@ -388,7 +500,9 @@ impl Store {
 
     /// Writes what waits behind what is there. Tells whether a name was made.
     pub fn write_append(&self, rules: &Rules) -> Result<bool> {
-        let Some(base) = &self.base else { return Ok(false) };
+        let Some(base) = &self.base else {
+            return Ok(false);
+        };
         let (old, new_end) = (self.committed, base.end + self.records.len());
         if let Some(limits) = &base.limits {
             self.limits.copy_to(&**limits, old * LIMIT)?;
@@ -427,7 +541,11 @@ impl Store {
                 b.end = end;
                 b.size = b.records.size()?;
                 if b.sums.is_none() && self.with_sums {
-                    b.sums = Some(self.container.folder.open(&self.name(SUMS_PREFIX), Access::WriteBeside)?);
+                    b.sums = Some(
+                        self.container
+                            .folder
+                            .open(&self.name(SUMS_PREFIX), Access::WriteBeside)?,
+                    );
                 }
                 self.base = Some(b);
                 self.records.clear();
@@ -441,7 +559,11 @@ impl Store {
 
     /// What was not committed goes, as far as it can.
     pub fn abandon(&mut self) {
-        if let Some(b) = self.base.as_ref().filter(|_| self.separate && self.waiting > 0) {
+        if let Some(b) = self
+            .base
+            .as_ref()
+            .filter(|_| self.separate && self.waiting > 0)
+        {
             // also what a write that failed has left
             let keep = b.size.max(b.end);
             if b.records.size().is_ok_and(|n| n > keep) && self.still_ours().is_ok() {
@@ -452,18 +574,33 @@ impl Store {
         self.limits.clear();
         self.sums.clear();
         if self.turn.is_some() && !self.container.folder.is_store() {
-            let _ = self.container.folder.remove_if_there(&self.container.new_name(TURNS_PREFIX));
+            let _ = self
+                .container
+                .folder
+                .remove_if_there(&self.container.new_name(TURNS_PREFIX));
         }
     }
 }
 
 /// Of a new bag: of its records, its limits and its checksums, of which fewer bytes may wait.
 fn sinks(container: &Container, most: usize) -> [Sink; 3] {
-    let sink = |prefix, most| Sink::new(&container.folder, container.new_name(prefix), &container.main, most);
-    [sink("", most), sink(LIMITS_PREFIX, most / 4), sink(SUMS_PREFIX, most / 4)]
+    let sink = |prefix, most| {
+        Sink::new(
+            &container.folder,
+            container.new_name(prefix),
+            &container.main,
+            most,
+        )
+    };
+    [
+        sink("", most),
+        sink(LIMITS_PREFIX, most / 4),
+        sink(SUMS_PREFIX, most / 4),
+    ]
 }
 
-/// Moves committed limits behind where new records will end, last ones first: the places may overlap.
+/// Moves committed limits behind where new records will end, last ones first: the places may
+/// overlap.
 fn move_limits(file: &dyn File, from: u64, to: u64, bytes: u64) -> Result<()> {
     let mut piece = memory::zeroed(bytes.min(PIECE) as usize)?;
     let mut left = bytes;

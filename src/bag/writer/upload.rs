@@ -1,9 +1,10 @@
-//! Bags that are written to object stores: whole, by one commit. Each file is an upload that nobody sees before it; where
-//! nothing was, the records come last, and what a commit that fails has put there goes again.
+//! Bags that are written to object stores: whole, by one commit. Each file is an upload that nobody
+//! sees before it; where nothing was, the records come last, and what a commit that fails has put
+//! there goes again.
 //!
-//! Several objects cannot take the place of others at one moment. Records with the checksums of other ones would seem damaged,
-//! so those that are there go before the records do; records with other limits, or shards of another set, would be read wrong,
-//! so these are not replaced.
+//! Several objects cannot take the place of others at one moment. Records with the checksums of
+//! other ones would seem damaged, so those that are there go before the records do; records with
+//! other limits, or shards of another set, would be read wrong, so these are not replaced.
 #![forbid(unsafe_code)]
 
 use super::sink::{Sink, Upload};
@@ -19,7 +20,10 @@ use std::sync::Arc;
 
 /// Refuses what would go behind what is there.
 pub fn whole(shown: &str) -> Error {
-    fail!(Unsupported, "{shown}: a bag in an object store is written by one commit; what is to be added goes into another shard")
+    fail!(
+        Unsupported,
+        "{shown}: a bag in an object store is written by one commit; what is to be added goes into another shard"
+    )
 }
 
 /// A file that is to be there, and where.
@@ -39,7 +43,9 @@ impl Writer {
     }
 
     fn refuse_replacing_several(&self) -> Result<()> {
-        if self.mode != Mode::Replace || (self.stores.len() == 1 && !self.stores.iter().any(|s| s.separate)) {
+        if self.mode != Mode::Replace
+            || (self.stores.len() == 1 && !self.stores.iter().any(|s| s.separate))
+        {
             return Ok(());
         }
         for store in &self.stores {
@@ -75,15 +81,26 @@ impl Writer {
         let (mut first, mut records, mut last) = (Vec::new(), Vec::new(), Vec::new());
         for store in &mut self.stores {
             if !new && (store.with_sums() || store.replaces_sums()) {
-                store.container.folder.remove_if_there(&store.name(SUMS_PREFIX))?;
+                store
+                    .container
+                    .folder
+                    .remove_if_there(&store.name(SUMS_PREFIX))?;
             }
-            store.finish(self.rules.codec, &mut first, &mut records, if new { None } else { Some(&mut last) })?;
+            store.finish(
+                self.rules.codec,
+                &mut first,
+                &mut records,
+                if new { None } else { Some(&mut last) },
+            )?;
         }
         first.append(&mut records);
         first.append(&mut last);
         for (i, (.., file)) in first.iter().enumerate() {
             if let Err(e) = file.publish() {
-                first.iter().take(if new { i } else { 0 }).for_each(|(folder, name, _)| _ = folder.remove_if_there(name));
+                first
+                    .iter()
+                    .take(if new { i } else { 0 })
+                    .for_each(|(folder, name, _)| _ = folder.remove_if_there(name));
                 return Err(e);
             }
         }
@@ -96,20 +113,40 @@ impl Writer {
 impl Store {
     fn aim_at_store(&mut self, upload: Upload) {
         let folder = &self.container.folder;
-        let sink = |prefix, upload| Sink::to_store(folder, self.container.name(prefix), self.most(), upload);
-        let limits = if self.separate { upload } else { Upload::Behind };
-        (self.records, self.limits, self.sums) = (sink("", upload), sink(LIMITS_PREFIX, limits), sink(SUMS_PREFIX, upload));
+        let sink = |prefix, upload| {
+            Sink::to_store(folder, self.container.name(prefix), self.most(), upload)
+        };
+        let limits = if self.separate {
+            upload
+        } else {
+            Upload::Behind
+        };
+        (self.records, self.limits, self.sums) = (
+            sink("", upload),
+            sink(LIMITS_PREFIX, limits),
+            sink(SUMS_PREFIX, upload),
+        );
     }
 
     /// Finishes the uploads; checksums go first where they are to go nowhere else.
-    fn finish(&mut self, codec: Codec, first: &mut Vec<Made>, records: &mut Vec<Made>, sums: Option<&mut Vec<Made>>) -> Result<()> {
+    fn finish(
+        &mut self,
+        codec: Codec,
+        first: &mut Vec<Made>,
+        records: &mut Vec<Made>,
+        sums: Option<&mut Vec<Made>>,
+    ) -> Result<()> {
         let new = sums.is_none();
         let folder = self.container.folder.clone();
         let made = |sink: &mut Sink, name: OsString| -> Result<Made> {
             sink.flush()?;
             Ok((folder.clone(), name, sink.file()?))
         };
-        let (name, limits_name, sums_name) = (self.name(""), self.name(LIMITS_PREFIX), self.name(SUMS_PREFIX));
+        let (name, limits_name, sums_name) = (
+            self.name(""),
+            self.name(LIMITS_PREFIX),
+            self.name(SUMS_PREFIX),
+        );
         let (folder, name, file) = made(&mut self.records, name)?;
         if self.separate {
             first.push(made(&mut self.limits, limits_name)?);

@@ -1,10 +1,12 @@
-//! The compressor: greedy, with a hash table of the last place of each five bytes. What it has from C-Blosc
-//! is the probe that gives up early on data which hardly shrinks, the shortest match, and the levels.
+//! The compressor: greedy, with a hash table of the last place of each five bytes. What it has from
+//! C-Blosc is the probe that gives up early on data which hardly shrinks, the shortest match, and
+//! the levels.
 #![forbid(unsafe_code)]
 
 use super::{FAR, LONG, MARK, NEAR, RUN};
 
-/// Where the probe promises this ratio in percent, matches are long, and time for each of them is well spent.
+/// Where the probe promises this ratio in percent, matches are long, and time for each of them is
+/// well spent.
 const RICH: usize = 600;
 /// The most bytes that the probe looks at, and the size of its hash table.
 const PROBE: usize = 4096;
@@ -25,8 +27,9 @@ const FACTOR: u64 = 889_523_592_379;
 /// The shortest match farther away than `NEAR`, whose code is longer.
 const SHORTEST_FAR: usize = 8;
 
-/// Compresses `src` into `dst` and gives the number of bytes written, always fewer than `src` has. 0 where they
-/// do not fit, where a probe says that the stream would not be worth its decoding, at level 0 and beyond 9.
+/// Compresses `src` into `dst` and gives the number of bytes written, always fewer than `src` has.
+/// 0 where they do not fit, where a probe says that the stream would not be worth its decoding, at
+/// level 0 and beyond 9.
 pub fn compress(level: u8, src: &[u8], dst: &mut [u8]) -> usize {
     let (least, table) = match level {
         1 => (200, 12),
@@ -42,7 +45,9 @@ pub fn compress(level: u8, src: &[u8], dst: &mut [u8]) -> usize {
     }
     // a stream as long as its data would be taken for the data
     let room = dst.len().min(src.len() - 1);
-    let (Some(ratio), Some(dst)) = (probe(src), dst.get_mut(..room)) else { return 0 };
+    let (Some(ratio), Some(dst)) = (probe(src), dst.get_mut(..room)) else {
+        return 0;
+    };
     if ratio < least {
         return 0;
     }
@@ -56,18 +61,33 @@ pub fn compress(level: u8, src: &[u8], dst: &mut [u8]) -> usize {
     .unwrap_or(0)
 }
 
-/// Guesses the ratio, in percent, from a window at three quarters of `src`; a short `src` is looked at whole.
+/// Guesses the ratio, in percent, from a window at three quarters of `src`; a short `src` is looked
+/// at whole.
 #[inline(never)] // so that the table is on the stack only while it is needed; the same below
 fn probe(src: &[u8]) -> Option<usize> {
     let size = (src.len() / 4).max(PROBE / 4).min(src.len());
     let (_, window) = src.split_at_checked(src.len() - size)?;
     let window = window.get(..PROBE).unwrap_or(window);
-    let mut finder = Finder { src: window, at: FIRST, table: &mut [0; PROBE], rich: false };
+    let mut finder = Finder {
+        src: window,
+        at: FIRST,
+        table: &mut [0; PROBE],
+        rich: false,
+    };
     let (mut read, mut written) = (0, 0);
-    while let Some(Match { start, length, distance }) = finder.find() {
+    while let Some(Match {
+        start,
+        length,
+        distance,
+    }) = finder.find()
+    {
         let literals = start - read;
         written += literals + literals.div_ceil(RUN) + 2;
-        written += if length < LONG { 0 } else { (length - LONG) / 255 + 1 };
+        written += if length < LONG {
+            0
+        } else {
+            (length - LONG) / 255 + 1
+        };
         written += if distance <= NEAR { 0 } else { 2 };
         read = start + length;
     }
@@ -79,9 +99,19 @@ fn probe(src: &[u8]) -> Option<usize> {
 /// Writes the stream, or nothing where it does not fit.
 #[inline(never)]
 fn encode<const SIZE: usize>(src: &[u8], dst: &mut [u8], rich: bool) -> Option<usize> {
-    let mut finder = Finder { src, at: FIRST, table: &mut [0; SIZE], rich };
+    let mut finder = Finder {
+        src,
+        at: FIRST,
+        table: &mut [0; SIZE],
+        rich,
+    };
     let (mut read, mut written) = (0, 0);
-    while let Some(Match { start, length, distance }) = finder.find() {
+    while let Some(Match {
+        start,
+        length,
+        distance,
+    }) = finder.find()
+    {
         written = put_literals(src, read, start, dst, written)?;
         written = put_match(length, distance, dst, written)?;
         read = start + length;
@@ -91,7 +121,8 @@ fn encode<const SIZE: usize>(src: &[u8], dst: &mut [u8], rich: bool) -> Option<u
     Some(written)
 }
 
-/// A place whose first bytes, `SHORTEST` or more, were seen before, and the bits of the first eight that differ.
+/// A place whose first bytes, `SHORTEST` or more, were seen before, and the bits of the first eight
+/// that differ.
 struct Candidate {
     start: usize,
     from: usize,
@@ -118,7 +149,11 @@ impl<const SIZE: usize> Finder<'_, SIZE> {
     #[inline(always)]
     fn find(&mut self) -> Option<Match> {
         loop {
-            let Candidate { start, from, differ } = self.candidate()?;
+            let Candidate {
+                start,
+                from,
+                differ,
+            } = self.candidate()?;
             let distance = start - from;
             if distance > FAR {
                 continue;
@@ -134,7 +169,11 @@ impl<const SIZE: usize> Finder<'_, SIZE> {
             if distance <= NEAR || length >= SHORTEST_FAR {
                 self.enter_last_two(end);
                 self.at = end;
-                return Some(Match { start, length, distance });
+                return Some(Match {
+                    start,
+                    length,
+                    distance,
+                });
             }
         }
     }
@@ -152,7 +191,11 @@ impl<const SIZE: usize> Finder<'_, SIZE> {
                 && (eight ^ seen) << UNUSED == 0
             {
                 self.at = start + 1;
-                return Some(Candidate { start, from, differ: eight ^ seen });
+                return Some(Candidate {
+                    start,
+                    from,
+                    differ: eight ^ seen,
+                });
             }
         }
         self.at = limit.max(first);
@@ -182,9 +225,9 @@ impl<const SIZE: usize> Finder<'_, SIZE> {
         Some(end.min(self.src.len() - LITERAL_TAIL))
     }
 
-    /// Whether a match that begins with the last byte of this one goes on well behind it. Where data repeats
-    /// in long periods, that byte and what follows tell one place from another; what follows alone is often
-    /// the middle of a run.
+    /// Whether a match that begins with the last byte of this one goes on well behind it. Where
+    /// data repeats in long periods, that byte and what follows tell one place from another;
+    /// what follows alone is often the middle of a run.
     #[inline(always)]
     fn better_before(&mut self, end: usize) -> Option<bool> {
         let at = end - 1;
@@ -209,8 +252,17 @@ fn first_set(bits: u64) -> Option<usize> {
 #[inline(never)]
 fn common(a: &[u8], b: &[u8]) -> usize {
     let wide = |(a, b): &(&[u8; 32], &[u8; 32])| a == b;
-    let wide = 32 * a.as_chunks().0.iter().zip(b.as_chunks().0).take_while(wide).count();
-    let (a, b) = (a.get(wide..).unwrap_or_default(), b.get(wide..).unwrap_or_default());
+    let wide = 32
+        * a.as_chunks()
+            .0
+            .iter()
+            .zip(b.as_chunks().0)
+            .take_while(wide)
+            .count();
+    let (a, b) = (
+        a.get(wide..).unwrap_or_default(),
+        b.get(wide..).unwrap_or_default(),
+    );
     let (eights, rest) = b.as_chunks();
     for (i, (a, b)) in a.as_chunks().0.iter().zip(eights).enumerate() {
         if let Some(n) = first_set(u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b)) {
@@ -218,16 +270,30 @@ fn common(a: &[u8], b: &[u8]) -> usize {
         }
     }
     let done = b.len() - rest.len();
-    wide + done + a.iter().skip(done).zip(rest).take_while(|(a, b)| a == b).count()
+    wide + done
+        + a.iter()
+            .skip(done)
+            .zip(rest)
+            .take_while(|(a, b)| a == b)
+            .count()
 }
 
 /// Writes `src` from `from` to `to` as literals.
 #[inline(always)]
-fn put_literals(src: &[u8], mut from: usize, to: usize, dst: &mut [u8], mut at: usize) -> Option<usize> {
+fn put_literals(
+    src: &[u8],
+    mut from: usize,
+    to: usize,
+    dst: &mut [u8],
+    mut at: usize,
+) -> Option<usize> {
     while from < to {
         let count = RUN.min(to - from);
         let (input, room) = (src.get(from..)?, dst.get_mut(at..)?);
-        match (input.first_chunk::<RUN>(), room.first_chunk_mut::<{ RUN + 1 }>()) {
+        match (
+            input.first_chunk::<RUN>(),
+            room.first_chunk_mut::<{ RUN + 1 }>(),
+        ) {
             (Some(input), Some([control, room @ ..])) => {
                 *control = count as u8 - 1;
                 *room = *input;
@@ -240,7 +306,8 @@ fn put_literals(src: &[u8], mut from: usize, to: usize, dst: &mut [u8], mut at: 
     Some(at)
 }
 
-/// Fewer than `RUN` literals, or no room for `RUN`. Apart, so that the usual copy keeps its fixed size.
+/// Fewer than `RUN` literals, or no room for `RUN`. Apart, so that the usual copy keeps its fixed
+/// size.
 #[cold]
 #[inline(never)]
 fn put_few(input: &[u8], room: &mut [u8]) -> Option<()> {

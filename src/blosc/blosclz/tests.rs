@@ -55,7 +55,10 @@ struct Noise(u64);
 
 impl Noise {
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        self.0 = self
+            .0
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
         self.0
     }
 
@@ -70,27 +73,46 @@ impl Noise {
 }
 
 fn shuffled(data: &[u8]) -> Vec<u8> {
-    (0..8).flat_map(|i| data.iter().skip(i).step_by(8).copied()).collect()
+    (0..8)
+        .flat_map(|i| data.iter().skip(i).step_by(8).copied())
+        .collect()
 }
 
 fn hex(digits: &str) -> Vec<u8> {
-    (0..digits.len()).step_by(2).map(|i| u8::from_str_radix(&digits[i..i + 2], 16).unwrap()).collect()
+    (0..digits.len())
+        .step_by(2)
+        .map(|i| u8::from_str_radix(&digits[i..i + 2], 16).unwrap())
+        .collect()
 }
 
 /// Streams by c-blosc 1.21 and by c-blosc2 3.3, level 9.
 #[test]
 fn streams_of_the_references() {
     let noise = Noise::bytes(1, 40);
-    let far = [&noise[..], &[0; 9000], &noise, &[1; 30], &noise[..13], &[2; 9000], &noise[20..30], &[3; 40]].concat();
-    let text = b"She sells sea shells on the sea shore; the shells she sells are sea shells, I am sure.";
+    let far = [
+        &noise[..],
+        &[0; 9000],
+        &noise,
+        &[1; 30],
+        &noise[..13],
+        &[2; 9000],
+        &noise[20..30],
+        &[3; 40],
+    ]
+    .concat();
+    let text =
+        b"She sells sea shells on the sea shore; the shells she sells are sea shells, I am sure.";
     let ramp = "3f000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f1f202122232425262728292a2b2c2d2e2f303132333435363738393a3b3c3d3e3f\
         1f404142434445464748494a4b4c4d4e4f505152535455565758595a5b5c5d5e5f1f606162636465666768696a6b6c6d6e6f707172737475767778797a7b7c7d7e7f";
     let ramp_data = [&(0..128).collect::<Vec<u8>>()[..], &[0; 384]].concat();
-    let far_start = "3f6c82a562cb808d10d632be89c8513ebf6c929f34ddfa8c9f63c9960ef6e348a308528c8a3fcc2f044e00";
+    let far_start =
+        "3f6c82a562cb808d10d632be89c8513ebf6c929f34ddfa8c9f63c9960ef6e348a308528c8a3fcc2f044e00";
     let run = format!("e0{}", "ff".repeat(35));
     let (a, b) = (
         format!("{run}4100ff1fff03500001e01400e004450002{run}4100ff01ff26b70003e01c00010303"),
-        format!("{run}40000000ff1eff0350014e01e013000001e0034501c802{run}40000002ff00ff26b701e303e01b0002030303"),
+        format!(
+            "{run}40000000ff1eff0350014e01e013000001e0034501c802{run}40000002ff00ff26b701e303e01b0002030303"
+        ),
     );
     for (stream, data) in [
         ("2300000000e0ffff4b03010000", &[0; 600][..]),
@@ -107,17 +129,24 @@ fn streams_of_the_references() {
         (&(far_start.to_owned() + &a), &far),
         (&(far_start.to_owned() + &b), &far),
     ] {
-        assert_eq!(decoded(&hex(stream), data.len()).as_deref(), Some(data), "{stream}");
+        assert_eq!(
+            decoded(&hex(stream), data.len()).as_deref(),
+            Some(data),
+            "{stream}"
+        );
         assert_eq!(decoded(&hex(stream), data.len() - 1), None);
     }
 }
 
-/// Sizes are not beyond those of c-blosc 1.21 (level 5, pieces of 16 KiB), which are at most those of c-blosc2 3.3.
+/// Sizes are not beyond those of c-blosc 1.21 (level 5, pieces of 16 KiB), which are at most those
+/// of c-blosc2 3.3.
 #[test]
 fn sizes_of_the_references() {
     let make = |next: &dyn Fn(&mut Noise, &mut i64) -> [u8; 8]| {
         let (mut noise, mut state) = (Noise(1), 0);
-        (0..16384).flat_map(|_| next(&mut noise, &mut state)).collect::<Vec<u8>>()
+        (0..16384)
+            .flat_map(|_| next(&mut noise, &mut state))
+            .collect::<Vec<u8>>()
     };
     let walk = make(&|noise, cents| {
         *cents += noise.below(61) as i64 - 30;
@@ -129,7 +158,11 @@ fn sizes_of_the_references() {
     });
     let sparse = make(&|noise, _| {
         let full = |noise: &mut Noise| (noise.below(200) as f64 - 100.0) / 10.0;
-        if noise.below(20) == 0 { full(noise).to_le_bytes() } else { [0; 8] }
+        if noise.below(20) == 0 {
+            full(noise).to_le_bytes()
+        } else {
+            [0; 8]
+        }
     });
     let counts = make(&|noise, _| {
         let most = noise.below(300);
@@ -138,7 +171,9 @@ fn sizes_of_the_references() {
     });
     let ramp = make(&|_, i| (std::mem::replace(i, *i + 1)).to_le_bytes());
     // the bits of a counter, bit by bit
-    let planes = (3..16).flat_map(|bit| (0..8192).map(move |i| if (8 * i) >> bit & 1 == 1 { 255 } else { 0 })).collect();
+    let planes = (3..16)
+        .flat_map(|bit| (0..8192).map(move |i| if (8 * i) >> bit & 1 == 1 { 255 } else { 0 }))
+        .collect();
     for (name, data, crc, size) in [
         ("walk", shuffled(&walk), 2896980999, 100041),
         ("times", shuffled(&times), 1748620805, 25661),
@@ -147,11 +182,17 @@ fn sizes_of_the_references() {
         ("ramp", shuffled(&ramp), 1417151256, 1180),
         ("planes", planes, 2622654163, 668),
     ] {
-        assert_eq!(crate::checksum::crc32(&data), crc, "{name}: these are the data that were measured");
-        let sizes = data.chunks(16384).map(|piece| match encoded(5, piece).len() {
-            0 => piece.len(),
-            n => n,
-        });
+        assert_eq!(
+            crate::checksum::crc32(&data),
+            crc,
+            "{name}: these are the data that were measured"
+        );
+        let sizes = data
+            .chunks(16384)
+            .map(|piece| match encoded(5, piece).len() {
+                0 => piece.len(),
+                n => n,
+            });
         let ours: usize = sizes.sum();
         assert!(ours <= size, "{name}: {ours} bytes, {size} by c-blosc");
     }
@@ -164,9 +205,17 @@ fn what_is_not_compressed() {
     assert_eq!(compress(0, &[0; 1000], &mut [0; 1000]), 0);
     assert_eq!(compress(10, &[0; 1000], &mut [0; 1000]), 0);
     assert_ne!(compress(1, &[0; 1000], &mut [0; 1000]), 0);
-    assert_eq!(compress(9, &Noise::bytes(1, 100_000), &mut vec![0; 200_000]), 0);
+    assert_eq!(
+        compress(9, &Noise::bytes(1, 100_000), &mut vec![0; 200_000]),
+        0
+    );
     // promising at three quarters alone: longer than the data; too long for the room
-    let data = [Noise::bytes(1, 150_000), vec![0; 4096], Noise::bytes(2, 45_904)].concat();
+    let data = [
+        Noise::bytes(1, 150_000),
+        vec![0; 4096],
+        Noise::bytes(2, 45_904),
+    ]
+    .concat();
     assert_eq!(compress(9, &data, &mut vec![0; 400_000]), 0);
     let data = [Noise::bytes(1, 75_000), vec![0; 25_000]].concat();
     assert_eq!(compress(1, &data, &mut vec![0; 77_000]), 0);
@@ -175,7 +224,17 @@ fn what_is_not_compressed() {
 
 #[test]
 fn damaged_streams() {
-    for stream in ["", "20", "2161", "2061e0", "2061e0ff", "2061e0ff00", "2061ff00ff", "2061ff00ffff", "2061ff00ffff01"] {
+    for stream in [
+        "",
+        "20",
+        "2161",
+        "2061e0",
+        "2061e0ff",
+        "2061e0ff00",
+        "2061ff00ff",
+        "2061ff00ffff",
+        "2061ff00ffff01",
+    ] {
         assert_eq!(decoded(&hex(stream), 1000), None, "{stream}");
     }
     // a match at the end; one from before the data; one beyond the room
@@ -185,7 +244,8 @@ fn damaged_streams() {
     assert_eq!(decoded(&hex("206120000062"), 5), Some(b"aaaab".to_vec()));
 }
 
-/// Repeats farther away than a match can reach: each place must be dropped at once, not after a long comparison.
+/// Repeats farther away than a match can reach: each place must be dropped at once, not after a
+/// long comparison.
 #[test]
 fn repeats_out_of_reach() {
     let mut data = Noise::bytes(1, FAR + 1).repeat(20);
@@ -205,7 +265,13 @@ enum Piece {
 
 fn data() -> impl Strategy<Value = Vec<u8>> {
     let length = || prop_oneof![4 => 0..40usize, 2 => 0..700usize, 1 => 0..9000usize];
-    let distance = prop_oneof![1..40usize, 1..9000usize, 8150..8250usize, 73600..73800usize, 1..100_000usize];
+    let distance = prop_oneof![
+        1..40usize,
+        1..9000usize,
+        8150..8250usize,
+        73600..73800usize,
+        1..100_000usize
+    ];
     let piece = prop_oneof![
         (any::<u64>(), length()).prop_map(|(seed, n)| Piece::Noise(seed, n)),
         (any::<u64>(), length()).prop_map(|(seed, n)| Piece::Few(seed, n)),

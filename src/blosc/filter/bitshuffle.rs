@@ -1,20 +1,23 @@
 //! Bitshuffle: the lowest bits of the first bytes of all items, then their second bits, and so on.
 //!
-//! Eight items make a row of `8 * typesize` bytes. The rows are transposed as shuffle does it, in tiles of
-//! 8 columns; then the bits of byte `j` of an item are in 8 columns, `typesize` apart, and the transposition
-//! of 8 by 8 bits between these 8 vectors makes 8 streams of bits of them.
+//! Eight items make a row of `8 * typesize` bytes. The rows are transposed as shuffle does it, in
+//! tiles of 8 columns; then the bits of byte `j` of an item are in 8 columns, `typesize` apart, and
+//! the transposition of 8 by 8 bits between these 8 vectors makes 8 streams of bits of them.
 #![forbid(unsafe_code)]
 
 use super::Block;
 use super::lanes::{self, Kernel, Lanes};
 use super::shuffle::{self, beyond, tiles};
 
-/// Whether C-Blosc 1 bitshuffles a block of `len` bytes; it leaves one as it is whose items are not a multiple of 8.
+/// Whether C-Blosc 1 bitshuffles a block of `len` bytes; it leaves one as it is whose items are not
+/// a multiple of 8.
 pub fn applies_v1(typesize: usize, len: usize) -> bool {
-    len.checked_div(typesize).is_some_and(|items| items % 8 == 0)
+    len.checked_div(typesize)
+        .is_some_and(|items| items % 8 == 0)
 }
 
-/// Shuffles the bits of items of `typesize` bytes. What is behind the last 8 whole items is copied as it is.
+/// Shuffles the bits of items of `typesize` bytes. What is behind the last 8 whole items is copied
+/// as it is.
 pub fn bitshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     let mut block = Block::new(typesize, src, dst);
     block.items -= block.items % 8;
@@ -36,9 +39,14 @@ pub fn bitunshuffle(typesize: usize, src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// The 8 by 8 bits of `x` transposed: a row is a byte, the first byte and the lowest bit come first.
+/// The 8 by 8 bits of `x` transposed: a row is a byte, the first byte and the lowest bit come
+/// first.
 fn transposed(mut x: u64) -> u64 {
-    for (shift, mask) in [(7, 0x00aa_00aa_00aa_00aa), (14, 0x0000_cccc_0000_cccc), (28, 0xf0f0_f0f0)] {
+    for (shift, mask) in [
+        (7, 0x00aa_00aa_00aa_00aa),
+        (14, 0x0000_cccc_0000_cccc),
+        (28, 0xf0f0_f0f0),
+    ] {
         let swap = (x ^ (x >> shift)) & mask;
         x ^= swap ^ (swap << shift);
     }
@@ -48,8 +56,19 @@ fn transposed(mut x: u64) -> u64 {
 /// Shuffles the bits of the items that are not done, 8 at a time.
 fn bitshuffle_rest(b: Block) {
     let (row, stream) = (8 * b.typesize, b.items / 8);
-    for (i, items) in b.src.chunks_exact(row).take(stream).enumerate().skip(b.done / 8) {
-        for (j, bits) in b.dst.chunks_exact_mut(8 * stream).take(b.typesize).enumerate() {
+    for (i, items) in b
+        .src
+        .chunks_exact(row)
+        .take(stream)
+        .enumerate()
+        .skip(b.done / 8)
+    {
+        for (j, bits) in b
+            .dst
+            .chunks_exact_mut(8 * stream)
+            .take(b.typesize)
+            .enumerate()
+        {
             let mut bytes = [0; 8];
             for (to, item) in bytes.iter_mut().zip(items.chunks_exact(b.typesize)) {
                 *to = item.get(j).copied().unwrap_or(0);
@@ -67,7 +86,13 @@ fn bitshuffle_rest(b: Block) {
 /// The opposite of [`bitshuffle_rest`].
 fn bitunshuffle_rest(b: Block) {
     let (row, stream) = (8 * b.typesize, b.items / 8);
-    for (i, items) in b.dst.chunks_exact_mut(row).take(stream).enumerate().skip(b.done / 8) {
+    for (i, items) in b
+        .dst
+        .chunks_exact_mut(row)
+        .take(stream)
+        .enumerate()
+        .skip(b.done / 8)
+    {
         for (j, bits) in b.src.chunks_exact(8 * stream).take(b.typesize).enumerate() {
             let mut bytes = [0; 8];
             for (to, stream) in bytes.iter_mut().zip(bits.chunks_exact(stream)) {
@@ -83,21 +108,24 @@ fn bitunshuffle_rest(b: Block) {
     }
 }
 
-/// Groups of 128 items a lane that are done together at most: the streams, which are powers of two apart, push
-/// one another out of the cache, so that each is written in pieces as long as the cache allows.
+/// Groups of 128 items a lane that are done together at most: the streams, which are powers of two
+/// apart, push one another out of the cache, so that each is written in pieces as long as the cache
+/// allows.
 const GROUPS: usize = 16;
 
 /// Columns of each group: 8 for each of 8 bytes of an item.
 type Columns<V> = [[V; 64]; GROUPS];
 
-/// Where the `i`th tile of 8 columns begins in a row. A pass takes 8 bytes of each item from `byte` on, or all of
-/// smaller items; so byte `j` of the pass is in columns `j`, `j + min(t, 8)`, and so on.
+/// Where the `i`th tile of 8 columns begins in a row. A pass takes 8 bytes of each item from `byte`
+/// on, or all of smaller items; so byte `j` of the pass is in columns `j`, `j + min(t, 8)`, and so
+/// on.
 #[inline(always)]
 fn tile(t: usize, byte: usize, i: usize) -> usize {
     if t < 8 { 8 * i } else { i * t + byte }
 }
 
-/// Swaps the high `BITS` bits of each `2 * BITS` in `a` with the low ones in `b`; `low` has ones there.
+/// Swaps the high `BITS` bits of each `2 * BITS` in `a` with the low ones in `b`; `low` has ones
+/// there.
 #[inline(always)]
 fn swap<L: Lanes, const BITS: i32>(l: L, low: L::V, a: &mut L::V, b: &mut L::V) {
     let swap = l.and(l.xor(l.shr::<BITS>(*a), *b), low);
@@ -105,7 +133,8 @@ fn swap<L: Lanes, const BITS: i32>(l: L, low: L::V, a: &mut L::V, b: &mut L::V) 
     *b = l.xor(*b, swap);
 }
 
-/// Transposes 8 by 8 bits at each byte position of 8 vectors: bit `k` of number `m` becomes bit `m` of number `k`.
+/// Transposes 8 by 8 bits at each byte position of 8 vectors: bit `k` of number `m` becomes bit `m`
+/// of number `k`.
 #[inline(always)]
 fn transpose_bits<L: Lanes>(l: L, v: [L::V; 8]) -> [L::V; 8] {
     let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = v;
@@ -141,10 +170,19 @@ impl Kernel for Bitshuffle<'_, '_> {
                 for j in 0..b.typesize.min(8) {
                     for (g, columns) in scratch.iter().enumerate().take(groups) {
                         let mut v = [l.splat(0); 8];
-                        for (v, column) in v.iter_mut().zip(columns.iter().skip(j).step_by(b.typesize.min(8))) {
+                        for (v, column) in v
+                            .iter_mut()
+                            .zip(columns.iter().skip(j).step_by(b.typesize.min(8)))
+                        {
                             *v = *column;
                         }
-                        l.store(transpose_bits(l, v), b.dst, stream_at::<L>(b, byte + j, g), b.items / 8, 16);
+                        l.store(
+                            transpose_bits(l, v),
+                            b.dst,
+                            stream_at::<L>(b, byte + j, g),
+                            b.items / 8,
+                            16,
+                        );
                     }
                 }
             }
@@ -154,9 +192,22 @@ impl Kernel for Bitshuffle<'_, '_> {
 
 /// Reads the columns of group `g`, and asks for as many bytes at `next`.
 #[inline(always)]
-fn gather<L: Lanes>(l: L, b: &Block, byte: usize, g: usize, next: &mut usize, columns: &mut [L::V; 64]) {
+fn gather<L: Lanes>(
+    l: L,
+    b: &Block,
+    byte: usize,
+    g: usize,
+    next: &mut usize,
+    columns: &mut [L::V; 64],
+) {
     let first = (b.done + g * 128 * L::LANES) * b.typesize;
-    for (i, v) in columns.as_chunks_mut::<8>().0.iter_mut().enumerate().take(b.typesize) {
+    for (i, v) in columns
+        .as_chunks_mut::<8>()
+        .0
+        .iter_mut()
+        .enumerate()
+        .take(b.typesize)
+    {
         l.fetch_ahead(b.src, *next, 128 * L::LANES);
         *next += 128 * L::LANES;
         *v = shuffle::columns(l, b.src, first + tile(b.typesize, byte, i), 8 * b.typesize);
@@ -174,7 +225,12 @@ impl Kernel for Bitunshuffle<'_, '_> {
                 for j in 0..b.typesize.min(8) {
                     for (g, columns) in scratch.iter_mut().enumerate().take(groups) {
                         let v = l.load::<8>(b.src, stream_at::<L>(b, byte + j, g), b.items / 8, 16);
-                        for (column, v) in columns.iter_mut().skip(j).step_by(b.typesize.min(8)).zip(transpose_bits(l, v)) {
+                        for (column, v) in columns
+                            .iter_mut()
+                            .skip(j)
+                            .step_by(b.typesize.min(8))
+                            .zip(transpose_bits(l, v))
+                        {
                             *column = v;
                         }
                     }
@@ -189,12 +245,31 @@ impl Kernel for Bitunshuffle<'_, '_> {
 
 /// The opposite of [`gather`].
 #[inline(always)]
-fn scatter<L: Lanes>(l: L, b: &mut Block, byte: usize, g: usize, next: &mut usize, columns: &[L::V; 64]) {
+fn scatter<L: Lanes>(
+    l: L,
+    b: &mut Block,
+    byte: usize,
+    g: usize,
+    next: &mut usize,
+    columns: &[L::V; 64],
+) {
     let first = (b.done + g * 128 * L::LANES) * b.typesize;
-    for (i, v) in columns.as_chunks::<8>().0.iter().enumerate().take(b.typesize) {
+    for (i, v) in columns
+        .as_chunks::<8>()
+        .0
+        .iter()
+        .enumerate()
+        .take(b.typesize)
+    {
         l.fetch_ahead(b.dst, *next, 128 * L::LANES);
         *next += 128 * L::LANES;
-        shuffle::rows(l, *v, b.dst, first + tile(b.typesize, byte, i), 8 * b.typesize);
+        shuffle::rows(
+            l,
+            *v,
+            b.dst,
+            first + tile(b.typesize, byte, i),
+            8 * b.typesize,
+        );
     }
 }
 
@@ -204,9 +279,15 @@ fn stream_at<L: Lanes>(b: &Block, j: usize, g: usize) -> usize {
     j * b.items + b.done / 8 + g * 16 * L::LANES
 }
 
-/// Calls `round` until no whole group of 16 rows a lane is left with `beyond` more rows: with the groups to do and room for their columns.
+/// Calls `round` until no whole group of 16 rows a lane is left with `beyond` more rows: with the
+/// groups to do and room for their columns.
 #[inline(always)]
-fn in_rounds<L: Lanes>(l: L, b: &mut Block, beyond: usize, mut round: impl FnMut(&mut Block, usize, &mut Columns<L::V>)) {
+fn in_rounds<L: Lanes>(
+    l: L,
+    b: &mut Block,
+    beyond: usize,
+    mut round: impl FnMut(&mut Block, usize, &mut Columns<L::V>),
+) {
     let groups = |b: &Block| {
         let rows = ((b.items - b.done) / 8).saturating_sub(beyond);
         (rows / (16 * L::LANES)).min((128 / b.typesize).clamp(4, GROUPS))
@@ -269,14 +350,20 @@ pub(super) mod tests {
         for (typesize, len, crc) in known {
             let mut dst = vec![0; len];
             bitshuffle(typesize, &noise(len), &mut dst);
-            assert_eq!(crate::checksum::crc32(&dst), crc, "typesize {typesize}, {len} bytes");
+            assert_eq!(
+                crate::checksum::crc32(&dst),
+                crc,
+                "typesize {typesize}, {len} bytes"
+            );
         }
     }
 
     /// As chunks of C-Blosc 1.21 show.
     #[test]
     fn blosc_1_leaves_blocks_of_other_lengths() {
-        assert!(applies_v1(4, 4000) && applies_v1(4, 4099 - 3) && applies_v1(8, 7) && applies_v1(1, 0));
+        assert!(
+            applies_v1(4, 4000) && applies_v1(4, 4099 - 3) && applies_v1(8, 7) && applies_v1(1, 0)
+        );
         assert!(!applies_v1(4, 4004) && !applies_v1(3, 2403) && !applies_v1(0, 8));
     }
 }

@@ -1,7 +1,7 @@
 //! Bytedelta: of each stream of bytes that shuffle made, the differences from byte to byte.
 //!
-//! Bytes behind the last whole item belong to no stream and are copied. So does c-blosc2 since August 2026;
-//! before, it lost them, in both directions.
+//! Bytes behind the last whole item belong to no stream and are copied. So does c-blosc2 since
+//! August 2026; before, it lost them, in both directions.
 #![forbid(unsafe_code)]
 
 use super::Block;
@@ -14,7 +14,10 @@ pub fn bytedelta_encode(typesize: usize, src: &[u8], dst: &mut [u8]) {
     if block.items == 0 {
         return;
     }
-    let streams = block.dst.chunks_exact_mut(block.items).zip(block.src.chunks_exact(block.items));
+    let streams = block
+        .dst
+        .chunks_exact_mut(block.items)
+        .zip(block.src.chunks_exact(block.items));
     for (to, from) in streams.take(typesize) {
         if let ([to, tail @ ..], [first, next @ ..]) = (to, from) {
             *to = *first;
@@ -32,10 +35,20 @@ pub fn bytedelta_decode(typesize: usize, src: &[u8], dst: &mut [u8]) {
     if block.items == 0 {
         return;
     }
-    let mut kernel = Sums { block: &mut block, streams: 0 };
+    let mut kernel = Sums {
+        block: &mut block,
+        streams: 0,
+    };
     lanes::vectorised(&mut kernel);
-    let done = if kernel.streams == typesize { block.items / 16 * 16 } else { 0 };
-    let streams = block.dst.chunks_exact_mut(block.items).zip(block.src.chunks_exact(block.items));
+    let done = if kernel.streams == typesize {
+        block.items / 16 * 16
+    } else {
+        0
+    };
+    let streams = block
+        .dst
+        .chunks_exact_mut(block.items)
+        .zip(block.src.chunks_exact(block.items));
     for (to, from) in streams.take(typesize) {
         let (before, rest) = to.split_at_mut(done);
         let mut sum = before.last().copied().unwrap_or(0);
@@ -98,7 +111,13 @@ pub(super) mod tests {
     /// Byte by byte, as the format has it.
     pub fn naive(typesize: usize, src: &[u8]) -> Vec<u8> {
         let stream = src.len() / typesize;
-        let of = |i: usize| if i >= stream * typesize || i.is_multiple_of(stream) { 0 } else { src[i - 1] };
+        let of = |i: usize| {
+            if i >= stream * typesize || i.is_multiple_of(stream) {
+                0
+            } else {
+                src[i - 1]
+            }
+        };
         (0..src.len()).map(|i| src[i].wrapping_sub(of(i))).collect()
     }
 
@@ -124,7 +143,11 @@ pub(super) mod tests {
             for (src, dst) in src.chunks(block).zip(dst.chunks_mut(block)) {
                 bytedelta_encode(typesize, src, dst);
             }
-            assert_eq!(crate::checksum::crc32(&dst), crc, "typesize {typesize}, {len} bytes");
+            assert_eq!(
+                crate::checksum::crc32(&dst),
+                crc,
+                "typesize {typesize}, {len} bytes"
+            );
         }
     }
 }

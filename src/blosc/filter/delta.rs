@@ -1,7 +1,8 @@
-//! Delta: each item of a block is XORed with the same item of the chunk's first block, the reference; each
-//! item of the reference itself with the item before it.
+//! Delta: each item of a block is XORed with the same item of the chunk's first block, the
+//! reference; each item of the reference itself with the item before it.
 //!
-//! Items are those of the typesize if it is 1, 2, 4 or 8; of 8 bytes if it is another multiple of 8; else bytes.
+//! Items are those of the typesize if it is 1, 2, 4 or 8; of 8 bytes if it is another multiple of
+//! 8; else bytes.
 #![forbid(unsafe_code)]
 
 /// Bytes that are XORed together.
@@ -13,18 +14,35 @@ fn width(typesize: usize) -> usize {
     }
 }
 
-/// XORs `src` into `dst`, which is the block `first` or not of a chunk whose first block is `reference`. Bytes behind
-/// the last whole item are copied.
+/// XORs `src` into `dst`, which is the block `first` or not of a chunk whose first block is
+/// `reference`. Bytes behind the last whole item are copied.
 pub fn delta_encode(reference: &[u8], first: bool, typesize: usize, src: &[u8], dst: &mut [u8]) {
     debug_assert_eq!(src.len(), dst.len(), "a filter keeps the length");
     let width = width(typesize);
     let whole = src.len() - src.len() % width;
-    let (head, before) = if first { (width.min(whole), src) } else { (0, reference) };
-    debug_assert!(head + before.len() >= whole, "the first block is the longest");
+    let (head, before) = if first {
+        (width.min(whole), src)
+    } else {
+        (0, reference)
+    };
+    debug_assert!(
+        head + before.len() >= whole,
+        "the first block is the longest"
+    );
     let before = before.get(..whole - head).unwrap_or(before);
-    dst.iter_mut().zip(src).take(head).for_each(|(to, x)| *to = *x);
-    dst.iter_mut().zip(src).skip(head).zip(before).for_each(|((to, x), before)| *to = x ^ before);
-    dst.iter_mut().zip(src).skip(whole).for_each(|(to, x)| *to = *x);
+    dst.iter_mut()
+        .zip(src)
+        .take(head)
+        .for_each(|(to, x)| *to = *x);
+    dst.iter_mut()
+        .zip(src)
+        .skip(head)
+        .zip(before)
+        .for_each(|((to, x), before)| *to = x ^ before);
+    dst.iter_mut()
+        .zip(src)
+        .skip(whole)
+        .for_each(|(to, x)| *to = *x);
 }
 
 /// The opposite of [`delta_encode`], in place. Without a reference `data` is the reference itself.
@@ -57,7 +75,8 @@ fn running_xor(data: &mut [u8], bits: u32, ones: u64) {
             shift *= 2;
         }
         let items = x ^ before;
-        // the last item, everywhere: not of `items`, so that one step need not wait for all of the one before
+        // the last item, everywhere: not of `items`, so that one step need not wait for all of the
+        // one before
         before ^= (x >> (64 - bits)).wrapping_mul(ones);
         items
     };
@@ -77,8 +96,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// CRC-32 of what c-blosc2 3.3.5 makes of runs, in blocks of this many bytes, up to the last whole item: what
-    /// is behind it c-blosc2 does not write.
+    /// CRC-32 of what c-blosc2 3.3.5 makes of runs, in blocks of this many bytes, up to the last
+    /// whole item: what is behind it c-blosc2 does not write.
     #[test]
     fn as_the_reference() {
         let known = [
@@ -102,7 +121,11 @@ mod tests {
                 delta_encode(&src[..block], i == 0, typesize, part, dst);
             }
             let whole = len - len % typesize;
-            assert_eq!(crate::checksum::crc32(&dst[..whole]), crc, "typesize {typesize}, {len} bytes");
+            assert_eq!(
+                crate::checksum::crc32(&dst[..whole]),
+                crc,
+                "typesize {typesize}, {len} bytes"
+            );
             assert_eq!(dst[whole..], src[whole..]);
         }
     }

@@ -1,9 +1,10 @@
 //! Vectors of one or two 16-byte lanes: the only unsafe code of the filters.
 //!
-//! Kernels are written once, over [`Lanes`], and run with every instruction set that the machine has.
-//! A value of an instruction set's type proves that it is there, so that its operations are safe; loads
-//! and stores check the slice once for a whole group of rows. All of it is inlined into a function that
-//! is compiled for the instruction set: without that every operation would be a call.
+//! Kernels are written once, over [`Lanes`], and run with every instruction set that the machine
+//! has. A value of an instruction set's type proves that it is there, so that its operations are
+//! safe; loads and stores check the slice once for a whole group of rows. All of it is inlined into
+//! a function that is compiled for the instruction set: without that every operation would be a
+//! call.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -32,7 +33,11 @@ impl<'a, const N: usize> Apart<'a, N> {
     /// As much of each as the shortest has.
     pub fn new(streams: [&'a [u8]; N]) -> Self {
         let len = streams.iter().map(|s| s.len()).min().unwrap_or(0);
-        Apart { begins: streams.map(<[u8]>::as_ptr), len, of: PhantomData }
+        Apart {
+            begins: streams.map(<[u8]>::as_ptr),
+            len,
+            of: PhantomData,
+        }
     }
 }
 
@@ -71,7 +76,8 @@ pub(super) trait Lanes: Copy {
     /// # Safety
     /// 16 bytes can be written at `to`.
     unsafe fn put_lane(self, v: Self::V, lane: usize, to: *mut u8);
-    /// The same past the caches, where the machine can; [`Lanes::settle`] then makes it others' to see.
+    /// The same past the caches, where the machine can; [`Lanes::settle`] then makes it others' to
+    /// see.
     ///
     /// # Safety
     /// As for `put_lane`, and `to` is a multiple of 16.
@@ -88,7 +94,8 @@ pub(super) trait Lanes: Copy {
 
     /// `n` in every byte.
     fn splat(self, n: u8) -> Self::V;
-    /// Bytes of `a` and `b` in turn: those of the lanes' first halves, and those of their second halves.
+    /// Bytes of `a` and `b` in turn: those of the lanes' first halves, and those of their second
+    /// halves.
     fn zip(self, a: Self::V, b: Self::V) -> (Self::V, Self::V);
     /// Exclusive or.
     fn xor(self, a: Self::V, b: Self::V) -> Self::V;
@@ -109,11 +116,18 @@ pub(super) trait Lanes: Copy {
 
     /// `N` vectors from `src`: lane `l` of number `r` from `at + r * stride + l * step`.
     #[inline(always)]
-    fn load<const N: usize>(self, src: &[u8], at: usize, stride: usize, step: usize) -> [Self::V; N] {
+    fn load<const N: usize>(
+        self,
+        src: &[u8],
+        at: usize,
+        stride: usize,
+        step: usize,
+    ) -> [Self::V; N] {
         assert!(reach::<Self>(at, N, stride, step, 16) <= src.len());
         let mut v = [self.splat(0); N];
         for (r, v) in v.iter_mut().enumerate() {
-            // SAFETY: at + r * stride + l * step + 16 is within `src` for r < N and l < LANES: that is what was asserted.
+            // SAFETY: at + r * stride + l * step + 16 is within `src` for r < N and l < LANES: that
+            // is what was asserted.
             *v = unsafe {
                 let low = src.as_ptr().add(at + r * stride);
                 self.get(low, low.wrapping_add(step))
@@ -128,7 +142,8 @@ pub(super) trait Lanes: Copy {
         assert!(at.saturating_add(16 * Self::LANES) <= streams.len);
         let mut v = [self.splat(0); N];
         for (begin, v) in streams.begins.into_iter().zip(&mut v) {
-            // SAFETY: each stream has `len` bytes, and at + 16 * LANES is within: that is what was asserted.
+            // SAFETY: each stream has `len` bytes, and at + 16 * LANES is within: that is what was
+            // asserted.
             *v = unsafe {
                 let low = begin.add(at);
                 self.get(low, low.wrapping_add(16))
@@ -139,7 +154,13 @@ pub(super) trait Lanes: Copy {
 
     /// As `load`, of lanes whose second halves may be anything; `HALF` bytes of each must be there.
     #[inline(always)]
-    fn load_halves<const N: usize>(self, src: &[u8], at: usize, stride: usize, step: usize) -> [Self::V; N] {
+    fn load_halves<const N: usize>(
+        self,
+        src: &[u8],
+        at: usize,
+        stride: usize,
+        step: usize,
+    ) -> [Self::V; N] {
         assert!(reach::<Self>(at, N, stride, step, Self::HALF) <= src.len());
         let mut v = [self.splat(0); N];
         for (r, v) in v.iter_mut().enumerate() {
@@ -154,10 +175,18 @@ pub(super) trait Lanes: Copy {
 
     /// The opposite of `load`.
     #[inline(always)]
-    fn store<const N: usize>(self, v: [Self::V; N], dst: &mut [u8], at: usize, stride: usize, step: usize) {
+    fn store<const N: usize>(
+        self,
+        v: [Self::V; N],
+        dst: &mut [u8],
+        at: usize,
+        stride: usize,
+        step: usize,
+    ) {
         assert!(reach::<Self>(at, N, stride, step, 16) <= dst.len());
         for (r, v) in v.into_iter().enumerate() {
-            // SAFETY: at + r * stride + l * step + 16 is within `dst`, as in `load`; lanes side by side are one piece.
+            // SAFETY: at + r * stride + l * step + 16 is within `dst`, as in `load`; lanes side by
+            // side are one piece.
             unsafe {
                 let low = dst.as_mut_ptr().add(at + r * stride);
                 if step == 16 {
@@ -171,17 +200,26 @@ pub(super) trait Lanes: Copy {
         }
     }
 
-    /// As `store`, of lanes at multiples of 16 bytes in memory, those from `from` on alone: those within `lines` past the caches. It
-    /// is for `settle` to end that.
+    /// As `store`, of lanes at multiples of 16 bytes in memory, those from `from` on alone: those
+    /// within `lines` past the caches. It is for `settle` to end that.
     #[inline(always)]
-    fn store_past<const N: usize>(self, v: [Self::V; N], dst: &mut [u8], at: usize, step: usize, from: usize, lines: &Range<usize>) {
+    fn store_past<const N: usize>(
+        self,
+        v: [Self::V; N],
+        dst: &mut [u8],
+        at: usize,
+        step: usize,
+        from: usize,
+        lines: &Range<usize>,
+    ) {
         assert!(reach::<Self>(at, N, 16, step, 16) <= dst.len());
         assert!((dst.as_ptr().addr().wrapping_add(at) | step).is_multiple_of(16));
         let whole = from.max(lines.start) <= at && reach::<Self>(at, N, 16, step, 16) <= lines.end;
         for lane in 0..Self::LANES {
             for (r, v) in v.into_iter().enumerate() {
                 let place = at + r * 16 + lane * step;
-                // SAFETY: place + 16 is within `dst`, as in `load`, and a multiple of 16 in memory: that is what was asserted.
+                // SAFETY: place + 16 is within `dst`, as in `load`, and a multiple of 16 in memory:
+                // that is what was asserted.
                 unsafe {
                     let to = dst.as_mut_ptr().add(place);
                     if whole || place >= from && lines.contains(&place) {
@@ -194,14 +232,22 @@ pub(super) trait Lanes: Copy {
         }
     }
 
-    /// Stores halves of lanes, `stride` apart: those of the first lanes from `at` on, those of the second from `at + step` on.
-    /// Where they overlap the one further on stands.
+    /// Stores halves of lanes, `stride` apart: those of the first lanes from `at` on, those of the
+    /// second from `at + step` on. Where they overlap the one further on stands.
     #[inline(always)]
-    fn store_halves<const N: usize>(self, v: [Self::V; N], dst: &mut [u8], at: usize, stride: usize, step: usize) {
+    fn store_halves<const N: usize>(
+        self,
+        v: [Self::V; N],
+        dst: &mut [u8],
+        at: usize,
+        stride: usize,
+        step: usize,
+    ) {
         assert!(reach::<Self>(at, 2 * N, stride, step, 8) <= dst.len());
         for lane in 0..Self::LANES {
             for (r, v) in v.into_iter().enumerate() {
-                // SAFETY: at + (2 * r + 1) * stride + lane * step + 8 is within `dst`: that is what was asserted.
+                // SAFETY: at + (2 * r + 1) * stride + lane * step + 8 is within `dst`: that is what
+                // was asserted.
                 unsafe {
                     let first = dst.as_mut_ptr().add(at + 2 * r * stride + lane * step);
                     self.put_halves(v, lane, first, first.add(stride));
@@ -210,7 +256,8 @@ pub(super) trait Lanes: Copy {
         }
     }
 
-    /// Asks for the `len` bytes from `at` on: the processor's own foresight ends with the page, and knows little of what will be written.
+    /// Asks for the `len` bytes from `at` on: the processor's own foresight ends with the page, and
+    /// knows little of what will be written.
     #[inline(always)]
     fn fetch_ahead(self, bytes: &[u8], at: usize, len: usize) {
         for line in (0..len).step_by(64) {
@@ -222,7 +269,9 @@ pub(super) trait Lanes: Copy {
 /// Where `rows` rows of lanes of `width` bytes end; too much if that is no number.
 #[inline(always)]
 fn reach<L: Lanes>(at: usize, rows: usize, stride: usize, step: usize, width: usize) -> usize {
-    let last = (rows - 1).saturating_mul(stride).saturating_add((L::LANES - 1).saturating_mul(step));
+    let last = (rows - 1)
+        .saturating_mul(stride)
+        .saturating_add((L::LANES - 1).saturating_mul(step));
     at.saturating_add(last).saturating_add(width)
 }
 
@@ -323,7 +372,9 @@ mod machine {
             unsafe {
                 let v = _mm_castsi128_pd(v);
                 first.cast::<f64>().write_unaligned(_mm_cvtsd_f64(v));
-                second.cast::<f64>().write_unaligned(_mm_cvtsd_f64(_mm_unpackhi_pd(v, v)));
+                second
+                    .cast::<f64>()
+                    .write_unaligned(_mm_cvtsd_f64(_mm_unpackhi_pd(v, v)));
             }
         }
         #[inline(always)]
@@ -374,12 +425,31 @@ mod machine {
         #[inline(always)]
         unsafe fn put_lane(self, v: __m256i, lane: usize, to: *mut u8) {
             // SAFETY: as in `get`.
-            unsafe { Sse2.put(if lane == 0 { _mm256_castsi256_si128(v) } else { _mm256_extracti128_si256::<1>(v) }, to) }
+            unsafe {
+                Sse2.put(
+                    if lane == 0 {
+                        _mm256_castsi256_si128(v)
+                    } else {
+                        _mm256_extracti128_si256::<1>(v)
+                    },
+                    to,
+                )
+            }
         }
         #[inline(always)]
         unsafe fn put_past(self, v: __m256i, lane: usize, to: *mut u8) {
             // SAFETY: as in `get`.
-            unsafe { Sse2.put_past(if lane == 0 { _mm256_castsi256_si128(v) } else { _mm256_extracti128_si256::<1>(v) }, lane, to) }
+            unsafe {
+                Sse2.put_past(
+                    if lane == 0 {
+                        _mm256_castsi256_si128(v)
+                    } else {
+                        _mm256_extracti128_si256::<1>(v)
+                    },
+                    lane,
+                    to,
+                )
+            }
         }
         #[inline(always)]
         fn settle(self) {
@@ -389,7 +459,11 @@ mod machine {
         unsafe fn put_halves(self, v: __m256i, lane: usize, first: *mut u8, second: *mut u8) {
             // SAFETY: as in `get`.
             unsafe {
-                let v = if lane == 0 { _mm256_castsi256_si128(v) } else { _mm256_extracti128_si256::<1>(v) };
+                let v = if lane == 0 {
+                    _mm256_castsi256_si128(v)
+                } else {
+                    _mm256_extracti128_si256::<1>(v)
+                };
                 Sse2.put_halves(v, 0, first, second);
             }
         }
@@ -417,7 +491,11 @@ mod machine {
     }
 }
 
-#[cfg(all(target_arch = "aarch64", target_feature = "neon", target_endian = "little"))]
+#[cfg(all(
+    target_arch = "aarch64",
+    target_feature = "neon",
+    target_endian = "little"
+))]
 mod machine {
     use super::{Kernel, Lanes};
     use std::arch::aarch64::*;
@@ -504,7 +582,14 @@ mod machine {
 }
 
 /// No vectors here: the plain code does all.
-#[cfg(not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_feature = "neon", target_endian = "little"))))]
+#[cfg(not(any(
+    target_arch = "x86_64",
+    all(
+        target_arch = "aarch64",
+        target_feature = "neon",
+        target_endian = "little"
+    )
+)))]
 mod machine {
     pub fn run(_: &mut impl super::Kernel) {}
 

@@ -1,10 +1,16 @@
 //! The filters that a block goes through before its codec, and back again after it.
 //!
-//! Each computes exactly what c-blosc 1.21 and c-blosc2 3 compute, for every typesize and every length,
-//! from a source to a destination of the same length, without memory of its own. What the reference
-//! leaves unwritten (bytes behind the last whole item, in some filters) is copied.
+//! Each computes exactly what c-blosc 1.21 and c-blosc2 3 compute, for every typesize and every
+//! length, from a source to a destination of the same length, without memory of its own. What the
+//! reference leaves unwritten (bytes behind the last whole item, in some filters) is copied.
 // where there are no vectors, nothing runs their kernels
-#![cfg_attr(not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_feature = "neon"))), allow(dead_code))]
+#![cfg_attr(
+    not(any(
+        target_arch = "x86_64",
+        all(target_arch = "aarch64", target_feature = "neon")
+    )),
+    allow(dead_code)
+)]
 
 pub mod bitshuffle;
 pub mod bytedelta;
@@ -39,7 +45,13 @@ impl<'a> Block<'a> {
     fn new(typesize: usize, src: &'a [u8], dst: &'a mut [u8]) -> Block<'a> {
         debug_assert_eq!(src.len(), dst.len(), "a filter keeps the length");
         let items = src.len().min(dst.len()).checked_div(typesize).unwrap_or(0);
-        Block { typesize, items, done: 0, src, dst }
+        Block {
+            typesize,
+            items,
+            done: 0,
+            src,
+            dst,
+        }
     }
 
     /// Copies what is behind the first `items` items.

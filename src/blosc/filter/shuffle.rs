@@ -1,10 +1,11 @@
 //! Shuffle: the first bytes of all items, then their second bytes, and so on.
 //!
-//! The vector kernels rest on one step, the riffle of a pack of cards: the vectors of the first half are
-//! interleaved, byte by byte, with those of the second. That takes byte `p` of `n` to `2p mod (n - 1)`. So
-//! four riffles transpose 16 items of an even size, five riffles 32 items of any size, and `log2(size)`
-//! riffles take the transposition of 16 items back. Larger items go in tiles of 8 columns: more streams at
-//! once would push one another out of the cache, as blocks are powers of two and so streams too.
+//! The vector kernels rest on one step, the riffle of a pack of cards: the vectors of the first
+//! half are interleaved, byte by byte, with those of the second. That takes byte `p` of `n` to `2p
+//! mod (n - 1)`. So four riffles transpose 16 items of an even size, five riffles 32 items of any
+//! size, and `log2(size)` riffles take the transposition of 16 items back. Larger items go in tiles
+//! of 8 columns: more streams at once would push one another out of the cache, as blocks are powers
+//! of two and so streams too.
 #![forbid(unsafe_code)]
 
 use super::Block;
@@ -48,7 +49,13 @@ fn shuffle_rest(b: Block) {
 /// Unshuffles the items that are not done.
 fn unshuffle_rest(b: Block) {
     let streams = b.src.chunks_exact(b.items).take(b.typesize);
-    for (i, item) in b.dst.chunks_exact_mut(b.typesize).take(b.items).enumerate().skip(b.done) {
+    for (i, item) in b
+        .dst
+        .chunks_exact_mut(b.typesize)
+        .take(b.items)
+        .enumerate()
+        .skip(b.done)
+    {
         for (to, stream) in item.iter_mut().zip(streams.clone()) {
             if let Some(&byte) = stream.get(i) {
                 *to = byte;
@@ -60,16 +67,20 @@ fn unshuffle_rest(b: Block) {
 /// How far ahead of the work, in bytes, the next lines are asked for.
 pub(super) const AHEAD: usize = 8 << 10;
 
-/// Items that are done tile by tile together: what stays in the cache, in pieces long enough for each stream.
+/// Items that are done tile by tile together: what stays in the cache, in pieces long enough for
+/// each stream.
 #[inline(always)]
 fn strip(typesize: usize) -> usize {
     ((16 << 10) / typesize).max(128) / 32 * 32
 }
 
-/// Where tiles of 8 columns begin in items of `typesize` bytes, 8 or more; the last may overlap the one before.
+/// Where tiles of 8 columns begin in items of `typesize` bytes, 8 or more; the last may overlap the
+/// one before.
 #[inline(always)]
 pub(super) fn tiles(typesize: usize) -> impl Iterator<Item = usize> {
-    (0..typesize).step_by(8).map(move |column| column.min(typesize - 8))
+    (0..typesize)
+        .step_by(8)
+        .map(move |column| column.min(typesize - 8))
 }
 
 /// `rounds` riffles.
@@ -99,11 +110,17 @@ pub(super) fn columns<L: Lanes>(l: L, src: &[u8], at: usize, stride: usize) -> [
     riffle(l, v, 3)
 }
 
-/// The opposite of [`columns`]. In both the place is hidden from the compiler, which would else keep a pointer for
-/// each row from tile to tile, more than there are registers.
+/// The opposite of [`columns`]. In both the place is hidden from the compiler, which would else
+/// keep a pointer for each row from tile to tile, more than there are registers.
 #[inline(always)]
 pub(super) fn rows<L: Lanes>(l: L, columns: [L::V; 8], dst: &mut [u8], at: usize, stride: usize) {
-    l.store_halves(riffle(l, columns, 3), dst, black_box(at), stride, 16 * stride);
+    l.store_halves(
+        riffle(l, columns, 3),
+        dst,
+        black_box(at),
+        stride,
+        16 * stride,
+    );
 }
 
 /// Rows behind a group that [`columns`] may read from.
@@ -227,7 +244,8 @@ fn unshuffle_padded<L: Lanes, const T: usize>(l: L, b: &mut Block) {
     }
 }
 
-/// Items of 3 bytes: made of 4, each two of them brought together, and stored 8 bytes over the end of the 6 before.
+/// Items of 3 bytes: made of 4, each two of them brought together, and stored 8 bytes over the end
+/// of the 6 before.
 #[inline(always)]
 fn unshuffle_3<L: Lanes>(l: L, b: &mut Block) {
     let group = 16 * L::LANES;
@@ -306,7 +324,11 @@ pub(super) mod tests {
         for (typesize, len, crc) in known {
             let mut dst = vec![0; len];
             shuffle(typesize, &noise(len), &mut dst);
-            assert_eq!(crate::checksum::crc32(&dst), crc, "typesize {typesize}, {len} bytes");
+            assert_eq!(
+                crate::checksum::crc32(&dst),
+                crc,
+                "typesize {typesize}, {len} bytes"
+            );
         }
     }
 }

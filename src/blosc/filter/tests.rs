@@ -27,11 +27,18 @@ pub fn runs(len: usize) -> Vec<u8> {
     bytes
 }
 
-/// Typesizes and lengths around the edges of all groups, tiles and strips, these being multiples of `unit` items.
+/// Typesizes and lengths around the edges of all groups, tiles and strips, these being multiples of
+/// `unit` items.
 fn sizes(unit: usize) -> impl Iterator<Item = (usize, usize)> {
     let typesizes = (1..=33).chain([48, 63, 64, 100, 255, 256, 300]);
-    let items = [0, 1, 2, 15, 16, 17, 31, 32, 33, 34, 63, 64, 65, 66, 128, 129, 160, 545, 1100];
-    typesizes.flat_map(move |t| items.into_iter().flat_map(move |n| [0, 1, t / 2, t - 1].map(|rest| (t, n * unit * t + rest))))
+    let items = [
+        0, 1, 2, 15, 16, 17, 31, 32, 33, 34, 63, 64, 65, 66, 128, 129, 160, 545, 1100,
+    ];
+    typesizes.flat_map(move |t| {
+        items
+            .into_iter()
+            .flat_map(move |n| [0, 1, t / 2, t - 1].map(|rest| (t, n * unit * t + rest)))
+    })
 }
 
 type Filter = fn(usize, &[u8], &mut [u8]);
@@ -47,9 +54,27 @@ struct Kernels {
 }
 
 const KERNELS: [Kernels; 3] = [
-    Kernels { name: "shuffle", definition: shuffle::tests::naive, forward: shuffle, back: unshuffle, unit: 1 },
-    Kernels { name: "bitshuffle", definition: bitshuffle::tests::naive, forward: bitshuffle, back: bitunshuffle, unit: 8 },
-    Kernels { name: "bytedelta", definition: bytedelta::tests::naive, forward: bytedelta_encode, back: bytedelta_decode, unit: 1 },
+    Kernels {
+        name: "shuffle",
+        definition: shuffle::tests::naive,
+        forward: shuffle,
+        back: unshuffle,
+        unit: 1,
+    },
+    Kernels {
+        name: "bitshuffle",
+        definition: bitshuffle::tests::naive,
+        forward: bitshuffle,
+        back: bitunshuffle,
+        unit: 8,
+    },
+    Kernels {
+        name: "bytedelta",
+        definition: bytedelta::tests::naive,
+        forward: bytedelta_encode,
+        back: bytedelta_decode,
+        unit: 1,
+    },
 ];
 
 impl Kernels {
@@ -59,10 +84,18 @@ impl Kernels {
         at_each_level(|| {
             let mut dst = vec![0xa5; src.len()];
             (self.forward)(typesize, src, &mut dst);
-            assert!(dst == want, "{name}, typesize {typesize}, {} bytes", src.len());
+            assert!(
+                dst == want,
+                "{name}, typesize {typesize}, {} bytes",
+                src.len()
+            );
             dst.fill(0x5a);
             (self.back)(typesize, &want, &mut dst);
-            assert!(dst == src, "{name} back, typesize {typesize}, {} bytes", src.len());
+            assert!(
+                dst == src,
+                "{name} back, typesize {typesize}, {} bytes",
+                src.len()
+            );
         });
     }
 }
@@ -92,7 +125,8 @@ fn check_rows(typesize: usize, block: &[u8], rows: Rows) {
     let mut want = vec![0xa5; 4000];
     let place = |i: usize| (rows.to as isize + i as isize * rows.to_step) as usize;
     for i in 0..rows.n {
-        want[place(i)..][..rows.len].copy_from_slice(&block[rows.from + i * rows.from_step..][..rows.len]);
+        want[place(i)..][..rows.len]
+            .copy_from_slice(&block[rows.from + i * rows.from_step..][..rows.len]);
     }
     at_each_level(|| {
         let mut dst = vec![0xa5; want.len()];
@@ -101,14 +135,29 @@ fn check_rows(typesize: usize, block: &[u8], rows: Rows) {
         // past the caches, where it goes to a multiple of 16 bytes and elsewhere
         for shift in [0, 16, 24] {
             let mut memory = vec![0xa5; want.len() + 64];
-            let skip = (shift + memory.as_ptr().addr().wrapping_neg() % 64 + 64 - rows.to % 64) % 64;
+            let skip =
+                (shift + memory.as_ptr().addr().wrapping_neg() % 64 + 64 - rows.to % 64) % 64;
             let dst = &mut memory[skip..][..want.len()];
             assert!(streams.unshuffle(&Rows { past: true, ..rows }, dst));
-            assert!(*dst == want[..], "typesize {typesize}, {rows:?}, past the caches, {shift} behind a line");
+            assert!(
+                *dst == want[..],
+                "typesize {typesize}, {rows:?}, past the caches, {shift} behind a line"
+            );
         }
         // none of it is there
-        let outside = [Rows { from: block.len(), ..rows }, Rows { to: dst.len(), ..rows }];
-        assert!(rows.len == 0 || rows.n == 0 || outside.iter().all(|r| !streams.unshuffle(r, &mut dst)));
+        let outside = [
+            Rows {
+                from: block.len(),
+                ..rows
+            },
+            Rows {
+                to: dst.len(),
+                ..rows
+            },
+        ];
+        assert!(
+            rows.len == 0 || rows.n == 0 || outside.iter().all(|r| !streams.unshuffle(r, &mut dst))
+        );
     });
 }
 
@@ -128,14 +177,36 @@ fn rows_of_every_length() {
                 past: false,
             };
             check_rows(typesize, &block, rows);
-            check_rows(typesize, &block, Rows { from_step: typesize * items, to: 3, to_step: 900, n: if items < 66 { 3 } else { 1 }, ..rows });
+            check_rows(
+                typesize,
+                &block,
+                Rows {
+                    from_step: typesize * items,
+                    to: 3,
+                    to_step: 900,
+                    n: if items < 66 { 3 } else { 1 },
+                    ..rows
+                },
+            );
         }
     }
 }
 
 #[test]
 fn what_comes_before_the_buffer_is_not_asked_for() {
-    check_rows(4, &noise(2048), Rows { from: 0, from_step: 0, to: 1450, to_step: -32, len: 176, n: 1, past: false });
+    check_rows(
+        4,
+        &noise(2048),
+        Rows {
+            from: 0,
+            from_step: 0,
+            to: 1450,
+            to_step: -32,
+            len: 176,
+            n: 1,
+            past: false,
+        },
+    );
 }
 
 proptest! {
@@ -155,7 +226,14 @@ fn whatever_the_typesize_nothing_panics() {
         for len in [0, 1, 2, 15, 100] {
             let src = noise(len);
             at_each_level(|| {
-                for filter in [shuffle, unshuffle, bitshuffle, bitunshuffle, bytedelta_encode, bytedelta_decode] {
+                for filter in [
+                    shuffle,
+                    unshuffle,
+                    bitshuffle,
+                    bitunshuffle,
+                    bytedelta_encode,
+                    bytedelta_decode,
+                ] {
                     let mut dst = vec![1; len];
                     filter(typesize, &src, &mut dst);
                     assert!(typesize <= len && typesize > 0 || dst == src);

@@ -1,17 +1,27 @@
-//! Truncated precision: the lowest bits of each float's mantissa become 0. There is nothing to undo.
+//! Truncated precision: the lowest bits of each float's mantissa become 0. There is nothing to
+//! undo.
 #![forbid(unsafe_code)]
 
 use crate::error::{Result, fail};
 
-/// Keeps `bits` bits of the mantissa of each float of 4 or 8 bytes, or takes so many away if negative. At least one
-/// must be left. Bytes behind the last whole float are copied.
+/// Keeps `bits` bits of the mantissa of each float of 4 or 8 bytes, or takes so many away if
+/// negative. At least one must be left. Bytes behind the last whole float are copied.
 pub fn truncate(bits: i8, typesize: usize, src: &[u8], dst: &mut [u8]) -> Result<()> {
     let mantissa = match typesize {
         4 => 23,
         8 => 52,
-        _ => return Err(fail!(Argument, "only floats of 4 or 8 bytes can be truncated in precision, these items have {typesize}")),
+        _ => {
+            return Err(fail!(
+                Argument,
+                "only floats of 4 or 8 bytes can be truncated in precision, these items have {typesize}"
+            ));
+        }
     };
-    let away = if bits < 0 { Some(bits.unsigned_abs()) } else { u8::checked_sub(mantissa, bits.unsigned_abs()) };
+    let away = if bits < 0 {
+        Some(bits.unsigned_abs())
+    } else {
+        u8::checked_sub(mantissa, bits.unsigned_abs())
+    };
     let Some(away) = away.filter(|&away| away < mantissa) else {
         return Err(fail!(
             Argument,
@@ -66,7 +76,11 @@ mod tests {
         for (typesize, len, bits, crc) in known {
             let mut dst = vec![0; len];
             truncate(bits, typesize, &runs(len), &mut dst).unwrap();
-            assert_eq!(crate::checksum::crc32(&dst), crc, "{bits} bits, typesize {typesize}");
+            assert_eq!(
+                crate::checksum::crc32(&dst),
+                crc,
+                "{bits} bits, typesize {typesize}"
+            );
         }
     }
 
@@ -75,14 +89,33 @@ mod tests {
         let mut dst = [0; 10];
         let src = [1.999_999_9f32.to_ne_bytes(), (-1.75f32).to_ne_bytes()].concat();
         truncate(1, 4, &[&src[..], &[7, 8]].concat(), &mut dst).unwrap();
-        assert_eq!(dst, *[&1.5f32.to_ne_bytes()[..], &(-1.5f32).to_ne_bytes(), &[7, 8]].concat());
+        assert_eq!(
+            dst,
+            *[&1.5f32.to_ne_bytes()[..], &(-1.5f32).to_ne_bytes(), &[7, 8]].concat()
+        );
     }
 
     /// What c-blosc2 refuses too.
     #[test]
     fn refusals() {
-        for (bits, typesize) in [(0, 4), (24, 4), (-23, 4), (-24, 4), (0, 8), (53, 8), (-52, 8), (-128, 8), (127, 8), (1, 2), (1, 0), (1, 16)] {
-            assert_eq!(truncate(bits, typesize, &[], &mut []).unwrap_err().status, Status::Argument);
+        for (bits, typesize) in [
+            (0, 4),
+            (24, 4),
+            (-23, 4),
+            (-24, 4),
+            (0, 8),
+            (53, 8),
+            (-52, 8),
+            (-128, 8),
+            (127, 8),
+            (1, 2),
+            (1, 0),
+            (1, 16),
+        ] {
+            assert_eq!(
+                truncate(bits, typesize, &[], &mut []).unwrap_err().status,
+                Status::Argument
+            );
         }
     }
 }

@@ -34,7 +34,11 @@ impl Store for ArrayFile {
     }
 
     fn cbytes(&self) -> Result<u64> {
-        let edited = self.runs().iter().map(|run| run.edit.as_ref().map(|e| e.cbytes)).sum::<Option<u64>>();
+        let edited = self
+            .runs()
+            .iter()
+            .map(|run| run.edit.as_ref().map(|e| e.cbytes))
+            .sum::<Option<u64>>();
         Ok(edited.unwrap_or(self.meta.cbytes))
     }
 
@@ -68,14 +72,33 @@ impl Store for ArrayFile {
         }
     }
 
-    fn copy_as(&self, to: Destination, meta: Option<&[u8]>, len: u64, read: Reader) -> Result<bool> {
+    fn copy_as(
+        &self,
+        to: Destination,
+        meta: Option<&[u8]>,
+        len: u64,
+        read: Reader,
+    ) -> Result<bool> {
         if self.has_objects() {
-            return Err(fail!(Unsupported, "{}: objects of Python's mean nothing in a file of another kind", self.name));
+            return Err(fail!(
+                Unsupported,
+                "{}: objects of Python's mean nothing in a file of another kind",
+                self.name
+            ));
         }
-        let Destination { folder, name, mode, mut options } = to;
-        let typesize = Some(self.meta.array.dtype.item.size).filter(|n| (1..=255).contains(n)).unwrap_or(1);
+        let Destination {
+            folder,
+            name,
+            mode,
+            mut options,
+        } = to;
+        let typesize = Some(self.meta.array.dtype.item.size)
+            .filter(|n| (1..=255).contains(n))
+            .unwrap_or(1);
         if options.given(Opt::ChunkBytes).is_none() {
-            let bytes = (self.chunk_bytes().min(MOST_CHUNK) / typesize as u64).max(1).saturating_mul(typesize as u64);
+            let bytes = (self.chunk_bytes().min(MOST_CHUNK) / typesize as u64)
+                .max(1)
+                .saturating_mul(typesize as u64);
             options.set(Opt::ChunkBytes, bytes as i64)?;
         }
         keep_room(&mut options, len)?;
@@ -94,8 +117,17 @@ impl Store for ArrayFile {
 
     fn fill(&self) -> Result<Option<&[u8]>> {
         let Meta { dflt, array, .. } = &self.meta;
-        let made = parallel::made(&self.fill, || fill::bytes(dflt, &array.dtype.item, self.meta.row(), self.how.memory_limit));
-        made.as_ref().map(Option::as_deref).map_err(|e| e.clone().within(&self.name))
+        let made = parallel::made(&self.fill, || {
+            fill::bytes(
+                dflt,
+                &array.dtype.item,
+                self.meta.row(),
+                self.how.memory_limit,
+            )
+        });
+        made.as_ref()
+            .map(Option::as_deref)
+            .map_err(|e| e.clone().within(&self.name))
     }
 
     fn fill_set(&mut self, value: &[u8]) -> Result<()> {
@@ -166,7 +198,11 @@ impl Store for ArrayFile {
         if shape.get(1..) == Some(row) {
             return Ok(());
         }
-        Err(fail!(Unsupported, "{}: the shape {shape:?}: a dataset is made of rows, which stay as they are: {row:?}", self.name))
+        Err(fail!(
+            Unsupported,
+            "{}: the shape {shape:?}: a dataset is made of rows, which stay as they are: {row:?}",
+            self.name
+        ))
     }
 
     fn set_shape(&mut self, shape: &[u64]) -> Result<()> {

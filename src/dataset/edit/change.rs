@@ -13,7 +13,8 @@ const GROUP: u64 = 32 << 20;
 
 impl Chunks {
     fn edit(&mut self) -> Result<&mut Edit> {
-        self.editing().ok_or_else(|| fail!(State, "it was opened to be read"))
+        self.editing()
+            .ok_or_else(|| fail!(State, "it was opened to be read"))
     }
 
     /// Bytes of content in a unit.
@@ -38,16 +39,23 @@ impl Chunks {
     /// What is in memory goes to a file, and stays in memory.
     pub fn flush(&mut self) -> Result<()> {
         let edit = self.edit()?;
-        let Some(open) = edit.open.take_if(|o| o.changed) else { return Ok(()) };
+        let Some(open) = edit.open.take_if(|o| o.changed) else {
+            return Ok(());
+        };
         let stored = edit.put_all(open.unit, &open.content);
         let done = stored.and_then(|stored| self.accept(stored));
-        self.edit()?.open = Some(Open { changed: done.is_err(), ..open });
+        self.edit()?.open = Some(Open {
+            changed: done.is_err(),
+            ..open
+        });
         done
     }
 
     /// Bytes of a unit that count.
     fn counted(&self, unit: u64) -> u64 {
-        self.len.saturating_sub(unit.saturating_mul(self.unit())).min(self.unit())
+        self.len
+            .saturating_sub(unit.saturating_mul(self.unit()))
+            .min(self.unit())
     }
 
     /// The content of a unit, as much as counts, to be changed; zeros, maybe, if it is not wanted.
@@ -59,35 +67,62 @@ impl Chunks {
             let at = unit.saturating_mul(self.unit());
             if is_wanted && !content.is_empty() && self.read(at, &mut content)? {
                 let chunk = at / self.chunk;
-                return Err(fail!(Format, "what is damaged from chunk {chunk} on can be written as a whole only").at(chunk));
+                return Err(fail!(
+                    Format,
+                    "what is damaged from chunk {chunk} on can be written as a whole only"
+                )
+                .at(chunk));
             }
             let edit = self.edit()?;
-            edit.open = Some(Open { unit, from: 0, content, changed: false });
+            edit.open = Some(Open {
+                unit,
+                from: 0,
+                content,
+                changed: false,
+            });
             edit.tail.take_if(|t| t.unit == unit);
         }
-        let open = self.edit()?.open.as_mut().ok_or_else(|| fail!(State, "no open content"))?;
+        let open = self
+            .edit()?
+            .open
+            .as_mut()
+            .ok_or_else(|| fail!(State, "no open content"))?;
         open.changed = true;
         Ok(&mut open.content)
     }
 
-    /// The end of the last commit, to be appended to where it is; none where other things are changed there, or each chunk has
-    /// a file of its own.
+    /// The end of the last commit, to be appended to where it is; none where other things are
+    /// changed there, or each chunk has a file of its own.
     fn tail(&mut self) -> Result<Option<&mut Vec<u8>>> {
         let (len, chunk) = (self.len, self.chunk);
         let edit = self.edit()?;
         let unit = len / edit.unit;
         if edit.tail.as_ref().is_none_or(|t| t.unit != unit) {
-            let is_there = edit.names == Names::Many && edit.committed == len && edit.find(unit).is_err();
+            let is_there =
+                edit.names == Names::Many && edit.committed == len && edit.find(unit).is_err();
             if !is_there || edit.open.as_ref().is_some_and(|o| o.unit == unit) {
                 return Ok(None);
             }
             let start = unit * edit.unit;
             let from = (len - start) / chunk * chunk;
-            let mut content = memory::zeroed(memory::allow(len - start - from, edit.limit, "a chunk's content")?)?;
+            let mut content = memory::zeroed(memory::allow(
+                len - start - from,
+                edit.limit,
+                "a chunk's content",
+            )?)?;
             if !content.is_empty() && self.read(start + from, &mut content)? {
-                return Err(fail!(Format, "the last chunk is damaged: nothing can be appended to it").at(len / chunk));
+                return Err(fail!(
+                    Format,
+                    "the last chunk is damaged: nothing can be appended to it"
+                )
+                .at(len / chunk));
             }
-            self.edit()?.tail = Some(Open { unit, from, content, changed: true });
+            self.edit()?.tail = Some(Open {
+                unit,
+                from,
+                content,
+                changed: true,
+            });
         }
         Ok(self.edit()?.tail.as_mut().map(|t| &mut t.content))
     }
@@ -112,7 +147,9 @@ impl Chunks {
             let (i, used) = (self.len / unit, self.len % unit);
             let whole = if used == 0 { self.whole(src.len()) } else { 0 };
             let room = (unit - used).min(src.len() as u64) as usize;
-            let (now, rest) = src.split_at_checked(if whole > 0 { whole } else { room }).unwrap_or((src, &[]));
+            let (now, rest) = src
+                .split_at_checked(if whole > 0 { whole } else { room })
+                .unwrap_or((src, &[]));
             if whole > 0 {
                 self.replace(i, now)?;
             } else {
@@ -132,25 +169,40 @@ impl Chunks {
 
     /// Writes over content. On failure some of it may be written.
     pub fn write(&mut self, mut at: u64, mut src: &[u8]) -> Result<()> {
-        let end = at.checked_add(src.len() as u64).filter(|end| *end <= self.len);
+        let end = at
+            .checked_add(src.len() as u64)
+            .filter(|end| *end <= self.len);
         end.ok_or_else(|| fail!(Range, "{} bytes at {at}: there are {}", src.len(), self.len))?;
         let edit = self.edit()?;
-        edit.kept = if src.is_empty() { edit.kept } else { edit.kept.min(at) };
+        edit.kept = if src.is_empty() {
+            edit.kept
+        } else {
+            edit.kept.min(at)
+        };
         let unit = self.unit();
         while !src.is_empty() {
             let (i, from) = (at / unit, at % unit);
             let whole = if from == 0 { self.whole(src.len()) } else { 0 };
             let room = (unit - from).min(src.len() as u64) as usize;
-            let (now, rest) = src.split_at_checked(if whole > 0 { whole } else { room }).unwrap_or((src, &[]));
+            let (now, rest) = src
+                .split_at_checked(if whole > 0 { whole } else { room })
+                .unwrap_or((src, &[]));
             if whole > 0 {
                 let units = whole as u64 / unit;
                 self.replace(i, now)?;
                 // what was in memory of these is of no use
                 let edit = self.edit()?;
-                [&mut edit.open, &mut edit.tail].into_iter().for_each(|o| _ = o.take_if(|o| (i..i + units).contains(&o.unit)));
+                [&mut edit.open, &mut edit.tail]
+                    .into_iter()
+                    .for_each(|o| _ = o.take_if(|o| (i..i + units).contains(&o.unit)));
             } else {
-                let place = self.opened(i, (now.len() as u64) < self.counted(i))?.get_mut(from as usize..).and_then(|c| c.get_mut(..now.len()));
-                place.ok_or_else(|| fail!(State, "content of another size"))?.copy_from_slice(now);
+                let place = self
+                    .opened(i, (now.len() as u64) < self.counted(i))?
+                    .get_mut(from as usize..)
+                    .and_then(|c| c.get_mut(..now.len()));
+                place
+                    .ok_or_else(|| fail!(State, "content of another size"))?
+                    .copy_from_slice(now);
             }
             (at, src) = (at + now.len() as u64, rest);
         }
@@ -185,7 +237,11 @@ impl Chunks {
     }
 
     /// Writes the units with these chunks, in rising order, anew, with what can be read of them.
-    pub fn write_anew(&mut self, chunks: impl Iterator<Item = u64>, before: &dyn Fn(&Place, &str) -> Result<()>) -> Result<()> {
+    pub fn write_anew(
+        &mut self,
+        chunks: impl Iterator<Item = u64>,
+        before: &dyn Fn(&Place, &str) -> Result<()>,
+    ) -> Result<()> {
         let (unit, chunk, mut done) = (self.unit(), self.chunk, None);
         for i in chunks.map(|c| c.saturating_mul(chunk) / unit) {
             if done.replace(i) == Some(i) {
@@ -205,10 +261,23 @@ impl Chunks {
     /// Puts rows in and takes rows away; what is behind moves. On failure all is as it was.
     pub fn splice(&mut self, s: &Splice) -> Result<()> {
         let end = s.at.checked_add(s.gone).filter(|end| *end <= self.len);
-        let end = end.ok_or_else(|| fail!(Range, "{} bytes at {}: there are {}", s.gone, s.at, self.len))?;
-        let rows = [s.at, s.gone, s.src.len() as u64].iter().all(|n| n.is_multiple_of(self.row.max(1)));
+        let end = end.ok_or_else(|| {
+            fail!(
+                Range,
+                "{} bytes at {}: there are {}",
+                s.gone,
+                s.at,
+                self.len
+            )
+        })?;
+        let rows = [s.at, s.gone, s.src.len() as u64]
+            .iter()
+            .all(|n| n.is_multiple_of(self.row.max(1)));
         if s.times != 1 || !rows {
-            return Err(fail!(Unsupported, "the chunks of a dataset are made of rows: these come and go as a whole"));
+            return Err(fail!(
+                Unsupported,
+                "the chunks of a dataset are made of rows: these come and go as a whole"
+            ));
         }
         self.flush()?;
         let (unit, tail) = (self.unit(), self.edit()?.tail.as_ref().map(|t| t.unit));
@@ -217,7 +286,9 @@ impl Chunks {
             self.opened(tail, true)?;
             self.flush()?;
         }
-        let len = (self.len - s.gone).checked_add(s.src.len() as u64).ok_or_else(|| fail!(Limit, "more than 2^64 bytes"))?;
+        let len = (self.len - s.gone)
+            .checked_add(s.src.len() as u64)
+            .ok_or_else(|| fail!(Limit, "more than 2^64 bytes"))?;
         let first = s.at / self.unit();
         let mut all = Vec::new();
         if let Err(e) = self.refill(s, first, end, len, &mut all) {
@@ -235,23 +306,46 @@ impl Chunks {
     }
 
     /// Writes the units from `first` on as a splice makes them.
-    fn refill(&self, s: &Splice, first: u64, end: u64, len: u64, all: &mut Vec<Stored>) -> Result<()> {
-        let edit = self.edit.as_deref().ok_or_else(|| fail!(State, "it was opened to be read"))?;
+    fn refill(
+        &self,
+        s: &Splice,
+        first: u64,
+        end: u64,
+        len: u64,
+        all: &mut Vec<Stored>,
+    ) -> Result<()> {
+        let edit = self
+            .edit
+            .as_deref()
+            .ok_or_else(|| fail!(State, "it was opened to be read"))?;
         let most = self.group().saturating_mul(edit.unit);
         let mut content = memory::zeroed(memory::allow(most.min(len), edit.limit, "some chunks")?)?;
         let mut at = first.saturating_mul(edit.unit);
         let new_end = s.at + s.src.len() as u64;
         while at < len {
-            let now = content.get_mut(..(len - at).min(most) as usize).unwrap_or_default();
+            let now = content
+                .get_mut(..(len - at).min(most) as usize)
+                .unwrap_or_default();
             let to = at + now.len() as u64;
             let cut = |place: u64| (place.clamp(at, to) - at) as usize;
             let (before, rest) = now.split_at_mut_checked(cut(s.at)).unwrap_or_default();
-            let (new, behind) = rest.split_at_mut_checked(cut(new_end) - before.len()).unwrap_or_default();
+            let (new, behind) = rest
+                .split_at_mut_checked(cut(new_end) - before.len())
+                .unwrap_or_default();
             let skip = at.max(s.at) - s.at;
-            let given = s.src.get(skip.min(s.src.len() as u64) as usize..).and_then(|src| src.get(..new.len()));
+            let given = s
+                .src
+                .get(skip.min(s.src.len() as u64) as usize..)
+                .and_then(|src| src.get(..new.len()));
             new.copy_from_slice(given.ok_or_else(|| fail!(State, "content of another size"))?);
             let from = at.max(new_end) - new_end + end;
-            let bad = |at: u64, dst: &mut [u8]| if dst.is_empty() { Ok(false) } else { self.read(at, dst) };
+            let bad = |at: u64, dst: &mut [u8]| {
+                if dst.is_empty() {
+                    Ok(false)
+                } else {
+                    self.read(at, dst)
+                }
+            };
             if bad(at, before)? | bad(from, behind)? {
                 return Err(fail!(Format, "chunks that would have to move are damaged"));
             }

@@ -1,9 +1,9 @@
-//! Changes of the items of an array: they wait in new files beside those of the last commit, and the content of the file
-//! that is being changed, or filled, waits in memory.
+//! Changes of the items of an array: they wait in new files beside those of the last commit, and
+//! the content of the file that is being changed, or filled, waits in memory.
 //!
-//! What goes to a file is a unit: a chunk, or in the papers' form a superchunk. Nothing of the last commit is touched here.
-//! A unit that is changed again goes to a second new file, and only then the first one goes, so that what fails leaves all
-//! as it was.
+//! What goes to a file is a unit: a chunk, or in the papers' form a superchunk. Nothing of the last
+//! commit is touched here. A unit that is changed again goes to a second new file, and only then
+//! the first one goes, so that what fails leaves all as it was.
 #![forbid(unsafe_code)]
 
 mod change;
@@ -70,7 +70,12 @@ pub enum Make {
 
 impl Make {
     /// The bytes of a file with this content; `bytes` is a buffer for them.
-    pub(super) fn encode(&self, content: &[u8], mut bytes: Vec<u8>, threads: usize) -> Result<Vec<u8>> {
+    pub(super) fn encode(
+        &self,
+        content: &[u8],
+        mut bytes: Vec<u8>,
+        threads: usize,
+    ) -> Result<Vec<u8>> {
         let (params, sum) = match self {
             Make::Many(whole) => return whole.encode(content, threads),
             Make::One(params, sum) => (params, sum),
@@ -105,8 +110,9 @@ pub struct Edit {
     limit: u64,
     threads: Threads,
     open: Option<Open>,
-    /// What the last commit has in the last unit, from its last chunk on, and what was appended to that unit since, where
-    /// nothing but that is changed in it: it goes into the file that is there.
+    /// What the last commit has in the last unit, from its last chunk on, and what was appended to
+    /// that unit since, where nothing but that is changed in it: it goes into the file that is
+    /// there.
     tail: Option<Open>,
     /// Units that are in new files, in rising order; true: in the second one.
     pub(super) waiting: Vec<(u64, bool)>,
@@ -126,9 +132,19 @@ pub struct Edit {
 type Stored = (u64, bool, u64);
 
 impl Edit {
-    /// Nothing is changed yet in this folder, which has so many bytes of content in units of so many.
-    pub fn new(place: &Place, make: Make, [unit, committed, cbytes, limit]: [u64; 4], threads: Threads) -> Edit {
-        let names = if matches!(make, Make::One(..)) { Names::One } else { Names::Many };
+    /// Nothing is changed yet in this folder, which has so many bytes of content in units of so
+    /// many.
+    pub fn new(
+        place: &Place,
+        make: Make,
+        [unit, committed, cbytes, limit]: [u64; 4],
+        threads: Threads,
+    ) -> Edit {
+        let names = if matches!(make, Make::One(..)) {
+            Names::One
+        } else {
+            Names::Many
+        };
         let (place, waiting) = (place.clone(), Vec::new());
         Edit {
             place,
@@ -159,7 +175,11 @@ impl Edit {
         match self.committed / self.unit {
             // storage that cannot list its files may have something beside this one all the same
             last if self.names == Names::Many && last * self.unit < self.committed => {
-                bloscpack::tidy(self.place.folder(), &self.place.name(&self.names.own(last)), durable)
+                bloscpack::tidy(
+                    self.place.folder(),
+                    &self.place.name(&self.names.own(last)),
+                    durable,
+                )
             }
             _ => Ok(()),
         }
@@ -167,19 +187,32 @@ impl Edit {
 
     /// Which new file a unit is in, if it is in one.
     fn second(&self, unit: u64) -> Option<bool> {
-        self.find(unit).ok().and_then(|at| self.waiting.get(at)).map(|(_, second)| *second)
+        self.find(unit)
+            .ok()
+            .and_then(|at| self.waiting.get(at))
+            .map(|(_, second)| *second)
     }
 
     /// The name of the file that has a unit now.
     pub fn name(&self, unit: u64) -> String {
-        self.second(unit).map_or_else(|| self.names.own(unit), |second| self.names.waiting(unit, second))
+        self.second(unit).map_or_else(
+            || self.names.own(unit),
+            |second| self.names.waiting(unit, second),
+        )
     }
 
     /// The content from this byte on to the end of its unit, if it is in memory.
     pub fn content(&self, at: u64) -> Option<&[u8]> {
         let (unit, at) = (at / self.unit, at % self.unit);
-        let held = [&self.open, &self.tail].into_iter().flatten().find(|o| o.unit == unit && o.from <= at)?;
-        Some(held.content.get((at - held.from) as usize..).unwrap_or_default())
+        let held = [&self.open, &self.tail]
+            .into_iter()
+            .flatten()
+            .find(|o| o.unit == unit && o.from <= at)?;
+        Some(
+            held.content
+                .get((at - held.from) as usize..)
+                .unwrap_or_default(),
+        )
     }
 
     /// Is nothing waiting?
@@ -192,30 +225,49 @@ impl Edit {
         self.tail.is_some() || !self.waiting.is_empty()
     }
 
-    /// Puts what was appended to the last unit of the last commit into its file, of which it does not count yet.
+    /// Puts what was appended to the last unit of the last commit into its file, of which it does
+    /// not count yet.
     pub(super) fn append_tail(&mut self, durable: bool) -> Result<()> {
-        let (Some(tail), Make::Many(whole)) = (&self.tail, &self.make) else { return Ok(()) };
+        let (Some(tail), Make::Many(whole)) = (&self.tail, &self.make) else {
+            return Ok(());
+        };
         let name = self.place.name(&self.names.own(tail.unit));
-        let mut options = Options::new().with(Opt::Threads, self.threads.count() as i64)?.with(Opt::Durability, durable.into())?;
-        options.set(Opt::MemoryLimit, i64::try_from(self.limit).unwrap_or(i64::MAX))?;
+        let mut options = Options::new()
+            .with(Opt::Threads, self.threads.count() as i64)?
+            .with(Opt::Durability, durable.into())?;
+        options.set(
+            Opt::MemoryLimit,
+            i64::try_from(self.limit).unwrap_or(i64::MAX),
+        )?;
         let keep = self.committed - tail.unit * self.unit;
-        let new = tail.content.get((keep - tail.from) as usize..).unwrap_or_default();
+        let new = tail
+            .content
+            .get((keep - tail.from) as usize..)
+            .unwrap_or_default();
         let grown = whole.append(self.place.folder(), &name, keep, new, &options)?;
         (self.tail, self.written) = (None, None);
         self.cbytes = self.cbytes.saturating_add_signed(grown);
         Ok(())
     }
 
-    /// New files get their own names, where nothing but what goes on behind the last commit is in them; they are to be
-    /// swapped else, and these are returned.
+    /// New files get their own names, where nothing but what goes on behind the last commit is in
+    /// them; they are to be swapped else, and these are returned.
     pub(super) fn name_all(&mut self, durable: bool, replaces: bool) -> Result<Vec<String>> {
         let (place, names) = (&self.place, self.names);
         let grows = self.kept >= self.committed && !replaces;
         let mut named = 0;
         let renamed = self.waiting.iter_mut().try_for_each(|(unit, second)| {
-            let to = if grows { names.own(*unit) } else { names.waiting(*unit, false) };
+            let to = if grows {
+                names.own(*unit)
+            } else {
+                names.waiting(*unit, false)
+            };
             let from = place.name(&names.waiting(*unit, *second));
-            let done = if grows || *second { place.folder().rename(&from, &place.name(&to)) } else { Ok(()) };
+            let done = if grows || *second {
+                place.folder().rename(&from, &place.name(&to))
+            } else {
+                Ok(())
+            };
             // what has failed may have been done all the same
             if done.is_ok() || !place.folder().exists(&from).unwrap_or(true) {
                 (*second, named) = (false, named + 1);
@@ -226,7 +278,11 @@ impl Edit {
             self.waiting.drain(..named);
             self.is_named |= named > 0;
         }
-        let swapped = self.waiting.iter().map(|(unit, _)| as_text(place, &names.own(*unit))).collect();
+        let swapped = self
+            .waiting
+            .iter()
+            .map(|(unit, _)| as_text(place, &names.own(*unit)))
+            .collect();
         renamed?;
         if self.is_named && durable {
             place.sync()?;
@@ -263,7 +319,10 @@ impl Edit {
         let second = self.second(unit) == Some(false);
         let name = self.names.waiting(unit, second);
         let bytes = self.make.encode(content, self.buffers.take(), threads)?;
-        let written = self.place.create(&name).and_then(|file| file.write_at(0, &bytes));
+        let written = self
+            .place
+            .create(&name)
+            .and_then(|file| file.write_at(0, &bytes));
         let n = bytes.len() as u64;
         self.buffers.keep(bytes, self.threads.count());
         match written {
@@ -277,8 +336,14 @@ impl Edit {
 
     /// Writes units that stand behind each other, all or none.
     fn put_all(&self, first: u64, content: &[u8]) -> Result<Vec<Stored>> {
-        let pieces: Vec<(u64, &[u8])> = (first..).zip(content.chunks(usize::try_from(self.unit).unwrap_or(usize::MAX))).collect();
-        let each = if pieces.len() > 1 { 1 } else { self.threads.count() };
+        let pieces: Vec<(u64, &[u8])> = (first..)
+            .zip(content.chunks(usize::try_from(self.unit).unwrap_or(usize::MAX)))
+            .collect();
+        let each = if pieces.len() > 1 {
+            1
+        } else {
+            self.threads.count()
+        };
         let done = Mutex::new((Vec::new(), None::<Error>));
         parallel::for_each(self.threads.count(), pieces, |(i, piece)| {
             let stored = self.put(i, piece, each);
@@ -299,7 +364,9 @@ impl Edit {
     }
 
     fn drop_all(&self, stored: &[Stored]) {
-        stored.iter().for_each(|(unit, second, _)| self.remove(&self.names.waiting(*unit, *second)));
+        stored
+            .iter()
+            .for_each(|(unit, second, _)| self.remove(&self.names.waiting(*unit, *second)));
     }
 
     /// Units are in these files from now on. `len`: bytes of content that are there now.
@@ -321,7 +388,10 @@ impl Edit {
             match self.find(unit) {
                 Ok(at) => {
                     self.remove(&old);
-                    self.waiting.get_mut(at).into_iter().for_each(|w| w.1 = second);
+                    self.waiting
+                        .get_mut(at)
+                        .into_iter()
+                        .for_each(|w| w.1 = second);
                 }
                 Err(at) => self.waiting.insert(at, (unit, second)),
             }

@@ -34,7 +34,8 @@ pub struct Meanwhile {
     /// Its least and its greatest length.
     pub least: u64,
     pub most: u64,
-    /// Where the bytes behind the last range begin, which stay until the old end, and the CRC-32 of their last ones.
+    /// Where the bytes behind the last range begin, which stay until the old end, and the CRC-32
+    /// of their last ones.
     pub behind: u64,
     pub behind_crc: u32,
     /// Some of what is going to be written.
@@ -70,8 +71,18 @@ pub struct Marks {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entry {
-    Undo { name: OsString, size: Option<u64>, witness: u32, saved: Saved, meanwhile: Option<Meanwhile> },
-    Swap { name: OsString, to: Option<OsString>, marks: Option<Marks> },
+    Undo {
+        name: OsString,
+        size: Option<u64>,
+        witness: u32,
+        saved: Saved,
+        meanwhile: Option<Meanwhile>,
+    },
+    Swap {
+        name: OsString,
+        to: Option<OsString>,
+        marks: Option<Marks>,
+    },
 }
 
 /// All that a journal says, but for the saved bytes.
@@ -115,7 +126,13 @@ pub fn encode(kind: u32, nonce: u64, origin: u64, entries: &[Entry]) -> Vec<u8> 
     b.extend((entries.len() as u32).to_le_bytes());
     for e in entries {
         match e {
-            Entry::Undo { name: n, size, witness, saved: s, meanwhile } => {
+            Entry::Undo {
+                name: n,
+                size,
+                witness,
+                saved: s,
+                meanwhile,
+            } => {
                 name(&mut b, n);
                 b.extend(size.unwrap_or(ABSENT).to_le_bytes());
                 b.extend(witness.to_le_bytes());
@@ -123,7 +140,14 @@ pub fn encode(kind: u32, nonce: u64, origin: u64, entries: &[Entry]) -> Vec<u8> 
                     b.extend(v.to_le_bytes());
                 }
                 b.extend(s.crc.to_le_bytes());
-                let Meanwhile { origin, least, most, behind, behind_crc, new } = meanwhile.clone().unwrap_or_default();
+                let Meanwhile {
+                    origin,
+                    least,
+                    most,
+                    behind,
+                    behind_crc,
+                    new,
+                } = meanwhile.clone().unwrap_or_default();
                 for v in [origin, least, most, behind] {
                     b.extend(v.to_le_bytes());
                 }
@@ -185,7 +209,12 @@ impl<'a> Cursor<'a> {
         let name = self.name()?;
         let size = Some(self.u64()?).filter(|&s| s != ABSENT);
         let witness = self.u32()?;
-        let saved = Saved { at: self.u64()?, len: self.u64()?, from: self.u64()?, crc: self.u32()? };
+        let saved = Saved {
+            at: self.u64()?,
+            len: self.u64()?,
+            from: self.u64()?,
+            crc: self.u32()?,
+        };
         let meanwhile = match version {
             1 => None,
             _ => Some(Meanwhile {
@@ -197,21 +226,51 @@ impl<'a> Cursor<'a> {
                 new: self.pieces()?,
             }),
         };
-        Some(Entry::Undo { name, size, witness, saved, meanwhile })
+        Some(Entry::Undo {
+            name,
+            size,
+            witness,
+            saved,
+            meanwhile,
+        })
     }
     fn pieces(&mut self) -> Option<Vec<Piece>> {
         let n = self.u16()?;
-        (0..n).map(|_| Some(Piece { at: self.u64()?, bytes: self.bytes()? })).collect()
+        (0..n)
+            .map(|_| {
+                Some(Piece {
+                    at: self.u64()?,
+                    bytes: self.bytes()?,
+                })
+            })
+            .collect()
     }
     fn swap(&mut self, version: u32) -> Option<Entry> {
         let name = self.name()?;
-        let to = if self.u16()? == 1 { Some(self.name()?) } else { None };
-        let marks = if version == 1 { None } else { Some(Marks { new: self.mark()?, old: self.mark()? }) };
+        let to = if self.u16()? == 1 {
+            Some(self.name()?)
+        } else {
+            None
+        };
+        let marks = if version == 1 {
+            None
+        } else {
+            Some(Marks {
+                new: self.mark()?,
+                old: self.mark()?,
+            })
+        };
         Some(Entry::Swap { name, to, marks })
     }
-    #[allow(clippy::option_option, reason = "the outer one: the bytes end; the inner one: there is no file")]
+    #[allow(
+        clippy::option_option,
+        reason = "the outer one: the bytes end; the inner one: there is no file"
+    )]
     fn mark(&mut self) -> Option<Option<Mark>> {
-        let mark = Mark { size: self.u64()?, crc: self.u32()? };
+        let mark = Mark {
+            size: self.u64()?,
+            crc: self.u32()?,
+        };
         Some(Some(mark).filter(|m| m.size != ABSENT))
     }
 }
@@ -219,8 +278,11 @@ impl<'a> Cursor<'a> {
 /// A number that no other journal of this container has had lately.
 pub fn nonce() -> u64 {
     static MADE: AtomicU64 = AtomicU64::new(0);
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as u64);
-    now ^ u64::from(std::process::id()).rotate_left(40) ^ MADE.fetch_add(1, Ordering::Relaxed).rotate_left(20)
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |d| d.as_nanos() as u64);
+    now ^ u64::from(std::process::id()).rotate_left(40)
+        ^ MADE.fetch_add(1, Ordering::Relaxed).rotate_left(20)
 }
 
 /// Kind and number of a journal that begins like this.
@@ -243,5 +305,9 @@ pub fn decode(bytes: &[u8]) -> Option<Index> {
         });
     }
     let n = bytes.len() - c.0.len();
-    (c.u32()? == crc32(bytes.get(..n)?)).then_some(Index { nonce, origin, entries })
+    (c.u32()? == crc32(bytes.get(..n)?)).then_some(Index {
+        nonce,
+        origin,
+        entries,
+    })
 }

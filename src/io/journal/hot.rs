@@ -1,4 +1,5 @@
-//! A journal that lies beside its container: what it says is checked before it is believed, and settled by who may write.
+//! A journal that lies beside its container: what it says is checked before it is believed, and
+//! settled by who may write.
 #![forbid(unsafe_code)]
 
 use super::entries::{Entry, HEAD, Index, SWAP, Saved, decode, head};
@@ -11,12 +12,12 @@ use std::ffi::OsStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The index of a journal (not the saved bytes) is small: a few files, or, where files are swapped in a folder or are those
-/// of a set, many.
+/// The index of a journal (not the saved bytes) is small: a few files, or, where files are swapped
+/// in a folder or are those of a set, many.
 pub const INDEX_LIMIT: usize = 1 << 20;
 pub const MANY_LIMIT: usize = 16 << 20;
-/// Longer than a reader takes from reading a limit to asking for the length, and than the clock of a file
-/// system stands still.
+/// Longer than a reader takes from reading a limit to asking for the length, and than the clock of
+/// a file system stands still.
 const UNDO_PAUSE: Duration = Duration::from_millis(if cfg!(any(test, fuzzing)) { 0 } else { 20 });
 /// Between looks at a journal that may be another one by then.
 const LOAD_PAUSE: Duration = Duration::from_millis(if cfg!(fuzzing) { 0 } else { 1 });
@@ -25,7 +26,8 @@ const LOAD_PAUSE: Duration = Duration::from_millis(if cfg!(fuzzing) { 0 } else {
 pub struct Hot {
     pub file: Arc<dyn File>,
     pub nonce: u64,
-    /// Is it still the file that its writer made, and no copy of that? Then so are the files that it tells of.
+    /// Is it still the file that its writer made, and no copy of that? Then so are the files that
+    /// it tells of.
     pub is_original: bool,
     pub entries: Vec<Entry>,
 }
@@ -35,7 +37,8 @@ pub fn load(c: &Container) -> Result<Option<Hot>> {
     if c.folder.is_store() {
         return Ok(None); // nothing there is ever half changed
     }
-    // storage that knows files by name alone may have another journal under it by the time it is read
+    // storage that knows files by name alone may have another journal under it by the time it is
+    // read
     for _ in 0..3 {
         match load_once(c) {
             Err(e) if e.status == Status::Missing => return Ok(None),
@@ -46,7 +49,8 @@ pub fn load(c: &Container) -> Result<Option<Hot>> {
     load_once(c).map(Some)
 }
 
-/// The journal that counts for a container, its own or that of a set that it is a part of, with what it says of this one.
+/// The journal that counts for a container, its own or that of a set that it is a part of, with
+/// what it says of this one.
 pub fn load_any(c: &Container) -> Result<Option<Hot>> {
     for of in journals(c) {
         if let Some(mut hot) = load(of)? {
@@ -93,11 +97,20 @@ fn load_once(c: &Container) -> Result<Hot> {
     let mut first = [0; HEAD];
     file.read_at(0, &mut first)?;
     let swaps = head(&first).is_some_and(|(kind, _)| kind == SWAP);
-    let most = if swaps || c.members.is_some() { MANY_LIMIT } else { INDEX_LIMIT };
+    let most = if swaps || c.members.is_some() {
+        MANY_LIMIT
+    } else {
+        INDEX_LIMIT
+    };
     let mut index = memory::zeroed(usize::try_from(size).unwrap_or(most).min(most))?;
     let n = file.read_at(0, &mut index)?;
     index.truncate(n);
-    let Some(Index { nonce, origin, entries }) = decode(&index).filter(|index| sound(c, &index.entries, size)) else {
+    let Some(Index {
+        nonce,
+        origin,
+        entries,
+    }) = decode(&index).filter(|index| sound(c, &index.entries, size))
+    else {
         return Err(fail!(
             Format,
             "{}: this journal of an unfinished change is damaged, so the container beside it may be half changed",
@@ -105,26 +118,44 @@ fn load_once(c: &Container) -> Result<Hot> {
         ));
     };
     let is_original = origin != 0 && file.origin()? == origin;
-    Ok(Hot { file, nonce, is_original, entries })
+    Ok(Hot {
+        file,
+        nonce,
+        is_original,
+        entries,
+    })
 }
 
-/// Can these entries be ours: each about another file of the container or another range of it, and within
-/// its bounds?
+/// Can these entries be ours: each about another file of the container or another range of it, and
+/// within its bounds?
 fn sound(c: &Container, entries: &[Entry], journal: u64) -> bool {
     let mut names: Vec<&OsStr> = Vec::new();
     let mut before: Option<(&OsStr, Option<u64>, u64)> = None;
     let fits = entries.iter().all(|e| match e {
-        Entry::Undo { name, size, saved, .. } => {
-            let Some(end) = saved.at.checked_add(saved.len) else { return false };
+        Entry::Undo {
+            name, size, saved, ..
+        } => {
+            let Some(end) = saved.at.checked_add(saved.len) else {
+                return false;
+            };
             let goes_on = before.is_some_and(|(n, ..)| n == name);
-            let rises = before.is_none_or(|(_, s, last)| !goes_on || (s == *size && saved.at >= last));
+            let rises =
+                before.is_none_or(|(_, s, last)| !goes_on || (s == *size && saved.at >= last));
             if !goes_on {
                 names.push(name);
             }
             before = Some((name, *size, end));
-            rises && c.has(name) && end <= size.unwrap_or(0) && saved.from.checked_add(saved.len).is_some_and(|end| end <= journal)
+            rises
+                && c.has(name)
+                && end <= size.unwrap_or(0)
+                && saved
+                    .from
+                    .checked_add(saved.len)
+                    .is_some_and(|end| end <= journal)
         }
-        Entry::Swap { name, to: Some(to), .. } => {
+        Entry::Swap {
+            name, to: Some(to), ..
+        } => {
             names.push(to);
             c.has_new(name) && c.has(to)
         }
@@ -147,7 +178,8 @@ impl Hot {
             while done < s.len {
                 let n = (s.len - done).min(PIECE as u64) as usize;
                 let piece = buf.get_mut(..n).unwrap_or_default();
-                self.file.read_exact_at(s.from.saturating_add(done), piece)?;
+                self.file
+                    .read_exact_at(s.from.saturating_add(done), piece)?;
                 if check {
                     crc.update(piece)
                 } else {
@@ -156,13 +188,18 @@ impl Hot {
                 done += n as u64;
             }
             if check && crc.finalize() != s.crc {
-                return Err(fail!(Checksum, "{}: the bytes saved for undoing a change are damaged", self.file.name()));
+                return Err(fail!(
+                    Checksum,
+                    "{}: the bytes saved for undoing a change are damaged",
+                    self.file.name()
+                ));
             }
         }
         Ok(())
     }
 
-    /// Refuses a journal that was left behind by other files of these names, before anything is done with one of them.
+    /// Refuses a journal that was left behind by other files of these names, before anything is
+    /// done with one of them.
     fn is_about(&self, c: &Container) -> Result<()> {
         let mut end = Ends::default();
         for e in &self.entries {
@@ -190,12 +227,19 @@ impl Hot {
         let mut lengths = Vec::new();
         let mut shorter = false;
         for e in &self.entries {
-            let Entry::Undo { name, size, saved, .. } = e else { continue };
+            let Entry::Undo {
+                name, size, saved, ..
+            } = e
+            else {
+                continue;
+            };
             let Some(size) = *size else {
                 c.folder.remove_if_there(name)?;
                 continue;
             };
-            let Some(file) = open_if_there(c, name)? else { continue };
+            let Some(file) = open_if_there(c, name)? else {
+                continue;
+            };
             self.replay(saved, |at, piece| file.write_at(at, piece))?;
             shorter |= saved.len > 0 && file.size()? != size;
             if lengths.last().is_none_or(|(last, _)| *last != name) {
@@ -203,8 +247,8 @@ impl Hot {
             }
         }
         if shorter {
-            // a reader that has just read what is gone now must still find another length, and one that
-            // opens it another time of change
+            // a reader that has just read what is gone now must still find another length, and one
+            // that opens it another time of change
             std::thread::sleep(UNDO_PAUSE);
         }
         for (name, size) in lengths {
@@ -219,7 +263,9 @@ impl Hot {
     fn finish_swap(&self, folder: &dyn Folder) -> Result<()> {
         for e in &self.entries {
             match e {
-                Entry::Swap { name, to: Some(to), .. } if folder.exists(name)? => folder.rename(name, to)?,
+                Entry::Swap {
+                    name, to: Some(to), ..
+                } if folder.exists(name)? => folder.rename(name, to)?,
                 Entry::Swap { name, to: None, .. } => folder.remove_if_there(name)?,
                 _ => {}
             }
@@ -228,10 +274,18 @@ impl Hot {
     }
 }
 
-/// A file to be written; none where somebody has removed it meanwhile: there is nothing to put back.
+/// A file to be written; none where somebody has removed it meanwhile: there is nothing to put
+/// back.
 fn open_if_there(c: &Container, name: &OsStr) -> Result<Option<Arc<dyn File>>> {
     let is_beside = c.members.is_none() && name != c.main;
-    match c.folder.open(name, if is_beside { Access::WriteBeside } else { Access::Write }) {
+    match c.folder.open(
+        name,
+        if is_beside {
+            Access::WriteBeside
+        } else {
+            Access::Write
+        },
+    ) {
         Err(e) if e.status == Status::Missing => Ok(None),
         file => file.map(Some),
     }

@@ -38,7 +38,11 @@ struct Patience(Duration);
 impl Patience {
     fn wait(&mut self, c: &Container) -> Result<()> {
         if self.0.as_secs() >= 5 {
-            return Err(fail!(Busy, "{}: it changed each time it was being opened, for 5 seconds", c.folder.show(&c.main)));
+            return Err(fail!(
+                Busy,
+                "{}: it changed each time it was being opened, for 5 seconds",
+                c.folder.show(&c.main)
+            ));
         }
         let pause = Duration::from_millis(1);
         self.0 += pause;
@@ -48,7 +52,11 @@ impl Patience {
 }
 
 fn several<T: Send>(waits: bool, threads: usize, items: Vec<T>, f: impl Fn(T) + Sync) {
-    if waits { parallel::for_each_that_waits(threads, items, f) } else { parallel::for_each(threads, items, f) }
+    if waits {
+        parallel::for_each_that_waits(threads, items, f)
+    } else {
+        parallel::for_each(threads, items, f)
+    }
 }
 
 fn if_there<T>(r: Result<T>) -> Result<Option<T>> {
@@ -59,7 +67,8 @@ fn if_there<T>(r: Result<T>) -> Result<Option<T>> {
 }
 
 impl<'a> Snapshot<'a> {
-    /// Opens a container's files by `read`, which may be called again where a writer came in between.
+    /// Opens a container's files by `read`, which may be called again where a writer came in
+    /// between.
     pub fn read<T>(c: &Container, read: impl Fn(&Snapshot<'_>) -> Result<T>) -> Result<T> {
         let mut patience = Patience::default();
         loop {
@@ -72,30 +81,59 @@ impl<'a> Snapshot<'a> {
         }
     }
 
-    /// As [`Snapshot::read`], of several containers, as they are at one moment: by so many threads, or requests at once.
-    pub fn read_all<T: Send>(all: &[Container], threads: usize, read: impl Fn(usize, &Snapshot<'_>) -> Result<T> + Sync) -> Result<Vec<T>> {
+    /// As [`Snapshot::read`], of several containers, as they are at one moment: by so many threads,
+    /// or requests at once.
+    pub fn read_all<T: Send>(
+        all: &[Container],
+        threads: usize,
+        read: impl Fn(usize, &Snapshot<'_>) -> Result<T> + Sync,
+    ) -> Result<Vec<T>> {
         let mut found: Vec<Option<(Snapshot<'_>, T)>> = all.iter().map(|_| None).collect();
         let waits = all.iter().any(|c| c.folder.is_store());
         let mut patience = Patience::default();
         loop {
             let errors = Mutex::new(Vec::new());
-            let failed = |i: usize, e: Error| errors.lock().unwrap_or_else(PoisonError::into_inner).push((i, e));
-            let missing = found.iter_mut().zip(all).enumerate().filter(|(_, (f, _))| f.is_none()).collect();
-            several(waits, threads, missing, |(i, (found, c)): (usize, (&mut Option<_>, &'_ Container))| {
-                match Snapshot::attempt(c, |s| read(i, s), &patience) {
+            let failed = |i: usize, e: Error| {
+                errors
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .push((i, e))
+            };
+            let missing = found
+                .iter_mut()
+                .zip(all)
+                .enumerate()
+                .filter(|(_, (f, _))| f.is_none())
+                .collect();
+            several(
+                waits,
+                threads,
+                missing,
+                |(i, (found, c)): (usize, (&mut Option<_>, &'_ Container))| match Snapshot::attempt(
+                    c,
+                    |s| read(i, s),
+                    &patience,
+                ) {
                     Ok(made) => *found = made,
                     Err(e) => failed(i, e),
-                }
-            });
+                },
+            );
             // what was opened by now has all been there now, if none of it has changed from here on
-            several(waits, threads, found.iter_mut().enumerate().collect(), |(i, found): (usize, &mut Option<_>)| {
-                let still = found.as_ref().map_or(Ok(true), |(snap, _): &(Snapshot<'_>, T)| snap.is_still());
-                match still {
-                    Ok(true) => {}
-                    Ok(false) => *found = None,
-                    Err(e) => failed(i, e),
-                }
-            });
+            several(
+                waits,
+                threads,
+                found.iter_mut().enumerate().collect(),
+                |(i, found): (usize, &mut Option<_>)| {
+                    let still = found
+                        .as_ref()
+                        .map_or(Ok(true), |(snap, _): &(Snapshot<'_>, T)| snap.is_still());
+                    match still {
+                        Ok(true) => {}
+                        Ok(false) => *found = None,
+                        Err(e) => failed(i, e),
+                    }
+                },
+            );
             let errors = errors.into_inner().unwrap_or_else(PoisonError::into_inner);
             if let Some((_, e)) = errors.into_iter().min_by_key(|(i, _)| *i) {
                 return Err(e);
@@ -108,12 +146,28 @@ impl<'a> Snapshot<'a> {
     }
 
     /// None where a writer came in between.
-    fn attempt<T>(c: &'a Container, read: impl Fn(&Snapshot<'_>) -> Result<T>, patience: &Patience) -> Result<Option<(Snapshot<'a>, T)>> {
-        let snap = Snapshot { container: c, hot: load_any(c)?, opened: Mutex::new(Vec::new()) };
+    fn attempt<T>(
+        c: &'a Container,
+        read: impl Fn(&Snapshot<'_>) -> Result<T>,
+        patience: &Patience,
+    ) -> Result<Option<(Snapshot<'a>, T)>> {
+        let snap = Snapshot {
+            container: c,
+            hot: load_any(c)?,
+            opened: Mutex::new(Vec::new()),
+        };
         match read(&snap) {
             Ok(found) => Ok(Some((snap, found))),
-            // a file that was there and is gone, or a journal: somebody writes, or there was none at the last commit
-            Err(e) if e.status == Status::Busy || (e.status == Status::Missing && snap.hot.is_some() && patience.0 < MISSED) => Ok(None),
+            // a file that was there and is gone, or a journal: somebody writes, or there was none
+            // at the last commit
+            Err(e)
+                if e.status == Status::Busy
+                    || (e.status == Status::Missing
+                        && snap.hot.is_some()
+                        && patience.0 < MISSED) =>
+            {
+                Ok(None)
+            }
             Err(e) => {
                 if snap.is_still()? {
                     Err(e)
@@ -127,18 +181,31 @@ impl<'a> Snapshot<'a> {
     /// The files of a container that is a folder, as the last commit left them, to be read.
     pub fn folder(&self) -> Result<Arc<dyn Folder>> {
         let folder = &self.container.folder;
-        let Some(hot) = &self.hot else { return Ok(folder.clone()) };
+        let Some(hot) = &self.hot else {
+            return Ok(folder.clone());
+        };
         let mut swapped = Vec::new();
         for e in &hot.entries {
             swaps_these(&**folder, hot, e)?;
             match e {
-                Entry::Swap { name, to: Some(to), .. } => swapped.push((to.clone(), Some(name.clone()))),
+                Entry::Swap {
+                    name, to: Some(to), ..
+                } => swapped.push((to.clone(), Some(name.clone()))),
                 Entry::Swap { name, to: None, .. } => swapped.push((name.clone(), None)),
-                Entry::Undo { .. } => return Err(fail!(Format, "{}: the files of a folder are not changed in place", hot.file.name())),
+                Entry::Undo { .. } => {
+                    return Err(fail!(
+                        Format,
+                        "{}: the files of a folder are not changed in place",
+                        hot.file.name()
+                    ));
+                }
             }
         }
         swapped.sort_unstable();
-        Ok(Arc::new(Swapping { folder: folder.clone(), swapped }))
+        Ok(Arc::new(Swapping {
+            folder: folder.clone(),
+            swapped,
+        }))
     }
 
     /// Opens one file of the container as the last commit left it; `Missing` where it had none.
@@ -153,21 +220,45 @@ impl<'a> Snapshot<'a> {
 
     fn open_as(&self, name: &OsStr, access: Access, growing: bool) -> Result<Arc<dyn File>> {
         let folder = &self.container.folder;
-        let missing = || fail!(Missing, "{}: there is no such file in the last commit", folder.show(name));
-        for (hot, e) in self.hot.iter().flat_map(|h| h.entries.iter().map(move |e| (h, e))) {
+        let missing = || {
+            fail!(
+                Missing,
+                "{}: there is no such file in the last commit",
+                folder.show(name)
+            )
+        };
+        for (hot, e) in self
+            .hot
+            .iter()
+            .flat_map(|h| h.entries.iter().map(move |e| (h, e)))
+        {
             if e.target() == name {
                 swaps_these(&**folder, hot, e)?;
             }
             match e {
-                Entry::Undo { name: n, size: None, .. } if n == name => {
+                Entry::Undo {
+                    name: n,
+                    size: None,
+                    ..
+                } if n == name => {
                     if let Some(file) = if_there(folder.open(name, Access::Read))? {
                         same_file(&*file, hot, e, 0)?;
                     }
                     return Err(missing());
                 }
-                Entry::Undo { name: n, size: Some(size), .. } if n == name => return self.before(name, *size),
-                Entry::Swap { name: n, to: None, .. } if n == name => return Err(missing()),
-                Entry::Swap { name: new, to: Some(to), .. } if to == name => match folder.open(new, access) {
+                Entry::Undo {
+                    name: n,
+                    size: Some(size),
+                    ..
+                } if n == name => return self.before(name, *size),
+                Entry::Swap {
+                    name: n, to: None, ..
+                } if n == name => return Err(missing()),
+                Entry::Swap {
+                    name: new,
+                    to: Some(to),
+                    ..
+                } if to == name => match folder.open(new, access) {
                     Err(e) if e.status == Status::Missing => {}
                     r => return r,
                 },
@@ -175,20 +266,40 @@ impl<'a> Snapshot<'a> {
             }
         }
         let file = folder.open(name, access)?;
-        let seen = if growing { None } else { Some((file.size()?, file.stamp()?)) };
-        self.opened.lock().unwrap_or_else(PoisonError::into_inner).push(Opened { name: name.into(), file: file.clone(), seen });
-        // what is read from here on is whole if no change was under way now and the length stays: a change
-        // that came in between has left its journal, or is over
-        if self.same_journal()? { Ok(file) } else { Err(fail!(Busy, "{}: it is being changed", folder.show(name))) }
+        let seen = if growing {
+            None
+        } else {
+            Some((file.size()?, file.stamp()?))
+        };
+        self.opened
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(Opened {
+                name: name.into(),
+                file: file.clone(),
+                seen,
+            });
+        // what is read from here on is whole if no change was under way now and the length stays: a
+        // change that came in between has left its journal, or is over
+        if self.same_journal()? {
+            Ok(file)
+        } else {
+            Err(fail!(Busy, "{}: it is being changed", folder.show(name)))
+        }
     }
 
     /// A file that is being changed, as it was.
     fn before(&self, name: &OsStr, size: u64) -> Result<Arc<dyn File>> {
-        let hot = self.hot.as_ref().ok_or_else(|| fail!(State, "no journal"))?;
+        let hot = self
+            .hot
+            .as_ref()
+            .ok_or_else(|| fail!(State, "no journal"))?;
         let file = self.container.folder.open(name, Access::Read)?;
         let (mut all, mut end) = (Vec::new(), Ends::default());
         for e in &hot.entries {
-            let Entry::Undo { name: n, saved, .. } = e else { continue };
+            let Entry::Undo { name: n, saved, .. } = e else {
+                continue;
+            };
             let from = end.before(n, saved);
             if n == name {
                 hot.replay(saved, |_, _| Ok(()))?;
@@ -196,7 +307,12 @@ impl<'a> Snapshot<'a> {
                 all.push(saved.clone());
             }
         }
-        Ok(Arc::new(Before { file, journal: hot.file.clone(), size, saved: all }))
+        Ok(Arc::new(Before {
+            file,
+            journal: hot.file.clone(),
+            size,
+            saved: all,
+        }))
     }
 
     /// Is there still the same journal, or still none?
@@ -218,7 +334,8 @@ impl<'a> Snapshot<'a> {
         }
         let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         for o in opened.iter() {
-            // an object is one version of what it was opened as; only two that belong together may be of different ones
+            // an object is one version of what it was opened as; only two that belong together may
+            // be of different ones
             if self.container.folder.is_store() && (o.seen.is_some() || opened.len() == 1) {
                 continue;
             }

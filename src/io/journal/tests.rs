@@ -36,13 +36,23 @@ impl Drop for Here {
     }
 }
 
-/// A file of 100 bytes whose last ten were going to become thirty others, and did; the journal is there.
+/// A file of 100 bytes whose last ten were going to become thirty others, and did; the journal is
+/// there.
 fn cut_off(here: &Here) {
     fs::write(here.0.join("x"), [1; 100]).unwrap();
     let c = here.container();
     let file = c.folder.open(&c.main, Access::Write).unwrap();
-    let new = vec![Piece { at: 90, bytes: vec![2; 30] }];
-    let change = Change { name: c.main.clone(), file: Some(&*file), over: vec![90..u64::MAX], lengths: 100..=120, new };
+    let new = vec![Piece {
+        at: 90,
+        bytes: vec![2; 30],
+    }];
+    let change = Change {
+        name: c.main.clone(),
+        file: Some(&*file),
+        over: vec![90..u64::MAX],
+        lengths: 100..=120,
+        new,
+    };
     let undo = Undo::begin(&c, false, &[change]).unwrap();
     file.set_size(120).unwrap();
     file.write_at(90, &[2; 30]).unwrap();
@@ -65,7 +75,9 @@ fn refused(here: &Here, content: &[u8]) {
         let e = settle(&here.container(), false).unwrap_err();
         assert_eq!(e.status, Status::Format, "{e}");
         assert!(e.message.contains("x.holdall-journal"), "{e}");
-        let read = Snapshot::read(&here.container(), |s| s.open(OsStr::new("x"), Access::Read).map(|_| ()));
+        let read = Snapshot::read(&here.container(), |s| {
+            s.open(OsStr::new("x"), Access::Read).map(|_| ())
+        });
         assert_eq!(read.unwrap_err().status, Status::Format);
         assert_eq!(here.read(), content);
     }
@@ -123,9 +135,12 @@ fn a_copy_with_its_journal_is_as_good() {
 
 #[test]
 fn a_newer_file_is_not_taken_for_what_was_cut_off() {
-    for (name, mut bytes) in
-        [("longer", vec![2; 121]), ("other bytes", vec![3; 120]), ("as long as the old one", vec![3; 100]), ("shorter", vec![1; 99])]
-    {
+    for (name, mut bytes) in [
+        ("longer", vec![2; 121]),
+        ("other bytes", vec![3; 120]),
+        ("as long as the old one", vec![3; 100]),
+        ("shorter", vec![1; 99]),
+    ] {
         bytes.iter_mut().take(90).for_each(|b| *b = 1);
         let here = Here::new(name);
         cut_off(&here);
@@ -153,21 +168,45 @@ fn a_file_that_took_its_place_is_another_one() {
 #[test]
 fn a_swap_replaces_the_files_that_it_was_made_for() {
     let prefixes: &[&str] = &["", "limits."];
-    for (name, is_there, goes) in [("x", "old", true), ("x", "new", true), ("x", "newer", false), ("limits.x", "newer", false)] {
+    for (name, is_there, goes) in [
+        ("x", "old", true),
+        ("x", "new", true),
+        ("x", "newer", false),
+        ("limits.x", "newer", false),
+    ] {
         let here = Here::new(&format!("swap {name} {is_there}"));
-        let c = Container { prefixes, ..here.container() };
+        let c = Container {
+            prefixes,
+            ..here.container()
+        };
         for prefix in prefixes {
             fs::write(here.0.join(c.name(prefix)), "old").unwrap();
             fs::write(here.0.join(c.new_name(prefix)), "new").unwrap();
         }
-        let mut entries = swaps(&c, &prefixes.iter().map(|p| c.name(p)).collect::<Vec<_>>(), &[]).unwrap();
-        entries.iter_mut().try_for_each(|e| mark_both(&c, e)).unwrap();
+        let mut entries = swaps(
+            &c,
+            &prefixes.iter().map(|p| c.name(p)).collect::<Vec<_>>(),
+            &[],
+        )
+        .unwrap();
+        entries
+            .iter_mut()
+            .try_for_each(|e| mark_both(&c, e))
+            .unwrap();
         fs::write(here.journal(), encode(SWAP, 1, 0, &entries)).unwrap();
         fs::write(here.0.join(name), is_there).unwrap();
         let done = settle(&c, false);
         assert_eq!(done.is_ok(), goes, "{name} {is_there}");
         let content = fs::read(here.0.join(name)).unwrap();
-        assert_eq!(content, if goes { &b"new"[..] } else { is_there.as_bytes() }, "{name} {is_there}");
+        assert_eq!(
+            content,
+            if goes {
+                &b"new"[..]
+            } else {
+                is_there.as_bytes()
+            },
+            "{name} {is_there}"
+        );
         if !goes {
             assert!(done.unwrap_err().message.contains(name));
             for prefix in prefixes {

@@ -16,10 +16,22 @@ pub struct Swapping {
 }
 
 impl Swapping {
-    /// Asks for the new file, and where it has its name already for that; `gone` where it is removed.
-    fn ask<T>(&self, name: &OsStr, gone: Result<T>, f: impl Fn(&OsStr) -> Result<Option<T>>, none: impl FnOnce() -> Result<T>) -> Result<T> {
-        let found = self.swapped.binary_search_by(|(n, _)| n.as_os_str().cmp(name));
-        let new = found.ok().and_then(|i| self.swapped.get(i)).map(|(_, new)| new.as_deref());
+    /// Asks for the new file, and where it has its name already for that; `gone` where it is
+    /// removed.
+    fn ask<T>(
+        &self,
+        name: &OsStr,
+        gone: Result<T>,
+        f: impl Fn(&OsStr) -> Result<Option<T>>,
+        none: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        let found = self
+            .swapped
+            .binary_search_by(|(n, _)| n.as_os_str().cmp(name));
+        let new = found
+            .ok()
+            .and_then(|i| self.swapped.get(i))
+            .map(|(_, new)| new.as_deref());
         let there = match new {
             Some(None) => return gone,
             Some(Some(new)) => f(new)?,
@@ -31,7 +43,11 @@ impl Swapping {
 
 impl Folder for Swapping {
     fn open(&self, name: &OsStr, access: Access) -> Result<Arc<dyn File>> {
-        let gone = Err(fail!(Missing, "{}: there is no such file in the last commit", self.show(name)));
+        let gone = Err(fail!(
+            Missing,
+            "{}: there is no such file in the last commit",
+            self.show(name)
+        ));
         let open = |name: &OsStr| match self.folder.open(name, access) {
             Err(e) if e.status == Status::Missing => Ok(None),
             file => file.map(Some),
@@ -52,7 +68,12 @@ impl Folder for Swapping {
     }
 
     fn identity(&self, name: &OsStr) -> Result<Option<u64>> {
-        self.ask(name, Ok(None), |name| Ok(self.folder.identity(name)?.map(Some)), || self.folder.identity(name))
+        self.ask(
+            name,
+            Ok(None),
+            |name| Ok(self.folder.identity(name)?.map(Some)),
+            || self.folder.identity(name),
+        )
     }
 
     fn lock(&self, name: &OsStr) -> Result<Lock> {
@@ -89,14 +110,18 @@ impl File for Before {
     fn read_at(&self, at: u64, dst: &mut [u8]) -> Result<usize> {
         let end = self.size.min(at.saturating_add(dst.len() as u64));
         let n = usize::try_from(end.saturating_sub(at)).unwrap_or(0);
-        let Some(dst) = dst.get_mut(..n) else { return Ok(0) };
+        let Some(dst) = dst.get_mut(..n) else {
+            return Ok(0);
+        };
         let mut got = self.file.read_at(at, dst)? as u64;
         for s in &self.saved {
             let (from, to) = (s.at.max(at), (s.at + s.len).min(end));
             if from >= to {
                 continue;
             }
-            let part = dst.get_mut((from - at) as usize..(to - at) as usize).unwrap_or_default();
+            let part = dst
+                .get_mut((from - at) as usize..(to - at) as usize)
+                .unwrap_or_default();
             self.journal.read_exact_at(s.from + (from - s.at), part)?;
             // a change that cuts the file has saved all that it cuts off
             if at + got >= from {

@@ -1,5 +1,5 @@
-//! What tells that a journal is about the files that have its names now, and not about others that came later: a newer copy, say.
-//! Those are neither changed nor removed.
+//! What tells that a journal is about the files that have its names now, and not about others that
+//! came later: a newer copy, say. Those are neither changed nor removed.
 #![forbid(unsafe_code)]
 
 use super::entries::{Entry, Mark, Marks, Meanwhile, Saved};
@@ -29,13 +29,27 @@ pub fn mark(folder: &dyn Folder, name: &OsStr) -> Result<Option<Mark>> {
         r => r?,
     };
     let size = file.size()?;
-    Ok(Some(Mark { size, crc: witness(&*file, 0, size)? }))
+    Ok(Some(Mark {
+        size,
+        crc: witness(&*file, 0, size)?,
+    }))
 }
 
 /// Refuses a journal that is not about this file.
 pub fn same_file(file: &dyn File, hot: &Hot, e: &Entry, from: u64) -> Result<()> {
-    let Entry::Undo { size, witness: want, saved, meanwhile, .. } = e else { return Ok(()) };
-    let known = meanwhile.as_ref().map_or(Ok(true), |m| may_be(file, hot, *size, saved, m))?;
+    let Entry::Undo {
+        size,
+        witness: want,
+        saved,
+        meanwhile,
+        ..
+    } = e
+    else {
+        return Ok(());
+    };
+    let known = meanwhile
+        .as_ref()
+        .map_or(Ok(true), |m| may_be(file, hot, *size, saved, m))?;
     if known && size.map_or(Ok(true), |size| goes_back(file, size, *want, from, saved))? {
         return Ok(());
     }
@@ -51,10 +65,20 @@ fn goes_back(file: &dyn File, size: u64, want: u32, from: u64, saved: &Saved) ->
 }
 
 /// Can it be what the writer was making of it?
-fn may_be(file: &dyn File, hot: &Hot, size: Option<u64>, saved: &Saved, m: &Meanwhile) -> Result<bool> {
+fn may_be(
+    file: &dyn File,
+    hot: &Hot,
+    size: Option<u64>,
+    saved: &Saved,
+    m: &Meanwhile,
+) -> Result<bool> {
     let (now, had) = (file.size()?, size.unwrap_or(0));
     let replaced = hot.is_original && m.origin != 0 && file.origin()? != m.origin;
-    if replaced || witness(file, m.behind, had)? != m.behind_crc || now < m.least.min(had) || now > m.most.max(had) {
+    if replaced
+        || witness(file, m.behind, had)? != m.behind_crc
+        || now < m.least.min(had)
+        || now > m.most.max(had)
+    {
         return Ok(false);
     }
     // each byte is the old one, or the new one, or not written yet
@@ -62,14 +86,29 @@ fn may_be(file: &dyn File, hot: &Hot, size: Option<u64>, saved: &Saved, m: &Mean
     let kept = saved.at..saved.at.saturating_add(saved.len);
     for piece in &m.new {
         let (mut is, mut old) = ([0; SAID], [0; SAID]);
-        let n = file.read_at(piece.at, is.get_mut(..piece.bytes.len()).unwrap_or_default())? as u64;
-        let (from, to) = (kept.start.max(piece.at), kept.end.min(piece.at.saturating_add(n)));
+        let n = file.read_at(
+            piece.at,
+            is.get_mut(..piece.bytes.len()).unwrap_or_default(),
+        )? as u64;
+        let (from, to) = (
+            kept.start.max(piece.at),
+            kept.end.min(piece.at.saturating_add(n)),
+        );
         if from < to {
-            let part = old.get_mut((from - piece.at) as usize..(to - piece.at) as usize).unwrap_or_default();
-            hot.file.read_exact_at(saved.from + (from - kept.start), part)?;
+            let part = old
+                .get_mut((from - piece.at) as usize..(to - piece.at) as usize)
+                .unwrap_or_default();
+            hot.file
+                .read_exact_at(saved.from + (from - kept.start), part)?;
         }
-        let mut each = (piece.at..).zip(is).zip(old).zip(&piece.bytes).take(n as usize);
-        if !each.all(|(((at, is), old), new)| is == *new || (kept.contains(&at) && is == old) || (is == 0 && at >= cut)) {
+        let mut each = (piece.at..)
+            .zip(is)
+            .zip(old)
+            .zip(&piece.bytes)
+            .take(n as usize);
+        if !each.all(|(((at, is), old), new)| {
+            is == *new || (kept.contains(&at) && is == old) || (is == 0 && at >= cut)
+        }) {
             return Ok(false);
         }
     }
@@ -78,8 +117,18 @@ fn may_be(file: &dyn File, hot: &Hot, size: Option<u64>, saved: &Saved, m: &Mean
 
 /// Refuses a swap where its new file, or the one whose place it takes, is another one by now.
 pub fn swaps_these(folder: &dyn Folder, hot: &Hot, e: &Entry) -> Result<()> {
-    let Entry::Swap { name, to, marks: Some(Marks { new, old }) } = e else { return Ok(()) };
-    for (name, may_be) in [(Some(name), [new, if to.is_none() { old } else { new }]), (to.as_ref(), [new, old])] {
+    let Entry::Swap {
+        name,
+        to,
+        marks: Some(Marks { new, old }),
+    } = e
+    else {
+        return Ok(());
+    };
+    for (name, may_be) in [
+        (Some(name), [new, if to.is_none() { old } else { new }]),
+        (to.as_ref(), [new, old]),
+    ] {
         let Some(name) = name else { continue };
         // one that is not there has its other name by now, or somebody has removed it
         if let Some(is) = mark(folder, name)?

@@ -1,8 +1,8 @@
-//! An object that is open: its length and its version are those of the moment when it was opened, and what is read is of
-//! that version or an error.
+//! An object that is open: its length and its version are those of the moment when it was opened,
+//! and what is read is of that version or an error.
 //!
-//! What was read lately stays for a while: the end of the object, which opening fetches, the last reads with what follows
-//! them, and what readers say they will want again.
+//! What was read lately stays for a while: the end of the object, which opening fetches, the last
+//! reads with what follows them, and what readers say they will want again.
 #![forbid(unsafe_code)]
 
 use super::kept::{Kept, PAGE};
@@ -48,7 +48,15 @@ impl ObjectFile {
         if !tail.is_empty() {
             kept.keep_recent(meta.size - tail.len() as u64, tail);
         }
-        Ok(ObjectFile { store: store.clone(), key: key.into(), path, shown, meta, kept, process: os::process() })
+        Ok(ObjectFile {
+            store: store.clone(),
+            key: key.into(),
+            path,
+            shown,
+            meta,
+            kept,
+            process: os::process(),
+        })
     }
 
     pub(super) fn store(&self) -> &Arc<Store> {
@@ -75,7 +83,11 @@ impl ObjectFile {
         let was = &self.meta;
         let same = now.size == was.size && now.e_tag == was.e_tag && now.version == was.version;
         let timed = now.e_tag.is_some() || now.last_modified == was.last_modified;
-        if same && timed { Ok(()) } else { Err(words::changed(&self.shown, "it was overwritten")) }
+        if same && timed {
+            Ok(())
+        } else {
+            Err(words::changed(&self.shown, "it was overwritten"))
+        }
     }
 
     /// The words for an object that was there once.
@@ -88,7 +100,9 @@ impl ObjectFile {
 
     /// The part of a range that is there.
     fn clip(&self, at: u64, n: usize) -> usize {
-        usize::try_from(self.meta.size.saturating_sub(at)).unwrap_or(usize::MAX).min(n)
+        usize::try_from(self.meta.size.saturating_sub(at))
+            .unwrap_or(usize::MAX)
+            .min(n)
     }
 
     /// Fetches what begins here, and what is likely to be wanted next behind it.
@@ -108,7 +122,10 @@ impl ObjectFile {
                 return Err(self.too_short(part.at, part.dst.len()));
             }
             let done = self.kept.copy_recent(part.at, part.dst);
-            let rest = Part { at: part.at + done as u64, dst: part.dst.get_mut(done..).unwrap_or_default() };
+            let rest = Part {
+                at: part.at + done as u64,
+                dst: part.dst.get_mut(done..).unwrap_or_default(),
+            };
             if !rest.dst.is_empty() {
                 wanted.push(rest);
             }
@@ -116,10 +133,13 @@ impl ObjectFile {
         Ok(wanted)
     }
 
-    /// Where a call that wants these parts goes on from where the last one stopped: what is to be fetched besides, so that
-    /// requests are long.
+    /// Where a call that wants these parts goes on from where the last one stopped: what is to be
+    /// fetched besides, so that requests are long.
     pub(super) fn ahead(&self, parts: &[Part<'_>]) -> Option<(u64, u64)> {
-        let (from, to) = (parts.iter().map(|p| p.at).min()?, parts.iter().map(Part::end).max()?);
+        let (from, to) = (
+            parts.iter().map(|p| p.at).min()?,
+            parts.iter().map(Part::end).max()?,
+        );
         let goes_on = self.kept.goes_on(from);
         self.kept.ends_at(to);
         let end = from.saturating_add(AHEAD).min(self.meta.size);
@@ -131,8 +151,8 @@ impl ObjectFile {
         self.kept.keep_recent(at, bytes);
     }
 
-    /// Runs of pages of a range that are not kept: the first, and where in the object the last one ends. What came with
-    /// opening it needs none.
+    /// Runs of pages of a range that are not kept: the first, and where in the object the last one
+    /// ends. What came with opening it needs none.
     pub(super) fn missing_pages(&self, from: u64, to: u64) -> Vec<(u64, u64)> {
         let to = to.min(self.meta.size);
         let mut runs: Vec<(u64, u64)> = Vec::new();
@@ -155,24 +175,50 @@ impl ObjectFile {
     }
 
     fn too_short(&self, at: u64, n: usize) -> Error {
-        fail!(Format, "{}: {n} bytes were expected at {at}, the object has {} in all", self.shown, self.meta.size)
+        fail!(
+            Format,
+            "{}: {n} bytes were expected at {at}, the object has {} in all",
+            self.shown,
+            self.meta.size
+        )
     }
 }
 
 /// Length and version of an object, and its last bytes, by one request where the store can do that.
 async fn tail(store: &Store, key: &str, path: &Path, shown: &str) -> Result<(ObjectMeta, Vec<u8>)> {
-    let options = GetOptions { range: Some(GetRange::Suffix(TAIL)), ..GetOptions::default() };
-    let asked = store.step(key, async { Ok(store.inner().get_opts(path, options).await) }).await?;
+    let options = GetOptions {
+        range: Some(GetRange::Suffix(TAIL)),
+        ..GetOptions::default()
+    };
+    let asked = store
+        .step(key, async {
+            Ok(store.inner().get_opts(path, options).await)
+        })
+        .await?;
     match asked {
         Ok(got) => body(store, key, shown, got).await,
         // an empty object has no last bytes, and some stores do not know of them
-        Err(e) if matches!(e, object_store::Error::NotSupported { .. }) || words::is_outside(&e) || words::is_whole(&e) => {
-            let head = GetOptions { head: true, ..GetOptions::default() };
-            let meta = store.step(key, store.inner().get_opts(path, head)).await?.meta;
-            let unknown = matches!(e, object_store::Error::NotSupported { .. }) && store.scheme() != super::name::Scheme::Http;
+        Err(e)
+            if matches!(e, object_store::Error::NotSupported { .. })
+                || words::is_outside(&e)
+                || words::is_whole(&e) =>
+        {
+            let head = GetOptions {
+                head: true,
+                ..GetOptions::default()
+            };
+            let meta = store
+                .step(key, store.inner().get_opts(path, head))
+                .await?
+                .meta;
+            let unknown = matches!(e, object_store::Error::NotSupported { .. })
+                && store.scheme() != super::name::Scheme::Http;
             match meta.size {
                 n if n == 0 || unknown => Ok((meta, Vec::new())),
-                n if words::is_outside(&e) => Err(fail!(Io, "{shown}: the server says that it has {n} bytes, and refuses to give the last ones")),
+                n if words::is_outside(&e) => Err(fail!(
+                    Io,
+                    "{shown}: the server says that it has {n} bytes, and refuses to give the last ones"
+                )),
                 _ => Err(store.failure(key, &e)),
             }
         }
@@ -180,18 +226,33 @@ async fn tail(store: &Store, key: &str, path: &Path, shown: &str) -> Result<(Obj
     }
 }
 
-async fn body(store: &Store, key: &str, shown: &str, got: GetResult) -> Result<(ObjectMeta, Vec<u8>)> {
+async fn body(
+    store: &Store,
+    key: &str,
+    shown: &str,
+    got: GetResult,
+) -> Result<(ObjectMeta, Vec<u8>)> {
     let (meta, want) = (got.meta.clone(), (got.range.end - got.range.start) as usize);
     let mut bytes = memory::with_room(want)?;
     let mut stream = got.into_stream();
-    while let Some(more) = store.step(key, async { stream.next().await.transpose() }).await? {
+    while let Some(more) = store
+        .step(key, async { stream.next().await.transpose() })
+        .await?
+    {
         if bytes.len() + more.len() > want {
-            return Err(fail!(Io, "{shown}: its last {want} bytes were asked for, the server sends more"));
+            return Err(fail!(
+                Io,
+                "{shown}: its last {want} bytes were asked for, the server sends more"
+            ));
         }
         bytes.extend_from_slice(&more);
     }
     if bytes.len() < want {
-        return Err(fail!(Io, "{shown}: its last {want} bytes were asked for, the server sends {}", bytes.len()));
+        return Err(fail!(
+            Io,
+            "{shown}: its last {want} bytes were asked for, the server sends {}",
+            bytes.len()
+        ));
     }
     Ok((meta, bytes))
 }
@@ -213,7 +274,10 @@ impl File for ObjectFile {
             ranges::fetch_one(self, at, dst)?;
         } else if !dst.is_empty() {
             let bytes = self.fetch(at, to, if goes_on { AHEAD } else { LEAST })?;
-            bytes.get(..dst.len()).into_iter().for_each(|b| dst.copy_from_slice(b));
+            bytes
+                .get(..dst.len())
+                .into_iter()
+                .for_each(|b| dst.copy_from_slice(b));
             self.kept.keep_recent(at, bytes);
         }
         Ok(n)
@@ -229,16 +293,27 @@ impl File for ObjectFile {
             return ranges::fetch_one(self, at, dst);
         }
         let mut done = self.kept.copy_pages(at, dst);
-        done += self.kept.copy_recent(at + done as u64, dst.get_mut(done..).unwrap_or_default());
+        done += self
+            .kept
+            .copy_recent(at + done as u64, dst.get_mut(done..).unwrap_or_default());
         let (at, dst) = (at + done as u64, dst.get_mut(done..).unwrap_or_default());
         if dst.is_empty() {
             return Ok(());
         }
         let (first, last) = (at / PAGE, (at + dst.len() as u64 - 1) / PAGE);
         // who reads on will read on
-        let ahead = if first.checked_sub(1).is_some_and(|before| self.kept.has_page(before)) { LONG } else { PAGE };
+        let ahead = if first
+            .checked_sub(1)
+            .is_some_and(|before| self.kept.has_page(before))
+        {
+            LONG
+        } else {
+            PAGE
+        };
         let bytes = self.fetch(first * PAGE, (last + 1) * PAGE, ahead)?;
-        let there = bytes.get((at - first * PAGE) as usize..).and_then(|b| b.get(..dst.len()));
+        let there = bytes
+            .get((at - first * PAGE) as usize..)
+            .and_then(|b| b.get(..dst.len()));
         there.into_iter().for_each(|b| dst.copy_from_slice(b));
         self.kept.keep_pages(first, &bytes);
         Ok(())

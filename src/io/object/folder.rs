@@ -24,23 +24,43 @@ pub fn locate(scheme: &str, text: &OsStr) -> Result<Located> {
     let name = name::parse(scheme, text)?;
     let (prefix, own) = name.parts();
     if own.is_empty() {
-        return Err(fail!(Argument, "{}/{prefix}: this names no object", name.shown));
+        return Err(fail!(
+            Argument,
+            "{}/{prefix}: this names no object",
+            name.shown
+        ));
     }
-    let folder: Arc<dyn Folder> = Arc::new(ObjectFolder { store: Store::of(&name)?, prefix: prefix.into() });
-    Ok(Located { folder, name: own.into(), given: own.into() })
+    let folder: Arc<dyn Folder> = Arc::new(ObjectFolder {
+        store: Store::of(&name)?,
+        prefix: prefix.into(),
+    });
+    Ok(Located {
+        folder,
+        name: own.into(),
+        given: own.into(),
+    })
 }
 
 /// The folder of this name itself.
 pub fn folder(scheme: &str, text: &OsStr) -> Result<Arc<dyn Folder>> {
     let Name { key, .. } = &name::parse(scheme, text)?;
-    let slash = if key.is_empty() || key.ends_with('/') { "" } else { "/" };
-    Ok(Arc::new(ObjectFolder { store: Store::of(&name::parse(scheme, text)?)?, prefix: format!("{key}{slash}") }))
+    let slash = if key.is_empty() || key.ends_with('/') {
+        ""
+    } else {
+        "/"
+    };
+    Ok(Arc::new(ObjectFolder {
+        store: Store::of(&name::parse(scheme, text)?)?,
+        prefix: format!("{key}{slash}"),
+    }))
 }
 
-/// Is it the name of a folder: not of an object, but the beginning of names of some? Servers that cannot tell are asked for
-/// the object alone.
+/// Is it the name of a folder: not of an object, but the beginning of names of some? Servers that
+/// cannot tell are asked for the object alone.
 pub fn is_folder(scheme: &str, text: &OsStr) -> bool {
-    let Ok(name) = name::parse(scheme, text) else { return false };
+    let Ok(name) = name::parse(scheme, text) else {
+        return false;
+    };
     if name.key.ends_with('/') {
         return true;
     }
@@ -58,7 +78,13 @@ pub fn is_folder(scheme: &str, text: &OsStr) -> bool {
 
 impl ObjectFolder {
     fn key(&self, name: &OsStr) -> Result<String> {
-        let name = name.to_str().ok_or_else(|| fail!(Argument, "{}: the name of an object is UTF-8", self.show(name)))?;
+        let name = name.to_str().ok_or_else(|| {
+            fail!(
+                Argument,
+                "{}: the name of an object is UTF-8",
+                self.show(name)
+            )
+        })?;
         Ok(format!("{}{name}", self.prefix))
     }
 
@@ -79,12 +105,20 @@ impl ObjectFolder {
                 self.store.show(after)
             ));
         }
-        let (inner, folder) = (self.store.inner(), Path::parse(below).map_err(|e| self.store.failure(below, &e.into()))?);
+        let (inner, folder) = (
+            self.store.inner(),
+            Path::parse(below).map_err(|e| self.store.failure(below, &e.into()))?,
+        );
         let folder = Some(folder).filter(|f| !f.as_ref().is_empty());
         let all = async {
             let mut keys = Vec::new();
-            let mut found = inner.list_with_offset(folder.as_ref(), &Path::parse(after).unwrap_or_default());
-            while let Some(next) = self.store.step(below, async { found.next().await.transpose() }).await? {
+            let mut found =
+                inner.list_with_offset(folder.as_ref(), &Path::parse(after).unwrap_or_default());
+            while let Some(next) = self
+                .store
+                .step(below, async { found.next().await.transpose() })
+                .await?
+            {
                 if !wanted(next.location.as_ref()) {
                     break;
                 }
@@ -99,7 +133,9 @@ impl ObjectFolder {
 impl Folder for ObjectFolder {
     fn open(&self, name: &OsStr, access: Access) -> Result<Arc<dyn File>> {
         match access {
-            Access::Read | Access::Map => Ok(Arc::new(ObjectFile::open(&self.store, &self.key(name)?)?)),
+            Access::Read | Access::Map => {
+                Ok(Arc::new(ObjectFile::open(&self.store, &self.key(name)?)?))
+            }
             Access::Write | Access::WriteBeside | Access::Create => Err(self.whole(name)),
         }
     }
@@ -111,7 +147,8 @@ impl Folder for ObjectFolder {
     fn remove(&self, name: &OsStr) -> Result<()> {
         let key = self.key(name)?;
         let path = self.store.path(&key)?;
-        self.store.wait(self.store.step(&key, self.store.inner().delete(&path)))
+        self.store
+            .wait(self.store.step(&key, self.store.inner().delete(&path)))
     }
 
     fn sync(&self) -> Result<()> {
@@ -119,7 +156,10 @@ impl Folder for ObjectFolder {
     }
 
     fn identity(&self, name: &OsStr) -> Result<Option<u64>> {
-        Ok(self.store.head(&self.key(name)?)?.map(|meta| file::identity(&meta)))
+        Ok(self
+            .store
+            .head(&self.key(name)?)?
+            .map(|meta| file::identity(&meta)))
     }
 
     fn lock(&self, _: &OsStr) -> Result<Lock> {
@@ -127,7 +167,8 @@ impl Folder for ObjectFolder {
     }
 
     fn show(&self, name: &OsStr) -> String {
-        self.store.show(&format!("{}{}", self.prefix, name.display()))
+        self.store
+            .show(&format!("{}{}", self.prefix, name.display()))
     }
 
     fn is_store(&self) -> bool {
@@ -139,16 +180,28 @@ impl Folder for ObjectFolder {
     }
 
     fn upload(&self, name: &OsStr, only_new: bool) -> Result<Arc<dyn File>> {
-        Ok(Arc::new(Upload::new(&self.store, &self.key(name)?, only_new)?))
+        Ok(Arc::new(Upload::new(
+            &self.store,
+            &self.key(name)?,
+            only_new,
+        )?))
     }
 
     fn writable(&self) -> Result<()> {
-        if self.store.scheme() == Scheme::Http { Err(read_only(&self.show(OsStr::new("")))) } else { Ok(()) }
+        if self.store.scheme() == Scheme::Http {
+            Err(read_only(&self.show(OsStr::new(""))))
+        } else {
+            Ok(())
+        }
     }
 
     fn list(&self, name: &OsStr) -> Result<Vec<OsString>> {
         let below = self.key(name)?;
-        let below = if below.is_empty() || below.ends_with('/') { below } else { format!("{below}/") };
+        let below = if below.is_empty() || below.ends_with('/') {
+            below
+        } else {
+            format!("{below}/")
+        };
         let keys = self.keys(below.trim_end_matches('/'), &below, |_| true)?;
         let own = |key: &String| Some(OsString::from(key.strip_prefix(&below)?.split('/').next()?));
         let mut names: Vec<OsString> = keys.iter().filter_map(own).collect();
@@ -158,8 +211,13 @@ impl Folder for ObjectFolder {
 
     fn list_beginning(&self, start: &OsStr) -> Result<Vec<OsString>> {
         let start = self.key(start)?;
-        let keys = self.keys(self.prefix.trim_end_matches('/'), &start, |key| key.starts_with(&start))?;
-        let own = keys.iter().filter_map(|key| key.strip_prefix(&self.prefix)).filter(|name| !name.contains('/'));
+        let keys = self.keys(self.prefix.trim_end_matches('/'), &start, |key| {
+            key.starts_with(&start)
+        })?;
+        let own = keys
+            .iter()
+            .filter_map(|key| key.strip_prefix(&self.prefix))
+            .filter(|name| !name.contains('/'));
         Ok(own.map(OsString::from).collect())
     }
 }

@@ -1,5 +1,6 @@
-//! What an open object keeps of what was fetched: the last reads, for those who read on or read again, and pages of what is
-//! read again and again, as limits are. All open objects together keep so much; beyond, each forgets its own first.
+//! What an open object keeps of what was fetched: the last reads, for those who read on or read
+//! again, and pages of what is read again and again, as limits are. All open objects together keep
+//! so much; beyond, each forgets its own first.
 #![forbid(unsafe_code)]
 
 use std::collections::{HashMap, VecDeque};
@@ -44,7 +45,11 @@ fn let_go(n: usize) {
 impl Kept {
     /// Nothing yet.
     pub fn new() -> Kept {
-        Kept { recent: Mutex::default(), pages: Mutex::default(), next: AtomicU64::new(u64::MAX) }
+        Kept {
+            recent: Mutex::default(),
+            pages: Mutex::default(),
+            next: AtomicU64::new(u64::MAX),
+        }
     }
 
     /// Does a read from here go on from where the last one ended?
@@ -62,9 +67,13 @@ impl Kept {
         let mut recent = locked(&self.recent);
         hold(bytes.len());
         recent.push_front((at, bytes));
-        let held = |r: &VecDeque<(u64, Vec<u8>)>| r.iter().map(|(_, b)| b.len() as u64).sum::<u64>();
+        let held =
+            |r: &VecDeque<(u64, Vec<u8>)>| r.iter().map(|(_, b)| b.len() as u64).sum::<u64>();
         while recent.len() > 1 && (is_full() || held(&recent) > MOST_RECENT) {
-            recent.pop_back().into_iter().for_each(|(_, b)| let_go(b.len()));
+            recent
+                .pop_back()
+                .into_iter()
+                .for_each(|(_, b)| let_go(b.len()));
         }
     }
 
@@ -74,8 +83,10 @@ impl Kept {
         let mut done = 0;
         while let Some(rest) = dst.get_mut(done..).filter(|r| !r.is_empty()) {
             let from = at + done as u64;
-            let Some(there) = recent.iter().find_map(|(at, b)| b.get(usize::try_from(from.checked_sub(*at)?).ok()?..).filter(|b| !b.is_empty()))
-            else {
+            let Some(there) = recent.iter().find_map(|(at, b)| {
+                b.get(usize::try_from(from.checked_sub(*at)?).ok()?..)
+                    .filter(|b| !b.is_empty())
+            }) else {
                 break;
             };
             let n = there.len().min(rest.len());
@@ -87,7 +98,9 @@ impl Kept {
 
     /// Is all of a range in one read that is kept?
     pub fn has_recent(&self, from: u64, to: u64) -> bool {
-        locked(&self.recent).iter().any(|(at, b)| *at <= from && to <= *at + b.len() as u64)
+        locked(&self.recent)
+            .iter()
+            .any(|(at, b)| *at <= from && to <= *at + b.len() as u64)
     }
 
     /// Keeps bytes that begin with this page and end with another, or with the object.
@@ -98,7 +111,10 @@ impl Kept {
         }
         for (i, page) in (first..).zip(bytes.chunks(PAGE as usize)) {
             hold(page.len());
-            pages.insert(i, page.into()).into_iter().for_each(|b| let_go(b.len()));
+            pages
+                .insert(i, page.into())
+                .into_iter()
+                .for_each(|b| let_go(b.len()));
         }
     }
 
@@ -108,7 +124,13 @@ impl Kept {
         let mut done = 0;
         while let Some(rest) = dst.get_mut(done..).filter(|r| !r.is_empty()) {
             let from = at + done as u64;
-            let Some(there) = pages.get(&(from / PAGE)).and_then(|p| p.get((from % PAGE) as usize..)).filter(|b| !b.is_empty()) else { break };
+            let Some(there) = pages
+                .get(&(from / PAGE))
+                .and_then(|p| p.get((from % PAGE) as usize..))
+                .filter(|b| !b.is_empty())
+            else {
+                break;
+            };
             let n = there.len().min(rest.len());
             rest.iter_mut().zip(there).for_each(|(d, s)| *d = *s);
             done += n;
@@ -124,8 +146,12 @@ impl Kept {
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        locked(&self.recent).drain(..).for_each(|(_, b)| let_go(b.len()));
-        locked(&self.pages).drain().for_each(|(_, b)| let_go(b.len()));
+        locked(&self.recent)
+            .drain(..)
+            .for_each(|(_, b)| let_go(b.len()));
+        locked(&self.pages)
+            .drain()
+            .for_each(|(_, b)| let_go(b.len()));
     }
 }
 
@@ -141,9 +167,21 @@ mod tests {
         let mut dst = [0; 20];
         assert_eq!(kept.copy_recent(15, &mut dst), 10);
         assert_eq!(dst[..10], (15..25).collect::<Vec<u8>>());
-        assert_eq!((kept.copy_recent(9, &mut dst), kept.copy_recent(25, &mut dst)), (0, 0));
+        assert_eq!(
+            (
+                kept.copy_recent(9, &mut dst),
+                kept.copy_recent(25, &mut dst)
+            ),
+            (0, 0)
+        );
         kept.keep_recent(1 << 40, vec![7; MOST_RECENT as usize]);
-        assert_eq!((kept.copy_recent(15, &mut dst), kept.copy_recent(1 << 40, &mut dst)), (0, 20));
+        assert_eq!(
+            (
+                kept.copy_recent(15, &mut dst),
+                kept.copy_recent(1 << 40, &mut dst)
+            ),
+            (0, 20)
+        );
     }
 
     #[test]

@@ -1,9 +1,10 @@
-//! Object stores: folders of objects, reached by a network (the cargo feature `cloud`). An object is read in parts and
-//! written whole; it is one version of what it was opened as, or an error.
+//! Object stores: folders of objects, reached by a network (the cargo feature `cloud`). An object
+//! is read in parts and written whole; it is one version of what it was opened as, or an error.
 //!
-//! [`name`] takes names apart, [`store`] asks one bucket or server, [`runtime`] has the threads for it; [`folder`] and
-//! [`file`] are what formats see, over [`ranges`] (many reads by few requests) and [`kept`] (what was read); [`upload`]
-//! writes. [`words`] are for what goes wrong. Without the feature there is a name, and words on how to get it.
+//! [`name`] takes names apart, [`store`] asks one bucket or server, [`runtime`] has the threads for
+//! it; [`folder`] and [`file`] are what formats see, over [`ranges`] (many reads by few requests)
+//! and [`kept`] (what was read); [`upload`] writes. [`words`] are for what goes wrong. Without the
+//! feature there is a name, and words on how to get it.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "cloud")]

@@ -1,8 +1,8 @@
-//! Names of objects: `gs://bucket/key` (also `gs:bucket/key` and `/gs:bucket/key`, as Bagz has them), the same with `s3` and
-//! `az`, and `http(s)://host/path`.
+//! Names of objects: `gs://bucket/key` (also `gs:bucket/key` and `/gs:bucket/key`, as Bagz has
+//! them), the same with `s3` and `az`, and `http(s)://host/path`.
 //!
-//! A key is taken as it stands; the path of a URL has percent escapes, and perhaps a query, which may be a signature: it is
-//! sent and never shown.
+//! A key is taken as it stands; the path of a URL has percent escapes, and perhaps a query, which
+//! may be a signature: it is sent and never shown.
 #![forbid(unsafe_code)]
 
 use crate::error::{Result, fail};
@@ -36,10 +36,15 @@ pub struct Name {
     pub query: String,
 }
 
-/// Takes the name of an object apart, which begins with this scheme (see [`super::super::locate::scheme`]).
+/// Takes the name of an object apart, which begins with this scheme (see
+/// [`super::super::locate::scheme`]).
 pub fn parse(scheme: &str, path: &OsStr) -> Result<Name> {
     let Some(text) = path.to_str() else {
-        return Err(fail!(Argument, "{}: the name of an object is UTF-8", path.display()));
+        return Err(fail!(
+            Argument,
+            "{}: the name of an object is UTF-8",
+            path.display()
+        ));
     };
     let plain = text.strip_prefix('/').unwrap_or(text);
     let rest = plain.get(scheme.len() + 1..).unwrap_or_default();
@@ -55,9 +60,18 @@ pub fn parse(scheme: &str, path: &OsStr) -> Result<Name> {
 fn bucket(scheme: Scheme, word: &str, text: &str) -> Result<Name> {
     let (bucket, key) = text.split_once('/').unwrap_or((text, ""));
     if bucket.is_empty() {
-        return Err(fail!(Argument, "{word}://{text}: a bucket is missing, as in {word}://bucket/name"));
+        return Err(fail!(
+            Argument,
+            "{word}://{text}: a bucket is missing, as in {word}://bucket/name"
+        ));
     }
-    Ok(Name { scheme, shown: format!("{word}://{bucket}"), base: bucket.into(), key: key.into(), query: String::new() })
+    Ok(Name {
+        scheme,
+        shown: format!("{word}://{bucket}"),
+        base: bucket.into(),
+        key: key.into(),
+        query: String::new(),
+    })
 }
 
 fn url(text: &str) -> Result<Name> {
@@ -65,14 +79,26 @@ fn url(text: &str) -> Result<Name> {
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
     let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
     // who may read it is nobody else's business
-    let shown = format!("{scheme}://{}", host.rsplit_once('@').map_or(host, |(_, host)| host));
+    let shown = format!(
+        "{scheme}://{}",
+        host.rsplit_once('@').map_or(host, |(_, host)| host)
+    );
     if host.is_empty() {
         return Err(fail!(Argument, "{shown}: a host is missing"));
     }
     let Some(key) = decode(path) else {
-        return Err(fail!(Argument, "{shown}/{path}: the percent escapes of this URL are no UTF-8"));
+        return Err(fail!(
+            Argument,
+            "{shown}/{path}: the percent escapes of this URL are no UTF-8"
+        ));
     };
-    Ok(Name { scheme: Scheme::Http, shown, base: format!("{scheme}://{host}"), key, query: query.into() })
+    Ok(Name {
+        scheme: Scheme::Http,
+        shown,
+        base: format!("{scheme}://{host}"),
+        key,
+        query: query.into(),
+    })
 }
 
 /// Takes percent escapes out; what only looks like one stays.
@@ -114,9 +140,19 @@ mod tests {
 
     #[test]
     fn names_of_objects() {
-        for same in ["gs://b/d/x.bag", "gs:b/d/x.bag", "/gs:b/d/x.bag", "/gs:/b/d/x.bag", "gs:/b/d/x.bag"] {
+        for same in [
+            "gs://b/d/x.bag",
+            "gs:b/d/x.bag",
+            "/gs:b/d/x.bag",
+            "/gs:/b/d/x.bag",
+            "gs:/b/d/x.bag",
+        ] {
             let n = name(same);
-            assert_eq!((n.shown.as_str(), n.base.as_str(), n.parts()), ("gs://b", "b", ("d/", "x.bag")), "{same}");
+            assert_eq!(
+                (n.shown.as_str(), n.base.as_str(), n.parts()),
+                ("gs://b", "b", ("d/", "x.bag")),
+                "{same}"
+            );
         }
         assert_eq!(name("s3://b/x[1]*%20?.bag").key, "x[1]*%20?.bag");
         assert_eq!(name("az://c/x").shown, "az://c");
@@ -128,7 +164,13 @@ mod tests {
     #[test]
     fn secrets_of_a_url_are_not_shown() {
         let n = name("https://me:secret@host:8080/d/a%20b%2.bagz?Signature=secret");
-        assert_eq!((n.shown.as_str(), n.key.as_str()), ("https://host:8080", "d/a b%2.bagz"));
-        assert_eq!((n.base.as_str(), n.query.as_str()), ("https://me:secret@host:8080", "Signature=secret"));
+        assert_eq!(
+            (n.shown.as_str(), n.key.as_str()),
+            ("https://host:8080", "d/a b%2.bagz")
+        );
+        assert_eq!(
+            (n.base.as_str(), n.query.as_str()),
+            ("https://me:secret@host:8080", "Signature=secret")
+        );
     }
 }

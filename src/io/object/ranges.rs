@@ -1,9 +1,11 @@
-//! Many ranges of objects by few requests: near ones are fetched together, large ones cut, and many requests are under way
-//! at once. What comes goes straight to where it is wanted, and is held against what was asked for.
+//! Many ranges of objects by few requests: near ones are fetched together, large ones cut, and many
+//! requests are under way at once. What comes goes straight to where it is wanted, and is held
+//! against what was asked for.
 //!
-//! Costs, as of any large store: a request takes a round trip of 20 to 100 ms, a connection gives 50 to 100 MB/s, and some
-//! sixteen may be open at once. So bytes that nobody wants pay as long as they take less than a sixteenth of a round trip
-//! or two: half a MiB. A request of 4 to 8 MiB is long beside its round trip, and short enough to be made again.
+//! Costs, as of any large store: a request takes a round trip of 20 to 100 ms, a connection gives
+//! 50 to 100 MB/s, and some sixteen may be open at once. So bytes that nobody wants pay as long as
+//! they take less than a sixteenth of a round trip or two: half a MiB. A request of 4 to 8 MiB is
+//! long beside its round trip, and short enough to be made again.
 #![forbid(unsafe_code)]
 
 use super::file::ObjectFile;
@@ -48,10 +50,16 @@ pub fn read(jobs: Vec<Job<'_, '_>>) -> Result<(), Unread> {
         }
     }
     for ((_, _, parts), (_, at, bytes)) in wanted.iter_mut().zip(&mut ahead) {
-        parts.extend((!bytes.is_empty()).then_some(Part { at: *at, dst: bytes }));
+        parts.extend((!bytes.is_empty()).then_some(Part {
+            at: *at,
+            dst: bytes,
+        }));
     }
     fetch(wanted)?;
-    ahead.into_iter().filter(|(.., bytes)| !bytes.is_empty()).for_each(|(file, at, bytes)| file.keep(at, bytes));
+    ahead
+        .into_iter()
+        .filter(|(.., bytes)| !bytes.is_empty())
+        .for_each(|(file, at, bytes)| file.keep(at, bytes));
     Ok(())
 }
 
@@ -60,14 +68,33 @@ pub fn keep(jobs: Vec<(usize, &ObjectFile, u64, u64)>) -> Result<(), Unread> {
     let (mut runs, mut seen) = (Vec::new(), HashMap::new());
     for (job, file, from, to) in jobs {
         // neighbours may share a page
-        let from = from.max(seen.insert(std::ptr::from_ref(file), to.next_multiple_of(PAGE)).filter(|&before| before <= to).unwrap_or(0));
+        let from = from.max(
+            seen.insert(std::ptr::from_ref(file), to.next_multiple_of(PAGE))
+                .filter(|&before| before <= to)
+                .unwrap_or(0),
+        );
         for (first, end) in file.missing_pages(from, to) {
-            let bytes = memory::zeroed((end - first * PAGE) as usize).map_err(|error| Unread::anywhere(job, error))?;
+            let bytes = memory::zeroed((end - first * PAGE) as usize)
+                .map_err(|error| Unread::anywhere(job, error))?;
             runs.push((job, file, first, bytes));
         }
     }
-    fetch(by_file(runs.iter_mut().map(|(job, file, first, bytes)| (*job, *file, vec![Part { at: *first * PAGE, dst: bytes }])).collect()))?;
-    runs.into_iter().for_each(|(_, file, first, bytes)| file.keep_pages(first, &bytes));
+    fetch(by_file(
+        runs.iter_mut()
+            .map(|(job, file, first, bytes)| {
+                (
+                    *job,
+                    *file,
+                    vec![Part {
+                        at: *first * PAGE,
+                        dst: bytes,
+                    }],
+                )
+            })
+            .collect(),
+    ))?;
+    runs.into_iter()
+        .for_each(|(_, file, first, bytes)| file.keep_pages(first, &bytes));
     Ok(())
 }
 
@@ -96,13 +123,21 @@ fn fetch(jobs: Vec<Job<'_, '_>>) -> Result<(), Unread> {
     for job in jobs {
         plan(job, &mut requests);
     }
-    let Some((job, store)) = requests.first().map(|r| (r.job, r.file.store().clone())) else { return Ok(()) };
-    store.wait(async { Ok(all(&store, requests).await) }).unwrap_or_else(|error| Err(Unread::anywhere(job, error)))
+    let Some((job, store)) = requests.first().map(|r| (r.job, r.file.store().clone())) else {
+        return Ok(());
+    };
+    store
+        .wait(async { Ok(all(&store, requests).await) })
+        .unwrap_or_else(|error| Err(Unread::anywhere(job, error)))
 }
 
 async fn all(store: &Store, requests: Vec<Request<'_, '_>>) -> Result<(), Unread> {
     let mut waiting = requests.into_iter();
-    let mut running: FuturesUnordered<_> = waiting.by_ref().take(store.patience().requests.max(1)).map(Request::run).collect();
+    let mut running: FuturesUnordered<_> = waiting
+        .by_ref()
+        .take(store.patience().requests.max(1))
+        .map(Request::run)
+        .collect();
     while let Some(done) = running.next().await {
         done?;
         running.extend(waiting.next().map(Request::run));
@@ -125,7 +160,13 @@ fn plan<'a, 'b>((job, file, parts): Job<'a, 'b>, out: &mut Vec<Request<'a, 'b>>)
                 r.to = r.to.max(end);
                 r.parts.push(piece);
             }
-            _ => out.push(Request { job, file, from: piece.at, to: end, parts: vec![piece] }),
+            _ => out.push(Request {
+                job,
+                file,
+                from: piece.at,
+                to: end,
+                parts: vec![piece],
+            }),
         }
     }
 }
@@ -134,26 +175,49 @@ fn cut<'b>(part: Part<'b>, out: &mut Vec<Part<'b>>) {
     let size = part.dst.len() as u64;
     let piece = size.div_ceil(size.div_ceil(MOST).max(1)).max(1);
     let places = (0..).map(|i| part.at + i * piece);
-    out.extend(places.zip(part.dst.chunks_mut(piece as usize)).map(|(at, dst)| Part { at, dst }));
+    out.extend(
+        places
+            .zip(part.dst.chunks_mut(piece as usize))
+            .map(|(at, dst)| Part { at, dst }),
+    );
 }
 
 impl Request<'_, '_> {
     async fn run(self) -> Result<(), Unread> {
         let (job, bytes) = (self.job, self.from..self.to);
-        self.get().await.map_err(|error| Unread { job, bytes, error })
+        self.get()
+            .await
+            .map_err(|error| Unread { job, bytes, error })
     }
 
     async fn get(mut self) -> Result<()> {
         let (file, store) = (self.file, &**self.file.store());
-        let options = GetOptions { range: Some(GetRange::Bounded(self.from..self.to)), if_match: file.pin(), ..GetOptions::default() };
-        let got = store.step(file.key(), store.inner().get_opts(file.path(), options)).await.map_err(|e| file.gone(e))?;
+        let options = GetOptions {
+            range: Some(GetRange::Bounded(self.from..self.to)),
+            if_match: file.pin(),
+            ..GetOptions::default()
+        };
+        let got = store
+            .step(file.key(), store.inner().get_opts(file.path(), options))
+            .await
+            .map_err(|e| file.gone(e))?;
         file.same(&got.meta)?;
         let mut stream = got.into_stream();
         let (mut at, mut first) = (self.from, 0);
-        while let Some(bytes) = store.step(file.key(), async { stream.next().await.transpose() }).await.map_err(|e| file.gone(e))? {
+        while let Some(bytes) = store
+            .step(file.key(), async { stream.next().await.transpose() })
+            .await
+            .map_err(|e| file.gone(e))?
+        {
             let end = at + bytes.len() as u64;
             if end > self.to {
-                return Err(fail!(Io, "{}: {} bytes were asked for at {}, the server sends more", file.shown(), self.to - self.from, self.from));
+                return Err(fail!(
+                    Io,
+                    "{}: {} bytes were asked for at {}, the server sends more",
+                    file.shown(),
+                    self.to - self.from,
+                    self.from
+                ));
             }
             first = scatter(&mut self.parts, first, at, &bytes);
             at = end;
@@ -161,11 +225,19 @@ impl Request<'_, '_> {
         if at == self.to {
             return Ok(());
         }
-        Err(fail!(Io, "{}: {} bytes were asked for at {}, the server sends {}", file.shown(), self.to - self.from, self.from, at - self.from))
+        Err(fail!(
+            Io,
+            "{}: {} bytes were asked for at {}, the server sends {}",
+            file.shown(),
+            self.to - self.from,
+            self.from,
+            at - self.from
+        ))
     }
 }
 
-/// Copies bytes of this place to the parts that want them; `first` may be the first of those. Returns which is for the next ones.
+/// Copies bytes of this place to the parts that want them; `first` may be the first of those.
+/// Returns which is for the next ones.
 fn scatter(parts: &mut [Part<'_>], mut first: usize, at: u64, bytes: &[u8]) -> usize {
     let end = at + bytes.len() as u64;
     while parts.get(first).is_some_and(|p| p.end() <= at) {
@@ -174,9 +246,14 @@ fn scatter(parts: &mut [Part<'_>], mut first: usize, at: u64, bytes: &[u8]) -> u
     for part in parts.iter_mut().skip(first).take_while(|p| p.at < end) {
         let (from, to) = (part.at.max(at), part.end().min(end));
         if from < to {
-            let to_fill = part.dst.get_mut((from - part.at) as usize..(to - part.at) as usize);
+            let to_fill = part
+                .dst
+                .get_mut((from - part.at) as usize..(to - part.at) as usize);
             let there = bytes.get((from - at) as usize..(to - at) as usize);
-            to_fill.into_iter().zip(there).for_each(|(d, s)| d.copy_from_slice(s));
+            to_fill
+                .into_iter()
+                .zip(there)
+                .for_each(|(d, s)| d.copy_from_slice(s));
         }
     }
     first

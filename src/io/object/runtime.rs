@@ -1,7 +1,8 @@
 //! The threads that talk to stores: one runtime of two threads, made at first use and never ended.
 //!
-//! Calls wait on their own thread, whatever that is: one of the pool's, or one that runs futures of the caller's. A forked
-//! child has no such threads; it makes its own, and what it has inherited open is refused.
+//! Calls wait on their own thread, whatever that is: one of the pool's, or one that runs futures of
+//! the caller's. A forked child has no such threads; it makes its own, and what it has inherited
+//! open is refused.
 #![forbid(unsafe_code)]
 
 use crate::error::{Result, fail};
@@ -36,8 +37,17 @@ fn runtime() -> Result<&'static Runtime> {
         }
         // TLS by ring, unless the program has chosen otherwise
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let runtime = Builder::new_multi_thread().worker_threads(THREADS).thread_name("holdall-cloud").enable_all().build();
-        let runtime = runtime.map_err(|e| fail!(Io, "the threads that talk to object stores cannot be started: {e}"))?;
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(THREADS)
+            .thread_name("holdall-cloud")
+            .enable_all()
+            .build();
+        let runtime = runtime.map_err(|e| {
+            fail!(
+                Io,
+                "the threads that talk to object stores cannot be started: {e}"
+            )
+        })?;
         // several threads may make one: the others of them go again
         if let Err(spare) = cell.set(Made { process, runtime }) {
             spare.runtime.shutdown_background();
@@ -46,7 +56,10 @@ fn runtime() -> Result<&'static Runtime> {
             return Ok(&made.runtime);
         }
     }
-    Err(fail!(State, "{GENERATIONS} processes, each forked by the one before, have used object stores: this one cannot"))
+    Err(fail!(
+        State,
+        "{GENERATIONS} processes, each forked by the one before, have used object stores: this one cannot"
+    ))
 }
 
 /// Refuses what another process has opened.
@@ -54,7 +67,10 @@ pub fn same_process(owner: u32, shown: &str) -> Result<()> {
     if owner == os::process() {
         return Ok(());
     }
-    Err(fail!(State, "{shown}: it was opened before this process was forked; open it again here"))
+    Err(fail!(
+        State,
+        "{shown}: it was opened before this process was forked; open it again here"
+    ))
 }
 
 struct Unpark(Thread);

@@ -1,5 +1,5 @@
-//! One bucket, container or server: made as the environment says, and kept for whoever opens something in it next, with its
-//! connections; requests to it, each with an end.
+//! One bucket, container or server: made as the environment says, and kept for whoever opens
+//! something in it next, with its connections; requests to it, each with an end.
 #![forbid(unsafe_code)]
 
 use super::name::{Name, Scheme};
@@ -46,8 +46,16 @@ impl Patience {
     }
 
     fn retry(&self) -> RetryConfig {
-        let backoff = BackoffConfig { init_backoff: Duration::from_millis(100), max_backoff: self.timeout / 4, base: 2. };
-        RetryConfig { backoff, max_retries: self.retries, retry_timeout: self.timeout }
+        let backoff = BackoffConfig {
+            init_backoff: Duration::from_millis(100),
+            max_backoff: self.timeout / 4,
+            base: 2.,
+        };
+        RetryConfig {
+            backoff,
+            max_retries: self.retries,
+            retry_timeout: self.timeout,
+        }
     }
 
     /// Settings of the client: an answer may take its time as long as some of it comes.
@@ -56,7 +64,10 @@ impl Patience {
         [
             (ClientConfigKey::Timeout, "1 day".into()),
             (ClientConfigKey::ReadTimeout, ms(self.timeout / 2)),
-            (ClientConfigKey::ConnectTimeout, ms((self.timeout / 2).min(Duration::from_secs(5)))),
+            (
+                ClientConfigKey::ConnectTimeout,
+                ms((self.timeout / 2).min(Duration::from_secs(5))),
+            ),
         ]
     }
 }
@@ -66,8 +77,8 @@ thread_local!(static ASKED: Cell<Option<Patience>> = const { Cell::new(None) });
 /// As long as it lives, this thread asks stores as some options say.
 pub struct Asking(Option<Patience>);
 
-/// What this thread opens from here on is asked as these options say: names find their storage far below the calls that
-/// have options.
+/// What this thread opens from here on is asked as these options say: names find their storage far
+/// below the calls that have options.
 pub fn ask_as(options: &Options) -> Asking {
     Asking(ASKED.replace(Some(Patience::of(options))))
 }
@@ -107,16 +118,38 @@ impl Store {
     /// The store that this object is in.
     pub fn of(name: &Name) -> Result<Arc<Store>> {
         let patience = ASKED.get().unwrap_or_else(|| Patience::of(&Options::new()));
-        let key = Key { name: Name { key: String::new(), ..name.clone() }, patience, environment: environment(), process: os::process() };
-        let same = |k: &Key| k.name == key.name && k.patience == patience && k.environment == key.environment && k.process == key.process;
+        let key = Key {
+            name: Name {
+                key: String::new(),
+                ..name.clone()
+            },
+            patience,
+            environment: environment(),
+            process: os::process(),
+        };
+        let same = |k: &Key| {
+            k.name == key.name
+                && k.patience == patience
+                && k.environment == key.environment
+                && k.process == key.process
+        };
         // a fork may have copied the lock taken: what is kept is then not to be had
-        if let Some(found) = unless_taken(&STORES).and_then(|all| all.iter().find(|(k, _)| same(k)).map(|(_, s)| s.clone())) {
+        if let Some(found) = unless_taken(&STORES)
+            .and_then(|all| all.iter().find(|(k, _)| same(k)).map(|(_, s)| s.clone()))
+        {
             return Ok(found);
         }
         let process = key.process;
         let made = runtime::wait(async { build(name, patience) })?;
         let inner = words::refused(&name.shown, made)?;
-        let store = Arc::new(Store { inner, scheme: name.scheme, shown: name.shown.clone(), patience, silent: Mutex::new(None), process });
+        let store = Arc::new(Store {
+            inner,
+            scheme: name.scheme,
+            shown: name.shown.clone(),
+            patience,
+            silent: Mutex::new(None),
+            process,
+        });
         if let Some(mut all) = unless_taken(&STORES) {
             if all.len() == KEPT {
                 all.remove(0);
@@ -157,15 +190,23 @@ impl Store {
     }
 
     /// What a step of a request gives, if it comes in time.
-    pub async fn step<T>(&self, key: &str, step: impl Future<Output = object_store::Result<T>>) -> Result<T> {
+    pub async fn step<T>(
+        &self,
+        key: &str,
+        step: impl Future<Output = object_store::Result<T>>,
+    ) -> Result<T> {
         let late = || words::late(self.scheme, &self.show(key), self.patience.timeout);
-        if unless_taken(&self.silent).is_some_and(|silent| silent.is_some_and(|when| when.elapsed() < PAUSE)) {
+        if unless_taken(&self.silent)
+            .is_some_and(|silent| silent.is_some_and(|when| when.elapsed() < PAUSE))
+        {
             return Err(late());
         }
         match tokio::time::timeout(self.patience.timeout, step).await {
             Ok(done) => done.map_err(|e| self.failure(key, &e)),
             Err(_) => {
-                unless_taken(&self.silent).into_iter().for_each(|mut silent| *silent = Some(Instant::now()));
+                unless_taken(&self.silent)
+                    .into_iter()
+                    .for_each(|mut silent| *silent = Some(Instant::now()));
                 Err(late())
             }
         }
@@ -180,7 +221,10 @@ impl Store {
     /// What the store says about an object; none where there is none.
     pub fn head(&self, key: &str) -> Result<Option<ObjectMeta>> {
         let path = self.path(key)?;
-        let options = GetOptions { head: true, ..GetOptions::default() };
+        let options = GetOptions {
+            head: true,
+            ..GetOptions::default()
+        };
         match self.wait(self.step(key, self.inner.get_opts(&path, options))) {
             Ok(found) => Ok(Some(found.meta)),
             Err(e) if e.status == crate::Status::Missing => Ok(None),
@@ -191,10 +235,26 @@ impl Store {
 
 /// Tells one state of the variables that stores are made by from another one.
 fn environment() -> u64 {
-    let ours =
-        ["GOOGLE_", "AWS_", "AZURE_", "AZURITE_", "SERVICE_ACCOUNT", "CLOUD_STORAGE_EMULATOR", "STORAGE_EMULATOR", "HTTP", "http", "no_", "NO_"];
-    let of_ours = |name: &std::ffi::OsStr| ours.iter().any(|p| name.as_encoded_bytes().starts_with(p.as_bytes()));
-    let mut all: Vec<_> = std::env::vars_os().filter(|(name, _)| of_ours(name)).collect();
+    let ours = [
+        "GOOGLE_",
+        "AWS_",
+        "AZURE_",
+        "AZURITE_",
+        "SERVICE_ACCOUNT",
+        "CLOUD_STORAGE_EMULATOR",
+        "STORAGE_EMULATOR",
+        "HTTP",
+        "http",
+        "no_",
+        "NO_",
+    ];
+    let of_ours = |name: &std::ffi::OsStr| {
+        ours.iter()
+            .any(|p| name.as_encoded_bytes().starts_with(p.as_bytes()))
+    };
+    let mut all: Vec<_> = std::env::vars_os()
+        .filter(|(name, _)| of_ours(name))
+        .collect();
     all.sort_unstable();
     let mut hasher = DefaultHasher::new();
     all.hash(&mut hasher);
@@ -206,34 +266,84 @@ fn build(name: &Name, patience: Patience) -> object_store::Result<Arc<dyn Object
     Ok(match name.scheme {
         Scheme::Gs => {
             let start = google().with_bucket_name(bucket).with_retry(retry);
-            Arc::new(client.into_iter().fold(start, |b, (k, v)| b.with_config(GoogleConfigKey::Client(k), v)).build()?)
+            Arc::new(
+                client
+                    .into_iter()
+                    .fold(start, |b, (k, v)| {
+                        b.with_config(GoogleConfigKey::Client(k), v)
+                    })
+                    .build()?,
+            )
         }
         Scheme::S3 => {
-            let start = AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(retry);
+            let start = AmazonS3Builder::from_env()
+                .with_bucket_name(bucket)
+                .with_retry(retry);
             let start = start.with_copy_if_not_exists(S3CopyIfNotExists::Multipart);
-            Arc::new(client.into_iter().fold(start, |b, (k, v)| b.with_config(AmazonS3ConfigKey::Client(k), v)).build()?)
+            Arc::new(
+                client
+                    .into_iter()
+                    .fold(start, |b, (k, v)| {
+                        b.with_config(AmazonS3ConfigKey::Client(k), v)
+                    })
+                    .build()?,
+            )
         }
         Scheme::Azure => {
-            let start = MicrosoftAzureBuilder::from_env().with_container_name(bucket).with_retry(retry);
-            Arc::new(client.into_iter().fold(start, |b, (k, v)| b.with_config(AzureConfigKey::Client(k), v)).build()?)
+            let start = MicrosoftAzureBuilder::from_env()
+                .with_container_name(bucket)
+                .with_retry(retry);
+            Arc::new(
+                client
+                    .into_iter()
+                    .fold(start, |b, (k, v)| {
+                        b.with_config(AzureConfigKey::Client(k), v)
+                    })
+                    .build()?,
+            )
         }
         Scheme::Http => {
             let start = ClientOptions::new().with_allow_http(bucket.starts_with("http://"));
-            let options = client.into_iter().fold(start, |o, (k, v)| o.with_config(k, v));
-            let url = if name.query.is_empty() { bucket.to_owned() } else { format!("{bucket}?{}", name.query) };
-            Arc::new(HttpBuilder::new().with_url(url).with_client_options(options).with_retry(retry).build()?)
+            let options = client
+                .into_iter()
+                .fold(start, |o, (k, v)| o.with_config(k, v));
+            let url = if name.query.is_empty() {
+                bucket.to_owned()
+            } else {
+                format!("{bucket}?{}", name.query)
+            };
+            Arc::new(
+                HttpBuilder::new()
+                    .with_url(url)
+                    .with_client_options(options)
+                    .with_retry(retry)
+                    .build()?,
+            )
         }
     })
 }
 
 /// Google's store, or an emulator of it, by the variables that Google's own clients know.
 fn google() -> GoogleCloudStorageBuilder {
-    let host = ["CLOUD_STORAGE_EMULATOR_ENDPOINT", "STORAGE_EMULATOR_HOST"].iter().find_map(|n| std::env::var(n).ok().filter(|v| !v.is_empty()));
-    let Some(host) = host else { return GoogleCloudStorageBuilder::from_env() };
-    let url = if host.contains("://") { host } else { format!("http://{host}") };
+    let host = ["CLOUD_STORAGE_EMULATOR_ENDPOINT", "STORAGE_EMULATOR_HOST"]
+        .iter()
+        .find_map(|n| std::env::var(n).ok().filter(|v| !v.is_empty()));
+    let Some(host) = host else {
+        return GoogleCloudStorageBuilder::from_env();
+    };
+    let url = if host.contains("://") {
+        host
+    } else {
+        format!("http://{host}")
+    };
     let allow_http = url.starts_with("http://").to_string();
     // an emulator asks for no token, and none is to be fetched for it
     let key = r#"{"disable_oauth":true,"client_email":"","private_key":"","private_key_id":""}"#;
-    let builder = GoogleCloudStorageBuilder::new().with_base_url(url.trim_end_matches('/')).with_service_account_key(key);
-    builder.with_config(GoogleConfigKey::Client(ClientConfigKey::AllowHttp), allow_http)
+    let builder = GoogleCloudStorageBuilder::new()
+        .with_base_url(url.trim_end_matches('/'))
+        .with_service_account_key(key);
+    builder.with_config(
+        GoogleConfigKey::Client(ClientConfigKey::AllowHttp),
+        allow_http,
+    )
 }

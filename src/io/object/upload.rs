@@ -1,9 +1,10 @@
-//! An object that is being written, from its beginning to its end: nobody sees it before it is published, and an upload that
-//! is dropped leaves nothing.
+//! An object that is being written, from its beginning to its end: nobody sees it before it is
+//! published, and an upload that is dropped leaves nothing.
 //!
-//! A small one waits here and is put at once. A large one goes in parts, of which some are under way while others come. An
-//! upload in parts has no "only where nothing is" that all stores know: one that wants it has a name of its own until it is
-//! whole (`NAME.holdall-new`), is then copied by the store to where nothing may be, and removed.
+//! A small one waits here and is put at once. A large one goes in parts, of which some are under
+//! way while others come. An upload in parts has no "only where nothing is" that all stores know:
+//! one that wants it has a name of its own until it is whole (`NAME.holdall-new`), is then copied
+//! by the store to where nothing may be, and removed.
 #![forbid(unsafe_code)]
 
 use super::runtime;
@@ -14,7 +15,10 @@ use crate::io::journal::NEW;
 use crate::memory;
 use crate::os;
 use object_store::path::Path;
-use object_store::{CopyMode, CopyOptions, MultipartUpload, ObjectStoreExt, PutMode, PutMultipartOptions, PutOptions};
+use object_store::{
+    CopyMode, CopyOptions, MultipartUpload, ObjectStoreExt, PutMode, PutMultipartOptions,
+    PutOptions,
+};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::task::JoinSet;
 
@@ -56,7 +60,15 @@ impl Upload {
     /// To this key; `only_new`: where nothing may be.
     pub fn new(store: &Arc<Store>, key: &str, only_new: bool) -> Result<Upload> {
         let (path, shown) = (store.path(key)?, store.show(key));
-        Ok(Upload { store: store.clone(), key: key.into(), path, shown, only_new, state: Mutex::default(), process: os::process() })
+        Ok(Upload {
+            store: store.clone(),
+            key: key.into(),
+            path,
+            shown,
+            only_new,
+            state: Mutex::default(),
+            process: os::process(),
+        })
     }
 
     fn state(&self) -> Result<MutexGuard<'_, State>> {
@@ -66,15 +78,33 @@ impl Upload {
     }
 
     async fn begin(&self) -> Result<Parts> {
-        let path = if self.only_new { self.store.path(&format!("{}{NEW}", self.key))? } else { self.path.clone() };
-        let begun = self.store.inner().put_multipart_opts(&path, PutMultipartOptions::default());
-        Ok(Parts { upload: self.store.step(&self.key, begun).await?, path, running: JoinSet::new() })
+        let path = if self.only_new {
+            self.store.path(&format!("{}{NEW}", self.key))?
+        } else {
+            self.path.clone()
+        };
+        let begun = self
+            .store
+            .inner()
+            .put_multipart_opts(&path, PutMultipartOptions::default());
+        Ok(Parts {
+            upload: self.store.step(&self.key, begun).await?,
+            path,
+            running: JoinSet::new(),
+        })
     }
 
     /// Waits until only so many parts are under way.
     async fn settle(&self, parts: &mut Parts, most: usize) -> Result<()> {
         while parts.running.len() > most {
-            let done = async { parts.running.join_next().await.map_or(Ok(Ok(())), |r| r.map_err(object_store::Error::from)).and_then(|r| r) };
+            let done = async {
+                parts
+                    .running
+                    .join_next()
+                    .await
+                    .map_or(Ok(Ok(())), |r| r.map_err(object_store::Error::from))
+                    .and_then(|r| r)
+            };
             self.store.step(&self.key, done).await?;
         }
         Ok(())
@@ -83,14 +113,23 @@ impl Upload {
     /// Sends what waits, as one part.
     async fn send(&self, state: &mut State) -> Result<()> {
         if state.written > MOST_PARTS * PART as u64 {
-            return Err(fail!(Limit, "{}: stores here take objects of {} bytes; write more shards", self.shown, MOST_PARTS * PART as u64));
+            return Err(fail!(
+                Limit,
+                "{}: stores here take objects of {} bytes; write more shards",
+                self.shown,
+                MOST_PARTS * PART as u64
+            ));
         }
         if state.parts.is_none() {
             state.parts = Some(self.begin().await?);
         }
-        let Some(parts) = &mut state.parts else { return Ok(()) };
+        let Some(parts) = &mut state.parts else {
+            return Ok(());
+        };
         self.settle(parts, UNDER_WAY - 1).await?;
-        let part = parts.upload.put_part(std::mem::take(&mut state.buffer).into());
+        let part = parts
+            .upload
+            .put_part(std::mem::take(&mut state.buffer).into());
         parts.running.spawn(part);
         Ok(())
     }
@@ -100,7 +139,9 @@ impl Upload {
             if state.buffer.len() == PART {
                 self.send(state).await?;
             }
-            let (now, later) = src.split_at_checked(PART - state.buffer.len()).unwrap_or((src, &[]));
+            let (now, later) = src
+                .split_at_checked(PART - state.buffer.len())
+                .unwrap_or((src, &[]));
             memory::reserve(&mut state.buffer, now.len())?;
             state.buffer.extend_from_slice(now);
             state.written += now.len() as u64;
@@ -112,19 +153,33 @@ impl Upload {
     async fn finish(&self, state: &mut State) -> Result<()> {
         let (store, key) = (&self.store, self.key.as_str());
         if state.parts.is_none() {
-            let mode = if self.only_new { PutMode::Create } else { PutMode::Overwrite };
-            let put = store.inner().put_opts(&self.path, std::mem::take(&mut state.buffer).into(), PutOptions::from(mode));
+            let mode = if self.only_new {
+                PutMode::Create
+            } else {
+                PutMode::Overwrite
+            };
+            let put = store.inner().put_opts(
+                &self.path,
+                std::mem::take(&mut state.buffer).into(),
+                PutOptions::from(mode),
+            );
             return store.step(key, put).await.map(drop);
         }
         self.send(state).await?;
-        let Some(parts) = &mut state.parts else { return Ok(()) };
+        let Some(parts) = &mut state.parts else {
+            return Ok(());
+        };
         self.settle(parts, 0).await?;
         store.step(key, parts.upload.complete()).await?;
         if !self.only_new {
             return Ok(());
         }
         let whole = parts.path.clone();
-        let copied = store.inner().copy_opts(&whole, &self.path, CopyOptions::new().with_mode(CopyMode::Create));
+        let copied = store.inner().copy_opts(
+            &whole,
+            &self.path,
+            CopyOptions::new().with_mode(CopyMode::Create),
+        );
         let copied = store.step(key, copied).await;
         let removed = store.step(key, store.inner().delete(&whole)).await;
         copied.and(removed)
@@ -161,7 +216,12 @@ impl File for Upload {
     fn write_at(&self, at: u64, src: &[u8]) -> Result<()> {
         let mut state = self.state()?;
         if at != state.written {
-            return Err(fail!(State, "{}: an upload is written in order: at {}, not at {at}", self.shown, state.written));
+            return Err(fail!(
+                State,
+                "{}: an upload is written in order: at {}, not at {at}",
+                self.shown,
+                state.written
+            ));
         }
         let done = self.store.wait(self.write(&mut state, src));
         self.end_if_failed(&mut state, done)
@@ -169,7 +229,15 @@ impl File for Upload {
 
     fn set_size(&self, size: u64) -> Result<()> {
         let written = self.state()?.written;
-        if size == written { Ok(()) } else { Err(fail!(State, "{}: an upload has the {written} bytes that were written", self.shown)) }
+        if size == written {
+            Ok(())
+        } else {
+            Err(fail!(
+                State,
+                "{}: an upload has the {written} bytes that were written",
+                self.shown
+            ))
+        }
     }
 
     fn sync(&self) -> Result<()> {

@@ -1,4 +1,5 @@
-//! What a store answers, in our words: which object, what happened, what to do. Secrets stay out of them.
+//! What a store answers, in our words: which object, what happened, what to do. Secrets stay out of
+//! them.
 #![forbid(unsafe_code)]
 
 use super::name::Scheme;
@@ -16,21 +17,39 @@ pub fn failure(scheme: Scheme, shown: &str, e: &object_store::Error) -> Error {
         E::NotFound { .. } => fail!(Missing, "{shown}: there is no such object"),
         E::Precondition { .. } | E::NotModified { .. } => changed(shown, "it was overwritten"),
         E::AlreadyExists { .. } => fail!(Exists, "{shown}: it is there already"),
-        E::InvalidPath { source } => fail!(Argument, "{shown}: object stores here have no such name: {source}"),
+        E::InvalidPath { source } => fail!(
+            Argument,
+            "{shown}: object stores here have no such name: {source}"
+        ),
         _ if is_outside(e) => changed(shown, "it was cut short"),
-        E::NotSupported { .. } if scheme == Scheme::Http => fail!(Unsupported, "{shown}: this server does not give parts of files (HTTP ranges)"),
+        E::NotSupported { .. } if scheme == Scheme::Http => fail!(
+            Unsupported,
+            "{shown}: this server does not give parts of files (HTTP ranges)"
+        ),
         E::PermissionDenied { .. } | E::Unauthenticated { .. } => {
-            let message = format!("{shown}: the store refuses it: {}{}", told(e), credentials(scheme));
-            Error { status: Status::Io, os_code: EACCES, position: -1, message }
+            let message = format!(
+                "{shown}: the store refuses it: {}{}",
+                told(e),
+                credentials(scheme)
+            );
+            Error {
+                status: Status::Io,
+                os_code: EACCES,
+                position: -1,
+                message,
+            }
         }
         _ => fail!(Io, "{shown}: {}{}", told(e), credentials(scheme)),
     }
 }
 
-/// Does the server refuse a range because the object is shorter? What stands behind the error says so: its own words have
-/// the address in them, in which any number may be.
+/// Does the server refuse a range because the object is shorter? What stands behind the error says
+/// so: its own words have the address in them, in which any number may be.
 pub fn is_outside(e: &object_store::Error) -> bool {
-    behind(e).any(|e| e.to_string().starts_with("Server returned non-2xx status code: 416"))
+    behind(e).any(|e| {
+        e.to_string()
+            .starts_with("Server returned non-2xx status code: 416")
+    })
 }
 
 /// Does the server send all where a part was asked for?
@@ -54,12 +73,23 @@ pub fn changed(shown: &str, how: &str) -> Error {
 
 /// Nothing came for as long as the caller wants to wait.
 pub fn late(scheme: Scheme, shown: &str, waited: std::time::Duration) -> Error {
-    fail!(Io, "{shown}: no answer for {} ms (HOLDALL_OPT_CLOUD_TIMEOUT){}", waited.as_millis(), credentials(scheme))
+    fail!(
+        Io,
+        "{shown}: no answer for {} ms (HOLDALL_OPT_CLOUD_TIMEOUT){}",
+        waited.as_millis(),
+        credentials(scheme)
+    )
 }
 
 /// The failure of setting up a store.
 pub fn refused<T>(shown: &str, built: object_store::Result<T>) -> Result<T> {
-    built.map_err(|e| fail!(Argument, "{shown}: what the environment says about this store is refused: {}", told(&e)))
+    built.map_err(|e| {
+        fail!(
+            Argument,
+            "{shown}: what the environment says about this store is refused: {}",
+            told(&e)
+        )
+    })
 }
 
 /// Who asks for what, where nothing says so.
@@ -78,10 +108,23 @@ fn credentials(scheme: Scheme) -> &'static str {
         {
             "; the environment names no credentials: see GOOGLE_APPLICATION_CREDENTIALS, or GOOGLE_SKIP_SIGNATURE=true for what is public"
         }
-        Scheme::S3 if none(&["AWS_ACCESS_KEY_ID", "AWS_SKIP_SIGNATURE", "AWS_WEB_IDENTITY_TOKEN_FILE"]) => {
+        Scheme::S3
+            if none(&[
+                "AWS_ACCESS_KEY_ID",
+                "AWS_SKIP_SIGNATURE",
+                "AWS_WEB_IDENTITY_TOKEN_FILE",
+            ]) =>
+        {
             "; the environment names no credentials: see AWS_ACCESS_KEY_ID, or AWS_SKIP_SIGNATURE=true for what is public"
         }
-        Scheme::Azure if none(&["AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_SAS_KEY", "AZURE_CLIENT_ID", "AZURE_SKIP_SIGNATURE"]) => {
+        Scheme::Azure
+            if none(&[
+                "AZURE_STORAGE_ACCOUNT_KEY",
+                "AZURE_STORAGE_SAS_KEY",
+                "AZURE_CLIENT_ID",
+                "AZURE_SKIP_SIGNATURE",
+            ]) =>
+        {
             "; the environment names no credentials: see AZURE_STORAGE_ACCOUNT_KEY, or AZURE_SKIP_SIGNATURE=true for what is public"
         }
         _ => "",
@@ -100,16 +143,32 @@ fn told(e: &object_store::Error) -> String {
     harmless(&text)
 }
 
-/// Takes out what may be secret: queries and users of URLs, the bodies of answers but for their codes, and values of the
-/// environment that are keys.
+/// Takes out what may be secret: queries and users of URLs, the bodies of answers but for their
+/// codes, and values of the environment that are keys.
 fn harmless(text: &str) -> String {
-    let code = between(text, "<Code>", "</Code>").filter(|c| c.len() < 64).map(|c| format!(" ({c})")).unwrap_or_default();
-    let status = text.find("status code: ").and_then(|at| Some(at + text.get(at + 13..)?.find(": ")? + 13));
-    let mut text = text.get(..status.unwrap_or(text.len())).unwrap_or_default().to_owned() + &code;
+    let code = between(text, "<Code>", "</Code>")
+        .filter(|c| c.len() < 64)
+        .map(|c| format!(" ({c})"))
+        .unwrap_or_default();
+    let status = text
+        .find("status code: ")
+        .and_then(|at| Some(at + text.get(at + 13..)?.find(": ")? + 13));
+    let mut text = text
+        .get(..status.unwrap_or(text.len()))
+        .unwrap_or_default()
+        .to_owned()
+        + &code;
     for (name, value) in std::env::vars_os() {
         let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
-        let ours = ["GOOGLE_", "AWS_", "AZURE_", "SERVICE_ACCOUNT"].iter().any(|p| name.starts_with(p));
-        if ours && value.len() >= 6 && ["KEY", "SECRET", "TOKEN", "SAS", "CREDENTIAL", "PASSWORD"].iter().any(|w| name.contains(w)) {
+        let ours = ["GOOGLE_", "AWS_", "AZURE_", "SERVICE_ACCOUNT"]
+            .iter()
+            .any(|p| name.starts_with(p));
+        if ours
+            && value.len() >= 6
+            && ["KEY", "SECRET", "TOKEN", "SAS", "CREDENTIAL", "PASSWORD"]
+                .iter()
+                .any(|w| name.contains(w))
+        {
             text = text.replace(&*value, "***");
         }
     }
@@ -127,11 +186,16 @@ fn between<'a>(text: &'a str, from: &str, to: &str) -> Option<&'a str> {
 
 /// A word without what a URL in it may tell.
 fn url(word: &str) -> String {
-    let Some((scheme, rest)) = word.split_once("://") else { return word.into() };
+    let Some((scheme, rest)) = word.split_once("://") else {
+        return word.into();
+    };
     let rest = rest.split_once('?').map_or(rest, |(path, _)| path);
     let host = rest.find('/').unwrap_or(rest.len());
     let (host, path) = rest.split_at_checked(host).unwrap_or((rest, ""));
-    format!("{scheme}://{}{path}", host.rsplit_once('@').map_or(host, |(_, host)| host))
+    format!(
+        "{scheme}://{}{path}",
+        host.rsplit_once('@').map_or(host, |(_, host)| host)
+    )
 }
 
 #[cfg(test)]
@@ -143,8 +207,15 @@ mod tests {
         let text = "Error performing GET https://me:pass@h/x?X-Sig=abc in 1ms - Server returned non-2xx status code: 403 Forbidden: \
                     <?xml?><Error><Code>SignatureDoesNotMatch</Code><CanonicalRequest>x-amz-security-token:hush</CanonicalRequest></Error>";
         let told = harmless(text);
-        assert!(told.ends_with("403 Forbidden (SignatureDoesNotMatch)") && told.contains("GET https://h/x in"), "{told}");
-        assert!(!["abc", "pass", "hush"].iter().any(|s| told.contains(s)), "{told}");
+        assert!(
+            told.ends_with("403 Forbidden (SignatureDoesNotMatch)")
+                && told.contains("GET https://h/x in"),
+            "{told}"
+        );
+        assert!(
+            !["abc", "pass", "hush"].iter().any(|s| told.contains(s)),
+            "{told}"
+        );
         assert!(harmless(&"é".repeat(1000)).len() <= 2 * MOST);
     }
 }

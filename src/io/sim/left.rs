@@ -13,14 +13,18 @@ pub type Files = BTreeMap<OsString, Vec<u8>>;
 const ENOUGH: usize = 40;
 
 impl SimDisk {
-    /// What might be on the disk if the power failed now: up to `most` different states, the plain ones
-    /// (nothing pending kept, everything kept) always among them.
+    /// What might be on the disk if the power failed now: up to `most` different states, the plain
+    /// ones (nothing pending kept, everything kept) always among them.
     pub fn after_cut(&self, most: usize, seed: u64) -> impl Iterator<Item = Files> + use<> {
         self.lefts(most, seed).map(|(_, files)| files)
     }
 
     /// The same, each with what became of what was pending.
-    pub(super) fn lefts(&self, most: usize, seed: u64) -> impl Iterator<Item = (Fates, Files)> + use<> {
+    pub(super) fn lefts(
+        &self,
+        most: usize,
+        seed: u64,
+    ) -> impl Iterator<Item = (Fates, Files)> + use<> {
         let disk = self.with(|s| s.clone());
         let mut rng = Rng(seed | 1);
         let (mut known, mut again) = (BTreeSet::new(), 0);
@@ -43,7 +47,11 @@ impl SimDisk {
 
 /// Tells states apart; two that it takes for one cost a state, no more.
 fn sum(files: &Files) -> u32 {
-    let sums: Vec<u8> = files.iter().flat_map(|(n, b)| [crc32(n.as_encoded_bytes()), crc32(b)]).flat_map(u32::to_le_bytes).collect();
+    let sums: Vec<u8> = files
+        .iter()
+        .flat_map(|(n, b)| [crc32(n.as_encoded_bytes()), crc32(b)])
+        .flat_map(u32::to_le_bytes)
+        .collect();
     crc32(&sums)
 }
 
@@ -67,16 +75,27 @@ pub(super) struct Fates {
 
 impl Fates {
     fn draw(disk: &State, round: usize, rng: &mut Rng) -> Fates {
-        let mut fates = Fates { names: names(disk, round, rng), changes: BTreeMap::new() };
+        let mut fates = Fates {
+            names: names(disk, round, rng),
+            changes: BTreeMap::new(),
+        };
         for &i in fates.kept_names(disk).values() {
-            fates.changes.insert(i, changes(&disk.inodes[i].pending, round, rng));
+            fates
+                .changes
+                .insert(i, changes(&disk.inodes[i].pending, round, rng));
         }
         fates
     }
 
     fn kept_names(&self, disk: &State) -> BTreeMap<OsString, usize> {
         let mut names = disk.durable_names.clone();
-        for (_, op) in disk.pending_names.iter().zip(&self.names).filter(|(_, kept)| **kept).map(|(op, _)| op) {
+        for (_, op) in disk
+            .pending_names
+            .iter()
+            .zip(&self.names)
+            .filter(|(_, kept)| **kept)
+            .map(|(op, _)| op)
+        {
             apply_name(&mut names, op);
         }
         let there = names.clone();
@@ -97,10 +116,14 @@ impl Fates {
             }
             bytes
         };
-        self.kept_names(disk).into_iter().map(|(n, i)| (n, survivor(i))).collect()
+        self.kept_names(disk)
+            .into_iter()
+            .map(|(n, i)| (n, survivor(i)))
+            .collect()
     }
 
-    /// Keeps all that does not have to be lost, or torn, for what is left to be wrong; and tells the operations.
+    /// Keeps all that does not have to be lost, or torn, for what is left to be wrong; and tells
+    /// the operations.
     pub(super) fn shrink(mut self, disk: &SimDisk, is_wrong: &dyn Fn(&Files) -> bool) -> String {
         let disk = disk.with(|s| s.clone());
         let take = |fates: &mut Fates, less: Fates| {
@@ -113,7 +136,12 @@ impl Fates {
             less.names[i] = true;
             take(&mut self, less);
         }
-        for (i, k) in self.changes.iter().flat_map(|(i, fates)| (0..fates.len()).map(|k| (*i, k))).collect::<Vec<_>>() {
+        for (i, k) in self
+            .changes
+            .iter()
+            .flat_map(|(i, fates)| (0..fates.len()).map(|k| (*i, k)))
+            .collect::<Vec<_>>()
+        {
             let mut less = self.clone();
             less.changes.get_mut(&i).unwrap()[k] = Fate::Kept;
             take(&mut self, less);
@@ -130,7 +158,9 @@ impl Fates {
         for (i, file) in disk.inodes.iter().enumerate() {
             for (k, (op, _)) in file.pending.iter().enumerate() {
                 let fate = match self.changes.get(&i).map_or(&Fate::Kept, |fates| &fates[k]) {
-                    Fate::Torn(Pending::Write(at, bytes)) => format!("torn: {} bytes at {at} are kept", bytes.len()),
+                    Fate::Torn(Pending::Write(at, bytes)) => {
+                        format!("torn: {} bytes at {at} are kept", bytes.len())
+                    }
                     Fate::Lost => "lost".into(),
                     _ => "kept".into(),
                 };
@@ -140,14 +170,20 @@ impl Fates {
         let first = disk.ops - disk.told.len();
         let mut all = String::new();
         for (i, words) in disk.told.iter().enumerate() {
-            let _ = write!(all, "\n  {words}{}", became.get(&(first + i + 1)).map_or(String::new(), |fate| format!(": {fate}")));
+            let _ = write!(
+                all,
+                "\n  {words}{}",
+                became
+                    .get(&(first + i + 1))
+                    .map_or(String::new(), |fate| format!(": {fate}"))
+            );
         }
         all
     }
 }
 
-/// One possible fate of the changes of names: those that came first in each folder, as most file systems have it, or any,
-/// which is what POSIX promises.
+/// One possible fate of the changes of names: those that came first in each folder, as most file
+/// systems have it, or any, which is what POSIX promises.
 fn names(disk: &State, round: usize, rng: &mut Rng) -> Vec<bool> {
     let mut left: BTreeMap<&OsStr, usize> = BTreeMap::new();
     for (_, op) in &disk.pending_names {
@@ -194,7 +230,10 @@ fn changes(pending: &[(usize, Pending)], round: usize, rng: &mut Rng) -> Vec<Fat
 /// Some of the 512-byte sectors of a write: a head, a tail, or any of them.
 fn torn(at: u64, b: &[u8], rng: &mut Rng) -> Fate {
     let first = 512 - (at as usize % 512);
-    let edges: Vec<usize> = std::iter::once(0).chain((first..b.len()).step_by(512)).chain([b.len()]).collect();
+    let edges: Vec<usize> = std::iter::once(0)
+        .chain((first..b.len()).step_by(512))
+        .chain([b.len()])
+        .collect();
     let i = rng.below(edges.len());
     Fate::Torn(if rng.below(2) == 0 {
         Pending::Write(at, b[..edges[i]].to_vec())

@@ -1,14 +1,15 @@
-//! A simulated disk, for proofs: it keeps durable and pending writes apart, cuts the power before any
-//! operation, and then shows every state that a real disk might be left in (within bounds).
+//! A simulated disk, for proofs: it keeps durable and pending writes apart, cuts the power before
+//! any operation, and then shows every state that a real disk might be left in (within bounds).
 //!
-//! The model, as strict as POSIX allows: bytes and lengths become durable by syncing their file, names
-//! by syncing the folder that they are in. What is pending at the cut may be lost, kept, kept in part, and the write
-//! that was under way may be torn at any 512 bytes. Each change of a name survives by itself, in no order; what is in a folder
-//! is gone with it.
+//! The model, as strict as POSIX allows: bytes and lengths become durable by syncing their file,
+//! names by syncing the folder that they are in. What is pending at the cut may be lost, kept, kept
+//! in part, and the write that was under way may be torn at any 512 bytes. Each change of a name
+//! survives by itself, in no order; what is in a folder is gone with it.
 //!
-//! Who adds a format lists its mutating operations as [`Scene`]s, and its damage as [`Mending`]s; [`check`] and [`check_repair`]
-//! do the rest, and [`Proof`] counts. What fails is told with the operations that led to it, as few of them lost as will do.
-//! That the rig can see is shown on disks that work in a [`Wrong`] way.
+//! Who adds a format lists its mutating operations as [`Scene`]s, and its damage as [`Mending`]s;
+//! [`check`] and [`check_repair`] do the rest, and [`Proof`] counts. What fails is told with the
+//! operations that led to it, as few of them lost as will do. That the rig can see is shown on
+//! disks that work in a [`Wrong`] way.
 
 mod check;
 mod left;
@@ -67,7 +68,11 @@ impl NameOp {
 
 /// The folders that a name is in, as they are called here: with a slash at the end.
 fn above(name: &OsStr) -> impl Iterator<Item = OsString> {
-    std::path::Path::new(name).ancestors().skip(1).filter(|p| !p.as_os_str().is_empty()).map(|p| beside("", p.as_os_str(), "/"))
+    std::path::Path::new(name)
+        .ancestors()
+        .skip(1)
+        .filter(|p| !p.as_os_str().is_empty())
+        .map(|p| beside("", p.as_os_str(), "/"))
 }
 
 #[derive(Clone, Default)]
@@ -171,7 +176,11 @@ impl State {
 
     /// Makes the bytes and the length of a file durable.
     fn sync_file(&mut self, inode: usize) -> Result<()> {
-        let name = self.names.iter().find(|(_, i)| **i == inode).map(|(n, _)| n.clone());
+        let name = self
+            .names
+            .iter()
+            .find(|(_, i)| **i == inode)
+            .map(|(n, _)| n.clone());
         self.op(|| format!("sync {:?}", name.unwrap_or_default()))?;
         self.syncs += 1;
         if !self.leaves_out(self.syncs - 1) {
@@ -238,7 +247,12 @@ impl SimDisk {
 
     /// Names and contents, as programs see them.
     pub fn contents(&self) -> Files {
-        self.with(|s| s.names.iter().map(|(n, &i)| (n.clone(), s.inodes[i].live.to_vec())).collect())
+        self.with(|s| {
+            s.names
+                .iter()
+                .map(|(n, &i)| (n.clone(), s.inodes[i].live.to_vec()))
+                .collect()
+        })
     }
 
     /// A disk with these files.
@@ -246,7 +260,10 @@ impl SimDisk {
         let disk = SimDisk::default();
         disk.with(|s| {
             for (n, b) in files {
-                s.inodes.push(Inode { live: Arc::new(b.clone()), ..Inode::default() });
+                s.inodes.push(Inode {
+                    live: Arc::new(b.clone()),
+                    ..Inode::default()
+                });
                 s.names.insert(n.clone(), s.inodes.len() - 1);
             }
         });
@@ -269,7 +286,11 @@ impl Rng {
     /// Returns a number below `n`, or 0 if `n` is 0. The remainder is taken of 64 bits, so that a
     /// seed draws the same numbers whatever the width of `usize`.
     pub fn below(&mut self, n: usize) -> usize {
-        if n == 0 { 0 } else { ((self.draw() >> 16) % n as u64) as usize }
+        if n == 0 {
+            0
+        } else {
+            ((self.draw() >> 16) % n as u64) as usize
+        }
     }
 }
 
@@ -294,7 +315,11 @@ impl Folder for SimDisk {
             }
             s.create(name)
         })?;
-        Ok(Arc::new(SimFile { disk: self.clone(), inode, name: name.display().to_string() }))
+        Ok(Arc::new(SimFile {
+            disk: self.clone(),
+            inode,
+            name: name.display().to_string(),
+        }))
     }
 
     fn rename(&self, from: &OsStr, to: &OsStr) -> Result<()> {
@@ -328,10 +353,13 @@ impl Folder for SimDisk {
             s.op(|| format!("sync the folder {name:?}"))?;
             s.syncs += 1;
             if !s.leaves_out(s.syncs - 1) {
-                let (own, others) = std::mem::take(&mut s.pending_names).into_iter().partition(|(_, op)| op.folder() == name);
+                let (own, others) = std::mem::take(&mut s.pending_names)
+                    .into_iter()
+                    .partition(|(_, op)| op.folder() == name);
                 s.pending_names = others;
                 let own: Vec<(usize, NameOp)> = own;
-                own.iter().for_each(|(_, op)| apply_name(&mut s.durable_names, op));
+                own.iter()
+                    .for_each(|(_, op)| apply_name(&mut s.durable_names, op));
             }
             Ok(())
         })
@@ -339,7 +367,13 @@ impl Folder for SimDisk {
 
     fn make_folder(&self, name: &OsStr) -> Result<()> {
         let name = beside("", name, "/");
-        self.with(|s| if name == "/" || s.names.contains_key(&name) { Ok(()) } else { s.create(&name).map(|_| ()) })
+        self.with(|s| {
+            if name == "/" || s.names.contains_key(&name) {
+                Ok(())
+            } else {
+                s.create(&name).map(|_| ())
+            }
+        })
     }
 
     fn remove_folder(&self, name: &OsStr) -> Result<()> {
@@ -355,15 +389,30 @@ impl Folder for SimDisk {
 
     fn list(&self, name: &OsStr) -> Result<Vec<OsString>> {
         let file_name = |n: &OsString| std::path::Path::new(n).file_name().map(OsStr::to_os_string);
-        Ok(self.with(|s| s.names.keys().filter(|n| parent(n) == name).filter_map(file_name).collect()))
+        Ok(self.with(|s| {
+            s.names
+                .keys()
+                .filter(|n| parent(n) == name)
+                .filter_map(file_name)
+                .collect()
+        }))
     }
 
     fn identity(&self, name: &OsStr) -> Result<Option<u64>> {
-        Ok(self.with(|s| s.names.get(name).or_else(|| s.names.get(&beside("", name, "/"))).map(|&i| i as u64 + 1)))
+        Ok(self.with(|s| {
+            s.names
+                .get(name)
+                .or_else(|| s.names.get(&beside("", name, "/")))
+                .map(|&i| i as u64 + 1)
+        }))
     }
 
     fn obstacle(&self, name: &OsStr) -> Result<Option<&'static str>> {
-        Ok(self.with(|s| s.names.contains_key(&beside("", name, "/")).then_some(super::A_FOLDER)))
+        Ok(self.with(|s| {
+            s.names
+                .contains_key(&beside("", name, "/"))
+                .then_some(super::A_FOLDER)
+        }))
     }
 
     fn lock(&self, _: &OsStr) -> Result<Lock> {
@@ -394,7 +443,11 @@ impl File for SimFile {
             let done = s.op(|| format!("write {:?} at {at}, {} bytes", self.name, src.len()));
             s.written += src.len() as u64;
             // a full disk takes what there is room for
-            let room = if s.full_at == Some(s.ops.wrapping_sub(1)) { src.len() / 2 } else { src.len() };
+            let room = if s.full_at == Some(s.ops.wrapping_sub(1)) {
+                src.len() / 2
+            } else {
+                src.len()
+            };
             if done.is_ok() || (0 < room && room < src.len()) {
                 s.change(self.inode, Pending::Write(at, src[..room].to_vec()));
             }
@@ -411,7 +464,13 @@ impl File for SimFile {
     }
 
     fn sync(&self) -> Result<()> {
-        self.disk.with(|s| if s.holds_back(self.inode, &self.name) { Ok(()) } else { s.sync_file(self.inode) })
+        self.disk.with(|s| {
+            if s.holds_back(self.inode, &self.name) {
+                Ok(())
+            } else {
+                s.sync_file(self.inode)
+            }
+        })
     }
 
     fn name(&self) -> &str {
@@ -439,16 +498,33 @@ mod tests {
     /// A folder, and what is in it, is there when both are synced.
     #[test]
     fn folders_are_synced_each_by_itself() {
-        for (syncs, folder, file) in [(&[][..], false, false), (&[""], true, false), (&["a"], false, false), (&["a", ""], true, true)] {
+        for (syncs, folder, file) in [
+            (&[][..], false, false),
+            (&[""], true, false),
+            (&["a"], false, false),
+            (&["a", ""], true, true),
+        ] {
             let disk = SimDisk::default();
             let f = disk.folder();
-            assert_eq!(f.open(OsStr::new("a/b"), Access::Create).err().map(|e| e.status), Some(Status::Missing));
+            assert_eq!(
+                f.open(OsStr::new("a/b"), Access::Create)
+                    .err()
+                    .map(|e| e.status),
+                Some(Status::Missing)
+            );
             f.make_folder(OsStr::new("a")).unwrap();
             f.open(OsStr::new("a/b"), Access::Create).unwrap();
             assert_eq!(f.list(OsStr::new("a")).unwrap(), ["b"]);
             syncs.iter().for_each(|s| f.sync_in(OsStr::new(s)).unwrap());
             let left = disk.after_cut(1, 1).next().unwrap();
-            assert_eq!((left.contains_key(OsStr::new("a/")), left.contains_key(OsStr::new("a/b"))), (folder, file), "{syncs:?}");
+            assert_eq!(
+                (
+                    left.contains_key(OsStr::new("a/")),
+                    left.contains_key(OsStr::new("a/b"))
+                ),
+                (folder, file),
+                "{syncs:?}"
+            );
             f.remove_folder(OsStr::new("a")).unwrap();
             assert!(f.exists(OsStr::new("a")).unwrap());
             f.remove(OsStr::new("a/b")).unwrap();

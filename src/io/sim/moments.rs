@@ -1,5 +1,5 @@
-//! What is seen at each moment of a change while the machine runs on: where the disk is full, and where its writer has got
-//! no further yet.
+//! What is seen at each moment of a change while the machine runs on: where the disk is full, and
+//! where its writer has got no further yet.
 
 use super::SimDisk;
 use super::check::{Scene, Seen, after, look};
@@ -9,8 +9,9 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::sync::Arc;
 
-/// Lets each operation of the change fail as a full disk does: what was there is there still, unless all was done, and who
-/// writes next can, and leaves no file behind that changes which go well do not leave.
+/// Lets each operation of the change fail as a full disk does: what was there is there still,
+/// unless all was done, and who writes next can, and leaves no file behind that changes which go
+/// well do not leave.
 pub fn check_full(scene: &Scene<'_>) {
     let (name, old) = (&scene.name, look(scene.read, &scene.disk.contents()));
     let new = Ok(after(name, &scene.disk, scene.act, scene.read));
@@ -20,9 +21,17 @@ pub fn check_full(scene: &Scene<'_>) {
         disk.full_after(k);
         let done = (scene.act)(disk.folder());
         let got = (scene.read)(disk.folder());
-        assert!(got == new || (done.is_err() && unchanged(&got, &old)), "{name} at {k}: {done:?} {got:?}");
-        (scene.go_on)(disk.folder()).unwrap_or_else(|e| panic!("{name} at {k}: {e} {:?}", disk.contents().keys()));
-        let left: Vec<_> = disk.contents().into_keys().filter(|n| !known.contains(n)).collect();
+        assert!(
+            got == new || (done.is_err() && unchanged(&got, &old)),
+            "{name} at {k}: {done:?} {got:?}"
+        );
+        (scene.go_on)(disk.folder())
+            .unwrap_or_else(|e| panic!("{name} at {k}: {e} {:?}", disk.contents().keys()));
+        let left: Vec<_> = disk
+            .contents()
+            .into_keys()
+            .filter(|n| !known.contains(n))
+            .collect();
         assert!(left.is_empty(), "{name} at {k}: left behind {left:?}");
     }
 }
@@ -36,20 +45,29 @@ pub fn check_readers(scene: &Scene<'_>) {
         disk.cut_after(k);
         let _ = (scene.act)(disk.folder());
         let got = (scene.read)(disk.folder());
-        assert!(got == new || unchanged(&got, &old), "{} at {k}: {got:?}", scene.name);
+        assert!(
+            got == new || unchanged(&got, &old),
+            "{} at {k}: {got:?}",
+            scene.name
+        );
     }
 }
 
-/// Who opened before the change sees what was there, or is told that it has changed ([`Status::State`]): where the writer has
-/// got no further, and where an operation failed and it took back what it could. How many saw, and how many were told.
+/// Who opened before the change sees what was there, or is told that it has changed
+/// ([`Status::State`]): where the writer has got no further, and where an operation failed and it
+/// took back what it could. How many saw, and how many were told.
 pub fn check_opened_before<R, S: PartialEq>(
     scene: &Scene<'_>,
     open: impl Fn(&Arc<dyn Folder>) -> Result<R>,
     see: impl Fn(&R) -> Result<S>,
 ) -> (usize, usize) {
-    let old = open(&scene.disk.folder()).and_then(|reader| see(&reader)).unwrap();
+    let old = open(&scene.disk.folder())
+        .and_then(|reader| see(&reader))
+        .unwrap();
     let (mut saw, mut told) = (0, 0);
-    for (k, hinder) in (0..=operations(scene)).flat_map(|k| [SimDisk::cut_after, SimDisk::full_after].map(|h| (k, h))) {
+    for (k, hinder) in (0..=operations(scene))
+        .flat_map(|k| [SimDisk::cut_after, SimDisk::full_after].map(|h| (k, h)))
+    {
         let disk = scene.disk.copy();
         let before = open(&disk.folder()).unwrap();
         hinder(&disk, k);

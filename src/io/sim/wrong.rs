@@ -1,6 +1,8 @@
-//! Disks, and so programs, that do something wrong: the rig must notice each of these, or it proves nothing.
+//! Disks, and so programs, that do something wrong: the rig must notice each of these, or it proves
+//! nothing.
 //!
-//! A program that syncs too late is shown by a disk that holds a sync back until after the step that was to wait for it.
+//! A program that syncs too late is shown by a disk that holds a sync back until after the step
+//! that was to wait for it.
 
 use super::{Pending, SimDisk, State};
 use crate::error::Result;
@@ -25,8 +27,8 @@ pub enum Wrong {
     JournalUnsynced,
     /// A file is renamed before it is synced.
     RenameFirst,
-    /// What makes a change count is done before the sync of the data: its header is written, its journal is removed, or new files
-    /// get their names, which a journal may tell of.
+    /// What makes a change count is done before the sync of the data: its header is written, its
+    /// journal is removed, or new files get their names, which a journal may tell of.
     HeaderFirst,
 }
 
@@ -53,15 +55,26 @@ impl SimDisk {
     /// Does this wrong from now on.
     pub fn go_wrong(&self, wrong: Wrong) {
         self.with(|s| {
-            let what = if let Wrong::Sync(n) = wrong { Wrong::Sync(s.syncs + n) } else { wrong };
-            s.wrong = Doing { what: Some(what), ..Doing::default() };
+            let what = if let Wrong::Sync(n) = wrong {
+                Wrong::Sync(s.syncs + n)
+            } else {
+                wrong
+            };
+            s.wrong = Doing {
+                what: Some(what),
+                ..Doing::default()
+            };
         });
     }
 
-    /// How often it did something wrong. What it holds back it must have done in the end: late is what it shows, not never.
+    /// How often it did something wrong. What it holds back it must have done in the end: late is
+    /// what it shows, not never.
     pub fn went_wrong(&self) -> usize {
         self.with(|s| {
-            assert!(s.wrong.late.is_empty(), "a sync that was held back for good");
+            assert!(
+                s.wrong.late.is_empty(),
+                "a sync that was held back for good"
+            );
             s.wrong.done
         })
     }
@@ -80,7 +93,10 @@ impl State {
         let (now, late) = match self.wrong.what {
             Some(Wrong::JournalUnsynced) => (journal, false),
             Some(Wrong::RenameFirst) => (temporary, true),
-            Some(Wrong::HeaderFirst) => (!journal && (temporary || self.something_follows(inode)), true),
+            Some(Wrong::HeaderFirst) => (
+                !journal && (temporary || self.something_follows(inode)),
+                true,
+            ),
             _ => (false, false),
         };
         if now && late {
@@ -93,23 +109,43 @@ impl State {
     /// Is there a journal to be removed, or, after these bytes, a header yet to be written?
     fn something_follows(&self, inode: usize) -> bool {
         let pending = &self.inodes[inode].pending;
-        let wrote_header = pending.iter().any(|p| matches!(p, (_, Pending::Write(at, _)) if *at < HEADER));
-        (!pending.is_empty() && !wrote_header) || self.names.keys().any(|n| n.as_encoded_bytes().ends_with(JOURNAL.as_bytes()))
+        let wrote_header = pending
+            .iter()
+            .any(|p| matches!(p, (_, Pending::Write(at, _)) if *at < HEADER));
+        (!pending.is_empty() && !wrote_header)
+            || self
+                .names
+                .keys()
+                .any(|n| n.as_encoded_bytes().ends_with(JOURNAL.as_bytes()))
     }
 
     fn catch_up(&mut self) -> Result<()> {
-        std::mem::take(&mut self.wrong.late).into_iter().try_for_each(|inode| self.sync_file(inode))
+        std::mem::take(&mut self.wrong.late)
+            .into_iter()
+            .try_for_each(|inode| self.sync_file(inode))
     }
 
     pub(super) fn renamed(&mut self, to: &OsStr) -> Result<()> {
-        if is_temporary(&to.to_string_lossy()) { Ok(()) } else { self.catch_up() }
+        if is_temporary(&to.to_string_lossy()) {
+            Ok(())
+        } else {
+            self.catch_up()
+        }
     }
 
     pub(super) fn removed(&mut self, name: &OsStr) -> Result<()> {
-        if name.as_encoded_bytes().ends_with(JOURNAL.as_bytes()) { self.catch_up() } else { Ok(()) }
+        if name.as_encoded_bytes().ends_with(JOURNAL.as_bytes()) {
+            self.catch_up()
+        } else {
+            Ok(())
+        }
     }
 
     pub(super) fn wrote(&mut self, inode: usize, at: u64) -> Result<()> {
-        if at < HEADER && self.wrong.late.contains(&inode) { self.catch_up() } else { Ok(()) }
+        if at < HEADER && self.wrong.late.contains(&inode) {
+            self.catch_up()
+        } else {
+            Ok(())
+        }
     }
 }

@@ -1,10 +1,11 @@
 //! Commits: everything that waits counts at once, or nothing does.
 //!
-//! Readers of this format walk from chunk to chunk, so chunks stand in the order of their content without
-//! gaps. Where the new state fits into the file like that (appends; changed chunks that are not longer than
-//! before, and are widened to their old length; offsets and metadata that fit into their room), it is
-//! written in place, under the journal. Else a new file is written and swapped in: a new file and one that
-//! is replaced always are, and then the chunks that waited in the temporary file need not be copied.
+//! Readers of this format walk from chunk to chunk, so chunks stand in the order of their content
+//! without gaps. Where the new state fits into the file like that (appends; changed chunks that are
+//! not longer than before, and are widened to their old length; offsets and metadata that fit into
+//! their room), it is written in place, under the journal. Else a new file is written and swapped
+//! in: a new file and one that is replaced always are, and then the chunks that waited in the
+//! temporary file need not be copied.
 #![forbid(unsafe_code)]
 
 use super::header::{Dialect, ENTRY, Header};
@@ -29,8 +30,9 @@ const LEAST_SPARE: u64 = 50;
 const WASTE: u64 = 16;
 
 impl Bloscpack {
-    /// Makes all changes durable and visible, together. On failure the file is as the last commit left it;
-    /// where that cannot be known, this handle refuses to go on, and whoever opens the file next finds it whole.
+    /// Makes all changes durable and visible, together. On failure the file is as the last commit
+    /// left it; where that cannot be known, this handle refuses to go on, and whoever opens the
+    /// file next finds it whole.
     pub fn commit(&mut self) -> Result<()> {
         self.check_writer()?;
         self.flush()?;
@@ -39,11 +41,19 @@ impl Bloscpack {
         }
         self.lock.still_held()?;
         if self.missing > 0 || self.slots.iter().any(|s| matches!(s.place, Place::Lost)) {
-            return Err(fail!(State, "{}: chunks of it are lost; repair it first", self.name()));
+            return Err(fail!(
+                State,
+                "{}: chunks of it are lost; repair it first",
+                self.name()
+            ));
         }
         if let Some(e) = &self.meta_damage {
             // a file that is written anew would lose them without a word
-            return Err(fail!(State, "{}: its metadata are damaged ({e}); set them anew, or repair it first", self.name()));
+            return Err(fail!(
+                State,
+                "{}: its metadata are damaged ({e}); set them anew, or repair it first",
+                self.name()
+            ));
         }
         if self.slots.len() == 0 {
             // the tool that made the format knows no file without a chunk
@@ -66,12 +76,18 @@ impl Bloscpack {
 
     /// Refuses to write where somebody else has written, who cannot have had the lock.
     fn still_ours(&self) -> Result<()> {
-        let Some(main) = &self.main else { return Ok(()) };
+        let Some(main) = &self.main else {
+            return Ok(());
+        };
         let there = self.container.folder.identity(&self.container.main)? == Some(main.identity());
         if there && main.size()? == self.size {
             return Ok(());
         }
-        Err(fail!(State, "{}: another writer has changed it since it was opened here", self.name()))
+        Err(fail!(
+            State,
+            "{}: another writer has changed it since it was opened here",
+            self.name()
+        ))
     }
 
     // ---- what the header says
@@ -92,17 +108,32 @@ impl Bloscpack {
 
     /// The metadata with their new place, made anew.
     fn new_meta(&self) -> Result<Option<(metadata::MetaPlace, Vec<u8>)>> {
-        let Some(json) = &self.meta else { return Ok(None) };
-        if let Some(fits) = self.header.meta.as_ref().map(|m| m.rewrite(json)).transpose()?.flatten() {
+        let Some(json) = &self.meta else {
+            return Ok(None);
+        };
+        if let Some(fits) = self
+            .header
+            .meta
+            .as_ref()
+            .map(|m| m.rewrite(json))
+            .transpose()?
+            .flatten()
+        {
             return Ok(Some(fits));
         }
         if self.paper() {
             return metadata::encode_rfc(json, false).map(Some);
         }
-        metadata::section(json, None, &Section::new(metadata::DEFAULT_SUM, metadata::DEFAULT_LEVEL)).map(Some)
+        metadata::section(
+            json,
+            None,
+            &Section::new(metadata::DEFAULT_SUM, metadata::DEFAULT_LEVEL),
+        )
+        .map(Some)
     }
 
-    /// Room before the first chunk of a new file: nobody knows yet how many offsets it is going to have.
+    /// Room before the first chunk of a new file: nobody knows yet how many offsets it is going to
+    /// have.
     pub(super) fn head_room(&self) -> Result<u64> {
         let meta = self.new_meta()?.map_or(0, |(place, _)| place.size());
         let entries = match (self.header.has_offsets, self.header.dialect) {
@@ -121,8 +152,15 @@ impl Bloscpack {
         if header.has_offsets {
             let spare = match (header.dialect, at) {
                 (Dialect::V3, Some(at)) => {
-                    let Some(room) = at.checked_sub(header.offsets_at()).filter(|r| r % ENTRY == 0) else { return Ok(None) };
-                    let Some(spare) = (room / ENTRY).checked_sub(n) else { return Ok(None) };
+                    let Some(room) = at
+                        .checked_sub(header.offsets_at())
+                        .filter(|r| r % ENTRY == 0)
+                    else {
+                        return Ok(None);
+                    };
+                    let Some(spare) = (room / ENTRY).checked_sub(n) else {
+                        return Ok(None);
+                    };
                     spare
                 }
                 (Dialect::V3, None) => self.spare_offsets(),
@@ -150,9 +188,16 @@ impl Bloscpack {
 
     // ---- a new file
 
-    /// Header and all, if the chunks stand in the temporary file as they are to stand in the new one.
+    /// Header and all, if the chunks stand in the temporary file as they are to stand in the new
+    /// one.
     fn around_part(&self) -> Result<Option<(Header, Vec<u8>)>> {
-        let Some(Slot { place: Place::Part(first), .. }) = self.slots.iter().next() else { return Ok(None) };
+        let Some(Slot {
+            place: Place::Part(first),
+            ..
+        }) = self.slots.iter().next()
+        else {
+            return Ok(None);
+        };
         let mut next = *first;
         for s in self.slots.iter() {
             if !matches!(s.place, Place::Part(at) if at == next) {
@@ -171,7 +216,9 @@ impl Bloscpack {
 
     /// Offsets that a new file keeps free.
     fn spare_offsets(&self) -> u64 {
-        self.options.given(Opt::SpareChunks).map_or_else(|| usual_spare(self.slots.len() as u64), |n| n as u64)
+        self.options
+            .given(Opt::SpareChunks)
+            .map_or_else(|| usual_spare(self.slots.len() as u64), |n| n as u64)
     }
 
     pub(super) fn stored_size(&self, s: &Slot) -> u64 {
@@ -180,12 +227,18 @@ impl Bloscpack {
 
     /// Makes the temporary file the new one.
     fn finish_part(&mut self, header: Header, head: &[u8]) -> Result<()> {
-        let Some(part) = self.part.clone() else { return Err(fail!(State, "no temporary file")) };
+        let Some(part) = self.part.clone() else {
+            return Err(fail!(State, "no temporary file"));
+        };
         part.write_at(0, head)?;
         // what a write that failed has left behind the chunks belongs to none
         part.set_size(self.part_end)?;
         self.sync(&*part)?;
-        let (folder, waiting, new) = (self.container.folder.clone(), part_name(&self.container), self.container.new_name(""));
+        let (folder, waiting, new) = (
+            self.container.folder.clone(),
+            part_name(&self.container),
+            self.container.new_name(""),
+        );
         let swapped = folder.rename(&waiting, &new).and_then(|()| self.swap());
         if swapped.is_err() && !self.broken && !folder.exists(&waiting).unwrap_or(false) {
             // it goes on waiting, for another try
@@ -198,10 +251,14 @@ impl Bloscpack {
 
     /// Writes a new file and swaps it in.
     fn rewrite(&mut self) -> Result<()> {
-        let Some((header, head)) = self.head(None)? else { return Err(fail!(State, "no place for the header")) };
+        let Some((header, head)) = self.head(None)? else {
+            return Err(fail!(State, "no place for the header"));
+        };
         let new = self.container.new_name("");
         let file = self.container.create(&new)?;
-        let written = self.write_all(&*file, &head).and_then(|()| self.sync(&*file));
+        let written = self
+            .write_all(&*file, &head)
+            .and_then(|()| self.sync(&*file));
         if let Err(e) = written {
             let _ = self.container.folder.remove_if_there(&new);
             return Err(e);
@@ -267,19 +324,34 @@ impl Bloscpack {
                 (at, s.cbytes)
             })
             .collect();
-        let opened = self.container.folder.open(&self.container.main, Access::Write);
+        let opened = self
+            .container
+            .folder
+            .open(&self.container.main, Access::Write);
         self.broken |= opened.is_err();
         self.go_on(opened.ok(), header, places, next)
     }
 
-    pub(super) fn go_on(&mut self, main: Option<Arc<dyn File>>, header: Header, places: Vec<(u64, u32)>, end: u64) -> Result<()> {
+    pub(super) fn go_on(
+        &mut self,
+        main: Option<Arc<dyn File>>,
+        header: Header,
+        places: Vec<(u64, u32)>,
+        end: u64,
+    ) -> Result<()> {
         self.slots.settle(places);
         self.header = header;
         self.end = end;
-        self.size = main.as_ref().map_or(Ok(0), |m| m.size()).unwrap_or(u64::MAX);
+        self.size = main
+            .as_ref()
+            .map_or(Ok(0), |m| m.size())
+            .unwrap_or(u64::MAX);
         self.main = main;
         if self.part.take().is_some() {
-            let _ = self.container.folder.remove_if_there(&part_name(&self.container));
+            let _ = self
+                .container
+                .folder
+                .remove_if_there(&part_name(&self.container));
         }
         (self.part_end, self.in_memory) = (0, 0);
         (self.changed, self.meta_changed) = (false, false);
@@ -305,7 +377,9 @@ pub(super) fn usual_spare(chunks: u64) -> u64 {
 }
 
 fn copy_run(run: Option<(&Arc<dyn File>, Range<u64>)>, to: &dyn File, at: u64) -> Result<u64> {
-    let Some((from, range)) = run else { return Ok(0) };
+    let Some((from, range)) = run else {
+        return Ok(0);
+    };
     let n = range.end - range.start;
     io::copy(&**from, range.start, to, at, n)?;
     Ok(n)
@@ -315,7 +389,10 @@ impl Drop for Bloscpack {
     /// What was not committed goes, as far as it can.
     fn drop(&mut self) {
         if self.owner == os::process() && self.part.take().is_some() {
-            let _ = self.container.folder.remove_if_there(&part_name(&self.container));
+            let _ = self
+                .container
+                .folder
+                .remove_if_there(&part_name(&self.container));
         }
     }
 }

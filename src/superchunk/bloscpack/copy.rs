@@ -1,5 +1,5 @@
-//! Copies: the content of an open file in a new one, with another layout, codec, chunk size or checksum. This is how
-//! files are converted.
+//! Copies: the content of an open file in a new one, with another layout, codec, chunk size or
+//! checksum. This is how files are converted.
 #![forbid(unsafe_code)]
 
 use super::{Bloscpack, Mode};
@@ -16,7 +16,8 @@ const PIECE: u64 = 16 << 20;
 const LEAST_PIECE: u64 = 64 << 10;
 /// The longest chunk that a copy has unless it is told.
 const MOST_CHUNK: usize = 1 << 30;
-/// Chunks for whose offsets a new file keeps room beforehand: for fewer it does so unasked, for more it is too much.
+/// Chunks for whose offsets a new file keeps room beforehand: for fewer it does so unasked, for
+/// more it is too much.
 const OFFSETS: std::ops::Range<u64> = 1000..1 << 20;
 
 /// Where a copy goes, and how it is stored.
@@ -35,37 +36,62 @@ impl Destination {
     /// A path.
     pub fn at(path: &OsStr, mode: Mode, options: Options) -> Result<Destination> {
         let place = locate::locate_for_change(path)?;
-        Ok(Destination { folder: place.folder, name: place.name, mode, options })
+        Ok(Destination {
+            folder: place.folder,
+            name: place.name,
+            mode,
+            options,
+        })
     }
 }
 
 impl Bloscpack {
-    /// Copies content and metadata. Codec, filter, typesize, chunk size and checksum are as here where the options do not
-    /// say otherwise. True: some of the content was damaged or missing, and is zeros there, as the options of this file
-    /// wished.
+    /// Copies content and metadata. Codec, filter, typesize, chunk size and checksum are as here
+    /// where the options do not say otherwise. True: some of the content was damaged or
+    /// missing, and is zeros there, as the options of this file wished.
     pub fn copy(&self, to: Destination) -> Result<bool> {
-        self.copy_as(to, self.meta()?, self.nbytes(), &|at, dst| self.read(at, dst))
+        self.copy_as(to, self.meta()?, self.nbytes(), &|at, dst| {
+            self.read(at, dst)
+        })
     }
 
     /// As [`Bloscpack::copy`], with metadata and content of the caller's.
-    pub fn copy_as(&self, to: Destination, meta: Option<&[u8]>, len: u64, read: &dyn Fn(u64, &mut [u8]) -> Result<bool>) -> Result<bool> {
+    pub fn copy_as(
+        &self,
+        to: Destination,
+        meta: Option<&[u8]>,
+        len: u64,
+        read: &dyn Fn(u64, &mut [u8]) -> Result<bool>,
+    ) -> Result<bool> {
         let options = to.options.clone();
         let mut new = self.create_like(to, len)?;
         if meta.is_some() {
             new.meta_set(meta)?;
         }
         let chunk = self.chunk_size.max(1) as u64;
-        let piece = (PIECE / chunk).max(1).saturating_mul(chunk).min(self.memory_limit.max(LEAST_PIECE));
+        let piece = (PIECE / chunk)
+            .max(1)
+            .saturating_mul(chunk)
+            .min(self.memory_limit.max(LEAST_PIECE));
         let bad = new.fill_from(len, piece, read, &options)?;
         Ok(bad || self.missing > 0 || self.meta_damage.is_some())
     }
 
-    /// Appends so many bytes, a piece at a time, and commits. True: some of what was read is damaged.
-    pub fn fill_from(&mut self, len: u64, piece: u64, read: &dyn Fn(u64, &mut [u8]) -> Result<bool>, options: &Options) -> Result<bool> {
+    /// Appends so many bytes, a piece at a time, and commits. True: some of what was read is
+    /// damaged.
+    pub fn fill_from(
+        &mut self,
+        len: u64,
+        piece: u64,
+        read: &dyn Fn(u64, &mut [u8]) -> Result<bool>,
+        options: &Options,
+    ) -> Result<bool> {
         let mut buffer = memory::zeroed(len.min(piece) as usize)?;
         let (mut at, mut bad) = (0, false);
         while at < len {
-            let now = buffer.get_mut(..(len - at).min(piece) as usize).unwrap_or_default();
+            let now = buffer
+                .get_mut(..(len - at).min(piece) as usize)
+                .unwrap_or_default();
             bad |= read(at, now)?;
             self.append(now)?;
             at += now.len() as u64;
@@ -77,10 +103,19 @@ impl Bloscpack {
 
     /// A new file that is stored as this one, as far as the options do not say otherwise.
     fn create_like(&self, to: Destination, len: u64) -> Result<Bloscpack> {
-        let Destination { folder, name, mode, mut options } = to;
+        let Destination {
+            folder,
+            name,
+            mode,
+            mut options,
+        } = to;
         let there = folder.identity(&name)?.filter(|id| *id != 0);
         if there.is_some() && there == self.main.as_ref().map(|f| f.identity()) {
-            return Err(fail!(Argument, "{}: a copy cannot take the place of what it is made from", self.name()));
+            return Err(fail!(
+                Argument,
+                "{}: a copy cannot take the place of what it is made from",
+                self.name()
+            ));
         }
         let typesize = self.typesize();
         if options.given(Opt::ChunkBytes).is_none() {
@@ -105,10 +140,14 @@ impl Bloscpack {
     }
 }
 
-/// Keeps room for as many offsets as content of this length is going to have, where nothing else is said.
+/// Keeps room for as many offsets as content of this length is going to have, where nothing else is
+/// said.
 pub fn keep_room(options: &mut Options, len: u64) -> Result<()> {
     let many = len / options.get(Opt::ChunkBytes, i64::MAX).max(1) as u64;
-    if OFFSETS.contains(&many) && options.given(Opt::SpareChunks).is_none() && matches!(options.get(Opt::FormatVersion, 0), 0 | 3) {
+    if OFFSETS.contains(&many)
+        && options.given(Opt::SpareChunks).is_none()
+        && matches!(options.get(Opt::FormatVersion, 0), 0 | 3)
+    {
         options.set(Opt::SpareChunks, i64::try_from(many).unwrap_or(i64::MAX))?;
     }
     Ok(())
@@ -128,11 +167,15 @@ mod tests {
     }
 
     fn options(all: &[(Opt, i64)]) -> Options {
-        all.iter().fold(Options::new().with(Opt::Threads, 1).unwrap(), |o, (opt, n)| o.with(*opt, *n).unwrap())
+        all.iter().fold(
+            Options::new().with(Opt::Threads, 1).unwrap(),
+            |o, (opt, n)| o.with(*opt, *n).unwrap(),
+        )
     }
 
     fn create(folder: &Arc<dyn Folder>, name: &str, all: &[(Opt, i64)]) -> Bloscpack {
-        let mut b = Bloscpack::create_in(folder, OsStr::new(name), Mode::New, 4, &options(all)).unwrap();
+        let mut b =
+            Bloscpack::create_in(folder, OsStr::new(name), Mode::New, 4, &options(all)).unwrap();
         b.append(&content()).unwrap();
         b
     }
@@ -142,7 +185,12 @@ mod tests {
     }
 
     fn to(folder: &Arc<dyn Folder>, name: &str, mode: Mode, all: &[(Opt, i64)]) -> Destination {
-        Destination { folder: folder.clone(), name: name.into(), mode, options: options(all) }
+        Destination {
+            folder: folder.clone(),
+            name: name.into(),
+            mode,
+            options: options(all),
+        }
     }
 
     fn all(b: &Bloscpack) -> Vec<u8> {
@@ -156,14 +204,33 @@ mod tests {
         let folder = SimDisk::default().folder();
         for from in [1, 2, 3, 103] {
             let name = format!("{from}");
-            let mut b = create(&folder, &name, &[(Opt::FormatVersion, from), (Opt::ChunkBytes, 5000), (Opt::Codec, 6)]);
+            let mut b = create(
+                &folder,
+                &name,
+                &[
+                    (Opt::FormatVersion, from),
+                    (Opt::ChunkBytes, 5000),
+                    (Opt::Codec, 6),
+                ],
+            );
             let meta = (from == 3 || from == 103).then_some(&b"{\"a\": [1, 2]}"[..]);
             b.meta_set(meta).unwrap();
             b.commit().unwrap();
             drop(b);
             let b = open(&folder, &name).unwrap();
-            for (version, dialect) in [(1, Dialect::V1), (2, Dialect::V2), (3, Dialect::V3), (103, Dialect::Rfc), (0, Dialect::V3)] {
-                let copied = b.copy(to(&folder, "copy", Mode::Replace, &[(Opt::FormatVersion, version)]));
+            for (version, dialect) in [
+                (1, Dialect::V1),
+                (2, Dialect::V2),
+                (3, Dialect::V3),
+                (103, Dialect::Rfc),
+                (0, Dialect::V3),
+            ] {
+                let copied = b.copy(to(
+                    &folder,
+                    "copy",
+                    Mode::Replace,
+                    &[(Opt::FormatVersion, version)],
+                ));
                 if meta.is_some() && version < 3 && version > 0 {
                     assert_eq!(copied.unwrap_err().status, Status::Unsupported);
                     continue;
@@ -171,11 +238,30 @@ mod tests {
                 assert!(!copied.unwrap());
                 let c = open(&folder, "copy").unwrap();
                 let rfc = dialect == Dialect::Rfc && meta.is_none();
-                assert_eq!(c.header().dialect, if rfc { Dialect::V3 } else { dialect }, "{from} to {version}");
-                assert!(all(&c) == content() && c.meta().unwrap().map(<[u8]>::trim_ascii) == meta, "{from} to {version}");
-                let (sum, codec) = (c.header().checksum, c.with_raw(0, |chunk| blosc::Header::parse(chunk)?.codec()).unwrap());
-                assert_eq!((c.chunk_size(), c.typesize(), codec), (5000, 4, blosc::Codec::Zstd), "{from} to {version}");
-                assert_eq!(sum, if version == 1 { Sum::None } else { Sum::Crc32 }, "{from} to {version}");
+                assert_eq!(
+                    c.header().dialect,
+                    if rfc { Dialect::V3 } else { dialect },
+                    "{from} to {version}"
+                );
+                assert!(
+                    all(&c) == content() && c.meta().unwrap().map(<[u8]>::trim_ascii) == meta,
+                    "{from} to {version}"
+                );
+                let (sum, codec) = (
+                    c.header().checksum,
+                    c.with_raw(0, |chunk| blosc::Header::parse(chunk)?.codec())
+                        .unwrap(),
+                );
+                assert_eq!(
+                    (c.chunk_size(), c.typesize(), codec),
+                    (5000, 4, blosc::Codec::Zstd),
+                    "{from} to {version}"
+                );
+                assert_eq!(
+                    sum,
+                    if version == 1 { Sum::None } else { Sum::Crc32 },
+                    "{from} to {version}"
+                );
             }
         }
     }
@@ -188,34 +274,83 @@ mod tests {
         b.write(8, &[9; 4]).unwrap();
         let want = all(&b);
         b.copy(to(&folder, "b", Mode::New, &[])).unwrap();
-        b.copy(to(&folder, "c", Mode::New, &[(Opt::Checksum, 1), (Opt::Codec, 2), (Opt::ChunkBytes, 400)])).unwrap();
+        b.copy(to(
+            &folder,
+            "c",
+            Mode::New,
+            &[(Opt::Checksum, 1), (Opt::Codec, 2), (Opt::ChunkBytes, 400)],
+        ))
+        .unwrap();
         let c = open(&folder, "c").unwrap();
-        assert_eq!((open(&folder, "b").unwrap().header().checksum, c.header().checksum, c.chunks()), (Sum::Sha256, Sum::Adler32, 400));
-        assert_eq!(c.with_raw(0, |chunk| blosc::Header::parse(chunk)?.codec()).unwrap(), blosc::Codec::Lz4);
+        assert_eq!(
+            (
+                open(&folder, "b").unwrap().header().checksum,
+                c.header().checksum,
+                c.chunks()
+            ),
+            (Sum::Sha256, Sum::Adler32, 400)
+        );
+        assert_eq!(
+            c.with_raw(0, |chunk| blosc::Header::parse(chunk)?.codec())
+                .unwrap(),
+            blosc::Codec::Lz4
+        );
         assert!(all(&open(&folder, "b").unwrap()) == want && all(&c) == want);
         let refused = [
             b.copy(to(&folder, "c", Mode::New, &[])).unwrap_err().status,
-            b.copy(to(&folder, "d", Mode::Append, &[])).unwrap_err().status,
-            c.copy(to(&folder, "c", Mode::Replace, &[])).unwrap_err().status,
+            b.copy(to(&folder, "d", Mode::Append, &[]))
+                .unwrap_err()
+                .status,
+            c.copy(to(&folder, "c", Mode::Replace, &[]))
+                .unwrap_err()
+                .status,
             c.copy(to(&folder, "c", Mode::New, &[])).unwrap_err().status,
-            c.copy(to(&folder, "d", Mode::New, &[(Opt::ChunkBytes, 5)])).unwrap_err().status,
+            c.copy(to(&folder, "d", Mode::New, &[(Opt::ChunkBytes, 5)]))
+                .unwrap_err()
+                .status,
         ];
-        assert_eq!(refused, [Status::Exists, Status::Argument, Status::Argument, Status::Argument, Status::Argument]);
-        assert!(!folder.exists(OsStr::new("d")).unwrap() && all(&open(&folder, "c").unwrap()) == want);
+        assert_eq!(
+            refused,
+            [
+                Status::Exists,
+                Status::Argument,
+                Status::Argument,
+                Status::Argument,
+                Status::Argument
+            ]
+        );
+        assert!(
+            !folder.exists(OsStr::new("d")).unwrap() && all(&open(&folder, "c").unwrap()) == want
+        );
     }
 
     #[test]
     fn damage_is_told_or_refused() {
         let disk = SimDisk::default();
-        create(&disk.folder(), "a", &[(Opt::ChunkBytes, 1000)]).commit().unwrap();
+        create(&disk.folder(), "a", &[(Opt::ChunkBytes, 1000)])
+            .commit()
+            .unwrap();
         let mut files = disk.contents();
         let bytes = files.get_mut(OsStr::new("a")).unwrap();
         let middle = bytes.len() / 2;
         bytes[middle] ^= 1;
         let folder = SimDisk::with_files(&files).folder();
-        assert_eq!(open(&folder, "a").unwrap().copy(to(&folder, "b", Mode::New, &[])).unwrap_err().status, Status::Checksum);
+        assert_eq!(
+            open(&folder, "a")
+                .unwrap()
+                .copy(to(&folder, "b", Mode::New, &[]))
+                .unwrap_err()
+                .status,
+            Status::Checksum
+        );
         assert!(!folder.exists(OsStr::new("b")).unwrap());
-        let skips = Bloscpack::open_in(&folder, OsStr::new("a"), Mode::Read, &options(&[(Opt::SkipDamaged, 1)])).unwrap();
+        let skips = Bloscpack::open_in(
+            &folder,
+            OsStr::new("a"),
+            Mode::Read,
+            &options(&[(Opt::SkipDamaged, 1)]),
+        )
+        .unwrap();
         assert!(skips.copy(to(&folder, "b", Mode::New, &[])).unwrap());
         assert!(all(&open(&folder, "b").unwrap()) == all(&skips));
     }
@@ -225,21 +360,42 @@ mod tests {
         let mut proof = Proof::of("Bloscpack");
         let source = SimDisk::default().folder();
         // a later file of its disk, so that what is replaced is not taken for it
-        ["x", "y", "z", "a"].iter().for_each(|name| create(&source, name, &[]).commit().unwrap());
+        ["x", "y", "z", "a"]
+            .iter()
+            .for_each(|name| create(&source, name, &[]).commit().unwrap());
         let source = open(&source, "a").unwrap();
         for mode in [Mode::New, Mode::Replace] {
             let disk = SimDisk::default();
             if mode == Mode::Replace {
-                create(&disk.folder(), "b", &[(Opt::Codec, 6)]).commit().unwrap();
+                create(&disk.folder(), "b", &[(Opt::Codec, 6)])
+                    .commit()
+                    .unwrap();
                 disk.settle();
             }
-            let act = |folder: Arc<dyn Folder>| source.copy(to(&folder, "b", mode, &[(Opt::ChunkBytes, 40_000)])).map(|_| ());
+            let act = |folder: Arc<dyn Folder>| {
+                source
+                    .copy(to(&folder, "b", mode, &[(Opt::ChunkBytes, 40_000)]))
+                    .map(|_| ())
+            };
             let read = |folder: Arc<dyn Folder>| {
                 let b = open(&folder, "b")?;
                 Ok(vec![b.chunk_size().to_le_bytes().to_vec(), all(&b)])
             };
             let go_on = |_: Arc<dyn Folder>| Ok(());
-            proof.add("copy", sim::check(&Scene { name: "copy".into(), disk, act: &act, read: &read, go_on: &go_on }, 25, None));
+            proof.add(
+                "copy",
+                sim::check(
+                    &Scene {
+                        name: "copy".into(),
+                        disk,
+                        act: &act,
+                        read: &read,
+                        go_on: &go_on,
+                    },
+                    25,
+                    None,
+                ),
+            );
         }
         proof.stands(40);
     }

@@ -1,5 +1,5 @@
-//! Changing: what is appended, written, inserted and removed waits in memory, or, where it is much, in a
-//! temporary file. The file itself is not touched before the commit.
+//! Changing: what is appended, written, inserted and removed waits in memory, or, where it is much,
+//! in a temporary file. The file itself is not touched before the commit.
 #![forbid(unsafe_code)]
 
 use super::Bloscpack;
@@ -46,10 +46,18 @@ impl Bloscpack {
             return Err(fail!(State, "{}: it was opened for reading", self.name()));
         }
         if self.owner != os::process() {
-            return Err(fail!(State, "{}: this handle belongs to the process that opened it for writing", self.name()));
+            return Err(fail!(
+                State,
+                "{}: this handle belongs to the process that opened it for writing",
+                self.name()
+            ));
         }
         if self.broken {
-            return Err(fail!(State, "{}: a commit failed half-way; open it again, what was committed before is whole", self.name()));
+            return Err(fail!(
+                State,
+                "{}: a commit failed half-way; open it again, what was committed before is whole",
+                self.name()
+            ));
         }
         Ok(())
     }
@@ -68,7 +76,14 @@ impl Bloscpack {
 
     /// The last chunk, if it has room, becomes content that waits.
     fn take_last(&mut self) -> Result<()> {
-        let Some(i) = self.slots.len().checked_sub(1).filter(|_| self.pending.is_empty()) else { return Ok(()) };
+        let Some(i) = self
+            .slots
+            .len()
+            .checked_sub(1)
+            .filter(|_| self.pending.is_empty())
+        else {
+            return Ok(());
+        };
         let n = self.slots.get(i)?.nbytes as usize;
         if n >= self.chunk_size {
             return Ok(());
@@ -82,7 +97,11 @@ impl Bloscpack {
     fn content(&self, i: usize) -> Result<Vec<u8>> {
         let n = self.slots.get(i)?.nbytes;
         let mut content = memory::zeroed(memory::allow(n.into(), self.memory_limit, "a chunk")?)?;
-        self.chunk_part(i, 0, &mut content, self.threads.count()).map_err(|e| e.within(format_args!("{}: chunk {i}", self.name())).at(i as u64))?;
+        self.chunk_part(i, 0, &mut content, self.threads.count())
+            .map_err(|e| {
+                e.within(format_args!("{}: chunk {i}", self.name()))
+                    .at(i as u64)
+            })?;
         Ok(content)
     }
 
@@ -106,11 +125,20 @@ impl Bloscpack {
         done
     }
 
-    /// Encodes pieces of content and keeps them, each as a chunk. On failure there are those before the one that failed.
+    /// Encodes pieces of content and keeps them, each as a chunk. On failure there are those before
+    /// the one that failed.
     fn store_all(&mut self, pieces: Vec<&[u8]>) -> Result<(Vec<Slot>, Result<()>)> {
-        let each = if pieces.len() > 1 { 1 } else { self.threads.count() };
+        let each = if pieces.len() > 1 {
+            1
+        } else {
+            self.threads.count()
+        };
         let file = self.part_for(pieces.iter().map(|p| p.len()).sum())?;
-        let keeper = if self.file_threads() > 1 { Keeper::Any } else { Keeper::Caller };
+        let keeper = if self.file_threads() > 1 {
+            Keeper::Any
+        } else {
+            Keeper::Caller
+        };
         let (mut slots, mut bytes) = (memory::with_room(pieces.len())?, 0);
         let (this, start) = (&*self, self.part_end);
         let done = line::in_order(
@@ -137,7 +165,10 @@ impl Bloscpack {
         let least = bytes.len();
         widen(&mut bytes, self.spare_bytes);
         let spare = (bytes.len() - least) as u32;
-        Ok(Sealed { bytes: seal(bytes, self.header.checksum)?, spare })
+        Ok(Sealed {
+            bytes: seal(bytes, self.header.checksum)?,
+            spare,
+        })
     }
 
     pub(super) fn encode(&self, content: &[u8], dst: &mut Vec<u8>, threads: usize) -> Result<()> {
@@ -156,7 +187,11 @@ impl Bloscpack {
     /// Where chunks of so many bytes are kept: the temporary file, or memory.
     pub(super) fn part_for(&mut self, n: usize) -> Result<Option<Arc<dyn File>>> {
         let memory = self.main.is_some() && self.in_memory.saturating_add(n) <= MEMORY;
-        if memory { Ok(None) } else { self.part_file().map(Some) }
+        if memory {
+            Ok(None)
+        } else {
+            self.part_file().map(Some)
+        }
     }
 
     /// Puts an encoded chunk into that file, or keeps it in memory.
@@ -171,7 +206,13 @@ impl Bloscpack {
             }
             None => Place::Memory(bytes.into()),
         };
-        Ok(Slot { place, cbytes: h.cbytes as u32, nbytes: h.nbytes as u32, flags: h.flags, spare })
+        Ok(Slot {
+            place,
+            cbytes: h.cbytes as u32,
+            nbytes: h.nbytes as u32,
+            flags: h.flags,
+            spare,
+        })
     }
 
     pub(super) fn kept(&mut self, in_file: bool, n: u64) {
@@ -188,24 +229,43 @@ impl Bloscpack {
         }
         let file = self.container.create(&part_name(&self.container))?;
         // a new file needs room before its chunks for what is known only at the commit
-        self.part_end = if self.main.is_none() { self.head_room()? } else { 0 };
+        self.part_end = if self.main.is_none() {
+            self.head_room()?
+        } else {
+            0
+        };
         Ok(self.part.insert(file).clone())
     }
 
     /// Writes over content that is there. On failure some of it may be written.
     pub fn write(&mut self, at: u64, src: &[u8]) -> Result<()> {
         self.check_writer()?;
-        let end = at.checked_add(src.len() as u64).filter(|&e| e <= self.nbytes());
-        let end =
-            end.ok_or_else(|| fail!(Range, "{}: bytes {at} to {}: there are {}", self.name(), at.saturating_add(src.len() as u64), self.nbytes()))?;
+        let end = at
+            .checked_add(src.len() as u64)
+            .filter(|&e| e <= self.nbytes());
+        let end = end.ok_or_else(|| {
+            fail!(
+                Range,
+                "{}: bytes {at} to {}: there are {}",
+                self.name(),
+                at.saturating_add(src.len() as u64),
+                self.nbytes()
+            )
+        })?;
         if src.is_empty() {
             return Ok(());
         }
         self.changed = true;
         let stored = self.slots.nbytes();
-        let (now, waits) = src.split_at_checked((stored.clamp(at, end) - at) as usize).unwrap_or((src, &[]));
+        let (now, waits) = src
+            .split_at_checked((stored.clamp(at, end) - at) as usize)
+            .unwrap_or((src, &[]));
         let from = at.max(stored) - stored;
-        if let Some(part) = self.pending.get_mut(from as usize..).and_then(|p| p.get_mut(..waits.len())) {
+        if let Some(part) = self
+            .pending
+            .get_mut(from as usize..)
+            .and_then(|p| p.get_mut(..waits.len()))
+        {
             part.copy_from_slice(waits);
         }
         self.write_chunks(at..stored.clamp(at, end), now)
@@ -216,20 +276,31 @@ impl Bloscpack {
         for i in self.slots.holding(bytes.clone()) {
             let span = self.slots.span(i);
             let (from, to) = (span.start.max(bytes.start), span.end.min(bytes.end));
-            let (part, rest) = src.split_at_checked((to - from) as usize).unwrap_or((src, &[]));
+            let (part, rest) = src
+                .split_at_checked((to - from) as usize)
+                .unwrap_or((src, &[]));
             src = rest;
-            if part.len() as u64 == span.end - span.start && self.open_chunk.as_ref().is_none_or(|(k, _)| *k != i) {
+            if part.len() as u64 == span.end - span.start
+                && self.open_chunk.as_ref().is_none_or(|(k, _)| *k != i)
+            {
                 if !part.is_empty() {
                     whole.push((i, part));
                 }
                 continue;
             }
             let content = self.opened(i)?;
-            let place = content.get_mut((from - span.start) as usize..).and_then(|c| c.get_mut(..part.len()));
-            place.ok_or_else(|| fail!(State, "a chunk of another size"))?.copy_from_slice(part);
+            let place = content
+                .get_mut((from - span.start) as usize..)
+                .and_then(|c| c.get_mut(..part.len()));
+            place
+                .ok_or_else(|| fail!(State, "a chunk of another size"))?
+                .copy_from_slice(part);
         }
         let (slots, done) = self.store_all(whole.iter().map(|(_, piece)| *piece).collect())?;
-        whole.iter().zip(slots).for_each(|((i, _), slot)| self.slots.replace(*i, slot));
+        whole
+            .iter()
+            .zip(slots)
+            .for_each(|((i, _), slot)| self.slots.replace(*i, slot));
         done
     }
 
@@ -242,19 +313,24 @@ impl Bloscpack {
         Ok(())
     }
 
-    /// The content of a chunk that is being changed: of one at a time, so that many small writes to it encode it
-    /// once.
+    /// The content of a chunk that is being changed: of one at a time, so that many small writes to
+    /// it encode it once.
     fn opened(&mut self, i: usize) -> Result<&mut Vec<u8>> {
         if self.open_chunk.as_ref().is_none_or(|(k, _)| *k != i) {
             self.close_chunk()?;
             self.open_chunk = Some((i, self.content(i)?));
         }
-        self.open_chunk.as_mut().map(|(_, c)| c).ok_or_else(|| fail!(State, "no open chunk"))
+        self.open_chunk
+            .as_mut()
+            .map(|(_, c)| c)
+            .ok_or_else(|| fail!(State, "no open chunk"))
     }
 
     /// Encodes the chunk that was being changed.
     fn close_chunk(&mut self) -> Result<()> {
-        let Some((i, content)) = self.open_chunk.take() else { return Ok(()) };
+        let Some((i, content)) = self.open_chunk.take() else {
+            return Ok(());
+        };
         let encoded = self.encode_sealed(&content, self.threads.count());
         match encoded.and_then(|chunk| self.store(chunk)) {
             Ok(slot) => {
@@ -273,17 +349,33 @@ impl Bloscpack {
         self.check_writer()?;
         let h = blosc::Header::parse(chunk)?;
         if h.cbytes != chunk.len() {
-            return Err(fail!(Format, "the chunk says that it has {} bytes, {} are given", h.cbytes, chunk.len()));
+            return Err(fail!(
+                Format,
+                "the chunk says that it has {} bytes, {} are given",
+                h.cbytes,
+                chunk.len()
+            ));
         }
         if h.extended() || h.version > 2 {
-            return Err(fail!(Unsupported, "a Blosc2 chunk (version {}): the readers of these files know those of Blosc 1 only", h.version));
+            return Err(fail!(
+                Unsupported,
+                "a Blosc2 chunk (version {}): the readers of these files know those of Blosc 1 only",
+                h.version
+            ));
         }
-        let mut content = memory::zeroed(memory::allow(h.nbytes as u64, self.memory_limit, "a chunk")?)?;
+        let mut content = memory::zeroed(memory::allow(
+            h.nbytes as u64,
+            self.memory_limit,
+            "a chunk",
+        )?)?;
         blosc::decode(chunk, &mut content, self.threads.count())?;
         self.flush()?;
         let mut bytes = memory::with_room(chunk.len() + self.header.checksum.size())?;
         bytes.extend_from_slice(chunk);
-        let slot = self.store(Sealed { bytes: seal(bytes, self.header.checksum)?, spare: 0 })?;
+        let slot = self.store(Sealed {
+            bytes: seal(bytes, self.header.checksum)?,
+            spare: 0,
+        })?;
         self.changed = true;
         self.slots.push(slot)
     }
@@ -293,7 +385,10 @@ impl Bloscpack {
         self.check_writer()?;
         self.flush()?;
         let n = self.slots.len();
-        let at = usize::try_from(at).ok().filter(|a| *a <= n).ok_or_else(|| fail!(Range, "{}: a chunk {at}: there are {n}", self.name()).at(at))?;
+        let at = usize::try_from(at)
+            .ok()
+            .filter(|a| *a <= n)
+            .ok_or_else(|| fail!(Range, "{}: a chunk {at}: there are {n}", self.name()).at(at))?;
         let chunk = self.encode_sealed(src, self.threads.count())?;
         let slot = self.store(chunk)?;
         self.changed = true;
@@ -305,7 +400,10 @@ impl Bloscpack {
         self.check_writer()?;
         self.flush()?;
         let n = self.slots.len();
-        let at = usize::try_from(at).ok().filter(|a| *a < n).ok_or_else(|| fail!(Range, "{}: a chunk {at}: there are {n}", self.name()).at(at))?;
+        let at = usize::try_from(at)
+            .ok()
+            .filter(|a| *a < n)
+            .ok_or_else(|| fail!(Range, "{}: a chunk {at}: there are {n}", self.name()).at(at))?;
         self.changed = true;
         self.slots.splice(at..at + 1, [])
     }
@@ -314,7 +412,12 @@ impl Bloscpack {
     pub fn truncate(&mut self, nbytes: u64) -> Result<()> {
         self.check_writer()?;
         if nbytes > self.nbytes() {
-            return Err(fail!(Range, "{}: {nbytes} bytes are to stay: there are {}", self.name(), self.nbytes()));
+            return Err(fail!(
+                Range,
+                "{}: {nbytes} bytes are to stay: there are {}",
+                self.name(),
+                self.nbytes()
+            ));
         }
         self.close_chunk()?;
         self.changed |= nbytes < self.nbytes();
@@ -324,7 +427,11 @@ impl Bloscpack {
         }
         let i = self.slots.holding(nbytes..nbytes + 1).start;
         let kept = (nbytes - self.slots.span(i).start) as usize;
-        let content = if kept == 0 { Vec::new() } else { self.content(i)? };
+        let content = if kept == 0 {
+            Vec::new()
+        } else {
+            self.content(i)?
+        };
         self.slots.truncate(i);
         self.pending = content;
         self.pending.truncate(kept);
@@ -340,11 +447,16 @@ pub(super) fn seal(mut chunk: Vec<u8>, sum: Sum) -> Result<Vec<u8>> {
     Ok(chunk)
 }
 
-/// Makes a chunk without its digest longer by bytes that no reader looks at; false where it cannot be. Its header
-/// has its length then, also where it was cut before.
+/// Makes a chunk without its digest longer by bytes that no reader looks at; false where it cannot
+/// be. Its header has its length then, also where it was cut before.
 pub(super) fn widen(chunk: &mut Vec<u8>, by: u32) -> bool {
-    let wanted = u32::try_from(chunk.len()).ok().and_then(|n| n.checked_add(by)).filter(|n| i32::try_from(*n).is_ok());
-    let (Some(wanted), Some(flags)) = (wanted, chunk.get(2).copied()) else { return false };
+    let wanted = u32::try_from(chunk.len())
+        .ok()
+        .and_then(|n| n.checked_add(by))
+        .filter(|n| i32::try_from(*n).is_ok());
+    let (Some(wanted), Some(flags)) = (wanted, chunk.get(2).copied()) else {
+        return false;
+    };
     if by > 0 && (flags & COPIED != 0 || memory::reserve_exact(chunk, by as usize).is_err()) {
         return false;
     }

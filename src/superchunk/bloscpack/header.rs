@@ -96,7 +96,8 @@ impl Header {
         let size = file.size()?;
         let mut prefix = [0; PREFIX];
         let n = file.read_at(0, &mut prefix)?;
-        let header = Header::parse(prefix.get(..n).unwrap_or(&[]), size).map_err(|e| e.within(file.name()))?;
+        let header = Header::parse(prefix.get(..n).unwrap_or(&[]), size)
+            .map_err(|e| e.within(file.name()))?;
         Ok(header)
     }
 
@@ -105,14 +106,23 @@ impl Header {
         let mut bytes = Bytes(prefix);
         let magic: [u8; 4] = bytes.take("magic")?;
         if &magic != MAGIC {
-            return Err(fail!(Format, "no Bloscpack file: it begins with {magic:02x?}, not with {MAGIC:02x?}"));
+            return Err(fail!(
+                Format,
+                "no Bloscpack file: it begins with {magic:02x?}, not with {MAGIC:02x?}"
+            ));
         }
         if let Some(n) = nchunks_of_v0(prefix, size) {
-            return Ok(Header { nchunks: Some(n), ..Header::new(Dialect::V0) });
+            return Ok(Header {
+                nchunks: Some(n),
+                ..Header::new(Dialect::V0)
+            });
         }
         let [version, options, checksum, typesize] = bytes.take("version")?;
         let header = match version {
-            1 if [options, checksum, typesize] == [0; 3] => Header { nchunks: number(bytes.i64("number of chunks")?)?, ..Header::new(Dialect::V1) },
+            1 if [options, checksum, typesize] == [0; 3] => Header {
+                nchunks: number(bytes.i64("number of chunks")?)?,
+                ..Header::new(Dialect::V1)
+            },
             2 | 3 => Header::long(bytes, version, options, checksum, typesize)?,
             _ => {
                 let v = u32::from_le_bytes([version, options, checksum, typesize]);
@@ -127,10 +137,25 @@ impl Header {
     }
 
     /// The header of 32 bytes; `bytes` stand behind the typesize.
-    fn long(mut bytes: Bytes, version: u8, options: u8, checksum: u8, typesize: u8) -> Result<Header> {
-        let known = OPTION_OFFSETS | OPTION_META | if options & OPTION_META != 0 { OPTION_PACKED_META } else { 0 };
+    fn long(
+        mut bytes: Bytes,
+        version: u8,
+        options: u8,
+        checksum: u8,
+        typesize: u8,
+    ) -> Result<Header> {
+        let known = OPTION_OFFSETS
+            | OPTION_META
+            | if options & OPTION_META != 0 {
+                OPTION_PACKED_META
+            } else {
+                0
+            };
         if options & !known != 0 {
-            return Err(fail!(Unsupported, "header: options {options:#04x}: 0x01 and 0x02 are known, 0x04 with 0x02"));
+            return Err(fail!(
+                Unsupported,
+                "header: options {options:#04x}: 0x01 and 0x02 are known, 0x04 with 0x02"
+            ));
         }
         let mut header = Header {
             version,
@@ -140,20 +165,31 @@ impl Header {
             chunk_size: u32::try_from(bytes.i32("chunk size")?).ok(),
             last_chunk: u32::try_from(bytes.i32("size of the last chunk")?).ok(),
             nchunks: number(bytes.i64("number of chunks")?)?,
-            ..Header::new(if version == 2 { Dialect::V2 } else { Dialect::V3 })
+            ..Header::new(if version == 2 {
+                Dialect::V2
+            } else {
+                Dialect::V3
+            })
         };
         let last_field: [u8; 8] = bytes.take("last field")?;
         if options & OPTION_META == 0 {
             header.max_app_chunks = header.spare_entries(i64::from_le_bytes(last_field))?;
         } else if version == 3 && Section::is_here(bytes.0) {
             if options & OPTION_PACKED_META != 0 {
-                return Err(fail!(Unsupported, "header: options {options:#04x}: 0x04 goes with metadata of the older layout"));
+                return Err(fail!(
+                    Unsupported,
+                    "header: options {options:#04x}: 0x04 goes with metadata of the older layout"
+                ));
             }
             header.max_app_chunks = header.spare_entries(i64::from_le_bytes(last_field))?;
             header.meta = Some(MetaPlace::of_section(&bytes.take("head of the metadata")?)?);
         } else {
             header.dialect = Dialect::Rfc;
-            header.meta = Some(MetaPlace::of_rfc(last_field, options & OPTION_PACKED_META != 0, bytes.0)?);
+            header.meta = Some(MetaPlace::of_rfc(
+                last_field,
+                options & OPTION_PACKED_META != 0,
+                bytes.0,
+            )?);
         }
         Ok(header)
     }
@@ -165,17 +201,29 @@ impl Header {
             (Dialect::V3, Ok(n)) => Ok(n),
             // means nothing without a table
             (Dialect::V3, Err(_)) if !self.has_offsets => Ok(0),
-            (Dialect::V3, Err(_)) => Err(fail!(Format, "header: {field} spare entries in the offsets table")),
-            _ => Err(fail!(Format, "header: bytes 24 to 31 are reserved in version 2, and hold {field:#x}")),
+            (Dialect::V3, Err(_)) => Err(fail!(
+                Format,
+                "header: {field} spare entries in the offsets table"
+            )),
+            _ => Err(fail!(
+                Format,
+                "header: bytes 24 to 31 are reserved in version 2, and hold {field:#x}"
+            )),
         }
     }
 
     /// Does all that stands before the chunks fit into a file of `size` bytes?
     fn fits(&self, size: u64) -> Result<()> {
         if self.has_offsets && self.nchunks.is_none() {
-            return Err(fail!(Format, "header: there is an offsets table, of a length that is not known (number of chunks -1)"));
+            return Err(fail!(
+                Format,
+                "header: there is an offsets table, of a length that is not known (number of chunks -1)"
+            ));
         }
-        let end = self.entries().and_then(|n| n.checked_mul(ENTRY)).and_then(|n| n.checked_add(self.offsets_at()));
+        let end = self
+            .entries()
+            .and_then(|n| n.checked_mul(ENTRY))
+            .and_then(|n| n.checked_add(self.offsets_at()));
         match end {
             Some(end) if end <= size => Ok(()),
             _ => Err(fail!(
@@ -216,7 +264,8 @@ impl Header {
 
     /// Where the first chunk begins, unless the offsets say otherwise.
     pub fn chunks_at(&self) -> u64 {
-        self.offsets_at().saturating_add(self.offset_entries().saturating_mul(ENTRY))
+        self.offsets_at()
+            .saturating_add(self.offset_entries().saturating_mul(ENTRY))
     }
 
     /// The header's own bytes, 8, 16 or 32 of them (metadata and offsets come after). Numbers that
@@ -224,7 +273,10 @@ impl Header {
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(32);
         out.extend(MAGIC);
-        let nchunks = self.nchunks.and_then(|n| i64::try_from(n).ok()).unwrap_or(-1);
+        let nchunks = self
+            .nchunks
+            .and_then(|n| i64::try_from(n).ok())
+            .unwrap_or(-1);
         match self.dialect {
             Dialect::V0 => out.extend(u32::try_from(nchunks).unwrap_or(u32::MAX).to_le_bytes()),
             Dialect::V1 => {
@@ -232,10 +284,28 @@ impl Header {
                 out.extend(nchunks.to_le_bytes());
             }
             Dialect::V2 | Dialect::Rfc | Dialect::V3 => {
-                let packed = matches!(&self.meta, Some(MetaPlace { form: Form::Rfc { packed: true }, .. }));
-                let options = [(self.has_offsets, OPTION_OFFSETS), (self.meta.is_some(), OPTION_META), (packed, OPTION_PACKED_META)];
-                let options = options.iter().filter(|(on, _)| *on).map(|(_, bit)| bit).sum();
-                let size = |n: Option<u32>| n.and_then(|n| i32::try_from(n).ok()).unwrap_or(-1).to_le_bytes();
+                let packed = matches!(
+                    &self.meta,
+                    Some(MetaPlace {
+                        form: Form::Rfc { packed: true },
+                        ..
+                    })
+                );
+                let options = [
+                    (self.has_offsets, OPTION_OFFSETS),
+                    (self.meta.is_some(), OPTION_META),
+                    (packed, OPTION_PACKED_META),
+                ];
+                let options = options
+                    .iter()
+                    .filter(|(on, _)| *on)
+                    .map(|(_, bit)| bit)
+                    .sum();
+                let size = |n: Option<u32>| {
+                    n.and_then(|n| i32::try_from(n).ok())
+                        .unwrap_or(-1)
+                        .to_le_bytes()
+                };
                 out.extend([self.version, options, self.checksum as u8, self.typesize]);
                 out.extend(size(self.chunk_size));
                 out.extend(size(self.last_chunk));
@@ -260,8 +330,8 @@ impl Header {
 /// chunk begins at byte 8.
 ///
 /// No other layout can look like that. Where v0 has the size of the first chunk, v2 and v3 have the
-/// upper half of their number of chunks; v1 has the lower half of its own where the chunk's version,
-/// flags and typesize are.
+/// upper half of their number of chunks; v1 has the lower half of its own where the chunk's
+/// version, flags and typesize are.
 fn nchunks_of_v0(prefix: &[u8], size: u64) -> Option<u64> {
     let (head, rest) = prefix.split_first_chunk::<8>()?;
     let [.., a, b, c, d] = *head;
@@ -275,7 +345,9 @@ fn nchunks_of_v0(prefix: &[u8], size: u64) -> Option<u64> {
 fn number(n: i64) -> Result<Option<u64>> {
     match n {
         -1 => Ok(None),
-        _ => u64::try_from(n).map(Some).map_err(|_| fail!(Format, "header: {n} chunks")),
+        _ => u64::try_from(n)
+            .map(Some)
+            .map_err(|_| fail!(Format, "header: {n} chunks")),
     }
 }
 
@@ -284,7 +356,13 @@ struct Bytes<'a>(&'a [u8]);
 
 impl Bytes<'_> {
     fn take<const N: usize>(&mut self, what: &str) -> Result<[u8; N]> {
-        let short = || fail!(Format, "header: {what}: {N} bytes were expected, {} are there: the file was cut short", self.0.len());
+        let short = || {
+            fail!(
+                Format,
+                "header: {what}: {N} bytes were expected, {} are there: the file was cut short",
+                self.0.len()
+            )
+        };
         let (first, rest) = self.0.split_first_chunk().ok_or_else(short)?;
         self.0 = rest;
         Ok(*first)

@@ -1,7 +1,7 @@
 //! The metadata of a Bloscpack file: the user's JSON, as v3 and as the older layout store it.
 //!
-//! v3 has a section: 32 bytes of head, the JSON (as it is, or in zlib's format), room to grow, and a
-//! digest of the stored bytes behind that room. The older layout has nothing but the JSON, or its
+//! v3 has a section: 32 bytes of head, the JSON (as it is, or in zlib's format), room to grow, and
+//! a digest of the stored bytes behind that room. The older layout has nothing but the JSON, or its
 //! zlib form. The JSON is text to this module; it is not looked into.
 #![forbid(unsafe_code)]
 
@@ -73,7 +73,8 @@ pub struct Section {
 }
 
 impl Section {
-    /// Does a v3 section begin here? Nothing else can look like one: JSON cannot begin with its magic.
+    /// Does a v3 section begin here? Nothing else can look like one: JSON cannot begin with its
+    /// magic.
     pub fn is_here(bytes: &[u8]) -> bool {
         bytes.starts_with(MAGIC) || bytes.starts_with(MAGIC_WITH_SPACES)
     }
@@ -82,27 +83,75 @@ impl Section {
 impl MetaPlace {
     /// From the head of a v3 section.
     pub fn of_section(head: &[u8; HEAD]) -> Result<MetaPlace> {
-        let [_, _, _, _, _, _, _, _, options, checksum, codec, level, sizes @ ..] = *head;
-        let [a0, a1, a2, a3, b0, b1, b2, b3, c0, c1, c2, c3, user_codec @ ..] = sizes;
-        let (room, stored) = (u32::from_le_bytes([b0, b1, b2, b3]), u32::from_le_bytes([c0, c1, c2, c3]));
+        let [
+            _,
+            _,
+            _,
+            _,
+            _,
+            _,
+            _,
+            _,
+            options,
+            checksum,
+            codec,
+            level,
+            sizes @ ..,
+        ] = *head;
+        let [
+            a0,
+            a1,
+            a2,
+            a3,
+            b0,
+            b1,
+            b2,
+            b3,
+            c0,
+            c1,
+            c2,
+            c3,
+            user_codec @ ..,
+        ] = sizes;
+        let (room, stored) = (
+            u32::from_le_bytes([b0, b1, b2, b3]),
+            u32::from_le_bytes([c0, c1, c2, c3]),
+        );
         if stored > room {
-            return Err(fail!(Format, "metadata: {stored} bytes are stored in {room} (meta-comp-size, max-meta-size)"));
+            return Err(fail!(
+                Format,
+                "metadata: {stored} bytes are stored in {room} (meta-comp-size, max-meta-size)"
+            ));
         }
         let size = u32::from_le_bytes([a0, a1, a2, a3]);
-        let section = Section { options, sum: sum(checksum)?, codec, level, size, user_codec };
-        Ok(MetaPlace { room, stored, form: Form::Section(section) })
+        let section = Section {
+            options,
+            sum: sum(checksum)?,
+            codec,
+            level,
+            size,
+            user_codec,
+        };
+        Ok(MetaPlace {
+            room,
+            stored,
+            form: Form::Section(section),
+        })
     }
 
     /// From the header's last field in the older layout; `rest` is what comes behind the header.
     ///
-    /// A damaged section of v3 comes here as well, so that nothing is taken for metadata that cannot be.
+    /// A damaged section of v3 comes here as well, so that nothing is taken for metadata that
+    /// cannot be.
     pub fn of_rfc(last_field: [u8; 8], packed: bool, rest: &[u8]) -> Result<MetaPlace> {
         let [s0, s1, s2, s3, reserved @ ..] = last_field;
         let size = i32::from_le_bytes([s0, s1, s2, s3]);
         match u32::try_from(size) {
-            Ok(size) if size > 0 && reserved == [0; 4] && begins(rest, packed) => {
-                Ok(MetaPlace { room: size, stored: size, form: Form::Rfc { packed } })
-            }
+            Ok(size) if size > 0 && reserved == [0; 4] && begins(rest, packed) => Ok(MetaPlace {
+                room: size,
+                stored: size,
+                form: Form::Rfc { packed },
+            }),
             _ => Err(fail!(
                 Format,
                 "metadata were expected behind the header: neither a section that begins with JSON nor {size} bytes of JSON are there"
@@ -141,7 +190,10 @@ impl MetaPlace {
         };
         match std::str::from_utf8(&json) {
             Ok(_) => Ok(json),
-            Err(e) => Err(fail!(Format, "metadata: JSON was expected, this is no text: {e}")),
+            Err(e) => Err(fail!(
+                Format,
+                "metadata: JSON was expected, this is no text: {e}"
+            )),
         }
     }
 
@@ -157,16 +209,23 @@ impl MetaPlace {
 
     fn check(&self, file: &dyn File, section: &Section, stored: &[u8]) -> Result<()> {
         let mut digest = [0; 64];
-        let (digest, _) = digest.split_at_mut_checked(section.sum.size()).unwrap_or_default();
+        let (digest, _) = digest
+            .split_at_mut_checked(section.sum.size())
+            .unwrap_or_default();
         file.read_exact_at(self.stored_at() + u64::from(self.room), digest)?;
         if section.sum.of(stored) == digest {
             return Ok(());
         }
-        Err(fail!(Checksum, "metadata: the {} of the {} stored bytes is another one than stored", section.sum, stored.len()))
+        Err(fail!(
+            Checksum,
+            "metadata: the {} of the {} stored bytes is another one than stored",
+            section.sum,
+            stored.len()
+        ))
     }
 
-    /// The bytes of new metadata at the same place, with the same room, digest and codec; `None` where
-    /// they do not fit in.
+    /// The bytes of new metadata at the same place, with the same room, digest and codec; `None`
+    /// where they do not fit in.
     pub fn rewrite(&self, json: &[u8]) -> Result<Option<(MetaPlace, Vec<u8>)>> {
         match &self.form {
             Form::Section(s) => encode_section(json, self.room, s),
@@ -188,19 +247,37 @@ impl MetaPlace {
 impl Section {
     /// A section as Bloscpack writes it: digest and level are said, all else is as usual.
     pub fn new(sum: Sum, level: u8) -> Section {
-        Section { options: 0, sum, codec: CODEC_ZLIB, level, size: 0, user_codec: [0; 8] }
+        Section {
+            options: 0,
+            sum,
+            codec: CODEC_ZLIB,
+            level,
+            size: 0,
+            user_codec: [0; 8],
+        }
     }
 
     /// The JSON in the stored bytes.
     fn open(&self, stored: Vec<u8>, limit: u64) -> Result<Vec<u8>> {
-        let wrong = |n: usize| fail!(Format, "metadata: {} bytes of JSON were expected, there are {n}", self.size);
+        let wrong = |n: usize| {
+            fail!(
+                Format,
+                "metadata: {} bytes of JSON were expected, there are {n}",
+                self.size
+            )
+        };
         match self.codec {
             CODEC_NONE if stored.len() as u64 == u64::from(self.size) => Ok(stored),
             CODEC_NONE => Err(wrong(stored.len())),
             CODEC_ZLIB => {
                 let most = (stored.len() as u64).saturating_mul(BEST_RATIO);
                 if u64::from(self.size) > most {
-                    return Err(fail!(Format, "metadata: {} bytes cannot come from {} packed ones", self.size, stored.len()));
+                    return Err(fail!(
+                        Format,
+                        "metadata: {} bytes cannot come from {} packed ones",
+                        self.size,
+                        stored.len()
+                    ));
                 }
                 let mut json = memory::zeroed(memory::allow(self.size.into(), limit, "metadata")?)?;
                 match zlib::decompressor().zlib_decompress(&stored, &mut json) {
@@ -209,7 +286,10 @@ impl Section {
                     Err(e) => Err(damaged(e)),
                 }
             }
-            id => Err(fail!(Codec, "metadata: codec {id}: 0 (none) and 1 (zlib) are known")),
+            id => Err(fail!(
+                Codec,
+                "metadata: codec {id}: 0 (none) and 1 (zlib) are known"
+            )),
         }
     }
 
@@ -218,7 +298,11 @@ impl Section {
         let mut out = Vec::with_capacity(HEAD);
         out.extend(MAGIC);
         out.extend([self.options, self.sum as u8, self.codec, self.level]);
-        out.extend([self.size, room, stored].into_iter().flat_map(u32::to_le_bytes));
+        out.extend(
+            [self.size, room, stored]
+                .into_iter()
+                .flat_map(u32::to_le_bytes),
+        );
         out.extend(self.user_codec);
         out
     }
@@ -228,25 +312,79 @@ impl Section {
 pub(super) fn begins(bytes: &[u8], packed: bool) -> bool {
     match bytes.first() {
         Some(&ZLIB) => packed,
-        Some(b) => !packed && (b.is_ascii_whitespace() || b.is_ascii_digit() || b"{[\"-tfnNI".contains(b)),
+        Some(b) => {
+            !packed && (b.is_ascii_whitespace() || b.is_ascii_digit() || b"{[\"-tfnNI".contains(b))
+        }
         None => false,
     }
 }
 
-/// The head that a damaged one was, if its room and its digest take so many bytes: the digest fits, and what is
-/// stored is JSON.
-pub(super) fn other_head(file: &dyn File, damaged: &[u8; HEAD], bytes: u32, limit: u64) -> Option<[u8; HEAD]> {
-    let [_, _, _, _, _, _, _, _, options, _, _, level, n0, n1, n2, n3, r0, r1, r2, r3, s0, s1, s2, s3, user_codec @ ..] = *damaged;
-    let [size, said, stored] = [[n0, n1, n2, n3], [r0, r1, r2, r3], [s0, s1, s2, s3]].map(u32::from_le_bytes);
+/// The head that a damaged one was, if its room and its digest take so many bytes: the digest fits,
+/// and what is stored is JSON.
+pub(super) fn other_head(
+    file: &dyn File,
+    damaged: &[u8; HEAD],
+    bytes: u32,
+    limit: u64,
+) -> Option<[u8; HEAD]> {
+    let [
+        _,
+        _,
+        _,
+        _,
+        _,
+        _,
+        _,
+        _,
+        options,
+        _,
+        _,
+        level,
+        n0,
+        n1,
+        n2,
+        n3,
+        r0,
+        r1,
+        r2,
+        r3,
+        s0,
+        s1,
+        s2,
+        s3,
+        user_codec @ ..,
+    ] = *damaged;
+    let [size, said, stored] =
+        [[n0, n1, n2, n3], [r0, r1, r2, r3], [s0, s1, s2, s3]].map(u32::from_le_bytes);
     for sum in (1..=8).chain([0]).filter_map(|n| Sum::from_number(n).ok()) {
-        let Some(room) = bytes.checked_sub(sum.size() as u32) else { continue };
+        let Some(room) = bytes.checked_sub(sum.size() as u32) else {
+            continue;
+        };
         // without a digest nothing else tells how long the room is
-        for stored in [stored, size].into_iter().filter(|n| *n <= room && (sum.size() > 0 || room == said)) {
-            let mut section = Section { options, sum, codec: CODEC_NONE, level, size: stored, user_codec };
-            let place = MetaPlace { room, stored, form: Form::Section(section.clone()) };
-            let Ok(mut json) = place.stored_bytes(file, limit) else { continue };
+        for stored in [stored, size]
+            .into_iter()
+            .filter(|n| *n <= room && (sum.size() > 0 || room == said))
+        {
+            let mut section = Section {
+                options,
+                sum,
+                codec: CODEC_NONE,
+                level,
+                size: stored,
+                user_codec,
+            };
+            let place = MetaPlace {
+                room,
+                stored,
+                form: Form::Section(section.clone()),
+            };
+            let Ok(mut json) = place.stored_bytes(file, limit) else {
+                continue;
+            };
             if json.first() == Some(&ZLIB) {
-                let Ok(unpacked) = unpack(&json, limit) else { continue };
+                let Ok(unpacked) = unpack(&json, limit) else {
+                    continue;
+                };
                 (json, section.codec, section.size) = (unpacked, CODEC_ZLIB, 0);
                 section.size = u32::try_from(json.len()).ok()?;
             }
@@ -260,15 +398,27 @@ pub(super) fn other_head(file: &dyn File, damaged: &[u8; HEAD], bytes: u32, limi
 
 /// The head of a section that holds nothing in so many bytes.
 pub(super) fn empty_head(bytes: u32) -> Option<[u8; HEAD]> {
-    Section { codec: CODEC_NONE, ..Section::new(Sum::None, 0) }.head(bytes, 0).first_chunk().copied()
+    Section {
+        codec: CODEC_NONE,
+        ..Section::new(Sum::None, 0)
+    }
+    .head(bytes, 0)
+    .first_chunk()
+    .copied()
 }
 
-/// The whole section for v3: head, JSON, room to grow (10 times the JSON, unless it is said), digest.
+/// The whole section for v3: head, JSON, room to grow (10 times the JSON, unless it is said),
+/// digest.
 pub fn section(json: &[u8], room: Option<u32>, form: &Section) -> Result<(MetaPlace, Vec<u8>)> {
     let usual = || u32::try_from(json.len().saturating_mul(ROOM)).unwrap_or(u32::MAX);
     let room = room.unwrap_or_else(usual);
-    encode_section(json, room, form)?
-        .ok_or_else(|| fail!(Argument, "metadata: {} bytes of JSON do not fit into the {room} that are to be kept for them", json.len()))
+    encode_section(json, room, form)?.ok_or_else(|| {
+        fail!(
+            Argument,
+            "metadata: {} bytes of JSON do not fit into the {room} that are to be kept for them",
+            json.len()
+        )
+    })
 }
 
 fn encode_section(json: &[u8], room: u32, form: &Section) -> Result<Option<(MetaPlace, Vec<u8>)>> {
@@ -280,50 +430,89 @@ fn encode_section(json: &[u8], room: u32, form: &Section) -> Result<Option<(Meta
         level => Some(pack(json, level.min(9))?),
     };
     let packed = packed.filter(|p| p.len() < json.len());
-    let codec = if packed.is_some() { CODEC_ZLIB } else { CODEC_NONE };
+    let codec = if packed.is_some() {
+        CODEC_ZLIB
+    } else {
+        CODEC_NONE
+    };
     let bytes = packed.as_deref().unwrap_or(json);
     let stored = u32::try_from(bytes.len()).map_err(|_| too_long(json))?;
     if stored > room {
         return Ok(None);
     }
-    let section = Section { codec, size, ..form.clone() };
+    let section = Section {
+        codec,
+        size,
+        ..form.clone()
+    };
     let digest = section.sum.of(bytes);
     let mut out = section.head(room, stored);
     memory::reserve(&mut out, room as usize + digest.len())?;
     out.extend(bytes);
     out.resize(HEAD + room as usize, 0);
     out.extend(digest);
-    Ok(Some((MetaPlace { room, stored, form: Form::Section(section) }, out)))
+    Ok(Some((
+        MetaPlace {
+            room,
+            stored,
+            form: Form::Section(section),
+        },
+        out,
+    )))
 }
 
 /// The metadata of the older layout.
 pub fn encode_rfc(json: &[u8], packed: bool) -> Result<(MetaPlace, Vec<u8>)> {
-    let bytes = if packed { pack(json, DEFAULT_LEVEL)? } else { json.to_vec() };
-    let room = i32::try_from(bytes.len()).map_err(|_| too_long(json))?.unsigned_abs();
+    let bytes = if packed {
+        pack(json, DEFAULT_LEVEL)?
+    } else {
+        json.to_vec()
+    };
+    let room = i32::try_from(bytes.len())
+        .map_err(|_| too_long(json))?
+        .unsigned_abs();
     if room == 0 {
         return Err(fail!(Argument, "metadata: JSON has one byte at least"));
     }
-    Ok((MetaPlace { room, stored: room, form: Form::Rfc { packed } }, bytes))
+    Ok((
+        MetaPlace {
+            room,
+            stored: room,
+            form: Form::Rfc { packed },
+        },
+        bytes,
+    ))
 }
 
 /// The checksum of this number in the format.
 pub(super) fn sum(number: u8) -> Result<Sum> {
-    Sum::from_number(number.into()).map_err(|_| fail!(Unsupported, "checksum {number}: 0 to 8 are known"))
+    Sum::from_number(number.into())
+        .map_err(|_| fail!(Unsupported, "checksum {number}: 0 to 8 are known"))
 }
 
 fn too_long(json: &[u8]) -> crate::error::Error {
-    fail!(Argument, "metadata: {} bytes of JSON are more than the format can hold", json.len())
+    fail!(
+        Argument,
+        "metadata: {} bytes of JSON are more than the format can hold",
+        json.len()
+    )
 }
 
 fn damaged(e: DecompressionError) -> crate::error::Error {
-    fail!(Format, "metadata: not in zlib's format, or of another length than stored ({e})")
+    fail!(
+        Format,
+        "metadata: not in zlib's format, or of another length than stored ({e})"
+    )
 }
 
 fn pack(json: &[u8], level: u8) -> Result<Vec<u8>> {
-    let level = CompressionLvl::new(level.into()).map_err(|_| fail!(Argument, "metadata: level {level}: 0 to 9 are known"))?;
+    let level = CompressionLvl::new(level.into())
+        .map_err(|_| fail!(Argument, "metadata: level {level}: 0 to 9 are known"))?;
     let mut compressor = zlib::compressor(level);
     let mut out = memory::zeroed(compressor.zlib_compress_bound(json.len()))?;
-    let n = compressor.zlib_compress(json, &mut out).map_err(|e| fail!(Memory, "metadata: zlib: {e}"))?;
+    let n = compressor
+        .zlib_compress(json, &mut out)
+        .map_err(|e| fail!(Memory, "metadata: zlib: {e}"))?;
     out.truncate(n);
     Ok(out)
 }

@@ -5,7 +5,8 @@
 //! - [`offsets`]: the table of chunk positions.
 //! - [`table`]: where each chunk really is, and what is left of a damaged file.
 //! - `mend`: what a damaged header must have been. `layout`: all of these together.
-//! - `open`, `read`, `edit`, `line`, `splice`, `commit`, `copy`, `repair`: the things that are done with a [`Bloscpack`].
+//! - `open`, `read`, `edit`, `line`, `splice`, `commit`, `copy`, `repair`: the things that are done
+//!   with a [`Bloscpack`].
 //! - [`Whole`]: a file that is made at once.
 
 mod commit;
@@ -52,8 +53,8 @@ use std::sync::Arc;
 /// Bytes of content in a chunk where nothing else is said.
 const DEFAULT_CHUNK: usize = 1 << 20;
 
-/// An open Bloscpack file: a run of bytes in chunks. It sees its own changes at once; others see them after
-/// the commit.
+/// An open Bloscpack file: a run of bytes in chunks. It sees its own changes at once; others see
+/// them after the commit.
 pub struct Bloscpack {
     container: Container,
     name: String,
@@ -164,11 +165,18 @@ impl Bloscpack {
         start..start.saturating_add(size)
     }
 
-    /// Threads that may read and write its files: a caller's function may wait for what the caller holds, so that
-    /// other threads call it only on demand.
+    /// Threads that may read and write its files: a caller's function may wait for what the caller
+    /// holds, so that other threads call it only on demand.
     pub fn file_threads(&self) -> usize {
-        let foreign = [&self.main, &self.part].into_iter().flatten().any(|f| f.is_foreign());
-        if foreign && self.options.given(Opt::Threads).is_none() { 1 } else { self.threads.count() }
+        let foreign = [&self.main, &self.part]
+            .into_iter()
+            .flatten()
+            .any(|f| f.is_foreign());
+        if foreign && self.options.given(Opt::Threads).is_none() {
+            1
+        } else {
+            self.threads.count()
+        }
     }
 
     /// What the header says.
@@ -176,15 +184,23 @@ impl Bloscpack {
         &self.header
     }
 
-    /// Bytes of content, bytes as stored (0: not encoded yet, or other content waits for that) and flags of chunk `i`.
+    /// Bytes of content, bytes as stored (0: not encoded yet, or other content waits for that) and
+    /// flags of chunk `i`.
     pub fn chunk_info(&self, i: u64) -> Result<(usize, usize, u8)> {
         let nbytes = self.chunk_nbytes(i)?;
-        let slot = self.slots.get(i as usize).ok().filter(|_| self.open_chunk.as_ref().is_none_or(|(k, _)| *k as u64 != i));
+        let slot = self
+            .slots
+            .get(i as usize)
+            .ok()
+            .filter(|_| self.open_chunk.as_ref().is_none_or(|(k, _)| *k as u64 != i));
         Ok(slot.map_or((nbytes, 0, 0), |s| (nbytes, s.cbytes as usize, s.flags)))
     }
 
     /// The content of a chunk that is not encoded yet.
     fn pending_chunk(&self, i: usize) -> &[u8] {
-        self.pending.chunks(self.chunk_size.max(1)).nth(i.saturating_sub(self.slots.len())).unwrap_or_default()
+        self.pending
+            .chunks(self.chunk_size.max(1))
+            .nth(i.saturating_sub(self.slots.len()))
+            .unwrap_or_default()
     }
 }

@@ -10,7 +10,11 @@ use crate::memory;
 /// The entries of the chunks as they are stored; none where there is no table. Memory for at most
 /// `limit` bytes.
 pub fn read(file: &dyn File, header: &Header, limit: u64) -> Result<Vec<i64>> {
-    let n = if header.has_offsets { header.nchunks.unwrap_or(0) } else { 0 };
+    let n = if header.has_offsets {
+        header.nchunks.unwrap_or(0)
+    } else {
+        0
+    };
     let mut bytes = memory::zeroed(memory::allow(n.saturating_mul(ENTRY), limit, "offsets")?)?;
     file.read_exact_at(header.offsets_at(), &mut bytes)?;
     let mut out = memory::with_room(bytes.len() / 8)?;
@@ -22,10 +26,16 @@ pub fn read(file: &dyn File, header: &Header, limit: u64) -> Result<Vec<i64>> {
 pub fn encode(positions: impl IntoIterator<Item = u64>, entries: u64) -> Result<Vec<u8>> {
     let n = usize::try_from(entries.saturating_mul(ENTRY)).unwrap_or(usize::MAX);
     let mut out = memory::with_room(n)?;
-    let used = positions.into_iter().map(|at| i64::try_from(at).unwrap_or(-1));
+    let used = positions
+        .into_iter()
+        .map(|at| i64::try_from(at).unwrap_or(-1));
     out.extend(used.flat_map(i64::to_le_bytes));
     if out.len() > n {
-        return Err(fail!(Argument, "{} chunks do not fit into an offsets table of {entries} entries", out.len() / 8));
+        return Err(fail!(
+            Argument,
+            "{} chunks do not fit into an offsets table of {entries} entries",
+            out.len() / 8
+        ));
     }
     out.resize(n, 0xff);
     Ok(out)

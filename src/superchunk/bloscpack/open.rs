@@ -23,10 +23,25 @@ use std::ffi::OsStr;
 use std::sync::Arc;
 
 /// Options that opening knows; those of creating are these and more.
-pub const OPEN_OPTIONS: &[Opt] = &[Opt::Threads, Opt::MemoryLimit, Opt::Io, Opt::Verify, Opt::SkipDamaged];
+pub const OPEN_OPTIONS: &[Opt] = &[
+    Opt::Threads,
+    Opt::MemoryLimit,
+    Opt::Io,
+    Opt::Verify,
+    Opt::SkipDamaged,
+];
 /// Options that opening for writing knows besides.
-const WRITE_OPTIONS: &[Opt] =
-    &[Opt::Durability, Opt::Lock, Opt::Codec, Opt::Level, Opt::Filters, Opt::ChunkBytes, Opt::BlockBytes, Opt::SpareChunks, Opt::SpareBytes];
+const WRITE_OPTIONS: &[Opt] = &[
+    Opt::Durability,
+    Opt::Lock,
+    Opt::Codec,
+    Opt::Level,
+    Opt::Filters,
+    Opt::ChunkBytes,
+    Opt::BlockBytes,
+    Opt::SpareChunks,
+    Opt::SpareBytes,
+];
 /// Options that only creating knows.
 const CREATE_OPTIONS: &[Opt] = &[Opt::Checksum, Opt::Offsets, Opt::FormatVersion];
 
@@ -50,17 +65,30 @@ impl Bloscpack {
     /// Opens a file that is there.
     pub fn open(path: &OsStr, mode: Mode, options: &Options) -> Result<Bloscpack> {
         let _asking = object::ask_as(options);
-        let place = if mode == Mode::Read { locate::locate(path)? } else { locate::locate_for_change(path)? };
+        let place = if mode == Mode::Read {
+            locate::locate(path)?
+        } else {
+            locate::locate_for_change(path)?
+        };
         Bloscpack::open_in(&place.folder, &place.name, mode, options)
     }
 
     /// Opens a name in a folder.
-    pub fn open_in(folder: &Arc<dyn Folder>, name: &OsStr, mode: Mode, options: &Options) -> Result<Bloscpack> {
+    pub fn open_in(
+        folder: &Arc<dyn Folder>,
+        name: &OsStr,
+        mode: Mode,
+        options: &Options,
+    ) -> Result<Bloscpack> {
         match mode {
             Mode::Read => {
                 options.only("opening a superchunk for reading", OPEN_OPTIONS)?;
                 let container = container(folder, name);
-                let access = if options.get(Opt::Io, 0) == 1 { Access::Map } else { Access::Read };
+                let access = if options.get(Opt::Io, 0) == 1 {
+                    Access::Map
+                } else {
+                    Access::Read
+                };
                 Snapshot::read(&container, |s| {
                     let main = s.open(name, access)?;
                     let unchanged = (main.size()?, main.modified()?);
@@ -73,14 +101,21 @@ impl Bloscpack {
                 })
             }
             Mode::Append => {
-                options.only("opening a superchunk for writing", &[OPEN_OPTIONS, WRITE_OPTIONS].concat())?;
+                options.only(
+                    "opening a superchunk for writing",
+                    &[OPEN_OPTIONS, WRITE_OPTIONS].concat(),
+                )?;
                 folder.writable()?;
                 let mut b = Bloscpack::for_writing(folder, name, options)?;
                 b.load(folder.open(name, Access::Write)?)?;
                 b.trust()?;
                 b.verify_if_wished()?;
                 if b.header.dialect == Dialect::V0 {
-                    return Err(fail!(Unsupported, "{}: the layout of Bloscpack's first trials can be read only; copy it to change it", b.name()));
+                    return Err(fail!(
+                        Unsupported,
+                        "{}: the layout of Bloscpack's first trials can be read only; copy it to change it",
+                        b.name()
+                    ));
                 }
                 b.go_on_as_it_is()?;
                 b.longer_chunks();
@@ -97,17 +132,34 @@ impl Bloscpack {
     }
 
     /// Creates a file; it is there with the first commit.
-    pub fn create(path: &OsStr, mode: Mode, typesize: usize, options: &Options) -> Result<Bloscpack> {
+    pub fn create(
+        path: &OsStr,
+        mode: Mode,
+        typesize: usize,
+        options: &Options,
+    ) -> Result<Bloscpack> {
         let place = locate::locate_for_change(path)?;
         Bloscpack::create_in(&place.folder, &place.name, mode, typesize, options)
     }
 
     /// Creates a name in a folder.
-    pub fn create_in(folder: &Arc<dyn Folder>, name: &OsStr, mode: Mode, typesize: usize, options: &Options) -> Result<Bloscpack> {
+    pub fn create_in(
+        folder: &Arc<dyn Folder>,
+        name: &OsStr,
+        mode: Mode,
+        typesize: usize,
+        options: &Options,
+    ) -> Result<Bloscpack> {
         if !matches!(mode, Mode::New | Mode::Replace) {
-            return Err(fail!(Argument, "creating takes HOLDALL_NEW or HOLDALL_REPLACE"));
+            return Err(fail!(
+                Argument,
+                "creating takes HOLDALL_NEW or HOLDALL_REPLACE"
+            ));
         }
-        options.only("creating a superchunk", &[OPEN_OPTIONS, WRITE_OPTIONS, CREATE_OPTIONS].concat())?;
+        options.only(
+            "creating a superchunk",
+            &[OPEN_OPTIONS, WRITE_OPTIONS, CREATE_OPTIONS].concat(),
+        )?;
         folder.writable()?;
         let mut b = Bloscpack::for_writing(folder, name, options)?;
         b.mode = mode;
@@ -129,7 +181,10 @@ impl Bloscpack {
         if n % typesize == 0 {
             return Ok(());
         }
-        Err(fail!(Argument, "HOLDALL_OPT_CHUNK_BYTES: {n} is no multiple of the typesize, {typesize}"))
+        Err(fail!(
+            Argument,
+            "HOLDALL_OPT_CHUNK_BYTES: {n} is no multiple of the typesize, {typesize}"
+        ))
     }
 
     fn blank(container: Container, options: &Options, lock: Lock) -> Bloscpack {
@@ -175,7 +230,11 @@ impl Bloscpack {
         }
     }
 
-    pub(super) fn for_writing(folder: &Arc<dyn Folder>, name: &OsStr, options: &Options) -> Result<Bloscpack> {
+    pub(super) fn for_writing(
+        folder: &Arc<dyn Folder>,
+        name: &OsStr,
+        options: &Options,
+    ) -> Result<Bloscpack> {
         // the table of offsets is in memory twice while a new file's header is put together
         let spare = (options.get(Opt::SpareChunks, 0) as u64).saturating_mul(2 * ENTRY);
         memory::allow(spare, options.memory_limit(), Opt::SpareChunks.name())?;
@@ -198,7 +257,14 @@ impl Bloscpack {
 
     /// Takes in the file as it is.
     pub(super) fn load(&mut self, main: Arc<dyn File>) -> Result<()> {
-        let Layout { header, table, meta, meta_damage, mended, placed } = Layout::find(&*main, self.memory_limit)?;
+        let Layout {
+            header,
+            table,
+            meta,
+            meta_damage,
+            mended,
+            placed,
+        } = Layout::find(&*main, self.memory_limit)?;
         (self.header, self.meta_changed, self.mended) = (header, mended && meta.is_some(), mended);
         (self.meta, self.meta_damage, self.placed) = (meta, meta_damage, placed);
         (self.end, self.offsets_are_right, self.size) = (table.end, table.by_offsets, main.size()?);
@@ -207,9 +273,23 @@ impl Bloscpack {
         let n = self.header.nchunks.unwrap_or(table.chunks.len() as u64);
         let mut slots = Slots::default();
         for (i, c) in table.chunks.iter().enumerate() {
-            let place = if c.is_lost() { Place::Lost } else { Place::Main(c.at) };
-            let mut slot = Slot { place, cbytes: c.cbytes, nbytes: c.nbytes, flags: c.flags, spare: 0 };
-            let size = if i as u64 + 1 == n { self.header.last_chunk } else { self.header.chunk_size };
+            let place = if c.is_lost() {
+                Place::Lost
+            } else {
+                Place::Main(c.at)
+            };
+            let mut slot = Slot {
+                place,
+                cbytes: c.cbytes,
+                nbytes: c.nbytes,
+                flags: c.flags,
+                spare: 0,
+            };
+            let size = if i as u64 + 1 == n {
+                self.header.last_chunk
+            } else {
+                self.header.chunk_size
+            };
             let sure = match size {
                 Some(size) => self.size_is_true(c, &slot, size)?,
                 None => !c.is_lost(),
@@ -223,17 +303,25 @@ impl Bloscpack {
             }
             slots.push(slot)?;
         }
-        let behind = self.damage.as_ref().is_some_and(|e| e.position >= slots.len() as i64 || e.position < 0);
+        let behind = self
+            .damage
+            .as_ref()
+            .is_some_and(|e| e.position >= slots.len() as i64 || e.position < 0);
         self.missing = n.saturating_sub(slots.len() as u64).max(behind.into());
         self.slots = slots;
         self.lengths_are_true()?;
-        self.params.typesize = table.chunks.iter().find(|c| !c.is_lost()).map_or(1, |c| c.typesize.max(1).into());
+        self.params.typesize = table
+            .chunks
+            .iter()
+            .find(|c| !c.is_lost())
+            .map_or(1, |c| c.typesize.max(1).into());
         self.chunk_size = self.usual_chunk();
         Ok(())
     }
 
-    /// The sizes of the chunks tell where each byte of content is. One that is another one than the file's header
-    /// says counts only if the digest says so; and a chunk that is lost should have had the one that it says.
+    /// The sizes of the chunks tell where each byte of content is. One that is another one than the
+    /// file's header says counts only if the digest says so; and a chunk that is lost should
+    /// have had the one that it says.
     fn size_is_true(&self, c: &ChunkPlace, slot: &Slot, size: u32) -> Result<bool> {
         if c.is_lost() {
             let mut header = [0; BLOSC_HEADER];
@@ -251,8 +339,8 @@ impl Bloscpack {
         }
     }
 
-    /// Without offsets the length of each chunk leads to the next one. A damaged one may lead to the one behind that,
-    /// and then some are missing at the end.
+    /// Without offsets the length of each chunk leads to the next one. A damaged one may lead to
+    /// the one behind that, and then some are missing at the end.
     fn lengths_are_true(&mut self) -> Result<()> {
         if self.missing == 0 || self.header.has_offsets || self.doubt.is_some() {
             return Ok(());
@@ -261,8 +349,10 @@ impl Bloscpack {
         for (i, slot) in self.slots.iter().take(others).enumerate() {
             match self.stored(slot, |_| Ok(())) {
                 Err(e) if is_damage(e.status) => {
-                    let words = "is damaged, and chunks are missing: those behind it may be other ones";
-                    self.doubt = Some(fail!(Format, "{}: chunk {i} {words}", self.name).at(i as u64));
+                    let words =
+                        "is damaged, and chunks are missing: those behind it may be other ones";
+                    self.doubt =
+                        Some(fail!(Format, "{}: chunk {i} {words}", self.name).at(i as u64));
                     break;
                 }
                 r => r?,
@@ -282,10 +372,17 @@ impl Bloscpack {
             return Ok(());
         }
         match (&self.damage, self.doubt.as_ref().or(self.unsure.as_ref())) {
-            (Some(e), _) if self.missing > 0 => {
-                partial(e, &format!("; {} chunks before it are there: HOLDALL_OPT_SKIP_DAMAGED reads them, repair keeps them", self.slots.len()))
-            }
-            (_, Some(e)) if self.verify || self.mended => partial(e, "; HOLDALL_OPT_SKIP_DAMAGED reads it as it is, repair mends it"),
+            (Some(e), _) if self.missing > 0 => partial(
+                e,
+                &format!(
+                    "; {} chunks before it are there: HOLDALL_OPT_SKIP_DAMAGED reads them, repair keeps them",
+                    self.slots.len()
+                ),
+            ),
+            (_, Some(e)) if self.verify || self.mended => partial(
+                e,
+                "; HOLDALL_OPT_SKIP_DAMAGED reads it as it is, repair mends it",
+            ),
             _ => Ok(()),
         }
     }
@@ -312,21 +409,41 @@ impl Bloscpack {
 
     /// The header of the last chunk, of the last that is not empty where there is one.
     pub(super) fn last_chunk(&self) -> Option<blosc::Header> {
-        let last = self.slots.iter().rev().find(|s| s.nbytes > 0).or(self.slots.iter().next_back());
+        let last = self
+            .slots
+            .iter()
+            .rev()
+            .find(|s| s.nbytes > 0)
+            .or(self.slots.iter().next_back());
         last.and_then(|slot| self.stored(slot, blosc::Header::parse).ok())
     }
 
     /// Bytes of content that a chunk has here, unless it is the last.
     fn usual_chunk(&self) -> usize {
-        let first = self.slots.iter().map(|s| s.nbytes as usize).find(|&n| n > 0);
-        let stored = self.header.chunk_size.map(|n| n as usize).filter(|&n| n > 0);
-        let wanted = self.options.given(Opt::ChunkBytes).map(|n| n as usize).filter(|_| first.is_none());
+        let first = self
+            .slots
+            .iter()
+            .map(|s| s.nbytes as usize)
+            .find(|&n| n > 0);
+        let stored = self
+            .header
+            .chunk_size
+            .map(|n| n as usize)
+            .filter(|&n| n > 0);
+        let wanted = self
+            .options
+            .given(Opt::ChunkBytes)
+            .map(|n| n as usize)
+            .filter(|_| first.is_none());
         let typesize = self.params.typesize.max(1);
-        wanted.or(stored).or(first).unwrap_or((DEFAULT_CHUNK / typesize * typesize).max(typesize))
+        wanted
+            .or(stored)
+            .or(first)
+            .unwrap_or((DEFAULT_CHUNK / typesize * typesize).max(typesize))
     }
 
-    /// Bloscpack makes chunks no longer than the content at hand: one that is short and alone says nothing of those
-    /// to come, and is filled up.
+    /// Bloscpack makes chunks no longer than the content at hand: one that is short and alone says
+    /// nothing of those to come, and is filled up.
     fn longer_chunks(&mut self) {
         let n = self.chunk_size;
         if self.slots.len() != 1 || n >= SHORT || self.slots.nbytes() != n as u64 {
@@ -334,9 +451,17 @@ impl Bloscpack {
         }
         // whole items, and whole rows where it held such
         let typesize = self.params.typesize.max(1);
-        let unit = if n.is_multiple_of(typesize) { n } else { typesize };
+        let unit = if n.is_multiple_of(typesize) {
+            n
+        } else {
+            typesize
+        };
         let usual = DEFAULT_CHUNK / unit * unit;
-        self.chunk_size = self.options.given(Opt::ChunkBytes).map_or(usual, |given| given as usize).max(n);
+        self.chunk_size = self
+            .options
+            .given(Opt::ChunkBytes)
+            .map_or(usual, |given| given as usize)
+            .max(n);
     }
 
     /// Sets the metadata; `None` removes it. It must be JSON.
@@ -380,7 +505,11 @@ impl Bloscpack {
 
     /// Is it stored as the papers have it?
     pub(super) fn paper(&self) -> bool {
-        self.header.dialect == Dialect::Rfc || matches!(self.header.meta.as_ref().map(|m| &m.form), Some(Form::Rfc { .. }))
+        self.header.dialect == Dialect::Rfc
+            || matches!(
+                self.header.meta.as_ref().map(|m| &m.form),
+                Some(Form::Rfc { .. })
+            )
     }
 }
 
@@ -406,15 +535,26 @@ fn new_header(typesize: usize, options: &Options) -> Result<Header> {
     };
     let plain = dialect == Dialect::V1;
     let asked = |opt: Opt| options.given(opt).is_some_and(|v| v != 0);
-    if let Some(opt) = [Opt::Checksum, Opt::Offsets, Opt::SpareChunks].into_iter().find(|o| plain && asked(*o)) {
-        return Err(fail!(Unsupported, "{}: version 1 has no place for it", opt.name()));
+    if let Some(opt) = [Opt::Checksum, Opt::Offsets, Opt::SpareChunks]
+        .into_iter()
+        .find(|o| plain && asked(*o))
+    {
+        return Err(fail!(
+            Unsupported,
+            "{}: version 1 has no place for it",
+            opt.name()
+        ));
     }
     let checksum = options.get(Opt::Checksum, if plain { 0 } else { Sum::Crc32 as i64 });
     let checksum = Sum::from_number(checksum as i32).map_err(|e| e.within(Opt::Checksum.name()))?;
     Ok(Header {
         has_offsets: !plain && options.get(Opt::Offsets, 1) == 1,
         checksum,
-        typesize: if plain { 0 } else { u8::try_from(typesize).unwrap_or(1) },
+        typesize: if plain {
+            0
+        } else {
+            u8::try_from(typesize).unwrap_or(1)
+        },
         ..Header::new(dialect)
     })
 }
@@ -430,9 +570,20 @@ pub fn params(options: &Options, typesize: usize, like: Option<&blosc::Header>) 
             codec.ok_or_else(|| fail!(Argument, "HOLDALL_OPT_CODEC: {n} is no codec of chunks"))?
         }
     };
-    let level = if options.given(Opt::Codec) == Some(0) { 0 } else { options.get(Opt::Level, 5) };
-    let level =
-        u8::try_from(level).ok().filter(|l| *l <= 9).ok_or_else(|| fail!(Argument, "HOLDALL_OPT_LEVEL: {level}: chunks have levels 0 to 9"))?;
+    let level = if options.given(Opt::Codec) == Some(0) {
+        0
+    } else {
+        options.get(Opt::Level, 5)
+    };
+    let level = u8::try_from(level)
+        .ok()
+        .filter(|l| *l <= 9)
+        .ok_or_else(|| {
+            fail!(
+                Argument,
+                "HOLDALL_OPT_LEVEL: {level}: chunks have levels 0 to 9"
+            )
+        })?;
     let mut params = Params::new(Target::Blosc1, codec, level, typesize);
     params.blocksize = options.given(Opt::BlockBytes).map(|n| n as usize);
     if let Some(bytes) = options.given_bytes(Opt::Filters) {
@@ -445,7 +596,11 @@ pub fn params(options: &Options, typesize: usize, like: Option<&blosc::Header>) 
 
 /// The number of the filter that these have: 0 none, 1 shuffle, 2 bitshuffle.
 pub fn filter_number(params: &Params) -> u64 {
-    params.filters.iter().next().map_or(0, |f| if f == Filter::Bitshuffle { 2 } else { 1 })
+    params
+        .filters
+        .iter()
+        .next()
+        .map_or(0, |f| if f == Filter::Bitshuffle { 2 } else { 1 })
 }
 
 /// `HOLDALL_FILTER_*`: those that c-blosc 1.x knows.
@@ -453,11 +608,21 @@ fn filters(bytes: &[u8]) -> Result<Vec<Filter>> {
     let filter = |n: &u8| match n {
         1 => Ok(Filter::Shuffle { group: 0 }),
         2 => Ok(Filter::Bitshuffle),
-        n => Err(fail!(Unsupported, "HOLDALL_OPT_FILTERS: filter {n} has no place in these chunks: shuffle (1) or bitshuffle (2) do")),
+        n => Err(fail!(
+            Unsupported,
+            "HOLDALL_OPT_FILTERS: filter {n} has no place in these chunks: shuffle (1) or bitshuffle (2) do"
+        )),
     };
-    let found: Vec<Filter> = bytes.iter().filter(|n| **n != 0).map(filter).collect::<Result<_>>()?;
+    let found: Vec<Filter> = bytes
+        .iter()
+        .filter(|n| **n != 0)
+        .map(filter)
+        .collect::<Result<_>>()?;
     if found.len() > 1 {
-        return Err(fail!(Unsupported, "HOLDALL_OPT_FILTERS: these chunks have one filter at most"));
+        return Err(fail!(
+            Unsupported,
+            "HOLDALL_OPT_FILTERS: these chunks have one filter at most"
+        ));
     }
     Ok(found)
 }

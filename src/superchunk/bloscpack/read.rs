@@ -26,14 +26,19 @@ pub struct Verified {
     pub sound: u64,
     /// Chunks that are damaged.
     pub bad: u64,
-    /// Chunks that can be decoded, and have no checksum; and those with a codec or a filter that is not known.
+    /// Chunks that can be decoded, and have no checksum; and those with a codec or a filter that
+    /// is not known.
     pub unchecked: u64,
 }
 
 impl Verified {
     /// Counts a chunk that cannot be decoded.
     pub fn count(&mut self, e: &Error) {
-        if e.is_unsupported() { self.unchecked += 1 } else { self.bad += 1 }
+        if e.is_unsupported() {
+            self.unchecked += 1
+        } else {
+            self.bad += 1
+        }
     }
 }
 
@@ -46,17 +51,31 @@ struct Part<'a> {
 }
 
 impl Bloscpack {
-    /// Reads content from byte `at` on, until `dst` is full. True: some of it was damaged, and is zeros now,
-    /// as the options wished.
+    /// Reads content from byte `at` on, until `dst` is full. True: some of it was damaged, and is
+    /// zeros now, as the options wished.
     pub fn read(&self, at: u64, dst: &mut [u8]) -> Result<bool> {
-        let end = at.checked_add(dst.len() as u64).filter(|&e| e <= self.nbytes());
-        let end =
-            end.ok_or_else(|| fail!(Range, "{}: bytes {at} to {}: there are {}", self.name(), at.saturating_add(dst.len() as u64), self.nbytes()))?;
+        let end = at
+            .checked_add(dst.len() as u64)
+            .filter(|&e| e <= self.nbytes());
+        let end = end.ok_or_else(|| {
+            fail!(
+                Range,
+                "{}: bytes {at} to {}: there are {}",
+                self.name(),
+                at.saturating_add(dst.len() as u64),
+                self.nbytes()
+            )
+        })?;
         let stored_end = end.min(self.slots.nbytes()).max(at);
-        let (stored, pending) = dst.split_at_mut_checked((stored_end - at) as usize).unwrap_or_default();
+        let (stored, pending) = dst
+            .split_at_mut_checked((stored_end - at) as usize)
+            .unwrap_or_default();
         let from = at.max(self.slots.nbytes()) - self.slots.nbytes();
         if !pending.is_empty() {
-            let waiting = self.pending.get(from as usize..).and_then(|p| p.get(..pending.len()));
+            let waiting = self
+                .pending
+                .get(from as usize..)
+                .and_then(|p| p.get(..pending.len()));
             pending.copy_from_slice(waiting.ok_or_else(|| fail!(State, "bytes beyond the end"))?);
         }
         let bad = self.read_parts(self.cut(at..stored_end, stored))?;
@@ -72,10 +91,16 @@ impl Bloscpack {
         for chunk in self.slots.holding(bytes.clone()) {
             let span = self.slots.span(chunk);
             let (from, to) = (span.start.max(bytes.start), span.end.min(bytes.end));
-            let (part, after) = rest.split_at_mut_checked(to.saturating_sub(from) as usize).unwrap_or_default();
+            let (part, after) = rest
+                .split_at_mut_checked(to.saturating_sub(from) as usize)
+                .unwrap_or_default();
             rest = after;
             if !part.is_empty() {
-                parts.push(Part { chunk, from: (from - span.start) as usize, dst: part });
+                parts.push(Part {
+                    chunk,
+                    from: (from - span.start) as usize,
+                    dst: part,
+                });
             }
         }
         parts
@@ -85,14 +110,25 @@ impl Bloscpack {
         let total: usize = parts.iter().map(|p| p.dst.len()).sum();
         let worth = total >= WORTH;
         if let [p] = &mut parts[..] {
-            let read = self.chunk_part(p.chunk, p.from, p.dst, if worth { self.threads.count() } else { 1 }).map_err(|e| self.named(p.chunk, e));
-            return self.or_zeros(read, p.dst).and_then(|bad| self.still().map(|()| bad));
+            let read = self
+                .chunk_part(
+                    p.chunk,
+                    p.from,
+                    p.dst,
+                    if worth { self.threads.count() } else { 1 },
+                )
+                .map_err(|e| self.named(p.chunk, e));
+            return self
+                .or_zeros(read, p.dst)
+                .and_then(|bad| self.still().map(|()| bad));
         }
         // the first of those that fail, whatever the order in which they did
         let failed: Mutex<Option<Error>> = Mutex::new(None);
         let damaged = Mutex::new(false);
         parallel::for_each(if worth { self.file_threads() } else { 1 }, parts, |p| {
-            let read = self.chunk_part(p.chunk, p.from, p.dst, 1).map_err(|e| self.named(p.chunk, e));
+            let read = self
+                .chunk_part(p.chunk, p.from, p.dst, 1)
+                .map_err(|e| self.named(p.chunk, e));
             match self.or_zeros(read, p.dst) {
                 Ok(bad) => *damaged.lock().unwrap_or_else(PoisonError::into_inner) |= bad,
                 Err(e) => {
@@ -126,11 +162,21 @@ impl Bloscpack {
     fn named(&self, chunk: usize, mut e: Error) -> Error {
         e.position = -1;
         let e = e.at(chunk as u64);
-        if e.message.starts_with(self.name()) { e } else { e.within(format_args!("{}: chunk {chunk}", self.name())) }
+        if e.message.starts_with(self.name()) {
+            e
+        } else {
+            e.within(format_args!("{}: chunk {chunk}", self.name()))
+        }
     }
 
     /// Reads part of one chunk.
-    pub(super) fn chunk_part(&self, i: usize, from: usize, dst: &mut [u8], threads: usize) -> Result<()> {
+    pub(super) fn chunk_part(
+        &self,
+        i: usize,
+        from: usize,
+        dst: &mut [u8],
+        threads: usize,
+    ) -> Result<()> {
         if let Some((_, open)) = self.open_chunk.as_ref().filter(|(k, _)| *k == i) {
             let part = open.get(from..).and_then(|p| p.get(..dst.len()));
             dst.copy_from_slice(part.ok_or_else(|| fail!(Range, "bytes beyond its end"))?);
@@ -140,7 +186,13 @@ impl Bloscpack {
     }
 
     /// Reads part of a chunk that is stored.
-    pub(super) fn slot_part(&self, slot: &Slot, from: usize, dst: &mut [u8], threads: usize) -> Result<()> {
+    pub(super) fn slot_part(
+        &self,
+        slot: &Slot,
+        from: usize,
+        dst: &mut [u8],
+        threads: usize,
+    ) -> Result<()> {
         self.stored(slot, |chunk| {
             // what decoding takes beside the place that the caller brought
             let block = blosc::Header::parse(chunk)?.blocksize;
@@ -165,33 +217,60 @@ impl Bloscpack {
             Place::Memory(bytes) => self.checked(slot, bytes, f),
             Place::Main(at) => self.fetched(&self.main, *at, slot, f),
             Place::Part(at) => self.fetched(&self.part, *at, slot, f),
-            Place::Lost => Err(self.damage.clone().unwrap_or_else(|| fail!(Format, "it was not found"))),
+            Place::Lost => Err(self
+                .damage
+                .clone()
+                .unwrap_or_else(|| fail!(Format, "it was not found"))),
         }
     }
 
-    fn fetched(&self, file: &Option<Arc<dyn File>>, at: u64, slot: &Slot, f: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    fn fetched(
+        &self,
+        file: &Option<Arc<dyn File>>,
+        at: u64,
+        slot: &Slot,
+        f: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
         thread_local!(static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) });
-        let file = file.as_ref().ok_or_else(|| fail!(State, "its file is not open"))?;
+        let file = file
+            .as_ref()
+            .ok_or_else(|| fail!(State, "its file is not open"))?;
         let n = slot.cbytes as usize + self.header.checksum.size();
-        if let Some(bytes) = file.bytes().and_then(|b| b.get(usize::try_from(at).ok()?..)?.get(..n)) {
+        if let Some(bytes) = file
+            .bytes()
+            .and_then(|b| b.get(usize::try_from(at).ok()?..)?.get(..n))
+        {
             return self.checked(slot, bytes, f);
         }
         memory::allow(n as u64, self.memory_limit, "a stored chunk")?;
-        let mut scratch = SCRATCH.with(|s| s.try_borrow_mut().map(|mut s| std::mem::take(&mut *s)).unwrap_or_default());
+        let mut scratch = SCRATCH.with(|s| {
+            s.try_borrow_mut()
+                .map(|mut s| std::mem::take(&mut *s))
+                .unwrap_or_default()
+        });
         if scratch.len() < n {
             // one that is kept is going to be of use for somewhat longer chunks, too
             scratch = memory::zeroed(if n <= KEPT { n.next_power_of_two() } else { n })?;
         }
         let bytes = scratch.get_mut(..n).unwrap_or_default();
-        let result = file.read_exact_at(at, bytes).and_then(|()| self.checked(slot, bytes, f));
+        let result = file
+            .read_exact_at(at, bytes)
+            .and_then(|()| self.checked(slot, bytes, f));
         if scratch.len() <= KEPT {
             SCRATCH.with(|s| _ = s.try_borrow_mut().map(|mut s| *s = scratch));
         }
         result
     }
 
-    fn checked(&self, slot: &Slot, bytes: &[u8], f: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        let (chunk, digest) = bytes.split_at_checked(slot.cbytes as usize).unwrap_or_default();
+    fn checked(
+        &self,
+        slot: &Slot,
+        bytes: &[u8],
+        f: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let (chunk, digest) = bytes
+            .split_at_checked(slot.cbytes as usize)
+            .unwrap_or_default();
         let sum = self.header.checksum;
         if self.verify && sum.size() > 0 && sum.of(chunk) != digest {
             return Err(fail!(Checksum, "its {sum} does not match what is stored"));
@@ -199,7 +278,12 @@ impl Bloscpack {
         let header = blosc::Header::parse(chunk)?;
         if header.cbytes != chunk.len() || header.nbytes != slot.nbytes as usize {
             let (n, c) = (header.nbytes, header.cbytes);
-            return Err(fail!(Format, "its header says {n} bytes in {c}, it said {} in {} when it was found", slot.nbytes, slot.cbytes));
+            return Err(fail!(
+                Format,
+                "its header says {n} bytes in {c}, it said {} in {} when it was found",
+                slot.nbytes,
+                slot.cbytes
+            ));
         }
         f(chunk)
     }
@@ -218,10 +302,20 @@ impl Bloscpack {
         let i = self.index(i)?;
         let n = self.chunk_nbytes(i as u64)?;
         if dst.len() != n {
-            return Err(fail!(Argument, "{}: chunk {i}: it has {n} bytes, there is room for {}", self.name(), dst.len()).at(i as u64));
+            return Err(fail!(
+                Argument,
+                "{}: chunk {i}: it has {n} bytes, there is room for {}",
+                self.name(),
+                dst.len()
+            )
+            .at(i as u64));
         }
         if i < self.slots.len() {
-            let bad = self.read_parts(vec![Part { chunk: i, from: 0, dst }])?;
+            let bad = self.read_parts(vec![Part {
+                chunk: i,
+                from: 0,
+                dst,
+            }])?;
             // where chunks are missing it may be another one's content
             return Ok(bad || (self.skip_damaged && self.doubt.is_some() && self.damage.is_some()));
         }
@@ -232,14 +326,20 @@ impl Bloscpack {
     /// Calls `f` with chunk `i` as it is, or is going to be, stored, without its digest.
     pub fn with_raw<R>(&self, i: u64, f: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
         let i = self.index(i)?;
-        let changed = self.open_chunk.as_ref().filter(|(k, _)| *k == i).map(|(_, content)| &content[..]);
+        let changed = self
+            .open_chunk
+            .as_ref()
+            .filter(|(k, _)| *k == i)
+            .map(|(_, content)| &content[..]);
         if i >= self.slots.len() || changed.is_some() {
             let content = changed.unwrap_or_else(|| self.pending_chunk(i));
             let mut chunk = Vec::new();
             self.encode(content, &mut chunk, self.threads.count())?;
             return f(&chunk);
         }
-        let read = self.stored(self.slots.get(i)?, f).map_err(|e| self.named(i, e));
+        let read = self
+            .stored(self.slots.get(i)?, f)
+            .map_err(|e| self.named(i, e));
         self.still()?;
         read
     }
@@ -252,14 +352,21 @@ impl Bloscpack {
 
     /// Refuses to go on where the file was changed since it was opened for reading.
     fn still(&self) -> Result<()> {
-        let (Some(main), Some(was)) = (&self.main, self.unchanged) else { return Ok(()) };
+        let (Some(main), Some(was)) = (&self.main, self.unchanged) else {
+            return Ok(());
+        };
         if (main.size()?, main.modified()?) == was {
             return Ok(());
         }
-        Err(fail!(State, "{}: it was changed since it was opened; open it again to read on", self.name()))
+        Err(fail!(
+            State,
+            "{}: it was changed since it was opened; open it again to read on",
+            self.name()
+        ))
     }
 
-    /// Reads every chunk and checks all that can be; tells each fault to `fault`, until it returns false.
+    /// Reads every chunk and checks all that can be; tells each fault to `fault`, until it returns
+    /// false.
     pub fn verify(&self, mut fault: impl FnMut(&Error) -> bool) -> Result<Verified> {
         self.verify_all(&mut fault)
     }
@@ -268,8 +375,14 @@ impl Bloscpack {
         let mut v = Verified::default();
         let group = self.threads.count() * 4;
         for first in (0..self.slots.len()).step_by(group) {
-            let mut found: Vec<(usize, Result<()>)> = (first..self.slots.len().min(first + group)).map(|i| (i, Ok(()))).collect();
-            parallel::for_each(self.file_threads(), found.iter_mut().collect(), |(i, sound): &mut (usize, _)| *sound = self.sound(*i));
+            let mut found: Vec<(usize, Result<()>)> = (first..self.slots.len().min(first + group))
+                .map(|i| (i, Ok(())))
+                .collect();
+            parallel::for_each(
+                self.file_threads(),
+                found.iter_mut().collect(),
+                |(i, sound): &mut (usize, _)| *sound = self.sound(*i),
+            );
             for (i, sound) in found {
                 match sound {
                     Ok(()) if self.header.checksum.size() > 0 => v.sound += 1,
@@ -283,13 +396,28 @@ impl Bloscpack {
                     }
                 }
             }
-            self.options.progress(self.slots.len().min(first + group) as u64, self.slots.len() as u64)?;
+            self.options.progress(
+                self.slots.len().min(first + group) as u64,
+                self.slots.len() as u64,
+            )?;
         }
         self.still_for_a_fault()?;
         // one fault tells of all that are missing
         v.bad = v.bad.saturating_add(self.missing);
-        let shape = if self.missing > 0 { None } else { self.shape_fault() };
-        for e in self.damage.iter().filter(|_| self.missing > 0).chain(&self.doubt).chain(&self.unsure).chain(&self.meta_damage).chain(&shape) {
+        let shape = if self.missing > 0 {
+            None
+        } else {
+            self.shape_fault()
+        };
+        for e in self
+            .damage
+            .iter()
+            .filter(|_| self.missing > 0)
+            .chain(&self.doubt)
+            .chain(&self.unsure)
+            .chain(&self.meta_damage)
+            .chain(&shape)
+        {
             fault(e);
         }
         Ok(v)
@@ -302,34 +430,56 @@ impl Bloscpack {
 
     /// What speaks against metadata of an array.
     fn shape_fault(&self) -> Option<Error> {
-        let checked = self.array().and_then(|a| a.map_or(Ok(()), |a| a.check(self.nbytes())));
+        let checked = self
+            .array()
+            .and_then(|a| a.map_or(Ok(()), |a| a.check(self.nbytes())));
         checked.err().map(|e| e.within(self.name()))
     }
 
     /// Calls `f` with all content, piece by piece. True: as [`Bloscpack::read`].
     pub fn each_piece(&self, f: impl FnMut(&[u8]) -> Result<()>) -> Result<bool> {
         let (nbytes, chunk) = (self.nbytes(), self.chunk_size as u64);
-        let pieces = Pieces { nbytes, chunk, threads: self.threads.count(), limit: self.memory_limit, options: &self.options };
+        let pieces = Pieces {
+            nbytes,
+            chunk,
+            threads: self.threads.count(),
+            limit: self.memory_limit,
+            options: &self.options,
+        };
         pieces.each(|at, dst| self.read(at, dst), f)
     }
 
     fn sound(&self, i: usize) -> Result<()> {
         let slot = self.slots.get(i)?;
         self.stored(slot, |chunk| {
-            let mut content = memory::zeroed(memory::allow(slot.nbytes.into(), self.memory_limit, "a chunk")?)?;
+            let mut content = memory::zeroed(memory::allow(
+                slot.nbytes.into(),
+                self.memory_limit,
+                "a chunk",
+            )?)?;
             blosc::decode(chunk, &mut content, 1)
         })
     }
 }
 
 /// Verifies a file; every fault goes to `fault`, which says whether to go on.
-pub fn verify(path: &OsStr, options: &Options, fault: impl FnMut(&Error) -> bool) -> Result<Verified> {
-    options.only("verifying a superchunk", &[Opt::Threads, Opt::MemoryLimit, Opt::Io])?;
+pub fn verify(
+    path: &OsStr,
+    options: &Options,
+    fault: impl FnMut(&Error) -> bool,
+) -> Result<Verified> {
+    options.only(
+        "verifying a superchunk",
+        &[Opt::Threads, Opt::MemoryLimit, Opt::Io],
+    )?;
     let all = options.clone().with(Opt::SkipDamaged, 1)?;
     Bloscpack::open(path, Mode::Read, &all)?.verify(fault)
 }
 
 /// Is this what damage looks like, as against a failing disk or a limit of the caller's?
 pub(super) fn is_damage(s: Status) -> bool {
-    matches!(s, Status::Format | Status::Checksum | Status::Codec | Status::Version | Status::Unsupported)
+    matches!(
+        s,
+        Status::Format | Status::Checksum | Status::Codec | Status::Version | Status::Unsupported
+    )
 }

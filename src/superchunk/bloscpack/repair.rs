@@ -1,6 +1,6 @@
-//! Repair: what a crash, a full disk or damage left becomes a whole file again. Chunks that are sound stay
-//! as they are; a damaged one among them becomes zeros, so that all others keep their places, and so do those that an
-//! array has lost at its end.
+//! Repair: what a crash, a full disk or damage left becomes a whole file again. Chunks that are
+//! sound stay as they are; a damaged one among them becomes zeros, so that all others keep their
+//! places, and so do those that an array has lost at its end.
 #![forbid(unsafe_code)]
 
 use super::slots::{Place, Slot};
@@ -56,32 +56,61 @@ pub fn repair_in(folder: &Arc<dyn Folder>, name: &OsStr, options: &Options) -> R
     }
     b.changed |= gone > 0 || b.damage.is_some() || b.doubt.is_some();
     if kept == 0 && gone + zeroed > 0 {
-        return Err(fail!(Format, "{}: none of its {} chunks is sound: there is nothing to keep", b.name(), gone + zeroed));
+        return Err(fail!(
+            Format,
+            "{}: none of its {} chunks is sound: there is nothing to keep",
+            b.name(),
+            gone + zeroed
+        ));
     }
-    // where nothing is missing, metadata and content contradict each other, and nobody knows which is right
+    // where nothing is missing, metadata and content contradict each other, and nobody knows which
+    // is right
     let put = if gone > 0 { b.fill_array()? } else { 0 };
     (b.damage, b.doubt, b.offsets_are_right) = (None, None, b.offsets_are_right && !b.changed);
     b.commit()?;
-    Ok(Repaired { kept, dropped: zeroed + gone.max(put) + u64::from(meta_is_lost) })
+    Ok(Repaired {
+        kept,
+        dropped: zeroed + gone.max(put) + u64::from(meta_is_lost),
+    })
 }
 
 impl Bloscpack {
-    /// Where chunks are missing, and those that are there may have been found in a wrong place, one more repair
-    /// could lose what somebody who looks at the file might save.
+    /// Where chunks are missing, and those that are there may have been found in a wrong place, one
+    /// more repair could lose what somebody who looks at the file might save.
     fn refuse_to_guess(&self) -> Result<()> {
-        let Some(doubt) = self.doubt.as_ref().filter(|_| self.damage.is_some() || self.slots.len() == 0) else { return Ok(()) };
+        let Some(doubt) = self
+            .doubt
+            .as_ref()
+            .filter(|_| self.damage.is_some() || self.slots.len() == 0)
+        else {
+            return Ok(());
+        };
         let mut e = doubt.clone();
-        e.message.push_str("; it cannot be told which chunks are missing, and nothing was changed");
+        e.message
+            .push_str("; it cannot be told which chunks are missing, and nothing was changed");
         Err(e)
     }
 
-    /// Chunks that are sound and stand right behind the last one: the header counts too few, or a writer died.
+    /// Chunks that are sound and stand right behind the last one: the header counts too few, or a
+    /// writer died.
     fn take_in_what_follows(&mut self) -> Result<()> {
-        let Some(main) = self.main.clone().filter(|_| self.doubt.is_some()) else { return Ok(()) };
+        let Some(main) = self.main.clone().filter(|_| self.doubt.is_some()) else {
+            return Ok(());
+        };
         let mut header = [0; BLOSC_HEADER];
         while main.read_at(self.end, &mut header)? == BLOSC_HEADER {
-            let Some(c) = ChunkPlace::parse(self.end, &header).filter(|c| c.end(self.header.checksum) <= self.size) else { break };
-            let slot = Slot { place: Place::Main(c.at), cbytes: c.cbytes, nbytes: c.nbytes, flags: c.flags, spare: 0 };
+            let Some(c) = ChunkPlace::parse(self.end, &header)
+                .filter(|c| c.end(self.header.checksum) <= self.size)
+            else {
+                break;
+            };
+            let slot = Slot {
+                place: Place::Main(c.at),
+                cbytes: c.cbytes,
+                nbytes: c.nbytes,
+                flags: c.flags,
+                spare: 0,
+            };
             if !self.is_sound(&slot)? {
                 break;
             }
@@ -94,7 +123,11 @@ impl Bloscpack {
     /// Can it be decoded, and does its digest fit?
     fn is_sound(&self, slot: &Slot) -> Result<bool> {
         let decoded = self.stored(slot, |chunk| {
-            let mut content = memory::zeroed(memory::allow(slot.nbytes.into(), self.memory_limit, "a chunk")?)?;
+            let mut content = memory::zeroed(memory::allow(
+                slot.nbytes.into(),
+                self.memory_limit,
+                "a chunk",
+            )?)?;
             blosc::decode(chunk, &mut content, self.threads.count())
         });
         match decoded {
@@ -113,7 +146,11 @@ impl Bloscpack {
             }
             lost = lost.saturating_add(slot.nbytes.into());
             self.check_lost(lost)?;
-            let zeros = memory::zeroed(memory::allow(slot.nbytes.into(), self.memory_limit, "a chunk")?)?;
+            let zeros = memory::zeroed(memory::allow(
+                slot.nbytes.into(),
+                self.memory_limit,
+                "a chunk",
+            )?)?;
             self.replace_content(i, &zeros)?;
             bad += 1;
         }
@@ -134,9 +171,13 @@ impl Bloscpack {
         n / BEST_RATIO <= self.size && n / self.chunk_size.max(1) as u64 <= self.size
     }
 
-    /// Is this content of `n` bytes, of which chunks are missing at the end that are to read as zeros?
+    /// Is this content of `n` bytes, of which chunks are missing at the end that are to read as
+    /// zeros?
     pub fn stands_for(&self, n: u64) -> bool {
-        self.skip_damaged && self.main.is_some() && n > self.nbytes() && self.can_have_lost(n - self.nbytes())
+        self.skip_damaged
+            && self.main.is_some()
+            && n > self.nbytes()
+            && self.can_have_lost(n - self.nbytes())
     }
 
     /// What the metadata say of a NumPy array of a known type, if that is what it is.
@@ -147,16 +188,33 @@ impl Bloscpack {
         }
     }
 
-    /// Puts zeros behind content that is shorter than the array it is; gives how many chunks they take.
+    /// Puts zeros behind content that is shorter than the array it is; gives how many chunks they
+    /// take.
     fn fill_array(&mut self) -> Result<u64> {
-        let wanted = self.array().ok().flatten().and_then(|a| a.nbytes()).unwrap_or(0);
-        let Some(short) = wanted.checked_sub(self.nbytes()).filter(|n| *n > 0) else { return Ok(0) };
+        let wanted = self
+            .array()
+            .ok()
+            .flatten()
+            .and_then(|a| a.nbytes())
+            .unwrap_or(0);
+        let Some(short) = wanted.checked_sub(self.nbytes()).filter(|n| *n > 0) else {
+            return Ok(0);
+        };
         self.check_lost(short)?;
-        memory::allow(short.min(self.chunk_size as u64), self.memory_limit, "a chunk")?;
+        memory::allow(
+            short.min(self.chunk_size as u64),
+            self.memory_limit,
+            "a chunk",
+        )?;
         let (before, zeros) = (self.chunks(), memory::zeroed(short.min(PIECE) as usize)?);
         while let Some(n) = wanted.checked_sub(self.nbytes()).filter(|n| *n > 0) {
             self.append(zeros.get(..n.min(PIECE) as usize).unwrap_or_default())?;
-            self.options.progress(self.chunks() as u64, wanted.div_ceil(self.chunk_size.max(1) as u64).max(self.chunks() as u64))?;
+            self.options.progress(
+                self.chunks() as u64,
+                wanted
+                    .div_ceil(self.chunk_size.max(1) as u64)
+                    .max(self.chunks() as u64),
+            )?;
         }
         Ok((self.chunks().saturating_sub(before) as u64).max(1))
     }

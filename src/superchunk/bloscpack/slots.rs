@@ -1,5 +1,5 @@
-//! The chunks of an open superchunk in the order of their content: where each is now, and which one holds a
-//! byte.
+//! The chunks of an open superchunk in the order of their content: where each is now, and which one
+//! holds a byte.
 #![forbid(unsafe_code)]
 
 use crate::error::{Result, fail};
@@ -31,7 +31,8 @@ pub struct Slot {
     pub nbytes: u32,
     /// Flags of its header.
     pub flags: u8,
-    /// Bytes at the end of `cbytes` that a chunk outside the main file can do without: room for it to grow.
+    /// Bytes at the end of `cbytes` that a chunk outside the main file can do without: room for it
+    /// to grow.
     pub spare: u32,
 }
 
@@ -56,7 +57,9 @@ impl Slots {
 
     /// One of them.
     pub fn get(&self, i: usize) -> Result<&Slot> {
-        self.all.get(i).ok_or_else(|| fail!(Range, "chunk {i}: there are {}", self.all.len()).at(i as u64))
+        self.all
+            .get(i)
+            .ok_or_else(|| fail!(Range, "chunk {i}: there are {}", self.all.len()).at(i as u64))
     }
 
     /// All of them.
@@ -75,7 +78,10 @@ impl Slots {
         if bytes.is_empty() {
             return 0..0;
         }
-        let first = self.starts.partition_point(|&s| s <= bytes.start).saturating_sub(1);
+        let first = self
+            .starts
+            .partition_point(|&s| s <= bytes.start)
+            .saturating_sub(1);
         let last = self.starts.partition_point(|&s| s < bytes.end);
         first..last.min(self.all.len())
     }
@@ -85,7 +91,10 @@ impl Slots {
         if self.starts.is_empty() {
             self.starts.push(0);
         }
-        let end = self.nbytes().checked_add(u64::from(slot.nbytes)).ok_or_else(|| fail!(Limit, "more than 2^64 bytes"))?;
+        let end = self
+            .nbytes()
+            .checked_add(u64::from(slot.nbytes))
+            .ok_or_else(|| fail!(Limit, "more than 2^64 bytes"))?;
         memory::reserve(&mut self.all, 1)?;
         memory::reserve(&mut self.starts, 1)?;
         self.all.push(slot);
@@ -107,7 +116,11 @@ impl Slots {
     }
 
     /// Puts these in the place of some.
-    pub fn splice(&mut self, range: Range<usize>, new: impl IntoIterator<Item = Slot>) -> Result<()> {
+    pub fn splice(
+        &mut self,
+        range: Range<usize>,
+        new: impl IntoIterator<Item = Slot>,
+    ) -> Result<()> {
         let mut all = std::mem::take(&mut self.all);
         let from = range.start.min(all.len());
         all.splice(from..range.end.clamp(from, all.len()), new);
@@ -137,7 +150,13 @@ mod tests {
     use super::*;
 
     fn slot(nbytes: u32) -> Slot {
-        Slot { place: Place::Lost, cbytes: 0, nbytes, flags: 0, spare: 0 }
+        Slot {
+            place: Place::Lost,
+            cbytes: 0,
+            nbytes,
+            flags: 0,
+            spare: 0,
+        }
     }
 
     #[test]
@@ -147,11 +166,17 @@ mod tests {
         for n in [5, 0, 3, 7] {
             s.push(slot(n)).unwrap();
         }
-        assert_eq!((s.nbytes(), s.span(0), s.span(1), s.span(3)), (15, 0..5, 5..5, 8..15));
+        assert_eq!(
+            (s.nbytes(), s.span(0), s.span(1), s.span(3)),
+            (15, 0..5, 5..5, 8..15)
+        );
         for from in 0..15 {
             for to in from + 1..=15 {
                 let held = s.holding(from..to);
-                assert!(s.span(held.start).contains(&from) && s.span(held.end - 1).contains(&(to - 1)), "{from}..{to}: {held:?}");
+                assert!(
+                    s.span(held.start).contains(&from) && s.span(held.end - 1).contains(&(to - 1)),
+                    "{from}..{to}: {held:?}"
+                );
             }
         }
         s.splice(1..3, [slot(2)]).unwrap();

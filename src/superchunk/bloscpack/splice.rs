@@ -1,9 +1,10 @@
-//! Splices: content is put in or taken away in the middle, at one place or at places in equal distances, and what is behind
-//! moves.
+//! Splices: content is put in or taken away in the middle, at one place or at places in equal
+//! distances, and what is behind moves.
 //!
-//! Chunks stay as long as they were: content behind the change is encoded anew, chunk by chunk, up to where the
-//! old limits of chunks fall on the new ones. From there on, chunks stay as they are. Nothing that waits for a
-//! commit is ever written over, so that a splice that fails is taken back by going on with the old chunks.
+//! Chunks stay as long as they were: content behind the change is encoded anew, chunk by chunk, up
+//! to where the old limits of chunks fall on the new ones. From there on, chunks stay as they are.
+//! Nothing that waits for a commit is ever written over, so that a splice that fails is taken back
+//! by going on with the old chunks.
 #![forbid(unsafe_code)]
 
 use super::Bloscpack;
@@ -32,15 +33,27 @@ impl<'a> Splice<'a> {
     fn end(&self) -> Option<u64> {
         let apart = self.times <= 1 || self.every >= self.gone;
         let last = self.every.checked_mul(self.times.checked_sub(1)?)?;
-        self.at.checked_add(last)?.checked_add(self.gone).filter(|_| apart)
+        self.at
+            .checked_add(last)?
+            .checked_add(self.gone)
+            .filter(|_| apart)
     }
 
     fn each(&self) -> impl Iterator<Item = (Range<u64>, &'a [u8])> {
-        let Splice { at, every, times, gone, src } = *self;
+        let Splice {
+            at,
+            every,
+            times,
+            gone,
+            src,
+        } = *self;
         let n = (src.len() as u64 / times.max(1)) as usize;
         (0..times).map(move |i| {
             let (from, place) = (at + i * every, n * i as usize);
-            (from..from + gone, src.get(place..place + n).unwrap_or_default())
+            (
+                from..from + gone,
+                src.get(place..place + n).unwrap_or_default(),
+            )
         })
     }
 }
@@ -59,33 +72,53 @@ impl Bloscpack {
     pub fn splice(&mut self, splice: &Splice<'_>) -> Result<()> {
         self.check_writer()?;
         if splice.end().is_none_or(|end| end > self.nbytes()) {
-            let Splice { at, every, times, gone, .. } = splice;
-            return Err(fail!(Range, "{}: {gone} bytes at {at}, {times} times, each {every} further: there are {}", self.name(), self.nbytes()));
+            let Splice {
+                at,
+                every,
+                times,
+                gone,
+                ..
+            } = splice;
+            return Err(fail!(
+                Range,
+                "{}: {gone} bytes at {at}, {times} times, each {every} further: there are {}",
+                self.name(),
+                self.nbytes()
+            ));
         }
         if splice.gone == 0 && splice.src.is_empty() {
             return Ok(());
         }
         self.flush()?;
-        let first = self.slots.holding(splice.at..splice.at.saturating_add(1)).start;
+        let first = self
+            .slots
+            .holding(splice.at..splice.at.saturating_add(1))
+            .start;
         // an append may go on in the one before
         let kept = first.saturating_sub(1);
         let mut old = memory::with_room(self.slots.len() - kept)?;
         old.extend(self.slots.iter().skip(kept).cloned());
         let changed = std::mem::replace(&mut self.changed, true);
-        self.refill(first, old.get(first - kept..).unwrap_or_default(), splice).inspect_err(|_| {
-            self.pending = Vec::new();
-            self.slots.truncate(kept);
-            // there was room for them before
-            let back = old.drain(..).try_for_each(|slot| self.slots.push(slot));
-            self.broken |= back.is_err();
-            self.changed = changed;
-        })
+        self.refill(first, old.get(first - kept..).unwrap_or_default(), splice)
+            .inspect_err(|_| {
+                self.pending = Vec::new();
+                self.slots.truncate(kept);
+                // there was room for them before
+                let back = old.drain(..).try_for_each(|slot| self.slots.push(slot));
+                self.broken |= back.is_err();
+                self.changed = changed;
+            })
     }
 
     /// Cuts the chunks from `first` on, and goes on with what stays of them and what is put in.
     fn refill(&mut self, first: usize, chunks: &[Slot], splice: &Splice<'_>) -> Result<()> {
         let mut at = self.slots.span(first).start;
-        let mut old = Old { chunks, number: first, at, content: None };
+        let mut old = Old {
+            chunks,
+            number: first,
+            at,
+            content: None,
+        };
         self.slots.truncate(first);
         for (bytes, new) in splice.each() {
             self.keep(&mut old, at..bytes.start)?;
@@ -108,23 +141,36 @@ impl Bloscpack {
                     Some(content) => content,
                     None => self.content_of(old.number, slot)?,
                 };
-                let part = content.get((wanted.start - span.start) as usize..(wanted.end - span.start) as usize);
+                let part = content
+                    .get((wanted.start - span.start) as usize..(wanted.end - span.start) as usize);
                 self.append(part.unwrap_or_default())?;
                 old.content = Some(content);
             }
             if bytes.end < span.end {
                 break;
             }
-            *old = Old { chunks: rest, number: old.number + 1, at: span.end, content: None };
+            *old = Old {
+                chunks: rest,
+                number: old.number + 1,
+                at: span.end,
+                content: None,
+            };
         }
         Ok(())
     }
 
     /// The content of a chunk that was chunk `i`.
     fn content_of(&self, i: usize, slot: &Slot) -> Result<Vec<u8>> {
-        let mut content = memory::zeroed(memory::allow(slot.nbytes.into(), self.memory_limit, "a chunk")?)?;
+        let mut content = memory::zeroed(memory::allow(
+            slot.nbytes.into(),
+            self.memory_limit,
+            "a chunk",
+        )?)?;
         let read = self.slot_part(slot, 0, &mut content, self.threads.count());
-        read.map_err(|e| e.within(format_args!("{}: chunk {i}", self.name())).at(i as u64))?;
+        read.map_err(|e| {
+            e.within(format_args!("{}: chunk {i}", self.name()))
+                .at(i as u64)
+        })?;
         Ok(content)
     }
 }

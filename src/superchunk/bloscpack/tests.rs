@@ -31,7 +31,17 @@ struct Form {
 
 impl Form {
     const fn new(version: i64, offsets: i64, sum: i64) -> Form {
-        Form { version, offsets, sum, chunk: 600, typesize: 4, codec: 2, spare_chunks: None, spare_bytes: 0, threads: 1 }
+        Form {
+            version,
+            offsets,
+            sum,
+            chunk: 600,
+            typesize: 4,
+            codec: 2,
+            spare_chunks: None,
+            spare_bytes: 0,
+            threads: 1,
+        }
     }
 
     fn has_meta(self) -> bool {
@@ -39,7 +49,11 @@ impl Form {
     }
 
     fn write_options(self) -> Options {
-        let mut o = Options::new().with(Opt::Codec, self.codec).unwrap().with(Opt::SpareBytes, self.spare_bytes).unwrap();
+        let mut o = Options::new()
+            .with(Opt::Codec, self.codec)
+            .unwrap()
+            .with(Opt::SpareBytes, self.spare_bytes)
+            .unwrap();
         // so that every run is the same
         o.set(Opt::Threads, self.threads).unwrap();
         if let Some(n) = self.spare_chunks {
@@ -49,19 +63,39 @@ impl Form {
     }
 
     fn create_options(self) -> Options {
-        let o = self.write_options().with(Opt::ChunkBytes, self.chunk as i64).unwrap().with(Opt::FormatVersion, self.version).unwrap();
+        let o = self
+            .write_options()
+            .with(Opt::ChunkBytes, self.chunk as i64)
+            .unwrap()
+            .with(Opt::FormatVersion, self.version)
+            .unwrap();
         match self.version {
             1 => o,
-            _ => o.with(Opt::Checksum, self.sum).unwrap().with(Opt::Offsets, self.offsets).unwrap(),
+            _ => o
+                .with(Opt::Checksum, self.sum)
+                .unwrap()
+                .with(Opt::Offsets, self.offsets)
+                .unwrap(),
         }
     }
 
     fn create(self, folder: &Arc<dyn Folder>, mode: Mode) -> Result<Bloscpack> {
-        Bloscpack::create_in(folder, OsStr::new(NAME), mode, self.typesize, &self.create_options())
+        Bloscpack::create_in(
+            folder,
+            OsStr::new(NAME),
+            mode,
+            self.typesize,
+            &self.create_options(),
+        )
     }
 
     fn append(self, folder: &Arc<dyn Folder>) -> Result<Bloscpack> {
-        Bloscpack::open_in(folder, OsStr::new(NAME), Mode::Append, &self.write_options())
+        Bloscpack::open_in(
+            folder,
+            OsStr::new(NAME),
+            Mode::Append,
+            &self.write_options(),
+        )
     }
 }
 
@@ -85,7 +119,10 @@ impl State {
             chunks.push(chunk);
         }
         // the papers' layout has room for more, and fills it with spaces
-        Ok(State { chunks, meta: b.meta()?.map(|m| m.trim_ascii_end().to_vec()) })
+        Ok(State {
+            chunks,
+            meta: b.meta()?.map(|m| m.trim_ascii_end().to_vec()),
+        })
     }
 
     fn content(&self) -> Vec<u8> {
@@ -107,6 +144,8 @@ fn bytes(seed: u64, len: usize) -> Vec<u8> {
 /// JSON that depends on a number.
 fn json(seed: u64, len: usize) -> Vec<u8> {
     let mut rng = Rng(seed * 2 + 1);
-    let text: String = (0..len).map(|_| char::from(b'a' + rng.below(26) as u8)).collect();
+    let text: String = (0..len)
+        .map(|_| char::from(b'a' + rng.below(26) as u8))
+        .collect();
     format!("{{\"{seed}\": \"{text}\"}}").into_bytes()
 }

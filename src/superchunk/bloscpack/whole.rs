@@ -1,5 +1,5 @@
-//! Files that are made at once, from all their content, as what is a file among many of a dataset; the last of those gets
-//! more content in place.
+//! Files that are made at once, from all their content, as what is a file among many of a dataset;
+//! the last of those gets more content in place.
 #![forbid(unsafe_code)]
 
 use super::commit::usual_spare;
@@ -16,8 +16,8 @@ use crate::{memory, parallel};
 use std::ffi::OsStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How such a file is made: with offsets, without metadata, so that it is the same in the papers' layout and in that of
-/// version 3.
+/// How such a file is made: with offsets, without metadata, so that it is the same in the papers'
+/// layout and in that of version 3.
 #[derive(Clone)]
 pub struct Whole {
     /// Its chunks.
@@ -38,7 +38,11 @@ impl Whole {
     /// The bytes of a file with this content.
     pub fn encode(&self, content: &[u8], threads: usize) -> Result<Vec<u8>> {
         let chunks = self.chunks(content, threads)?;
-        let mut header = Header { has_offsets: true, checksum: self.sum, ..Header::new(Dialect::V3) };
+        let mut header = Header {
+            has_offsets: true,
+            checksum: self.sum,
+            ..Header::new(Dialect::V3)
+        };
         let size = |n: usize| u32::try_from(n).ok();
         header.typesize = u8::try_from(self.params.typesize).unwrap_or(1);
         header.chunk_size = size(self.chunk_size);
@@ -60,16 +64,31 @@ impl Whole {
 
     /// Offsets that are kept free behind those of so many chunks.
     fn spare(&self, chunks: u64) -> u64 {
-        self.spare_chunks.unwrap_or_else(|| usual_spare(chunks).min(self.most.saturating_sub(chunks)))
+        self.spare_chunks
+            .unwrap_or_else(|| usual_spare(chunks).min(self.most.saturating_sub(chunks)))
     }
 
-    /// Puts content behind the first `keep` bytes of that of a file: all of it, or nothing. By how much the file grew.
-    pub fn append(&self, folder: &Arc<dyn Folder>, name: &OsStr, keep: u64, content: &[u8], options: &Options) -> Result<i64> {
-        let all = keep.saturating_add(content.len() as u64).div_ceil(self.chunk_size.max(1) as u64);
+    /// Puts content behind the first `keep` bytes of that of a file: all of it, or nothing. By how
+    /// much the file grew.
+    pub fn append(
+        &self,
+        folder: &Arc<dyn Folder>,
+        name: &OsStr,
+        keep: u64,
+        content: &[u8],
+        options: &Options,
+    ) -> Result<i64> {
+        let all = keep
+            .saturating_add(content.len() as u64)
+            .div_ceil(self.chunk_size.max(1) as u64);
         // who writes the dataset has a lock on all of it
-        let options = options.clone().with(Opt::Lock, 0)?.with(Opt::SpareChunks, i64::try_from(self.spare(all)).unwrap_or(0))?;
+        let options = options.clone().with(Opt::Lock, 0)?.with(
+            Opt::SpareChunks,
+            i64::try_from(self.spare(all)).unwrap_or(0),
+        )?;
         let mut file = Bloscpack::open_in(folder, name, Mode::Append, &options)?;
-        (file.chunk_size, file.params, file.spare_bytes) = (self.chunk_size, self.params.clone(), self.spare_bytes);
+        (file.chunk_size, file.params, file.spare_bytes) =
+            (self.chunk_size, self.params.clone(), self.spare_bytes);
         let before = file.cbytes()?;
         file.truncate(keep)?;
         file.append(content)?;
@@ -83,11 +102,18 @@ impl Whole {
         let each = if pieces.len() > 1 { 1 } else { threads };
         let mut chunks: Vec<Vec<u8>> = pieces.iter().map(|_| Vec::new()).collect();
         let failed = Mutex::new(None::<Error>);
-        parallel::for_each(threads, pieces.iter().zip(&mut chunks).collect(), |(piece, chunk)| match self.chunk(piece, each) {
-            Ok(bytes) => *chunk = bytes,
-            Err(e) => *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(e),
-        });
-        failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(chunks), Err)
+        parallel::for_each(
+            threads,
+            pieces.iter().zip(&mut chunks).collect(),
+            |(piece, chunk)| match self.chunk(piece, each) {
+                Ok(bytes) => *chunk = bytes,
+                Err(e) => *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(e),
+            },
+        );
+        failed
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner)
+            .map_or(Ok(chunks), Err)
     }
 
     fn chunk(&self, content: &[u8], threads: usize) -> Result<Vec<u8>> {

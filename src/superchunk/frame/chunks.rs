@@ -43,7 +43,13 @@ impl Chunks for Frame {
 
     fn read_blocks(&self, chunk: u64, wanted: &[usize], sink: &mut dyn Sink) -> Result<bool> {
         if let Some(content) = self.waiting(chunk) {
-            return deliver(wanted, Chunks::block_bytes(self), |i, n| content.get(i..i + n), sink).map(|()| false);
+            return deliver(
+                wanted,
+                Chunks::block_bytes(self),
+                |i, n| content.get(i..i + n),
+                sink,
+            )
+            .map(|()| false);
         }
         let read = match self.fill_at_hand(chunk) {
             Ok(None) => {
@@ -52,7 +58,10 @@ impl Chunks for Frame {
                     None if self.blocks_fit(c)? => c.read_blocks(have, wanted, sink).map(|()| true),
                     None => Ok(false),
                 };
-                let reach = wanted.last().map(|last| Reach { last: *last, n: wanted.len() });
+                let reach = wanted.last().map(|last| Reach {
+                    last: *last,
+                    n: wanted.len(),
+                });
                 match self.with_chunk_for(chunk, reach, fitting) {
                     Ok(false) => self.deliver_whole(chunk, sink),
                     read => read.map(|_| ()),
@@ -62,12 +71,16 @@ impl Chunks for Frame {
             Err(e) => Err(e),
         };
         let mut zeroed = Ok(());
-        let bad = self.or_zeros(read, |()| zeroed = self.deliver_fill(chunk, &Fill::Zeros, wanted, sink))?;
+        let bad = self.or_zeros(read, |()| {
+            zeroed = self.deliver_fill(chunk, &Fill::Zeros, wanted, sink)
+        })?;
         zeroed.map(|()| bad)
     }
 
     fn read_part(&self, chunk: u64, block: usize, from: usize, dst: &mut [u8]) -> Result<bool> {
-        let at = block.saturating_mul(Chunks::block_bytes(self)).saturating_add(from);
+        let at = block
+            .saturating_mul(Chunks::block_bytes(self))
+            .saturating_add(from);
         if let Some(content) = self.waiting(chunk) {
             let own = content.get(at..).and_then(|c| c.get(..dst.len()));
             dst.copy_from_slice(own.ok_or_else(|| fail!(Range, "bytes beyond the end"))?);
@@ -87,7 +100,8 @@ impl Chunks for Frame {
     }
 
     fn encode(&self, chunk: u64, source: &dyn Source, threads: usize) -> Result<Encoded> {
-        self.encode_chunk(chunk, self.chunk_bytes(), source, threads).map_err(|e| self.named(chunk, e))
+        self.encode_chunk(chunk, self.chunk_bytes(), source, threads)
+            .map_err(|e| self.named(chunk, e))
     }
 
     fn put(&mut self, chunk: u64, new: Encoded) -> Result<()> {
@@ -97,7 +111,11 @@ impl Chunks for Frame {
 
     fn put_all(&mut self, threads: usize, coming: Vec<Coming>) -> Result<()> {
         self.flush()?;
-        if self.writes_meanwhile(&coming) { self.put_meanwhile(threads, coming) } else { put_in_turn(self, threads, coming) }
+        if self.writes_meanwhile(&coming) {
+            self.put_meanwhile(threads, coming)
+        } else {
+            put_in_turn(self, threads, coming)
+        }
     }
 
     fn can_have(&self, len: u64) -> Result<()> {
@@ -110,8 +128,9 @@ impl Chunks for Frame {
 }
 
 impl Frame {
-    /// Does a chunk that is stored have the blocks that the frame is said to have? No: it is one block for those who ask,
-    /// and has others of its own, or it is all the same, however it is cut into blocks.
+    /// Does a chunk that is stored have the blocks that the frame is said to have? No: it is one
+    /// block for those who ask, and has others of its own, or it is all the same, however it is
+    /// cut into blocks.
     pub(super) fn blocks_fit(&self, chunk: &Chunk) -> Result<bool> {
         let (own, wanted) = (chunk.header(), Chunks::block_bytes(self));
         if own.blocksize == wanted.min(own.nbytes) {
@@ -120,7 +139,11 @@ impl Frame {
         if wanted >= self.chunk_bytes() || chunk.fill().is_some() {
             return Ok(false);
         }
-        Err(fail!(Format, "its blocks have {} bytes, those of the frame {wanted}", own.blocksize))
+        Err(fail!(
+            Format,
+            "its blocks have {} bytes, those of the frame {wanted}",
+            own.blocksize
+        ))
     }
 
     fn deliver_whole(&self, chunk: u64, sink: &mut dyn Sink) -> Result<()> {
@@ -135,7 +158,13 @@ impl Frame {
         })
     }
 
-    fn deliver_fill(&self, chunk: u64, fill: &Fill, wanted: &[usize], sink: &mut dyn Sink) -> Result<()> {
+    fn deliver_fill(
+        &self,
+        chunk: u64,
+        fill: &Fill,
+        wanted: &[usize],
+        sink: &mut dyn Sink,
+    ) -> Result<()> {
         let (size, span) = (Chunks::block_bytes(self).max(1), self.span(chunk)?);
         let all = (span.end - span.start) as usize;
         for block in wanted {
@@ -157,11 +186,20 @@ impl Frame {
     }
 }
 
-fn deliver<'a>(wanted: &[usize], size: usize, content: impl Fn(usize, usize) -> Option<&'a [u8]>, sink: &mut dyn Sink) -> Result<()> {
+fn deliver<'a>(
+    wanted: &[usize],
+    size: usize,
+    content: impl Fn(usize, usize) -> Option<&'a [u8]>,
+    sink: &mut dyn Sink,
+) -> Result<()> {
     for block in wanted {
         let at = block.saturating_mul(size);
-        let block_content = content(at, size).ok_or_else(|| fail!(Range, "block {block} is not there"))?;
-        match sink.place(*block).filter(|dst| dst.len() == block_content.len()) {
+        let block_content =
+            content(at, size).ok_or_else(|| fail!(Range, "block {block} is not there"))?;
+        match sink
+            .place(*block)
+            .filter(|dst| dst.len() == block_content.len())
+        {
             Some(dst) => dst.copy_from_slice(block_content),
             None => sink.put(*block, &Decoded::Plain(block_content))?,
         }

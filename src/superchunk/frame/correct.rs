@@ -1,7 +1,8 @@
 //! The one byte that is wrong, from a CRC-32 that does not fit.
 //!
-//! A byte that changes moves the sum by a number that depends on where it is and by what it changed, and on nothing else. So
-//! that number is taken back byte by byte from the end, and where it is one that a single byte makes, that may have been it.
+//! A byte that changes moves the sum by a number that depends on where it is and by what it
+//! changed, and on nothing else. So that number is taken back byte by byte from the end, and where
+//! it is one that a single byte makes, that may have been it.
 #![forbid(unsafe_code)]
 
 use crate::checksum::crc32;
@@ -9,14 +10,19 @@ use crate::checksum::crc32;
 /// The polynomial of CRC-32, its bits reversed.
 const POLYNOMIAL: u32 = 0xedb8_8320;
 
-/// By what a last byte moves the sum; and which byte it is that moves the upper byte of it by so much, each by another.
+/// By what a last byte moves the sum; and which byte it is that moves the upper byte of it by so
+/// much, each by another.
 #[allow(clippy::indexing_slicing)] // before there is a program
 const TABLES: ([u32; 256], [u8; 256]) = {
     let (mut moves, mut by_upper, mut i) = ([0; 256], [0; 256], 0);
     while i < 256 {
         let (mut n, mut bit) = (i as u32, 0);
         while bit < 8 {
-            n = if n & 1 == 1 { (n >> 1) ^ POLYNOMIAL } else { n >> 1 };
+            n = if n & 1 == 1 {
+                (n >> 1) ^ POLYNOMIAL
+            } else {
+                n >> 1
+            };
             bit += 1;
         }
         (moves[i], by_upper[(n >> 24) as usize]) = (n, i as u8);
@@ -25,7 +31,8 @@ const TABLES: ([u32; 256], [u8; 256]) = {
     (moves, by_upper)
 };
 
-/// These bytes with one changed so that they have this sum: each way in which that can be, the last byte first.
+/// These bytes with one changed so that they have this sum: each way in which that can be, the last
+/// byte first.
 pub fn corrections(bytes: &[u8], sum: u32) -> impl Iterator<Item = Vec<u8>> {
     let (moves, by_upper) = &TABLES;
     let mut moved = crc32(bytes) ^ sum;

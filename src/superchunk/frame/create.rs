@@ -41,22 +41,42 @@ impl Frame {
         place.folder.make_folder(&place.name)?;
         let own = locate::folder(path)?;
         let made = is_new.then(|| (place.folder.clone(), place.name.clone()));
-        let created = Frame::create_at(Site { folder: own, name: "".into(), sparse: true }, mode, new, options);
+        let created = Frame::create_at(
+            Site {
+                folder: own,
+                name: "".into(),
+                sparse: true,
+            },
+            mode,
+            new,
+            options,
+        );
         match created {
             Ok(mut frame) => {
                 frame.writing.made = made;
                 Ok(frame)
             }
             Err(e) => {
-                made.iter().for_each(|(folder, name)| _ = folder.remove_folder(name));
+                made.iter()
+                    .for_each(|(folder, name)| _ = folder.remove_folder(name));
                 Err(e)
             }
         }
     }
 
     /// Creates a name in a folder.
-    pub fn create_in(folder: &Arc<dyn Folder>, name: &OsStr, mode: Mode, new: &NewFrame, options: &Options) -> Result<Frame> {
-        let site = Site { folder: folder.clone(), name: name.into(), sparse: new.sparse };
+    pub fn create_in(
+        folder: &Arc<dyn Folder>,
+        name: &OsStr,
+        mode: Mode,
+        new: &NewFrame,
+        options: &Options,
+    ) -> Result<Frame> {
+        let site = Site {
+            folder: folder.clone(),
+            name: name.into(),
+            sparse: new.sparse,
+        };
         if !new.sparse {
             return Frame::create_at(site, mode, new, options);
         }
@@ -70,11 +90,18 @@ impl Frame {
 
     fn create_at(site: Site, mode: Mode, new: &NewFrame, options: &Options) -> Result<Frame> {
         if !matches!(mode, Mode::New | Mode::Replace) {
-            return Err(fail!(Argument, "creating takes HOLDALL_NEW or HOLDALL_REPLACE"));
+            return Err(fail!(
+                Argument,
+                "creating takes HOLDALL_NEW or HOLDALL_REPLACE"
+            ));
         }
         options.only("creating a frame", &[OPEN_OPTIONS, WRITE_OPTIONS].concat())?;
         if options.given(Opt::At).is_some_and(|at| at > 0) {
-            return Err(fail!(Unsupported, "{}: a frame within a larger file can be read only", site.show()));
+            return Err(fail!(
+                Unsupported,
+                "{}: a frame within a larger file can be read only",
+                site.show()
+            ));
         }
         site.folder.writable()?;
         refuse_strangers(&site)?;
@@ -90,7 +117,12 @@ impl Frame {
         if site.sparse {
             // none of those that are there already is written over
             frame.writing.files = site.chunks()?;
-            frame.writing.number = frame.writing.files.iter().max().map_or(0, |n| n.saturating_add(1));
+            frame.writing.number = frame
+                .writing
+                .files
+                .iter()
+                .max()
+                .map_or(0, |n| n.saturating_add(1));
         } else {
             frame.file = Some(site.container().create(&site.part())?);
         }
@@ -98,7 +130,13 @@ impl Frame {
     }
 
     pub(super) fn refuse_existing(&self) -> Result<()> {
-        let (folder, other) = (&self.site.folder, Site { sparse: !self.site.sparse, ..self.site.clone() });
+        let (folder, other) = (
+            &self.site.folder,
+            Site {
+                sparse: !self.site.sparse,
+                ..self.site.clone()
+            },
+        );
         if self.writing.mode == Some(Mode::New) && folder.exists(&self.site.main())? {
             return Err(fail!(Exists, "{}: it is there already", self.name));
         }
@@ -118,11 +156,18 @@ impl Frame {
             self.writing.changed |= sums != self.sums;
             self.sums = sums;
         }
-        let asked = [Opt::Codec, Opt::Level].iter().any(|o| self.options.given(*o).is_some()) || self.options.given_bytes(Opt::Filters).is_some();
-        if let Some(params) = asked.then(|| wished(&self.options, self.params()?)).transpose()? {
+        let asked = [Opt::Codec, Opt::Level]
+            .iter()
+            .any(|o| self.options.given(*o).is_some())
+            || self.options.given_bytes(Opt::Filters).is_some();
+        if let Some(params) = asked
+            .then(|| wished(&self.options, self.params()?))
+            .transpose()?
+        {
             let new = Header::new(&params, self.header.chunksize as usize, self.header.sparse)?;
             let h = &mut self.header;
-            (h.codec, h.level, h.user_codec, h.codec_meta) = (new.codec, new.level, new.user_codec, new.codec_meta);
+            (h.codec, h.level, h.user_codec, h.codec_meta) =
+                (new.codec, new.level, new.user_codec, new.codec_meta);
             (h.slots, h.filters, h.filters_meta) = (new.slots, new.filters, new.filters_meta);
             (self.params, self.writing.changed) = (Ok(params), true);
         }
@@ -133,18 +178,33 @@ impl Frame {
 impl NewFrame<'_> {
     fn header(&self) -> Result<Header> {
         if self.chunk_bytes > 0 && !self.chunk_bytes.is_multiple_of(self.typesize.max(1)) {
-            return Err(fail!(Argument, "a chunk of {} bytes ends within an item of {}", self.chunk_bytes, self.typesize));
+            return Err(fail!(
+                Argument,
+                "a chunk of {} bytes ends within an item of {}",
+                self.chunk_bytes,
+                self.typesize
+            ));
         }
-        let params = Params { target: Target::Blosc2, typesize: self.typesize, ..self.params.clone() }.spelled()?;
+        let params = Params {
+            target: Target::Blosc2,
+            typesize: self.typesize,
+            ..self.params.clone()
+        }
+        .spelled()?;
         let mut header = Header::new(&params, self.chunk_bytes, self.sparse)?;
-        header.metalayers = self.metalayers.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+        header.metalayers = self
+            .metalayers
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), value.clone()))
+            .collect();
         // refused now, not at the commit
         header.encode()?;
         Ok(header)
     }
 }
 
-/// Refuses to make a folder where a file is: nothing puts one in the place of the other in one step.
+/// Refuses to make a folder where a file is: nothing puts one in the place of the other in one
+/// step.
 fn refuse_file(folder: &Arc<dyn Folder>, name: &OsStr, is_folder: bool) -> Result<()> {
     if is_folder || !folder.exists(name)? {
         return Ok(());
@@ -153,23 +213,38 @@ fn refuse_file(folder: &Arc<dyn Folder>, name: &OsStr, is_folder: bool) -> Resul
     Err(fail!(Exists, "{}: {words}", folder.show(name)))
 }
 
-/// Refuses to make a frame in a folder that holds something else, such as a dataset: what is there would be taken for a frame.
+/// Refuses to make a frame in a folder that holds something else, such as a dataset: what is there
+/// would be taken for a frame.
 fn refuse_strangers(site: &Site) -> Result<()> {
     if !site.sparse || site.folder.exists(&site.main())? {
         return Ok(());
     }
-    let Some(other) = site.stranger()? else { return Ok(()) };
-    let words = "a frame that is a folder is not made where other files are, also with HOLDALL_REPLACE";
-    Err(fail!(Exists, "{}: {} is in it, and {words}", site.show(), other.display()))
+    let Some(other) = site.stranger()? else {
+        return Ok(());
+    };
+    let words =
+        "a frame that is a folder is not made where other files are, also with HOLDALL_REPLACE";
+    Err(fail!(
+        Exists,
+        "{}: {} is in it, and {words}",
+        site.show(),
+        other.display()
+    ))
 }
 
 /// Are checksums wished?
 fn sums_wished(options: &Options) -> Result<Option<bool>> {
-    let Some(wished) = options.given(Opt::Checksum) else { return Ok(None) };
+    let Some(wished) = options.given(Opt::Checksum) else {
+        return Ok(None);
+    };
     match Sum::from_number(wished as i32) {
         Ok(Sum::None) => Ok(Some(false)),
         Ok(Sum::Crc32) => Ok(Some(true)),
-        _ => Err(fail!(Unsupported, "{}: the chunks of frames have CRC-32 (2) or nothing (0)", Opt::Checksum.name())),
+        _ => Err(fail!(
+            Unsupported,
+            "{}: the chunks of frames have CRC-32 (2) or nothing (0)",
+            Opt::Checksum.name()
+        )),
     }
 }
 
@@ -178,14 +253,24 @@ pub fn wished(options: &Options, like: &Params) -> Result<Params> {
     let mut params = like.clone();
     params.target = Target::Blosc2;
     if let Some(n) = options.given(Opt::Codec).filter(|n| *n != 0) {
-        let codec = u8::try_from(n - 1).ok().and_then(Codec::from_number).filter(|c| *c != Codec::Snappy);
+        let codec = u8::try_from(n - 1)
+            .ok()
+            .and_then(Codec::from_number)
+            .filter(|c| *c != Codec::Snappy);
         params.codec = codec.ok_or_else(|| {
             fail!(Unsupported, "HOLDALL_OPT_CODEC: {n}: frames have BloscLZ (1), LZ4 (2), LZ4HC (3), zlib (5) and Zstandard (6), or none (0)")
         })?;
     }
     if let Some(level) = options.given(Opt::Level) {
-        params.level =
-            u8::try_from(level).ok().filter(|l| *l <= 9).ok_or_else(|| fail!(Argument, "HOLDALL_OPT_LEVEL: {level}: chunks have levels 0 to 9"))?;
+        params.level = u8::try_from(level)
+            .ok()
+            .filter(|l| *l <= 9)
+            .ok_or_else(|| {
+                fail!(
+                    Argument,
+                    "HOLDALL_OPT_LEVEL: {level}: chunks have levels 0 to 9"
+                )
+            })?;
     }
     if options.given(Opt::Codec) == Some(0) {
         params.level = 0;
@@ -196,9 +281,18 @@ pub fn wished(options: &Options, like: &Params) -> Result<Params> {
             2 => Ok(Filter::Bitshuffle),
             3 => Ok(Filter::Delta),
             35 => Ok(Filter::ByteDelta { runs: 0 }),
-            n => Err(fail!(Unsupported, "HOLDALL_OPT_FILTERS: filter {n} is not known")),
+            n => Err(fail!(
+                Unsupported,
+                "HOLDALL_OPT_FILTERS: filter {n} is not known"
+            )),
         };
-        params.filters = Pipeline::new(&bytes.iter().filter(|n| **n != 0).map(filter).collect::<Result<Vec<_>>>()?)?;
+        params.filters = Pipeline::new(
+            &bytes
+                .iter()
+                .filter(|n| **n != 0)
+                .map(filter)
+                .collect::<Result<Vec<_>>>()?,
+        )?;
     }
     Ok(params)
 }

@@ -1,4 +1,5 @@
-//! Changing content: what is appended waits until there is a chunk of it; what is written over goes to its chunks at once.
+//! Changing content: what is appended waits until there is a chunk of it; what is written over goes
+//! to its chunks at once.
 #![forbid(unsafe_code)]
 
 use super::{Frame, chunk};
@@ -28,10 +29,18 @@ impl Frame {
             return Err(fail!(State, "{}: it was opened for reading", self.name));
         }
         if self.owner != os::process() {
-            return Err(fail!(State, "{}: this handle belongs to the process that opened it for writing", self.name));
+            return Err(fail!(
+                State,
+                "{}: this handle belongs to the process that opened it for writing",
+                self.name
+            ));
         }
         if self.writing.broken {
-            return Err(fail!(State, "{}: a commit failed half-way; open it again, what was committed before is whole", self.name));
+            return Err(fail!(
+                State,
+                "{}: a commit failed half-way; open it again, what was committed before is whole",
+                self.name
+            ));
         }
         Ok(())
     }
@@ -47,7 +56,10 @@ impl Frame {
                 self.0.get(block * self.1..).and_then(|c| c.get(..len))
             }
             fn fill(&self, block: usize, dst: &mut [u8]) -> Result<()> {
-                dst.copy_from_slice(self.lent(block, dst.len()).ok_or_else(|| fail!(State, "a block outside of its chunk"))?);
+                dst.copy_from_slice(
+                    self.lent(block, dst.len())
+                        .ok_or_else(|| fail!(State, "a block outside of its chunk"))?,
+                );
                 Ok(())
             }
         }
@@ -58,12 +70,20 @@ impl Frame {
     /// Encodes content and puts its chunks behind the last. On failure those before it stay.
     fn push_content(&mut self, content: &[u8]) -> Result<()> {
         let pieces: Vec<&[u8]> = content.chunks(self.chunk_bytes().max(1)).collect();
-        let (threads, each) = if pieces.len() > 1 { (self.threads.count(), 1) } else { (1, self.threads.count()) };
+        let (threads, each) = if pieces.len() > 1 {
+            (self.threads.count(), 1)
+        } else {
+            (1, self.threads.count())
+        };
         if self.site.sparse {
             return self.push_files(&pieces, each);
         }
         self.room_for(content.len() as u64)?;
-        let make = |frame: &Frame, piece: &[u8]| frame.form(piece.len(), frame.encode_content(piece, each)?).map(Some);
+        let make = |frame: &Frame, piece: &[u8]| {
+            frame
+                .form(piece.len(), frame.encode_content(piece, each)?)
+                .map(Some)
+        };
         let (puts, done) = self.write_meanwhile(threads, pieces.clone(), make)?;
         for (piece, put) in pieces.iter().zip(puts.into_iter().flatten()) {
             self.room_for(piece.len() as u64)?;
@@ -76,10 +96,15 @@ impl Frame {
     /// The same where each chunk is a file of its own.
     fn push_files(&mut self, pieces: &[&[u8]], each: usize) -> Result<()> {
         for group in pieces.chunks(self.threads.count()) {
-            let mut made: Vec<(&[u8], Result<Encoded>)> = group.iter().map(|piece| (*piece, Ok(Encoded::Fill(Fill::Zeros)))).collect();
-            parallel::for_each(self.threads.count(), made.iter_mut().collect(), |(piece, new): &mut (&[u8], _)| {
-                *new = self.encode_content(piece, each)
-            });
+            let mut made: Vec<(&[u8], Result<Encoded>)> = group
+                .iter()
+                .map(|piece| (*piece, Ok(Encoded::Fill(Fill::Zeros))))
+                .collect();
+            parallel::for_each(
+                self.threads.count(),
+                made.iter_mut().collect(),
+                |(piece, new): &mut (&[u8], _)| *new = self.encode_content(piece, each),
+            );
             for (piece, new) in made {
                 self.room_for(piece.len() as u64)?;
                 let entry = self.store(piece.len(), new?)?;
@@ -107,7 +132,13 @@ impl Frame {
     /// Takes the length of chunks from the first one, in a frame that was not told one.
     fn take_first_length(&mut self, n: usize) -> Result<()> {
         if self.starts.is_none() && self.header.chunksize == 0 {
-            let chunksize = i32::try_from(n).map_err(|_| fail!(Argument, "a chunk of {n} bytes: a frame has {} at most", i32::MAX))?;
+            let chunksize = i32::try_from(n).map_err(|_| {
+                fail!(
+                    Argument,
+                    "a chunk of {n} bytes: a frame has {} at most",
+                    i32::MAX
+                )
+            })?;
             (self.header.chunksize, self.blocks) = (chunksize as u32, chunk::blocks(n));
         }
         Ok(())
@@ -115,7 +146,13 @@ impl Frame {
 
     /// The last chunk, if it has room, becomes content that waits.
     fn take_last(&mut self) -> Result<()> {
-        let Some(last) = self.chunks().checked_sub(1).filter(|_| self.pending.is_empty() && !self.is_full()) else { return Ok(()) };
+        let Some(last) = self
+            .chunks()
+            .checked_sub(1)
+            .filter(|_| self.pending.is_empty() && !self.is_full())
+        else {
+            return Ok(());
+        };
         self.pending = self.content(last)?;
         self.pop(last)
     }
@@ -126,7 +163,9 @@ impl Frame {
         self.take_back(last)?;
         self.drop_fresh(last)?;
         self.entries.truncate(last as usize);
-        self.starts.iter_mut().for_each(|s| s.truncate(last as usize + 1));
+        self.starts
+            .iter_mut()
+            .for_each(|s| s.truncate(last as usize + 1));
         (self.header.nbytes, self.writing.changed) = (begin, true);
         Ok(())
     }
@@ -134,9 +173,18 @@ impl Frame {
     /// The content of a chunk.
     fn content(&self, i: u64) -> Result<Vec<u8>> {
         let span = self.span(i)?;
-        let mut content = memory::zeroed(memory::allow(span.end - span.start, self.memory_limit, "a chunk")?)?;
+        let mut content = memory::zeroed(memory::allow(
+            span.end - span.start,
+            self.memory_limit,
+            "a chunk",
+        )?)?;
         if self.read(span.start, &mut content)? {
-            return Err(fail!(Checksum, "{}: chunk {i} is damaged; repair it first", self.name).at(i));
+            return Err(fail!(
+                Checksum,
+                "{}: chunk {i} is damaged; repair it first",
+                self.name
+            )
+            .at(i));
         }
         Ok(content)
     }
@@ -149,13 +197,28 @@ impl Frame {
     /// Writes over content that is there. On failure some of it may be written.
     pub fn write(&mut self, at: u64, src: &[u8]) -> Result<()> {
         self.check_writer()?;
-        let end = at.checked_add(src.len() as u64).filter(|&e| e <= self.nbytes());
-        let end =
-            end.ok_or_else(|| fail!(Range, "{}: bytes {at} to {}: there are {}", self.name, at.saturating_add(src.len() as u64), self.nbytes()))?;
+        let end = at
+            .checked_add(src.len() as u64)
+            .filter(|&e| e <= self.nbytes());
+        let end = end.ok_or_else(|| {
+            fail!(
+                Range,
+                "{}: bytes {at} to {}: there are {}",
+                self.name,
+                at.saturating_add(src.len() as u64),
+                self.nbytes()
+            )
+        })?;
         let stored = self.header.nbytes.clamp(at, end);
-        let (now, waits) = src.split_at_checked((stored - at) as usize).unwrap_or((src, &[]));
+        let (now, waits) = src
+            .split_at_checked((stored - at) as usize)
+            .unwrap_or((src, &[]));
         let from = at.max(self.header.nbytes) - self.header.nbytes;
-        if let Some(part) = self.pending.get_mut(from as usize..).and_then(|p| p.get_mut(..waits.len())) {
+        if let Some(part) = self
+            .pending
+            .get_mut(from as usize..)
+            .and_then(|p| p.get_mut(..waits.len()))
+        {
             part.copy_from_slice(waits);
             self.writing.changed |= !waits.is_empty();
         }
@@ -167,16 +230,33 @@ impl Frame {
         for i in self.holding(&bytes) {
             let span = self.span(i)?;
             let (from, to) = (span.start.max(bytes.start), span.end.min(bytes.end));
-            let (part, rest) = src.split_at_checked((to - from) as usize).unwrap_or((src, &[]));
+            let (part, rest) = src
+                .split_at_checked((to - from) as usize)
+                .unwrap_or((src, &[]));
             src = rest;
             if !part.is_empty() {
-                pieces.push(Piece { chunk: i, from: (from - span.start) as usize, part });
+                pieces.push(Piece {
+                    chunk: i,
+                    from: (from - span.start) as usize,
+                    part,
+                });
             }
         }
         for group in pieces.chunks(self.threads.count() * 2) {
-            let mut made: Vec<(&Piece, Result<Encoded>)> = group.iter().map(|p| (p, Ok(Encoded::Fill(Fill::Zeros)))).collect();
-            let each = if made.len() > 1 { 1 } else { self.threads.count() };
-            parallel::for_each(self.file_threads(), made.iter_mut().collect(), |(piece, new): &mut (&Piece, _)| *new = self.encode_part(piece, each));
+            let mut made: Vec<(&Piece, Result<Encoded>)> = group
+                .iter()
+                .map(|p| (p, Ok(Encoded::Fill(Fill::Zeros))))
+                .collect();
+            let each = if made.len() > 1 {
+                1
+            } else {
+                self.threads.count()
+            };
+            parallel::for_each(
+                self.file_threads(),
+                made.iter_mut().collect(),
+                |(piece, new): &mut (&Piece, _)| *new = self.encode_part(piece, each),
+            );
             for (piece, new) in made {
                 let n = self.span(piece.chunk).map(|s| (s.end - s.start) as usize)?;
                 self.put_chunk(piece.chunk, n, new?)?;
@@ -187,11 +267,21 @@ impl Frame {
 
     /// Makes a chunk of which a part is new.
     fn encode_part(&self, piece: &Piece, threads: usize) -> Result<Encoded> {
-        let Piece { chunk: i, from, part } = *piece;
+        let Piece {
+            chunk: i,
+            from,
+            part,
+        } = *piece;
         let span = self.span(i)?;
         let n = (span.end - span.start) as usize;
-        let source = Over { from, part, size: self.block_size(n)?, all: n };
-        self.encode_chunk(i, n, &source, threads).map_err(|e| self.named(i, e))
+        let source = Over {
+            from,
+            part,
+            size: self.block_size(n)?,
+            all: n,
+        };
+        self.encode_chunk(i, n, &source, threads)
+            .map_err(|e| self.named(i, e))
     }
 
     /// Appends a chunk as it is, behind all content.
@@ -199,12 +289,24 @@ impl Frame {
         self.check_writer()?;
         let h = blosc::Header::parse(bytes)?;
         if h.cbytes != bytes.len() {
-            return Err(fail!(Format, "the chunk says that it has {} bytes, {} are given", h.cbytes, bytes.len()));
+            return Err(fail!(
+                Format,
+                "the chunk says that it has {} bytes, {} are given",
+                h.cbytes,
+                bytes.len()
+            ));
         }
         if !h.extended() {
-            return Err(fail!(Unsupported, "a chunk of Blosc 1: frames have those of Blosc 2"));
+            return Err(fail!(
+                Unsupported,
+                "a chunk of Blosc 1: frames have those of Blosc 2"
+            ));
         }
-        let mut content = memory::zeroed(memory::allow(h.nbytes as u64, self.memory_limit, "a chunk")?)?;
+        let mut content = memory::zeroed(memory::allow(
+            h.nbytes as u64,
+            self.memory_limit,
+            "a chunk",
+        )?)?;
         blosc::decode(bytes, &mut content, self.threads.count())?;
         drop(content);
         self.flush()?;
@@ -227,7 +329,11 @@ impl Frame {
             return Err(fail!(Range, "{}: a chunk {at}: there are {count}", self.name).at(at));
         }
         if n == 0 {
-            return Err(fail!(Argument, "{}: a chunk of a frame has a byte or more", self.name));
+            return Err(fail!(
+                Argument,
+                "{}: a chunk of a frame has a byte or more",
+                self.name
+            ));
         }
         self.room_for(n as u64)?;
         self.take_first_length(n)?;
@@ -245,7 +351,10 @@ impl Frame {
             memory::reserve(starts, 1)?;
             let begin = starts.get(at as usize).copied().unwrap_or(0);
             starts.insert(at as usize, begin);
-            starts.iter_mut().skip(at as usize + 1).for_each(|s| *s += n as u64);
+            starts
+                .iter_mut()
+                .skip(at as usize + 1)
+                .for_each(|s| *s += n as u64);
         }
         Ok(())
     }
@@ -257,7 +366,11 @@ impl Frame {
         for i in 0..self.entries.len() as u64 {
             let span = self.span(i)?;
             starts.push(span.end);
-            if let Some(fill) = self.fill_of(i)?.filter(|_| self.entries.get(i as usize).is_some_and(|e| e.place().is_none())) {
+            if let Some(fill) = self.fill_of(i)?.filter(|_| {
+                self.entries
+                    .get(i as usize)
+                    .is_some_and(|e| e.place().is_none())
+            }) {
                 let bytes = self.filled(&fill, (span.end - span.start) as usize)?;
                 let entry = self.store(0, Encoded::Stored(bytes))?;
                 if let Some(place) = self.entries.get_mut(i as usize) {
@@ -266,7 +379,11 @@ impl Frame {
             }
         }
         self.starts = Some(starts);
-        (self.header.variable_chunks, self.header.version, self.header.chunksize) = (true, 3, 0);
+        (
+            self.header.variable_chunks,
+            self.header.version,
+            self.header.chunksize,
+        ) = (true, 3, 0);
         self.writing.changed = true;
         Ok(())
     }
@@ -294,7 +411,12 @@ impl Frame {
     pub fn truncate(&mut self, nbytes: u64) -> Result<()> {
         self.check_writer()?;
         if nbytes > self.nbytes() {
-            return Err(fail!(Range, "{}: {nbytes} bytes are to stay: there are {}", self.name, self.nbytes()));
+            return Err(fail!(
+                Range,
+                "{}: {nbytes} bytes are to stay: there are {}",
+                self.name,
+                self.nbytes()
+            ));
         }
         self.writing.changed |= nbytes < self.nbytes();
         if let Some(waits) = nbytes.checked_sub(self.header.nbytes) {
@@ -303,7 +425,11 @@ impl Frame {
         }
         let i = self.holding(&(nbytes..nbytes + 1)).start;
         let kept = (nbytes - self.span(i)?.start) as usize;
-        let mut content = if kept == 0 { Vec::new() } else { self.content(i)? };
+        let mut content = if kept == 0 {
+            Vec::new()
+        } else {
+            self.content(i)?
+        };
         content.truncate(kept);
         self.pending = Vec::new();
         while self.entries.len() as u64 > i {
@@ -353,9 +479,17 @@ impl Source for Over<'_> {
 
     fn fill(&self, block: usize, content: &mut [u8]) -> Result<()> {
         let (own, new) = self.within(block);
-        let src = self.part.get(new.start.wrapping_sub(self.from)..).and_then(|p| p.get(..new.len()));
-        let dst = content.get_mut(new.start - own.start..).and_then(|c| c.get_mut(..new.len()));
-        dst.zip(src).ok_or_else(|| fail!(State, "a part outside of its block"))?.0.copy_from_slice(src.unwrap_or_default());
+        let src = self
+            .part
+            .get(new.start.wrapping_sub(self.from)..)
+            .and_then(|p| p.get(..new.len()));
+        let dst = content
+            .get_mut(new.start - own.start..)
+            .and_then(|c| c.get_mut(..new.len()));
+        dst.zip(src)
+            .ok_or_else(|| fail!(State, "a part outside of its block"))?
+            .0
+            .copy_from_slice(src.unwrap_or_default());
         Ok(())
     }
 }

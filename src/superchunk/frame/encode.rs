@@ -1,5 +1,5 @@
-//! Chunks are made anew: of one that was there, the blocks that nobody touches stay as they are stored, and the others are
-//! made by several threads.
+//! Chunks are made anew: of one that was there, the blocks that nobody touches stay as they are
+//! stored, and the others are made by several threads.
 #![forbid(unsafe_code)]
 
 use super::Frame;
@@ -29,12 +29,19 @@ struct Made {
 
 impl Frame {
     /// Makes a chunk of `n` bytes, in the place of chunk `i` if there is one.
-    pub(super) fn encode_chunk(&self, i: u64, n: usize, source: &dyn Source, threads: usize) -> Result<Encoded> {
+    pub(super) fn encode_chunk(
+        &self,
+        i: u64,
+        n: usize,
+        source: &dyn Source,
+        threads: usize,
+    ) -> Result<Encoded> {
         let blocks = n.div_ceil(self.block_size(n)?);
         if let Some(content) = self.waiting(i) {
             return self.encode_over(&Before::Content(content), n, source, threads);
         }
-        let is_new = i >= self.entries.len() as u64 || (0..blocks).all(|b| source.touch(b) == Touch::Whole);
+        let is_new =
+            i >= self.entries.len() as u64 || (0..blocks).all(|b| source.touch(b) == Touch::Whole);
         if is_new {
             return self.encode_over(&Before::Fill(&Fill::Zeros), n, source, threads);
         }
@@ -54,12 +61,20 @@ impl Frame {
         Ok(self.params()?.block_len(n).max(1))
     }
 
-    fn encode_over(&self, before: &Before, n: usize, source: &dyn Source, threads: usize) -> Result<Encoded> {
+    fn encode_over(
+        &self,
+        before: &Before,
+        n: usize,
+        source: &dyn Source,
+        threads: usize,
+    ) -> Result<Encoded> {
         let params = self.params()?;
         let size = self.block_size(n)?;
         memory::allow(size as u64, self.memory_limit, "a block of a chunk")?;
         let like = match before {
-            Before::Chunk(chunk, _) if chunk.has_free_blocks() && chunk.header().nbytes == n => BlockEncoder::like(chunk.header(), params.level)?,
+            Before::Chunk(chunk, _) if chunk.has_free_blocks() && chunk.header().nbytes == n => {
+                BlockEncoder::like(chunk.header(), params.level)?
+            }
             _ => None,
         };
         let keeps = like.as_ref().is_some_and(|l| l.header().blocksize == size);
@@ -75,19 +90,36 @@ impl Frame {
         if let Some(encoder) = encoder.filter(|_| threads > 1) {
             let made = self.blocks(before, &encoder, keeps, source, threads)?;
             let item = made.first().and_then(|m| m.item.clone());
-            if let Some(item) = item.filter(|item| made.iter().all(|m| m.item.as_ref() == Some(item))) {
-                return Ok(Encoded::Fill(if item.iter().all(|b| *b == 0) { Fill::Zeros } else { Fill::Item(item) }));
+            if let Some(item) =
+                item.filter(|item| made.iter().all(|m| m.item.as_ref() == Some(item)))
+            {
+                return Ok(Encoded::Fill(if item.iter().all(|b| *b == 0) {
+                    Fill::Zeros
+                } else {
+                    Fill::Item(item)
+                }));
             }
             if let Some(chunk) = encoder.chunk(made.iter().map(|m| &m.stored[..]))? {
                 let is_zeros = blosc::Header::parse(&chunk)?.content()? == Content::Zeros;
-                return Ok(if is_zeros { Encoded::Fill(Fill::Zeros) } else { Encoded::Stored(chunk) });
+                return Ok(if is_zeros {
+                    Encoded::Fill(Fill::Zeros)
+                } else {
+                    Encoded::Stored(chunk)
+                });
             }
         }
         self.encode_whole(before, n, source, threads)
     }
 
-    /// Makes the blocks, one behind the other in the chunk; nothing where it would be longer than its content.
-    fn chunk_in_turn(&self, before: &Before, encoder: &BlockEncoder, keeps: bool, source: &dyn Source) -> Result<Option<Encoded>> {
+    /// Makes the blocks, one behind the other in the chunk; nothing where it would be longer than
+    /// its content.
+    fn chunk_in_turn(
+        &self,
+        before: &Before,
+        encoder: &BlockEncoder,
+        keeps: bool,
+        source: &dyn Source,
+    ) -> Result<Option<Encoded>> {
         let header = encoder.header();
         let mut chunk = self.writing.buffers.take();
         encoder.begin(&mut chunk)?;
@@ -97,7 +129,9 @@ impl Frame {
             let fits = match (before, source.touch(block), keeps) {
                 (Before::Chunk(there, bytes), Touch::Kept, true) => {
                     item = None;
-                    let stored = bytes.get(there.span(block)?).ok_or_else(|| fail!(Format, "block {block} reaches out of its chunk"))?;
+                    let stored = bytes
+                        .get(there.span(block)?)
+                        .ok_or_else(|| fail!(Format, "block {block} reaches out of its chunk"))?;
                     encoder.keep(block, stored, &mut chunk)?
                 }
                 _ => with_content(before, source, header, block, |content| {
@@ -113,28 +147,60 @@ impl Frame {
             }
         }
         if let Some(item) = item {
-            return Ok(Some(Encoded::Fill(if item.iter().all(|b| *b == 0) { Fill::Zeros } else { Fill::Item(item) })));
+            return Ok(Some(Encoded::Fill(if item.iter().all(|b| *b == 0) {
+                Fill::Zeros
+            } else {
+                Fill::Item(item)
+            })));
         }
         encoder.end(&mut chunk);
         let is_zeros = blosc::Header::parse(&chunk)?.content()? == Content::Zeros;
-        Ok(Some(if is_zeros { Encoded::Fill(Fill::Zeros) } else { Encoded::Stored(chunk) }))
+        Ok(Some(if is_zeros {
+            Encoded::Fill(Fill::Zeros)
+        } else {
+            Encoded::Stored(chunk)
+        }))
     }
 
     /// Makes the blocks, each by itself.
-    fn blocks(&self, before: &Before, encoder: &BlockEncoder, keeps: bool, source: &dyn Source, threads: usize) -> Result<Vec<Made>> {
+    fn blocks(
+        &self,
+        before: &Before,
+        encoder: &BlockEncoder,
+        keeps: bool,
+        source: &dyn Source,
+        threads: usize,
+    ) -> Result<Vec<Made>> {
         let header = encoder.header();
         let mut made: Vec<Made> = memory::defaults(header.blocks())?;
         let failed: Mutex<Option<Error>> = Mutex::new(None);
-        parallel::for_each(threads, made.iter_mut().enumerate().collect(), |(block, made): (usize, &mut Made)| {
-            if let Err(e) = block_of(before, encoder, keeps, source, block, made) {
-                failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(e);
-            }
-        });
-        failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(made), Err)
+        parallel::for_each(
+            threads,
+            made.iter_mut().enumerate().collect(),
+            |(block, made): (usize, &mut Made)| {
+                if let Err(e) = block_of(before, encoder, keeps, source, block, made) {
+                    failed
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .get_or_insert(e);
+                }
+            },
+        );
+        failed
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner)
+            .map_or(Ok(made), Err)
     }
 
-    /// The chunk from all its content: where the blocks depend on each other, or none is shorter than its content.
-    fn encode_whole(&self, before: &Before, n: usize, source: &dyn Source, threads: usize) -> Result<Encoded> {
+    /// The chunk from all its content: where the blocks depend on each other, or none is shorter
+    /// than its content.
+    fn encode_whole(
+        &self,
+        before: &Before,
+        n: usize,
+        source: &dyn Source,
+        threads: usize,
+    ) -> Result<Encoded> {
         let params = self.params()?;
         let mut content = memory::zeroed(memory::allow(n as u64, self.memory_limit, "a chunk")?)?;
         let size = self.block_size(n)?;
@@ -144,13 +210,21 @@ impl Frame {
         let mut chunk = Vec::new();
         blosc::encode(params, &content, &mut chunk, threads)?;
         let is_zeros = blosc::Header::parse(&chunk)?.content()? == Content::Zeros;
-        Ok(if is_zeros { Encoded::Fill(Fill::Zeros) } else { Encoded::Stored(chunk) })
+        Ok(if is_zeros {
+            Encoded::Fill(Fill::Zeros)
+        } else {
+            Encoded::Stored(chunk)
+        })
     }
 
     /// The bytes of a chunk that is all the same.
     pub(super) fn filled(&self, fill: &Fill, n: usize) -> Result<Vec<u8>> {
         let params = self.params()?;
-        let item = if let Fill::Item(item) = fill { Some(&item[..]) } else { None };
+        let item = if let Fill::Item(item) = fill {
+            Some(&item[..])
+        } else {
+            None
+        };
         if let Some(chunk) = blosc::filled(params, item, n)? {
             return Ok(chunk);
         }
@@ -163,10 +237,19 @@ impl Frame {
 }
 
 /// Makes one block.
-fn block_of(before: &Before, encoder: &BlockEncoder, keeps: bool, source: &dyn Source, block: usize, made: &mut Made) -> Result<()> {
+fn block_of(
+    before: &Before,
+    encoder: &BlockEncoder,
+    keeps: bool,
+    source: &dyn Source,
+    block: usize,
+    made: &mut Made,
+) -> Result<()> {
     let header = encoder.header();
     if let (Before::Chunk(chunk, bytes), Touch::Kept, true) = (before, source.touch(block), keeps) {
-        let stored = bytes.get(chunk.span(block)?).ok_or_else(|| fail!(Format, "block {block} reaches out of its chunk"))?;
+        let stored = bytes
+            .get(chunk.span(block)?)
+            .ok_or_else(|| fail!(Format, "block {block} reaches out of its chunk"))?;
         memory::reserve(&mut made.stored, stored.len())?;
         made.stored.extend_from_slice(stored);
         return Ok(());
@@ -178,7 +261,13 @@ fn block_of(before: &Before, encoder: &BlockEncoder, keeps: bool, source: &dyn S
 }
 
 /// Calls `f` with what a block is going to be.
-fn with_content<R>(before: &Before, source: &dyn Source, header: &Header, block: usize, f: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
+fn with_content<R>(
+    before: &Before,
+    source: &dyn Source,
+    header: &Header,
+    block: usize,
+    f: impl FnOnce(&[u8]) -> Result<R>,
+) -> Result<R> {
     let n = header.block_len(block);
     match source.lent(block, n) {
         Some(content) => f(content),
@@ -191,13 +280,21 @@ fn with_content<R>(before: &Before, source: &dyn Source, header: &Header, block:
 
 /// The item that all of this is.
 fn repeated(content: &[u8], typesize: usize, at: usize) -> Option<&[u8]> {
-    let item = content.get(..typesize).filter(|_| at.is_multiple_of(typesize) && content.len().is_multiple_of(typesize))?;
+    let item = content
+        .get(..typesize)
+        .filter(|_| at.is_multiple_of(typesize) && content.len().is_multiple_of(typesize))?;
     let same = content.get(typesize..)? == content.get(..content.len() - typesize)?;
     same.then_some(item)
 }
 
 /// What a block is going to be: blocks of `size` bytes, whatever those are that are there.
-fn put_content(before: &Before, source: &dyn Source, block: usize, size: usize, content: &mut [u8]) -> Result<()> {
+fn put_content(
+    before: &Before,
+    source: &dyn Source,
+    block: usize,
+    size: usize,
+    content: &mut [u8],
+) -> Result<()> {
     let touch = source.touch(block);
     match before {
         _ if touch == Touch::Whole => {}
@@ -212,7 +309,11 @@ fn put_content(before: &Before, source: &dyn Source, block: usize, size: usize, 
         // what is not as long as it is going to be
         Before::Chunk(chunk, bytes) => {
             let from = block * size;
-            let n = chunk.header().nbytes.saturating_sub(from).min(content.len());
+            let n = chunk
+                .header()
+                .nbytes
+                .saturating_sub(from)
+                .min(content.len());
             let (there, behind) = content.split_at_mut(n);
             behind.fill(0);
             if n > 0 {
@@ -220,7 +321,11 @@ fn put_content(before: &Before, source: &dyn Source, block: usize, size: usize, 
             }
         }
     }
-    if touch == Touch::Kept { Ok(()) } else { source.fill(block, content) }
+    if touch == Touch::Kept {
+        Ok(())
+    } else {
+        source.fill(block, content)
+    }
 }
 
 /// Reads a range of the content of a chunk.

@@ -25,38 +25,66 @@ pub struct Entry {
 
 impl Clone for Entry {
     fn clone(&self) -> Entry {
-        Entry { sum: AtomicU8::new(self.sum.load(Ordering::Relaxed)), ..*self }
+        Entry {
+            sum: AtomicU8::new(self.sum.load(Ordering::Relaxed)),
+            ..*self
+        }
     }
 }
 
 impl Entry {
     /// Of which nothing else is known.
     pub fn bare(slot: Slot) -> Entry {
-        Entry { slot, cbytes: 0, crc: 0, sum: AtomicU8::new(NONE) }
+        Entry {
+            slot,
+            cbytes: 0,
+            crc: 0,
+            sum: AtomicU8::new(NONE),
+        }
     }
 
     /// With the sum that was stored for it; zeros are none.
     pub fn stored(slot: Slot, [cbytes, crc]: [u32; 2]) -> Entry {
         let known = cbytes > 0 && matches!(slot, Slot::At(_));
-        if known { Entry { slot, cbytes, crc, sum: AtomicU8::new(STORED) } } else { Entry::bare(slot) }
+        if known {
+            Entry {
+                slot,
+                cbytes,
+                crc,
+                sum: AtomicU8::new(STORED),
+            }
+        } else {
+            Entry::bare(slot)
+        }
     }
 
     /// The same where both are as they were written: what needs no room has no checksum.
     pub fn sealed(slot: Slot, sum: [u32; 2]) -> Entry {
         match (slot, sum) {
-            (Slot::Zeros | Slot::Nan | Slot::Uninit, [n, _]) if n > 0 => Entry::bare(Slot::Unknown(LOST)),
+            (Slot::Zeros | Slot::Nan | Slot::Uninit, [n, _]) if n > 0 => {
+                Entry::bare(Slot::Unknown(LOST))
+            }
             _ => Entry::stored(slot, sum),
         }
     }
 
     /// That was written just now.
     pub fn sound(slot: Slot, cbytes: u32, crc: Option<u32>) -> Entry {
-        Entry { slot, cbytes, crc: crc.unwrap_or(0), sum: AtomicU8::new(if crc.is_some() { SOUND } else { NONE }) }
+        Entry {
+            slot,
+            cbytes,
+            crc: crc.unwrap_or(0),
+            sum: AtomicU8::new(if crc.is_some() { SOUND } else { NONE }),
+        }
     }
 
     /// Its place, if it has one.
     pub fn place(&self) -> Option<u64> {
-        if let Slot::At(place) = self.slot { Some(place) } else { None }
+        if let Slot::At(place) = self.slot {
+            Some(place)
+        } else {
+            None
+        }
     }
 
     /// Is there a checksum that nobody has looked at yet?
@@ -69,7 +97,8 @@ impl Entry {
         matches!(self.sum.load(Ordering::Relaxed), STORED | SOUND)
     }
 
-    /// Its bytes, where they are known. `binding`: what is stored is of this chunk, whether it was looked at or not.
+    /// Its bytes, where they are known. `binding`: what is stored is of this chunk, whether it was
+    /// looked at or not.
     pub fn length(&self, binding: bool) -> Option<u32> {
         let known = match self.sum.load(Ordering::Relaxed) {
             STORED => binding,
@@ -81,11 +110,16 @@ impl Entry {
 
     /// It fits, or it is another writer's chunk that it does not belong to.
     pub fn found(&self, fits: bool) {
-        self.sum.store(if fits { SOUND } else { OTHERS }, Ordering::Relaxed);
+        self.sum
+            .store(if fits { SOUND } else { OTHERS }, Ordering::Relaxed);
     }
 
     /// As it is stored.
     pub fn sum(&self) -> [u32; 2] {
-        if self.has_sum() { [self.cbytes, self.crc] } else { [0, 0] }
+        if self.has_sum() {
+            [self.cbytes, self.crc]
+        } else {
+            [0, 0]
+        }
     }
 }

@@ -1,12 +1,13 @@
 //! Where each chunk of a frame is: 64 bits a chunk, packed as a Blosc chunk.
 //!
-//! In one file a place counts from the end of the header; in a folder it is the number of a file. Chunks that need no
-//! room say what they are instead.
+//! In one file a place counts from the end of the header; in a folder it is the number of a file.
+//! Chunks that need no room say what they are instead.
 //!
-//! What the writers of the reference library ask of an index that they go on with: places and numbers may come in any
-//! order, with gaps between them; no two chunks are one, since chunks are changed in place (from 3.0: a longer one
-//! moves all behind it, what is unused too). A new file gets the number above the highest, whether or not there is such
-//! a file; a changed chunk keeps its own.
+//! What the writers of the reference library ask of an index that they go on with: places and
+//! numbers may come in any order, with gaps between them; no two chunks are one, since chunks are
+//! changed in place (from 3.0: a longer one moves all behind it, what is unused too). A new file
+//! gets the number above the highest, whether or not there is such a file; a changed chunk keeps
+//! its own.
 #![forbid(unsafe_code)]
 
 use crate::blosc::{self, Codec, Params, Split, Target};
@@ -66,13 +67,25 @@ pub fn decode(chunk: &[u8], chunks: u64, limit: u64) -> Result<Vec<Slot>> {
     let within = |e: crate::Error| e.within("the index of the chunks");
     let header = blosc::Header::parse(chunk).map_err(within)?;
     if Some(header.nbytes as u64) != chunks.checked_mul(ENTRY as u64) {
-        return Err(fail!(Format, "the index holds {} bytes; {chunks} chunks were expected, {ENTRY} bytes each", header.nbytes));
+        return Err(fail!(
+            Format,
+            "the index holds {} bytes; {chunks} chunks were expected, {ENTRY} bytes each",
+            header.nbytes
+        ));
     }
     if header.typesize != ENTRY {
-        return Err(fail!(Format, "the index holds items of {} bytes, {ENTRY} were expected", header.typesize));
+        return Err(fail!(
+            Format,
+            "the index holds items of {} bytes, {ENTRY} were expected",
+            header.typesize
+        ));
     }
     let n = header.nbytes / ENTRY;
-    memory::allow((n * (ENTRY + size_of::<Slot>())) as u64, limit, "the index of the chunks")?;
+    memory::allow(
+        (n * (ENTRY + size_of::<Slot>())) as u64,
+        limit,
+        "the index of the chunks",
+    )?;
     let mut bytes = memory::zeroed(header.nbytes)?;
     blosc::decode(chunk, &mut bytes, 1).map_err(within)?;
     let mut out = memory::with_room(n)?;
@@ -82,15 +95,24 @@ pub fn decode(chunk: &[u8], chunks: u64, limit: u64) -> Result<Vec<Slot>> {
 
 /// What these bytes of an index say.
 pub fn slots(bytes: &[u8]) -> impl Iterator<Item = Slot> {
-    bytes.as_chunks::<ENTRY>().0.iter().map(|b| Slot::from_bits(u64::from_le_bytes(*b)))
+    bytes
+        .as_chunks::<ENTRY>()
+        .0
+        .iter()
+        .map(|b| Slot::from_bits(u64::from_le_bytes(*b)))
 }
 
 /// The index as it is stored.
 pub fn encode(slots: &[Slot]) -> Result<Vec<u8>> {
     let mut bytes = memory::with_room(slots.len().saturating_mul(ENTRY))?;
     bytes.extend(slots.iter().flat_map(|s| s.bits().to_le_bytes()));
-    // as the reference library makes it, which looks up one entry at a time: a block holds few of them
-    let params = Params { blocksize: Some(16 << 10), split: Split::Never, ..Params::new(Target::Blosc2, Codec::BloscLz, 5, ENTRY) };
+    // as the reference library makes it, which looks up one entry at a time: a block holds few of
+    // them
+    let params = Params {
+        blocksize: Some(16 << 10),
+        split: Split::Never,
+        ..Params::new(Target::Blosc2, Codec::BloscLz, 5, ENTRY)
+    };
     let mut out = Vec::new();
     blosc::encode(&params, &bytes, &mut out, 1)?;
     Ok(out)

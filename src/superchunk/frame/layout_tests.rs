@@ -13,13 +13,19 @@ use std::path::Path;
 const LIMIT: u64 = 1 << 20;
 
 fn params() -> Params {
-    Params { blocksize: Some(4000), ..Params::new(Target::Blosc2, Codec::Zstd, 5, 8) }
+    Params {
+        blocksize: Some(4000),
+        ..Params::new(Target::Blosc2, Codec::Zstd, 5, 8)
+    }
 }
 
 /// A frame of one file: header, bytes that nobody looks at for chunks, index, trailer.
 fn frame(slots: &[Slot]) -> (Header, Vec<u8>, Trailer) {
     let named = |n: usize, len: usize| (format!("name {n}"), vec![n as u8; len]);
-    let trailer = Trailer { vlmeta: vec![named(1, 40), named(2, 0), named(3, 3)], ..Trailer::default() };
+    let trailer = Trailer {
+        vlmeta: vec![named(1, 40), named(2, 0), named(3, 3)],
+        ..Trailer::default()
+    };
     let mut header = Header::new(&params(), 40_000, false).unwrap();
     header.metalayers = vec![named(4, 10), named(5, 0)];
     header.has_vlmeta = true;
@@ -29,17 +35,34 @@ fn frame(slots: &[Slot]) -> (Header, Vec<u8>, Trailer) {
     (header, index, trailer)
 }
 
-const SLOTS: [Slot; 6] = [Slot::At(0), Slot::Zeros, Slot::Nan, Slot::At(500), Slot::Uninit, Slot::Unknown(1 << 63 | 3 << 56)];
+const SLOTS: [Slot; 6] = [
+    Slot::At(0),
+    Slot::Zeros,
+    Slot::Nan,
+    Slot::At(500),
+    Slot::Uninit,
+    Slot::Unknown(1 << 63 | 3 << 56),
+];
 
 /// The same bytes again, or an error with words.
-fn written_again<T>(bytes: &[u8], parse: impl Fn(&[u8]) -> Result<T>, encode: impl Fn(&T) -> Result<Vec<u8>>) -> bool {
+fn written_again<T>(
+    bytes: &[u8],
+    parse: impl Fn(&[u8]) -> Result<T>,
+    encode: impl Fn(&T) -> Result<Vec<u8>>,
+) -> bool {
     match parse(bytes) {
         Ok(parsed) => {
             assert_eq!(encode(&parsed).as_deref(), Ok(bytes));
             true
         }
         Err(e) => {
-            assert!(matches!(e.status, Status::Format | Status::Version | Status::Unsupported), "{e:?}");
+            assert!(
+                matches!(
+                    e.status,
+                    Status::Format | Status::Version | Status::Unsupported
+                ),
+                "{e:?}"
+            );
             assert!(!e.message.is_empty());
             false
         }
@@ -48,7 +71,9 @@ fn written_again<T>(bytes: &[u8], parse: impl Fn(&[u8]) -> Result<T>, encode: im
 
 fn header_again(bytes: &[u8]) -> bool {
     // what is made of it may fail, and nothing else
-    let parse = |bytes: &[u8]| Header::parse(bytes).inspect(|h| _ = (h.params().is_ok(), h.index_place(99).is_ok()));
+    let parse = |bytes: &[u8]| {
+        Header::parse(bytes).inspect(|h| _ = (h.params().is_ok(), h.index_place(99).is_ok()))
+    };
     written_again(bytes, parse, Header::encode)
 }
 
@@ -79,15 +104,32 @@ fn damaged_bytes_are_refused_or_are_other_values() {
     damaged(&head, header_again);
     damaged(&tail, trailer_again);
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/b2nd");
-    for name in ["m_meta_vlmeta.b2nd", "d16_i4_default.b2nd", "v_batcharray.b2frame"] {
+    for name in [
+        "m_meta_vlmeta.b2nd",
+        "d16_i4_default.b2nd",
+        "v_batcharray.b2frame",
+    ] {
         let bytes = std::fs::read(folder.join(name)).unwrap();
-        let (head, tail) = (Header::prefix_len(&bytes).unwrap() as usize, Trailer::length(&bytes).unwrap() as usize);
+        let (head, tail) = (
+            Header::prefix_len(&bytes).unwrap() as usize,
+            Trailer::length(&bytes).unwrap() as usize,
+        );
         damaged(&bytes[..head], header_again);
         damaged(&bytes[bytes.len() - tail..], trailer_again);
     }
-    for (chunk, slots) in [(&index, 6), (&index::encode(&[Slot::Zeros; 100]).unwrap(), 100)] {
-        let read = |bytes: &[u8]| index::decode(bytes, slots, LIMIT).inspect(|s| assert_eq!(s.len() as u64, slots)).is_ok();
-        assert!(read(&[chunk, &[1u8; 50][..]].concat()), "there may be room behind it");
+    for (chunk, slots) in [
+        (&index, 6),
+        (&index::encode(&[Slot::Zeros; 100]).unwrap(), 100),
+    ] {
+        let read = |bytes: &[u8]| {
+            index::decode(bytes, slots, LIMIT)
+                .inspect(|s| assert_eq!(s.len() as u64, slots))
+                .is_ok()
+        };
+        assert!(
+            read(&[chunk, &[1u8; 50][..]].concat()),
+            "there may be room behind it"
+        );
         for n in 0..chunk.len() {
             assert!(!read(&chunk[..n]), "{n} bytes");
             for bits in 1..=255 {
@@ -103,7 +145,13 @@ fn damaged_bytes_are_refused_or_are_other_values() {
 fn a_sealed_frame_tells_every_damage() {
     let (mut header, index, mut trailer) = frame(&SLOTS);
     let (head, tail) = seal::seal(&mut header, &index, &mut trailer).unwrap();
-    assert_eq!((Header::parse(&head).unwrap(), Trailer::parse(&tail).unwrap()), (header.clone(), trailer.clone()));
+    assert_eq!(
+        (
+            Header::parse(&head).unwrap(),
+            Trailer::parse(&tail).unwrap()
+        ),
+        (header.clone(), trailer.clone())
+    );
     assert_eq!(seal::check(&head, &index, &tail), Ok(Writer::We));
     let mut parts = [head, index, tail];
     for part in 0..3 {
@@ -113,7 +161,15 @@ fn a_sealed_frame_tells_every_damage() {
                 let [head, index, tail] = &parts;
                 let found = seal::check(head, index, tail).map_err(|e| e.status);
                 let others = (part, at) == (0, MARK_AT) && head[at] == 0;
-                assert_eq!(found, if others { Ok(Writer::OthersHeader) } else { Err(Status::Checksum) }, "{part} {at} {bits}");
+                assert_eq!(
+                    found,
+                    if others {
+                        Ok(Writer::OthersHeader)
+                    } else {
+                        Err(Status::Checksum)
+                    },
+                    "{part} {at} {bits}"
+                );
                 parts[part][at] ^= bits;
             }
         }
@@ -127,21 +183,51 @@ fn what_others_wrote_is_not_held_to_the_seal() {
     // a metalayer of the header
     header.metalayers[0].1[3] ^= 5;
     header.mark = 0;
-    assert_eq!(seal::check(&header.encode().unwrap(), &index, &tail), Ok(Writer::OthersHeader));
+    assert_eq!(
+        seal::check(&header.encode().unwrap(), &index, &tail),
+        Ok(Writer::OthersHeader)
+    );
     // the trailer, and all that goes with it
-    let new = Trailer { fingerprint: [0; 16], ..trailer.clone() };
+    let new = Trailer {
+        fingerprint: [0; 16],
+        ..trailer.clone()
+    };
     for head in [&head, &header.encode().unwrap()] {
-        assert_eq!(seal::check(head, &[], &new.encode().unwrap()), Ok(Writer::Others));
+        assert_eq!(
+            seal::check(head, &[], &new.encode().unwrap()),
+            Ok(Writer::Others)
+        );
     }
     // a fingerprint that later writers may have
-    let later = Trailer { fingerprint: [7; 16], fingerprint_kind: 3, ..trailer.clone() };
-    assert_eq!(seal::check(&head, &index, &later.encode().unwrap()), Ok(Writer::Others));
+    let later = Trailer {
+        fingerprint: [7; 16],
+        fingerprint_kind: 3,
+        ..trailer.clone()
+    };
+    assert_eq!(
+        seal::check(&head, &index, &later.encode().unwrap()),
+        Ok(Writer::Others)
+    );
     seal::unseal(&mut header, &mut trailer);
     assert_eq!((header.mark, trailer), (0, new));
-    assert_eq!(seal::check(&head, &index[1..], &tail).unwrap_err().status, Status::Checksum);
-    assert_eq!(seal::check(&head[..head.len() - 1], &index, &tail).unwrap_err().status, Status::Checksum);
-    assert_eq!(seal::check(&[], &index, &tail).unwrap_err().status, Status::Format);
-    assert_eq!(seal::check(&head, &index, &[]).unwrap_err().status, Status::Format);
+    assert_eq!(
+        seal::check(&head, &index[1..], &tail).unwrap_err().status,
+        Status::Checksum
+    );
+    assert_eq!(
+        seal::check(&head[..head.len() - 1], &index, &tail)
+            .unwrap_err()
+            .status,
+        Status::Checksum
+    );
+    assert_eq!(
+        seal::check(&[], &index, &tail).unwrap_err().status,
+        Status::Format
+    );
+    assert_eq!(
+        seal::check(&head, &index, &[]).unwrap_err().status,
+        Status::Format
+    );
 }
 
 /// The status of the header with these bytes instead.
@@ -172,7 +258,11 @@ fn numbers_that_no_frame_has() {
         (0x5c, &[0, 17]),
         (0x5c, &[0xff, 0xff]),
     ] {
-        assert_eq!(header_with(at, new), Err(Status::Format), "{at:#x} {new:02x?}");
+        assert_eq!(
+            header_with(at, new),
+            Err(Status::Format),
+            "{at:#x} {new:02x?}"
+        );
     }
     assert_eq!(header_with(0x19, &[0x11]), Err(Status::Version));
     assert_eq!(header_with(0x19, &[0x14]), Err(Status::Version));
@@ -180,7 +270,16 @@ fn numbers_that_no_frame_has() {
     assert_eq!(header_with(0x19, &[0x32]), Err(Status::Unsupported));
     assert_eq!(header_with(0x1a, &[2]), Err(Status::Unsupported));
     // what is only said, and what is not known, stays
-    for (at, new) in [(0x1b, 0x6f), (0x1c, 0xff), (0x3f, 0xff), (0x46, 5), (0x47, 200), (0x4d, 200), (0x55, 0xfe), (0x56, 9)] {
+    for (at, new) in [
+        (0x1b, 0x6f),
+        (0x1c, 0xff),
+        (0x3f, 0xff),
+        (0x46, 5),
+        (0x47, 200),
+        (0x4d, 200),
+        (0x55, 0xfe),
+        (0x56, 9),
+    ] {
         let header = header_with(at, &[new]).unwrap();
         assert_eq!(header.encode().unwrap()[at], new);
     }
@@ -190,23 +289,96 @@ fn numbers_that_no_frame_has() {
 fn chunks_are_made_as_the_header_says() {
     let filters = Pipeline::new(&[Filter::Delta, Filter::Shuffle { group: 3 }]).unwrap();
     for split in [Split::Auto, Split::Always, Split::Never] {
-        for codec in [Codec::BloscLz, Codec::Lz4, Codec::Lz4Hc, Codec::Zlib, Codec::Zstd] {
-            let wanted = Params { codec, filters, split, typesize: 300, level: 7, ..params() };
+        for codec in [
+            Codec::BloscLz,
+            Codec::Lz4,
+            Codec::Lz4Hc,
+            Codec::Zlib,
+            Codec::Zstd,
+        ] {
+            let wanted = Params {
+                codec,
+                filters,
+                split,
+                typesize: 300,
+                level: 7,
+                ..params()
+            };
             let found = Header::new(&wanted, 6000, true).unwrap().params().unwrap();
-            let both = [wanted, found].map(|p| (p.target, p.codec, p.level, p.filters, p.typesize, p.blocksize, p.split));
+            let both = [wanted, found].map(|p| {
+                (
+                    p.target,
+                    p.codec,
+                    p.level,
+                    p.filters,
+                    p.typesize,
+                    p.blocksize,
+                    p.split,
+                )
+            });
             assert_eq!(both[0], both[1]);
         }
     }
     let made = Header::new(&params(), 40_000, false).unwrap();
-    let status = |header: Header| header.params().map(|_| ()).map_err(|e| (e.status, e.message));
+    let status = |header: Header| {
+        header
+            .params()
+            .map(|_| ())
+            .map_err(|e| (e.status, e.message))
+    };
     let words = |number: u8| Err((Status::Codec, format!("codec {number} is not known")));
-    assert_eq!(status(Header { codec: 6, user_codec: 33, ..made.clone() }), words(33));
-    assert_eq!(status(Header { codec: 3, ..made.clone() }), words(3));
-    assert_eq!(status(Header { codec: 6, user_codec: 1, ..made.clone() }), Ok(()));
-    assert_eq!(status(Header { filters: [0, 0, 0, 0, 0, 33], ..made.clone() }), Err((Status::Codec, "filter 33 is not known".to_owned())));
-    assert_eq!(status(Header { filters: [0, 0, 0, 0, 0, 33], slots: 5, ..made.clone() }), Ok(()));
-    assert_eq!(Header { blocksize: 0, ..made }.params().unwrap().blocksize, None);
-    assert_eq!(Header::new(&params(), 1 << 31, false).unwrap_err().status, Status::Argument);
+    assert_eq!(
+        status(Header {
+            codec: 6,
+            user_codec: 33,
+            ..made.clone()
+        }),
+        words(33)
+    );
+    assert_eq!(
+        status(Header {
+            codec: 3,
+            ..made.clone()
+        }),
+        words(3)
+    );
+    assert_eq!(
+        status(Header {
+            codec: 6,
+            user_codec: 1,
+            ..made.clone()
+        }),
+        Ok(())
+    );
+    assert_eq!(
+        status(Header {
+            filters: [0, 0, 0, 0, 0, 33],
+            ..made.clone()
+        }),
+        Err((Status::Codec, "filter 33 is not known".to_owned()))
+    );
+    assert_eq!(
+        status(Header {
+            filters: [0, 0, 0, 0, 0, 33],
+            slots: 5,
+            ..made.clone()
+        }),
+        Ok(())
+    );
+    assert_eq!(
+        Header {
+            blocksize: 0,
+            ..made
+        }
+        .params()
+        .unwrap()
+        .blocksize,
+        None
+    );
+    assert_eq!(
+        Header::new(&params(), 1 << 31, false).unwrap_err().status,
+        Status::Argument
+    );
 }
 
 #[test]
@@ -216,40 +388,143 @@ fn the_parts_have_room() {
     let at = |h: &Header| h.index_place(tail).map_err(|e| e.status);
     let begin = header.len() + 1000;
     assert_eq!(at(&header), Ok(Some(begin..begin + index.len() as u64)));
-    assert_eq!(at(&Header { sparse: true, ..header.clone() }), Ok(Some(header.len()..begin + index.len() as u64)));
-    for (frame_len, cbytes) in [(begin + u64::from(tail) + 31, 1000), (10, 1000), (u64::MAX, u64::MAX), (header.frame_len, i64::MAX as u64)] {
-        assert_eq!(at(&Header { frame_len, cbytes, ..header.clone() }), Err(Status::Format), "{frame_len} {cbytes}");
+    assert_eq!(
+        at(&Header {
+            sparse: true,
+            ..header.clone()
+        }),
+        Ok(Some(header.len()..begin + index.len() as u64))
+    );
+    for (frame_len, cbytes) in [
+        (begin + u64::from(tail) + 31, 1000),
+        (10, 1000),
+        (u64::MAX, u64::MAX),
+        (header.frame_len, i64::MAX as u64),
+    ] {
+        assert_eq!(
+            at(&Header {
+                frame_len,
+                cbytes,
+                ..header.clone()
+            }),
+            Err(Status::Format),
+            "{frame_len} {cbytes}"
+        );
     }
     // the last chunk was removed
-    let none = Header { nbytes: 0, frame_len: header.len() + u64::from(tail), ..header.clone() };
+    let none = Header {
+        nbytes: 0,
+        frame_len: header.len() + u64::from(tail),
+        ..header.clone()
+    };
     assert_eq!((at(&none), none.chunks()), (Ok(None), Ok(0)));
-    assert_eq!(at(&Header { frame_len: none.frame_len - 1, ..none.clone() }), Err(Status::Format));
-    assert_eq!(at(&Header { chunksize: 0, variable_chunks: true, version: 3, ..none }), Ok(None));
-    assert_eq!(at(&Header { chunksize: 0, ..header.clone() }), Err(Status::Format));
-    assert_eq!(at(&Header { chunksize: 1, nbytes: index::MOST + 1, ..header.clone() }), Err(Status::Format));
-    assert_eq!(Header { chunksize: 1, nbytes: index::MOST, ..header.clone() }.chunks(), Ok(index::MOST));
+    assert_eq!(
+        at(&Header {
+            frame_len: none.frame_len - 1,
+            ..none.clone()
+        }),
+        Err(Status::Format)
+    );
+    assert_eq!(
+        at(&Header {
+            chunksize: 0,
+            variable_chunks: true,
+            version: 3,
+            ..none
+        }),
+        Ok(None)
+    );
+    assert_eq!(
+        at(&Header {
+            chunksize: 0,
+            ..header.clone()
+        }),
+        Err(Status::Format)
+    );
+    assert_eq!(
+        at(&Header {
+            chunksize: 1,
+            nbytes: index::MOST + 1,
+            ..header.clone()
+        }),
+        Err(Status::Format)
+    );
+    assert_eq!(
+        Header {
+            chunksize: 1,
+            nbytes: index::MOST,
+            ..header.clone()
+        }
+        .chunks(),
+        Ok(index::MOST)
+    );
     for (variable_chunks, variable_blocks) in [(true, false), (false, true)] {
-        assert_eq!(at(&Header { variable_chunks, variable_blocks, ..header.clone() }), Err(Status::Unsupported));
+        assert_eq!(
+            at(&Header {
+                variable_chunks,
+                variable_blocks,
+                ..header.clone()
+            }),
+            Err(Status::Unsupported)
+        );
     }
 }
 
 #[test]
 fn metalayers_that_cannot_be_said() {
     let base = frame(&SLOTS).0;
-    let status = |metalayers: Vec<Named>| Header { metalayers, ..base.clone() }.encode().map(|b| header_again(&b)).map_err(|e| e.status);
-    let named = |n: usize| (0..n).map(|i| (format!("{i:031}"), Vec::new())).collect::<Vec<Named>>();
+    let status = |metalayers: Vec<Named>| {
+        Header {
+            metalayers,
+            ..base.clone()
+        }
+        .encode()
+        .map(|b| header_again(&b))
+        .map_err(|e| e.status)
+    };
+    let named = |n: usize| {
+        (0..n)
+            .map(|i| (format!("{i:031}"), Vec::new()))
+            .collect::<Vec<Named>>()
+    };
     assert_eq!(status(named(16)), Ok(true));
     assert_eq!(status(named(17)), Err(Status::Limit));
-    assert_eq!(status(vec![("x".repeat(32), Vec::new())]), Err(Status::Argument));
-    assert_eq!(status(vec![("x\0".to_owned(), Vec::new())]), Err(Status::Argument));
+    assert_eq!(
+        status(vec![("x".repeat(32), Vec::new())]),
+        Err(Status::Argument)
+    );
+    assert_eq!(
+        status(vec![("x\0".to_owned(), Vec::new())]),
+        Err(Status::Argument)
+    );
     assert_eq!(status(vec![(String::new(), Vec::new())]), Ok(true));
-    assert_eq!(status(vec![named(1).remove(0); 2]), Ok(false), "two of one name");
-    let trailer = |vlmeta: Vec<Named>| Trailer { vlmeta, ..Trailer::default() }.encode().map(|b| trailer_again(&b)).map_err(|e| e.status);
+    assert_eq!(
+        status(vec![named(1).remove(0); 2]),
+        Ok(false),
+        "two of one name"
+    );
+    let trailer = |vlmeta: Vec<Named>| {
+        Trailer {
+            vlmeta,
+            ..Trailer::default()
+        }
+        .encode()
+        .map(|b| trailer_again(&b))
+        .map_err(|e| e.status)
+    };
     // their names have 65,535 bytes
     assert_eq!(trailer(named((65_535 - 6) / 37)), Ok(true));
     assert_eq!(trailer(named((65_535 - 6) / 37 + 1)), Err(Status::Limit));
-    let short =
-        |n: usize| (0..n).map(|i| (String::from_utf8(vec![33 + (i / 94) as u8, 33 + (i % 94) as u8]).unwrap(), Vec::new())).collect::<Vec<Named>>();
+    let short = |n: usize| {
+        (0..n)
+            .map(|i| {
+                (
+                    String::from_utf8(vec![33 + (i / 94) as u8, 33 + (i % 94) as u8]).unwrap(),
+                    Vec::new(),
+                )
+            })
+            .collect::<Vec<Named>>()
+    };
     assert_eq!(trailer(short(8191)), Ok(true));
     assert_eq!(trailer(short(8192)), Err(Status::Limit));
     assert_eq!(Trailer::default().len(), SHORTEST as u64);
@@ -260,8 +535,15 @@ fn the_length_of_the_trailer_is_at_its_end() {
     let bytes = frame(&SLOTS).2.encode().unwrap();
     let length = |bytes: &[u8]| Trailer::length(bytes).map_err(|e| e.status);
     assert_eq!(length(&bytes[bytes.len() - TAIL..]), Ok(bytes.len() as u32));
-    assert_eq!(length(&bytes[bytes.len() - TAIL + 1..]), Err(Status::Format));
-    for (len, found) in [(SHORTEST as u32 - 1, Err(Status::Format)), (1 << 31, Err(Status::Format)), (i32::MAX as u32, Ok(i32::MAX as u32))] {
+    assert_eq!(
+        length(&bytes[bytes.len() - TAIL + 1..]),
+        Err(Status::Format)
+    );
+    for (len, found) in [
+        (SHORTEST as u32 - 1, Err(Status::Format)),
+        (1 << 31, Err(Status::Format)),
+        (i32::MAX as u32, Ok(i32::MAX as u32)),
+    ] {
         let mut bytes = bytes.clone();
         let at = bytes.len() - TAIL + 1;
         bytes[at..at + 4].copy_from_slice(&len.to_be_bytes());
@@ -275,12 +557,19 @@ fn an_index_costs_what_it_is_allowed_to() {
     let slots = vec![Slot::Zeros; 100_000];
     let chunk = index::encode(&slots).unwrap();
     assert!(chunk.len() < 10_000, "{}", chunk.len());
-    let status = |n: u64, limit: u64| index::decode(&chunk, n, limit).map(|s| assert_eq!(s, slots)).map_err(|e| e.status);
+    let status = |n: u64, limit: u64| {
+        index::decode(&chunk, n, limit)
+            .map(|s| assert_eq!(s, slots))
+            .map_err(|e| e.status)
+    };
     assert_eq!(status(100_000, 3 << 20), Ok(()));
     assert_eq!(status(100_000, 1 << 20), Err(Status::Limit));
     assert_eq!(status(99_999, 3 << 20), Err(Status::Format));
     assert_eq!(status(u64::MAX, u64::MAX), Err(Status::Format));
-    assert_eq!(index::encode(&[]).map(|chunk| index::decode(&chunk, 0, 0)), Ok(Ok(Vec::new())));
+    assert_eq!(
+        index::encode(&[]).map(|chunk| index::decode(&chunk, 0, 0)),
+        Ok(Ok(Vec::new()))
+    );
 }
 
 fn any_slot() -> impl Strategy<Value = Slot> {
@@ -296,7 +585,8 @@ fn any_slot() -> impl Strategy<Value = Slot> {
 
 fn any_named(most: usize) -> impl Strategy<Value = Vec<Named>> {
     let value = prop::collection::vec(any::<u8>(), 0..60);
-    prop::collection::btree_map("[a-zà-ÿ0-9 .]{0,15}", value, 0..most).prop_map(|map| map.into_iter().collect())
+    prop::collection::btree_map("[a-zà-ÿ0-9 .]{0,15}", value, 0..most)
+        .prop_map(|map| map.into_iter().collect())
 }
 
 proptest! {

@@ -1,8 +1,8 @@
 //! Several new chunks: each thread makes one, and writes it while the others still make theirs.
 //!
-//! They lie in the file in the order in which they come, whoever is done first: the same calls make the same files. What is
-//! written lies behind everything that counts, and is put in its place by the caller's thread, in order, when all are there: until
-//! then nothing of the frame has changed.
+//! They lie in the file in the order in which they come, whoever is done first: the same calls make
+//! the same files. What is written lies behind everything that counts, and is put in its place by
+//! the caller's thread, in order, when all are there: until then nothing of the frame has changed.
 #![forbid(unsafe_code)]
 
 use super::Frame;
@@ -21,28 +21,41 @@ pub(super) enum Put {
 }
 
 impl Frame {
-    /// May these be written before they are put? Not to files of their own; nor where the room of one that was never
-    /// committed may be used again, of which it is made.
+    /// May these be written before they are put? Not to files of their own; nor where the room of
+    /// one that was never committed may be used again, of which it is made.
     pub(super) fn writes_meanwhile(&self, coming: &[Coming]) -> bool {
-        let is_new = |chunk: u64| self.place(chunk).ok().flatten().is_some_and(|place| place >= self.writing.committed);
+        let is_new = |chunk: u64| {
+            self.place(chunk)
+                .ok()
+                .flatten()
+                .is_some_and(|place| place >= self.writing.committed)
+        };
         !self.site.sparse && jobs(coming) > 1 && !coming.iter().filter_map(|c| c.chunk).any(is_new)
     }
 
-    /// Makes these on so many threads, writes them meanwhile, and puts them. On failure those before it are put.
+    /// Makes these on so many threads, writes them meanwhile, and puts them. On failure those
+    /// before it are put.
     pub(super) fn put_meanwhile(&mut self, threads: usize, coming: Vec<Coming>) -> Result<()> {
         let n = self.chunk_bytes();
         let chunks: Vec<Option<u64>> = coming.iter().map(|c| c.chunk).collect();
-        let make = |frame: &Frame, c: Coming| c.work.done(frame, 1)?.map(|new| frame.form(n, new)).transpose();
+        let make = |frame: &Frame, c: Coming| {
+            c.work
+                .done(frame, 1)?
+                .map(|new| frame.form(n, new))
+                .transpose()
+        };
         let (puts, done) = self.write_meanwhile(threads, coming, make)?;
         for (chunk, put) in chunks.into_iter().zip(puts) {
             let Some(put) = put else { continue };
-            self.put_entry(chunk.unwrap_or(self.entries.len() as u64), n, |frame| Ok(frame.entry_of(put)))?;
+            self.put_entry(chunk.unwrap_or(self.entries.len() as u64), n, |frame| {
+                Ok(frame.entry_of(put))
+            })?;
         }
         done
     }
 
-    /// Makes chunks of these on so many threads, and writes those that take room behind each other. On failure there are those
-    /// before the one that failed.
+    /// Makes chunks of these on so many threads, and writes those that take room behind each other.
+    /// On failure there are those before the one that failed.
     pub(super) fn write_meanwhile<P: Send>(
         &mut self,
         threads: usize,
@@ -51,7 +64,11 @@ impl Frame {
     ) -> Result<(Vec<Option<Put>>, Result<()>)> {
         self.check_writer()?;
         self.before_writing()?;
-        let keeper = if self.file_threads() > 1 { Keeper::Any } else { Keeper::Caller };
+        let keeper = if self.file_threads() > 1 {
+            Keeper::Any
+        } else {
+            Keeper::Caller
+        };
         let (this, mut at) = (&*self, self.next);
         let mut puts = memory::with_room(pieces.len())?;
         let done = line::in_order(

@@ -1,4 +1,5 @@
-//! Metalayers: named values of the header, whose length is fixed, and of the trailer, which are stored as Blosc chunks.
+//! Metalayers: named values of the header, whose length is fixed, and of the trailer, which are
+//! stored as Blosc chunks.
 #![forbid(unsafe_code)]
 
 use super::Frame;
@@ -10,13 +11,17 @@ use crate::memory;
 use crate::parallel::made;
 use std::sync::OnceLock;
 
-/// Metalayers of the header by which python-blosc2 marks a frame whose content is computed or fetched when it is read: lazy
-/// expressions and functions, references, and proxies. Its chunks are empty, or a cache of some of the content.
+/// Metalayers of the header by which python-blosc2 marks a frame whose content is computed or
+/// fetched when it is read: lazy expressions and functions, references, and proxies. Its chunks are
+/// empty, or a cache of some of the content.
 const PLACEHOLDERS: [&str; 3] = ["b2o", "LazyArray", "proxy-source"];
 
 /// Refuses a frame whose chunks do not hold its content.
 pub(super) fn refuse_placeholder(names: impl IntoIterator<Item = impl AsRef<str>>) -> Result<()> {
-    match names.into_iter().find(|name| PLACEHOLDERS.contains(&name.as_ref())) {
+    match names
+        .into_iter()
+        .find(|name| PLACEHOLDERS.contains(&name.as_ref()))
+    {
         Some(name) => Err(fail!(
             Unsupported,
             "the metalayer {:?} marks an object of python-blosc2 whose content is not in its chunks; save what it computes instead",
@@ -36,12 +41,18 @@ pub(super) struct Variable {
 
 impl Variable {
     pub(super) fn new(name: String, chunk: Vec<u8>) -> Variable {
-        Variable { name, chunk, value: OnceLock::new() }
+        Variable {
+            name,
+            chunk,
+            value: OnceLock::new(),
+        }
     }
 
     /// Its value; decoded when it is asked for.
     pub(super) fn value(&self, limit: u64) -> Result<&[u8]> {
-        made(&self.value, || decode(&self.chunk, limit)).as_deref().map_err(Error::clone)
+        made(&self.value, || decode(&self.chunk, limit))
+            .as_deref()
+            .map_err(Error::clone)
     }
 }
 
@@ -49,7 +60,12 @@ impl Variable {
 pub(super) fn decode(chunk: &[u8], limit: u64) -> Result<Vec<u8>> {
     let header = blosc::Header::parse(chunk)?;
     if header.cbytes > chunk.len() {
-        return Err(fail!(Format, "its chunk has {} bytes, {} are there", header.cbytes, chunk.len()));
+        return Err(fail!(
+            Format,
+            "its chunk has {} bytes, {} are there",
+            header.cbytes,
+            chunk.len()
+        ));
     }
     let mut value = memory::zeroed(memory::allow(header.nbytes as u64, limit, "a metalayer")?)?;
     blosc::decode(chunk, &mut value, 1)?;
@@ -59,7 +75,11 @@ pub(super) fn decode(chunk: &[u8], limit: u64) -> Result<Vec<u8>> {
 impl Frame {
     /// The names of the metalayers: those of fixed length, then the others.
     pub fn meta_names(&self) -> impl Iterator<Item = &str> {
-        self.header.metalayers.iter().map(|(n, _)| n.as_str()).chain(self.vlmeta.iter().map(|v| v.name.as_str()))
+        self.header
+            .metalayers
+            .iter()
+            .map(|(n, _)| n.as_str())
+            .chain(self.vlmeta.iter().map(|v| v.name.as_str()))
     }
 
     /// Is there a metalayer of fixed length with this name?
@@ -85,8 +105,9 @@ impl Frame {
         value.map_err(|e| e.within(format_args!("{}: metalayer {name:?}", self.name)))
     }
 
-    /// Sets a metalayer: in the header where there is one of this name, or none of any and `fixed` is wished, else in
-    /// the trailer. In the header the same length costs nothing; another one lets all chunks move at the commit.
+    /// Sets a metalayer: in the header where there is one of this name, or none of any and `fixed`
+    /// is wished, else in the trailer. In the header the same length costs nothing; another one
+    /// lets all chunks move at the commit.
     pub fn meta_set(&mut self, name: &str, value: &[u8]) -> Result<()> {
         self.check_writer()?;
         refuse_nameless(name)?;
@@ -113,16 +134,31 @@ impl Frame {
         self.refuse_ours(name)?;
         Kind::Variable.check_name(name)?;
         if self.is_fixed(name) {
-            return Err(fail!(Argument, "{}: {name:?} is a metalayer of fixed length", self.name));
+            return Err(fail!(
+                Argument,
+                "{}: {name:?} is a metalayer of fixed length",
+                self.name
+            ));
         }
         let mut chunk = Vec::new();
-        blosc::encode(&Params::new(Target::Blosc2, Codec::Zstd, 5, 1), value, &mut chunk, 1)?;
+        blosc::encode(
+            &Params::new(Target::Blosc2, Codec::Zstd, 5, 1),
+            value,
+            &mut chunk,
+            1,
+        )?;
         let new = Variable::new(name.to_owned(), chunk);
         let count = self.vlmeta.len();
         match self.vlmeta.iter_mut().find(|v| v.name == name) {
             Some(old) => *old = new,
             // our own is one of them
-            None if count + 1 >= Kind::Variable.most() => return Err(fail!(Limit, "{}: there are {count} metalayers already", self.name)),
+            None if count + 1 >= Kind::Variable.most() => {
+                return Err(fail!(
+                    Limit,
+                    "{}: there are {count} metalayers already",
+                    self.name
+                ));
+            }
             None => self.vlmeta.push(new),
         }
         self.writing.changed = true;
@@ -134,12 +170,20 @@ impl Frame {
         self.check_writer()?;
         self.refuse_ours(name)?;
         if self.is_fixed(name) {
-            return Err(fail!(Unsupported, "{}: {name:?} is a metalayer of fixed length: it stays", self.name));
+            return Err(fail!(
+                Unsupported,
+                "{}: {name:?} is a metalayer of fixed length: it stays",
+                self.name
+            ));
         }
         let before = self.vlmeta.len();
         self.vlmeta.retain(|v| v.name != name);
         if self.vlmeta.len() == before {
-            return Err(fail!(Missing, "{}: there is no metalayer {name:?}", self.name));
+            return Err(fail!(
+                Missing,
+                "{}: there is no metalayer {name:?}",
+                self.name
+            ));
         }
         self.writing.changed = true;
         Ok(())
@@ -149,7 +193,11 @@ impl Frame {
         if name != SUMS {
             return Ok(());
         }
-        Err(fail!(Argument, "{}: {SUMS:?} holds the checksums of the chunks", self.name))
+        Err(fail!(
+            Argument,
+            "{}: {SUMS:?} holds the checksums of the chunks",
+            self.name
+        ))
     }
 }
 
@@ -160,5 +208,9 @@ fn copied(value: &[u8]) -> Result<Vec<u8>> {
 }
 
 fn refuse_nameless(name: &str) -> Result<()> {
-    if name.is_empty() { Err(fail!(Argument, "a metalayer of a frame has a name")) } else { Ok(()) }
+    if name.is_empty() {
+        Err(fail!(Argument, "a metalayer of a frame has a name"))
+    } else {
+        Ok(())
+    }
 }

@@ -1,8 +1,10 @@
-//! Named values that a frame keeps for those who know what they mean: a map of names to places, and behind it the
-//! values in the same order. The header has some of fixed length, the trailer others whose length may change.
+//! Named values that a frame keeps for those who know what they mean: a map of names to places, and
+//! behind it the values in the same order. The header has some of fixed length, the trailer others
+//! whose length may change.
 //!
-//! A place counts from the first byte of the header or of the trailer. Readers of the reference library go by the
-//! places alone; its writers have never put a value elsewhere than behind the one before, and nothing else is taken.
+//! A place counts from the first byte of the header or of the trailer. Readers of the reference
+//! library go by the places alone; its writers have never put a value elsewhere than behind the one
+//! before, and nothing else is taken.
 #![forbid(unsafe_code)]
 
 use super::msgpack::{ARRAY, ARRAY_16, BIN_32, Fields, INT_32, MAP_16, STR, STR_MOST, UINT_16};
@@ -57,10 +59,16 @@ impl Kind {
     pub fn check_name(self, name: &str) -> Result<()> {
         let n = name.len();
         if n > STR_MOST {
-            return Err(fail!(Argument, "the name of a metalayer has {STR_MOST} bytes at most, {name:?} has {n}"));
+            return Err(fail!(
+                Argument,
+                "the name of a metalayer has {STR_MOST} bytes at most, {name:?} has {n}"
+            ));
         }
         if name.contains('\0') {
-            return Err(fail!(Argument, "the name of a metalayer holds no 0: {name:?}"));
+            return Err(fail!(
+                Argument,
+                "the name of a metalayer holds no 0: {name:?}"
+            ));
         }
         Ok(())
     }
@@ -74,7 +82,11 @@ pub fn parse(fields: &mut Fields, kind: Kind) -> Result<Vec<Named>> {
     let map_len = usize::from(fields.u16(UINT_16, what)?);
     let count = usize::from(fields.u16(MAP_16, what)?);
     if count > kind.most() {
-        return Err(fail!(Format, "{count} {what}: there are {} at most", kind.most()));
+        return Err(fail!(
+            Format,
+            "{count} {what}: there are {} at most",
+            kind.most()
+        ));
     }
     let mut entries = memory::with_room(count)?;
     for _ in 0..count {
@@ -83,7 +95,10 @@ pub fn parse(fields: &mut Fields, kind: Kind) -> Result<Vec<Named>> {
     }
     let end = fields.at() - begin - kind.counted_from();
     if map_len != end {
-        return Err(fail!(Format, "the names of the {what} take {end} bytes, {map_len} are said"));
+        return Err(fail!(
+            Format,
+            "the names of the {what} take {end} bytes, {map_len} are said"
+        ));
     }
     let mut known = HashSet::with_capacity(count);
     if let Some((twice, _)) = entries.iter().find(|(name, _)| !known.insert(*name)) {
@@ -100,12 +115,23 @@ fn name<'a>(fields: &mut Fields<'a>, what: &str) -> Result<&'a str> {
     let [mark] = fields.take(what)?;
     let len = usize::from(mark ^ STR);
     if len > STR_MOST {
-        return Err(fail!(Format, "{what}: a name was expected at {at}, {mark:#04x} is there"));
+        return Err(fail!(
+            Format,
+            "{what}: a name was expected at {at}, {mark:#04x} is there"
+        ));
     }
     let bytes = fields.slice(len, what)?;
     // who reads it as C does would know it by another name
-    let known = std::str::from_utf8(bytes).ok().filter(|name| !name.contains('\0'));
-    known.ok_or_else(|| fail!(Format, "{what}: the name at {at} is no text: {:?}", String::from_utf8_lossy(bytes)))
+    let known = std::str::from_utf8(bytes)
+        .ok()
+        .filter(|name| !name.contains('\0'));
+    known.ok_or_else(|| {
+        fail!(
+            Format,
+            "{what}: the name at {at} is no text: {:?}",
+            String::from_utf8_lossy(bytes)
+        )
+    })
 }
 
 fn values(fields: &mut Fields, entries: &[(&str, usize)], what: &str) -> Result<Vec<Named>> {
@@ -113,7 +139,10 @@ fn values(fields: &mut Fields, entries: &[(&str, usize)], what: &str) -> Result<
     for &(name, place) in entries {
         let at = fields.at();
         if at != place {
-            return Err(fail!(Format, "{what}: {name:?} is said to be at {place}, and its place is {at}"));
+            return Err(fail!(
+                Format,
+                "{what}: {name:?} is said to be at {place}, and its place is {at}"
+            ));
         }
         let len = fields.size_32(BIN_32, what)? as usize;
         let bytes = fields.slice(len, what)?;
@@ -126,20 +155,37 @@ fn values(fields: &mut Fields, entries: &[(&str, usize)], what: &str) -> Result<
 
 /// Bytes that they take.
 pub fn len(all: &[Named]) -> u64 {
-    all.iter().fold((MAP + ARRAY_OF_NONE) as u64, |sum, (name, value)| sum + (ENTRY + VALUE + name.len() + value.len()) as u64)
+    all.iter()
+        .fold((MAP + ARRAY_OF_NONE) as u64, |sum, (name, value)| {
+            sum + (ENTRY + VALUE + name.len() + value.len()) as u64
+        })
 }
 
 /// Appends them to `out`, which holds all that is before them.
 pub fn encode(all: &[Named], kind: Kind, out: &mut Vec<u8>) -> Result<()> {
     let what = kind.what();
-    let names = all.iter().try_fold(MAP, |sum, (name, _)| kind.check_name(name).map(|()| sum + ENTRY + name.len()))?;
+    let names = all.iter().try_fold(MAP, |sum, (name, _)| {
+        kind.check_name(name).map(|()| sum + ENTRY + name.len())
+    })?;
     // more names than their length can be said of
-    let map_len = u16::try_from(names - kind.counted_from()).ok().filter(|_| all.len() <= kind.most());
-    let map_len = map_len
-        .ok_or_else(|| fail!(Limit, "{} {what}, their names {names} bytes: there are {} at most, with 65535 bytes", all.len(), kind.most()))?;
+    let map_len = u16::try_from(names - kind.counted_from())
+        .ok()
+        .filter(|_| all.len() <= kind.most());
+    let map_len = map_len.ok_or_else(|| {
+        fail!(
+            Limit,
+            "{} {what}, their names {names} bytes: there are {} at most, with 65535 bytes",
+            all.len(),
+            kind.most()
+        )
+    })?;
     let total = out.len() as u64 + len(all);
     if i32::try_from(total).is_err() {
-        return Err(fail!(Limit, "{what}: {total} bytes; a frame has room for {}", i32::MAX));
+        return Err(fail!(
+            Limit,
+            "{what}: {total} bytes; a frame has room for {}",
+            i32::MAX
+        ));
     }
     memory::reserve(out, total as usize - out.len())?;
     let count = (all.len() as u16).to_be_bytes();

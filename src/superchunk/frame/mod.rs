@@ -1,18 +1,22 @@
-//! The frames of c-blosc2: a run of chunks of one length, an index that says where each is, and metadata, in one file
-//! or in a folder with a file a chunk.
+//! The frames of c-blosc2: a run of chunks of one length, an index that says where each is, and
+//! metadata, in one file or in a folder with a file a chunk.
 //!
-//! - [`header`], [`metalayers`], [`index`], [`trailer`]: the parts of a frame, from bytes and back to the same bytes.
+//! - [`header`], [`metalayers`], [`index`], [`trailer`]: the parts of a frame, from bytes and back
+//!   to the same bytes.
 //! - `sums`: the metalayer with the checksums of the chunks.
 //! - [`seal`]: what tells whether these parts are damaged.
-//! - `rescue`, with `walk`, `correct`, `overlay`: what can be found again of a frame that is damaged.
-//! - [`site`], [`entry`], [`chunk`]: where a frame is, what is known of a chunk before it is looked at, and one that is open.
+//! - `rescue`, with `walk`, `correct`, `overlay`: what can be found again of a frame that is
+//!   damaged.
+//! - [`site`], [`entry`], [`chunk`]: where a frame is, what is known of a chunk before it is looked
+//!   at, and one that is open.
 //! - `paged`: the entries of a long frame, as they are asked for.
-//! - `open`, `read`, `verify`, `encode`, `put`, `meanwhile`, `edit`, `meta`, `create`, `commit`, `copy`, `repair`: the things that are done with a [`Frame`].
+//! - `open`, `read`, `verify`, `encode`, `put`, `meanwhile`, `edit`, `meta`, `create`, `commit`,
+//!   `copy`, `repair`: the things that are done with a [`Frame`].
 //! - `which`: frames told from other things.
 //! - `chunks`: it as arrays want it.
 //!
-//! What is committed is never written over but by the next header: new chunks go behind everything that counts, and count
-//! with the header that says so.
+//! What is committed is never written over but by the next header: new chunks go behind everything
+//! that counts, and count with the header that says so.
 #![forbid(unsafe_code)]
 
 pub mod chunk;
@@ -82,7 +86,8 @@ pub struct Frame {
     entries: Vec<Entry>,
     /// In place of these, of one that is read and was not read at once.
     paged: Option<Box<Paged>>,
-    /// Where the content of each chunk begins, and where that of the last ends, if they may have any length.
+    /// Where the content of each chunk begins, and where that of the last ends, if they may have
+    /// any length.
     starts: Option<Vec<u64>>,
     /// Metalayers whose length may change, without our own.
     vlmeta: Vec<Variable>,
@@ -168,7 +173,9 @@ impl Frame {
 
     /// How many are encoded.
     fn stored_chunks(&self) -> u64 {
-        self.paged.as_ref().map_or(self.entries.len() as u64, |paged| paged.len())
+        self.paged
+            .as_ref()
+            .map_or(self.entries.len() as u64, |paged| paged.len())
     }
 
     /// Bytes of content.
@@ -180,18 +187,28 @@ impl Frame {
     pub fn cbytes(&self) -> Result<u64> {
         let Some(file) = &self.file else { return Ok(0) };
         let size = file.size()?.saturating_sub(self.at);
-        Ok(if self.site.sparse { size.saturating_add(self.chunk_files().unwrap_or(self.header.cbytes)) } else { size })
+        Ok(if self.site.sparse {
+            size.saturating_add(self.chunk_files().unwrap_or(self.header.cbytes))
+        } else {
+            size
+        })
     }
 
     /// Bytes of all chunks, where they are known.
     fn chunk_files(&self) -> Option<u64> {
         let stored = self.entries.iter().filter(|e| e.place().is_some());
-        stored.map(|e| e.length(self.binding).map(u64::from)).try_fold(0u64, |n, of_it| Some(n.saturating_add(of_it?)))
+        stored
+            .map(|e| e.length(self.binding).map(u64::from))
+            .try_fold(0u64, |n, of_it| Some(n.saturating_add(of_it?)))
     }
 
     /// Bytes of content of each chunk but the last; 0 where they may have any length.
     pub fn chunk_bytes(&self) -> usize {
-        if self.starts.is_some() { 0 } else { self.header.chunksize as usize }
+        if self.starts.is_some() {
+            0
+        } else {
+            self.header.chunksize as usize
+        }
     }
 
     /// Bytes of content of each block, as the header says; 0 where it does not.
@@ -221,7 +238,9 @@ impl Frame {
 
     /// How new chunks are made.
     pub fn params(&self) -> Result<&Params> {
-        self.params.as_ref().map_err(|e| e.clone().within(&self.name))
+        self.params
+            .as_ref()
+            .map_err(|e| e.clone().within(&self.name))
     }
 
     /// Are checksums of the chunks kept?
@@ -229,16 +248,28 @@ impl Frame {
         self.sums
     }
 
-    /// Threads that may read and write its files: a caller's function may wait for what the caller holds, so that
-    /// other threads call it only on demand.
+    /// Threads that may read and write its files: a caller's function may wait for what the caller
+    /// holds, so that other threads call it only on demand.
     pub fn file_threads(&self) -> usize {
         let foreign = self.site.folder.is_foreign();
-        if foreign && self.options.given(crate::options::Opt::Threads).is_none() { 1 } else { self.threads.count() }
+        if foreign && self.options.given(crate::options::Opt::Threads).is_none() {
+            1
+        } else {
+            self.threads.count()
+        }
     }
 
     /// The bytes of content of a chunk.
     pub fn span(&self, i: u64) -> Result<Range<u64>> {
-        let none = || fail!(Range, "{}: chunk {i}: there are {}", self.name, self.chunks()).at(i);
+        let none = || {
+            fail!(
+                Range,
+                "{}: chunk {i}: there are {}",
+                self.name,
+                self.chunks()
+            )
+            .at(i)
+        };
         let (begin, end) = match &self.starts {
             Some(starts) => {
                 let at = |i: u64| usize::try_from(i).ok().and_then(|i| starts.get(i)).copied();
@@ -247,10 +278,17 @@ impl Frame {
             None => {
                 let size = u64::from(self.header.chunksize);
                 let begin = i.checked_mul(size).filter(|_| i < self.chunks());
-                (begin, begin.map(|b| b.saturating_add(size).min(self.nbytes())))
+                (
+                    begin,
+                    begin.map(|b| b.saturating_add(size).min(self.nbytes())),
+                )
             }
         };
-        begin.zip(end).filter(|(b, e)| b <= e).map(|(b, e)| b..e).ok_or_else(none)
+        begin
+            .zip(end)
+            .filter(|(b, e)| b <= e)
+            .map(|(b, e)| b..e)
+            .ok_or_else(none)
     }
 
     /// The chunks that hold these bytes of content.
@@ -260,7 +298,9 @@ impl Frame {
         }
         match &self.starts {
             Some(starts) => {
-                let first = starts.partition_point(|s| *s <= bytes.start).saturating_sub(1);
+                let first = starts
+                    .partition_point(|s| *s <= bytes.start)
+                    .saturating_sub(1);
                 first as u64..starts.partition_point(|s| *s < bytes.end) as u64
             }
             None => {
@@ -272,7 +312,15 @@ impl Frame {
 
     fn entry(&self, i: u64) -> Result<Known<'_>> {
         let entry = self.entry_if_there(i)?;
-        entry.ok_or_else(|| fail!(Range, "{}: chunk {i}: there are {}", self.name, self.stored_chunks()).at(i))
+        entry.ok_or_else(|| {
+            fail!(
+                Range,
+                "{}: chunk {i}: there are {}",
+                self.name,
+                self.stored_chunks()
+            )
+            .at(i)
+        })
     }
 
     /// Where a chunk is, if it takes room.
@@ -286,7 +334,10 @@ impl Frame {
     /// None of a chunk that is not encoded yet, or not there.
     fn entry_if_there(&self, i: u64) -> Result<Option<Known<'_>>> {
         let Some(paged) = &self.paged else {
-            return Ok(usize::try_from(i).ok().and_then(|i| self.entries.get(i)).map(Known::Here));
+            return Ok(usize::try_from(i)
+                .ok()
+                .and_then(|i| self.entries.get(i))
+                .map(Known::Here));
         };
         // it may look damaged only because it was changed under us
         let known = (i < paged.len()).then(|| paged.get(i)).transpose();
@@ -297,6 +348,10 @@ impl Frame {
     fn named(&self, i: u64, mut e: Error) -> Error {
         e.position = -1;
         let e = e.at(i);
-        if e.message.starts_with(&self.name) { e } else { e.within(format_args!("{}: chunk {i}", self.name)) }
+        if e.message.starts_with(&self.name) {
+            e
+        } else {
+            e.within(format_args!("{}: chunk {i}", self.name))
+        }
     }
 }

@@ -1,5 +1,5 @@
-//! As much of msgpack as a frame has: fields in a fixed order, each behind a byte that says what it is. Numbers are
-//! big-endian.
+//! As much of msgpack as a frame has: fields in a fixed order, each behind a byte that says what it
+//! is. Numbers are big-endian.
 #![forbid(unsafe_code)]
 
 use crate::error::{Result, fail};
@@ -33,7 +33,10 @@ pub struct Fields<'a> {
 impl<'a> Fields<'a> {
     /// The fields of a header or a trailer.
     pub fn new(bytes: &'a [u8]) -> Fields<'a> {
-        Fields { whole: bytes.len(), rest: bytes }
+        Fields {
+            whole: bytes.len(),
+            rest: bytes,
+        }
     }
 
     /// How many bytes are taken.
@@ -43,7 +46,14 @@ impl<'a> Fields<'a> {
 
     /// The next `n` bytes.
     pub fn slice(&mut self, n: usize, what: &str) -> Result<&'a [u8]> {
-        let short = || fail!(Format, "{what}: {n} bytes were expected at {}, {} are there", self.at(), self.rest.len());
+        let short = || {
+            fail!(
+                Format,
+                "{what}: {n} bytes were expected at {}, {} are there",
+                self.at(),
+                self.rest.len()
+            )
+        };
         let (first, rest) = self.rest.split_at_checked(n).ok_or_else(short)?;
         self.rest = rest;
         Ok(first)
@@ -52,7 +62,10 @@ impl<'a> Fields<'a> {
     /// The next `N` bytes.
     pub fn take<const N: usize>(&mut self, what: &str) -> Result<[u8; N]> {
         let bytes = self.slice(N, what)?;
-        bytes.first_chunk().copied().ok_or_else(|| fail!(Format, "{what}: {N} bytes were expected"))
+        bytes
+            .first_chunk()
+            .copied()
+            .ok_or_else(|| fail!(Format, "{what}: {N} bytes were expected"))
     }
 
     /// The next `N` bytes behind their mark.
@@ -60,7 +73,10 @@ impl<'a> Fields<'a> {
         let at = self.at();
         match self.take(what)? {
             [m] if m == mark => self.take(what),
-            [m] => Err(fail!(Format, "{what}: {mark:#04x} was expected at {at}, {m:#04x} is there")),
+            [m] => Err(fail!(
+                Format,
+                "{what}: {mark:#04x} was expected at {at}, {m:#04x} is there"
+            )),
         }
     }
 

@@ -1,5 +1,5 @@
-//! A file as it would be with other bytes at its beginning and at its end: header, index and trailer that were found
-//! again. What it has of its own is not changed by that.
+//! A file as it would be with other bytes at its beginning and at its end: header, index and
+//! trailer that were found again. What it has of its own is not changed by that.
 #![forbid(unsafe_code)]
 
 use crate::error::{Result, fail};
@@ -25,8 +25,14 @@ impl Overlay {
 /// Puts what of `src`, which is at `src_at`, lies in `dst`, which is at `at`, to its place.
 fn lay(src: &[u8], src_at: u64, dst: &mut [u8], at: u64) {
     let (skip_src, skip_dst) = (at.saturating_sub(src_at), src_at.saturating_sub(at));
-    let (Ok(skip_src), Ok(skip_dst)) = (usize::try_from(skip_src), usize::try_from(skip_dst)) else { return };
-    let (src, dst) = (src.get(skip_src..).unwrap_or_default(), dst.get_mut(skip_dst..).unwrap_or_default());
+    let (Ok(skip_src), Ok(skip_dst)) = (usize::try_from(skip_src), usize::try_from(skip_dst))
+    else {
+        return;
+    };
+    let (src, dst) = (
+        src.get(skip_src..).unwrap_or_default(),
+        dst.get_mut(skip_dst..).unwrap_or_default(),
+    );
     dst.iter_mut().zip(src).for_each(|(to, from)| *to = *from);
 }
 
@@ -36,7 +42,9 @@ impl File for Overlay {
     }
 
     fn read_at(&self, at: u64, dst: &mut [u8]) -> Result<usize> {
-        let n = usize::try_from(self.end().saturating_sub(at)).unwrap_or(usize::MAX).min(dst.len());
+        let n = usize::try_from(self.end().saturating_sub(at))
+            .unwrap_or(usize::MAX)
+            .min(dst.len());
         let dst = dst.get_mut(..n).unwrap_or_default();
         if at < self.tail_at {
             let got = self.file.read_at(at, dst)?;
@@ -52,11 +60,19 @@ impl File for Overlay {
         if at >= self.end() {
             return self.file.write_at(at, src);
         }
-        Err(fail!(State, "{}: it is damaged, and is not written to before it is repaired", self.name()))
+        Err(fail!(
+            State,
+            "{}: it is damaged, and is not written to before it is repaired",
+            self.name()
+        ))
     }
 
     fn set_size(&self, _: u64) -> Result<()> {
-        Err(fail!(State, "{}: it is damaged, and is not written to before it is repaired", self.name()))
+        Err(fail!(
+            State,
+            "{}: it is damaged, and is not written to before it is repaired",
+            self.name()
+        ))
     }
 
     fn sync(&self) -> Result<()> {

@@ -1,12 +1,15 @@
-//! The entries of a long frame, found page by page as they are asked for, so that opening it takes no longer than opening a
-//! short one.
+//! The entries of a long frame, found page by page as they are asked for, so that opening it takes
+//! no longer than opening a short one.
 //!
-//! That is done where nothing is lost by it: for reading, of a frame that has our seal and our checksums. The header is held
-//! against the seal. The index and the checksums, each one Blosc chunk, are decoded a page at a time. An entry with a checksum
-//! needs no other proof: one that leads to the wrong place leads to a chunk that does not fit. What has none, as zeros that
-//! take no room, hangs on the index alone: the first of them lets the whole index be held against the seal, once.
+//! That is done where nothing is lost by it: for reading, of a frame that has our seal and our
+//! checksums. The header is held against the seal. The index and the checksums, each one Blosc
+//! chunk, are decoded a page at a time. An entry with a checksum needs no other proof: one that
+//! leads to the wrong place leads to a chunk that does not fit. What has none, as zeros that
+//! take no room, hangs on the index alone: the first of them lets the whole index be held against
+//! the seal, once.
 //!
-//! Whatever is not as it should be when a frame is opened lets all of it be read at once, which has the words for it.
+//! Whatever is not as it should be when a frame is opened lets all of it be read at once, which has
+//! the words for it.
 #![forbid(unsafe_code)]
 
 use super::chunk::Chunk;
@@ -77,8 +80,15 @@ impl Deref for Known<'_> {
 }
 
 impl Paged {
-    /// The entries of the frame that begins `at` with this header, and how it was found; none where they are to be read at once.
-    pub(super) fn open(file: &Arc<dyn File>, at: u64, limit: u64, header: &Header, head: &[u8]) -> Result<Option<(Box<Paged>, Committed)>> {
+    /// The entries of the frame that begins `at` with this header, and how it was found; none where
+    /// they are to be read at once.
+    pub(super) fn open(
+        file: &Arc<dyn File>,
+        at: u64,
+        limit: u64,
+        header: &Header,
+        head: &[u8],
+    ) -> Result<Option<(Box<Paged>, Committed)>> {
         if header.sparse || header.variable_chunks || header.chunks()? <= FEW {
             return Ok(None);
         }
@@ -86,19 +96,36 @@ impl Paged {
         let tail_at = end.saturating_sub(TAIL as u64);
         let mut tail = [0; TAIL];
         file.read_exact_at(tail_at, &mut tail)?;
-        let Some(crc) = seal::index_sum(head, &tail) else { return Ok(None) };
+        let Some(crc) = seal::index_sum(head, &tail) else {
+            return Ok(None);
+        };
         let trailer_len = Trailer::length(&tail)?;
-        let (Some(place), Some(from)) = (header.index_place(trailer_len)?, end.checked_sub(trailer_len.into())) else { return Ok(None) };
-        let Some(sums) = only_sums(&**file, from..tail_at)? else { return Ok(None) };
+        let (Some(place), Some(from)) = (
+            header.index_place(trailer_len)?,
+            end.checked_sub(trailer_len.into()),
+        ) else {
+            return Ok(None);
+        };
+        let Some(sums) = only_sums(&**file, from..tail_at)? else {
+            return Ok(None);
+        };
         let (count, begin) = (header.chunks()?, at.saturating_add(place.start));
         let index = open_chunk(file, begin..from, count, (ENTRY, 0), limit)?;
-        let (Some(index), Some(sums)) = (index, open_chunk(file, sums, count, (SUM, MARKER), limit)?) else { return Ok(None) };
+        let (Some(index), Some(sums)) =
+            (index, open_chunk(file, sums, count, (SUM, MARKER), limit)?)
+        else {
+            return Ok(None);
+        };
         let paged = Paged {
             count,
             stored: begin..begin.saturating_add(index.header().cbytes as u64),
             index,
             // frames of the first versions have none
-            marker: if sums.header().nbytes as u64 == count * ENTRY as u64 { 0 } else { MARKER },
+            marker: if sums.header().nbytes as u64 == count * ENTRY as u64 {
+                0
+            } else {
+                MARKER
+            },
             sums,
             pages: Lately::new(KEPT, &BUDGET),
             file: file.clone(),
@@ -106,7 +133,15 @@ impl Paged {
             whole: OnceLock::new(),
             limit,
         };
-        Ok(Some((Box::new(paged), Committed { header: head.to_vec(), tail: tail.to_vec(), tail_at, ..Committed::default() })))
+        Ok(Some((
+            Box::new(paged),
+            Committed {
+                header: head.to_vec(),
+                tail: tail.to_vec(),
+                tail_at,
+                ..Committed::default()
+            },
+        )))
     }
 
     /// How many there are.
@@ -121,7 +156,11 @@ impl Paged {
             Some(page) => page,
             None => {
                 let page = Arc::new(self.page(number)?);
-                self.pages.put(number, page.clone(), page.entries.len() * size_of::<Entry>());
+                self.pages.put(
+                    number,
+                    page.clone(),
+                    page.entries.len() * size_of::<Entry>(),
+                );
                 page
             }
         };
@@ -131,10 +170,16 @@ impl Paged {
     fn page(&self, number: u64) -> Result<Page> {
         let first = number.saturating_mul(PAGE);
         let n = self.count.saturating_sub(first).min(PAGE) as usize;
-        memory::allow((n * (2 * ENTRY + size_of::<Entry>())) as u64, self.limit, "a page of the index of the chunks")?;
+        memory::allow(
+            (n * (2 * ENTRY + size_of::<Entry>())) as u64,
+            self.limit,
+            "a page of the index of the chunks",
+        )?;
         let (mut slots, mut sums) = (memory::zeroed(n * ENTRY)?, memory::zeroed(n * ENTRY)?);
-        part(&self.index, first as usize * ENTRY, &mut slots).map_err(|e| e.within("the index of the chunks"))?;
-        part(&self.sums, self.marker + first as usize * ENTRY, &mut sums).map_err(|e| e.within(format_args!("metalayer {SUMS:?}")))?;
+        part(&self.index, first as usize * ENTRY, &mut slots)
+            .map_err(|e| e.within("the index of the chunks"))?;
+        part(&self.sums, self.marker + first as usize * ENTRY, &mut sums)
+            .map_err(|e| e.within(format_args!("metalayer {SUMS:?}")))?;
         let mut entries = memory::with_room(n)?;
         for (slot, sum) in index::slots(&slots).zip(sums::pairs(&sums)) {
             if matches!(sum, [0, _]) {
@@ -142,7 +187,10 @@ impl Paged {
             }
             entries.push(Entry::sealed(slot, sum));
         }
-        Ok(Page { entries, none: Entry::bare(Slot::Unknown(LOST)) })
+        Ok(Page {
+            entries,
+            none: Entry::bare(Slot::Unknown(LOST)),
+        })
     }
 
     /// Is the index as it was written?
@@ -158,7 +206,11 @@ impl Paged {
                 })?;
                 at += n;
             }
-            if sum.finish() == self.crc.to_le_bytes() { Ok(()) } else { Err(seal::damaged("index")) }
+            if sum.finish() == self.crc.to_le_bytes() {
+                Ok(())
+            } else {
+                Err(seal::damaged("index"))
+            }
         });
         sound.as_ref().map_err(Error::clone).copied()
     }
@@ -169,21 +221,39 @@ fn only_sums(file: &dyn File, trailer: Range<u64>) -> Result<Option<Range<u64>>>
     let before = Trailer::before_the_only(SUMS)?;
     let mut found = memory::zeroed(before.len() + 4)?;
     let begin = trailer.start.saturating_add(found.len() as u64);
-    let Some(n) = trailer.end.checked_sub(begin) else { return Ok(None) };
+    let Some(n) = trailer.end.checked_sub(begin) else {
+        return Ok(None);
+    };
     file.read_exact_at(trailer.start, &mut found)?;
     let wanted = [&before[..], &(n as u32).to_be_bytes()].concat();
     Ok((found == wanted).then_some(begin..trailer.end))
 }
 
-/// The chunk at this offset that has 8 bytes for each of so many chunks, and `marker` bytes before them or none.
-fn open_chunk(file: &Arc<dyn File>, place: Range<u64>, count: u64, (typesize, marker): (usize, usize), limit: u64) -> Result<Option<Chunk>> {
+/// The chunk at this offset that has 8 bytes for each of so many chunks, and `marker` bytes before
+/// them or none.
+fn open_chunk(
+    file: &Arc<dyn File>,
+    place: Range<u64>,
+    count: u64,
+    (typesize, marker): (usize, usize),
+    limit: u64,
+) -> Result<Option<Chunk>> {
     let room = place.end.saturating_sub(place.start);
     // where its blocks begin, if they have the usual length
     let first = LONG + 4 * count.div_ceil(PAGE) as usize;
-    let chunk = Chunk::open(file, place.start, room, first.min(room as usize), limit, |chunk, _| Ok(chunk))?;
+    let chunk = Chunk::open(
+        file,
+        place.start,
+        room,
+        first.min(room as usize),
+        limit,
+        |chunk, _| Ok(chunk),
+    )?;
     let h = chunk.header();
     let marked = (h.nbytes as u64).checked_sub(count.saturating_mul(ENTRY as u64));
-    let fits = marked.is_some_and(|n| n == 0 || n == marker as u64) && h.typesize == typesize && h.cbytes as u64 <= room;
+    let fits = marked.is_some_and(|n| n == 0 || n == marker as u64)
+        && h.typesize == typesize
+        && h.cbytes as u64 <= room;
     Ok(fits.then_some(chunk))
 }
 

@@ -1,5 +1,5 @@
-//! Chunks that are new: each is written at once, behind everything that counts, and counts with the commit. Of one that is
-//! made anew again before that, the room is used again.
+//! Chunks that are new: each is written at once, behind everything that counts, and counts with the
+//! commit. Of one that is made anew again before that, the room is used again.
 #![forbid(unsafe_code)]
 
 use super::Frame;
@@ -15,7 +15,11 @@ pub(super) enum Form {
     /// In the index alone.
     Slot(Slot),
     /// As these bytes, so many of them, with this CRC-32.
-    Bytes { bytes: Vec<u8>, cbytes: u32, crc: Option<u32> },
+    Bytes {
+        bytes: Vec<u8>,
+        cbytes: u32,
+        crc: Option<u32>,
+    },
 }
 
 impl Frame {
@@ -25,7 +29,12 @@ impl Frame {
     }
 
     /// The same with what stores it.
-    pub(super) fn put_entry(&mut self, i: u64, n: usize, store: impl FnOnce(&mut Frame) -> Result<Entry>) -> Result<()> {
+    pub(super) fn put_entry(
+        &mut self,
+        i: u64,
+        n: usize,
+        store: impl FnOnce(&mut Frame) -> Result<Entry>,
+    ) -> Result<()> {
         self.check_writer()?;
         let count = self.entries.len() as u64;
         if i > count || (i == count && !self.is_full()) {
@@ -70,16 +79,30 @@ impl Frame {
     }
 
     pub(super) fn room_for(&self, n: u64) -> Result<()> {
-        let fits = self.header.nbytes.checked_add(n).is_some_and(|n| i64::try_from(n).is_ok());
+        let fits = self
+            .header
+            .nbytes
+            .checked_add(n)
+            .is_some_and(|n| i64::try_from(n).is_ok());
         if fits && (self.entries.len() as u64) < index::MOST {
             return Ok(());
         }
-        Err(fail!(Limit, "{}: {} chunks with {} bytes: there is no room for more", self.name, self.entries.len(), self.header.nbytes))
+        Err(fail!(
+            Limit,
+            "{}: {} chunks with {} bytes: there is no room for more",
+            self.name,
+            self.entries.len(),
+            self.header.nbytes
+        ))
     }
 
     /// Is the last chunk as long as the others?
     pub(super) fn is_full(&self) -> bool {
-        self.starts.is_some() || self.header.nbytes.is_multiple_of(u64::from(self.header.chunksize.max(1)))
+        self.starts.is_some()
+            || self
+                .header
+                .nbytes
+                .is_multiple_of(u64::from(self.header.chunksize.max(1)))
     }
 
     /// How a chunk of `n` bytes is stored.
@@ -89,18 +112,26 @@ impl Frame {
             // nothing but the chunk itself says how long it is
             Encoded::Fill(fill) if self.starts.is_some() => self.filled(&fill, n)?,
             Encoded::Fill(Fill::Zeros) => return Ok(Form::Slot(Slot::Zeros)),
-            Encoded::Fill(Fill::Item(item)) if self.is_nan(&item) => return Ok(Form::Slot(Slot::Nan)),
+            Encoded::Fill(Fill::Item(item)) if self.is_nan(&item) => {
+                return Ok(Form::Slot(Slot::Nan));
+            }
             Encoded::Fill(fill) => self.filled(&fill, n)?,
         };
-        let cbytes = u32::try_from(bytes.len()).map_err(|_| fail!(Limit, "a chunk of {} bytes", bytes.len()))?;
+        let cbytes = u32::try_from(bytes.len())
+            .map_err(|_| fail!(Limit, "a chunk of {} bytes", bytes.len()))?;
         let crc = self.sums.then(|| crc32(&bytes));
         Ok(Form::Bytes { bytes, cbytes, crc })
     }
 
-    /// Before chunks are written behind what counts: where nothing is that we know of, there may be what others have committed.
-    /// The caller's storage, where looking may take long, is looked at once.
+    /// Before chunks are written behind what counts: where nothing is that we know of, there may be
+    /// what others have committed. The caller's storage, where looking may take long, is looked
+    /// at once.
     pub(super) fn before_writing(&self) -> Result<()> {
-        let is_first = if self.site.sparse { self.writing.fresh.is_empty() } else { self.next == self.writing.committed };
+        let is_first = if self.site.sparse {
+            self.writing.fresh.is_empty()
+        } else {
+            self.next == self.writing.committed
+        };
         let looks = !self.is_new() && (is_first || !self.site.folder.is_foreign());
         if looks { self.still_ours() } else { Ok(()) }
     }
@@ -117,7 +148,11 @@ impl Frame {
             let number = self.writing.number;
             self.writing.number += 1;
             let name = self.site.chunk(number);
-            let written = self.site.container().create(&name).and_then(|file| file.write_at(0, &bytes));
+            let written = self
+                .site
+                .container()
+                .create(&name)
+                .and_then(|file| file.write_at(0, &bytes));
             written.inspect_err(|_| _ = self.site.folder.remove_if_there(&name))?;
             self.writing.fresh.push(number);
             self.header.cbytes = self.header.cbytes.saturating_add(cbytes.into());
@@ -132,7 +167,10 @@ impl Frame {
 
     /// Writes a chunk to its place in the file.
     pub(super) fn write_chunk(&self, place: u64, bytes: &[u8]) -> Result<()> {
-        let file = self.file.as_ref().ok_or_else(|| fail!(State, "{}: there is no file", self.name))?;
+        let file = self
+            .file
+            .as_ref()
+            .ok_or_else(|| fail!(State, "{}: there is no file", self.name))?;
         file.write_at(self.base.saturating_add(place), bytes)
     }
 
@@ -149,10 +187,13 @@ impl Frame {
         nan && item.len() == self.header.typesize as usize
     }
 
-    /// The room of a chunk that was never committed, and is the last in the file, is used for what takes its place.
+    /// The room of a chunk that was never committed, and is the last in the file, is used for what
+    /// takes its place.
     pub(super) fn take_back(&mut self, i: u64) -> Result<bool> {
         let entry = self.entry(i)?;
-        let (Some(place), n) = (entry.place(), u64::from(entry.cbytes)) else { return Ok(false) };
+        let (Some(place), n) = (entry.place(), u64::from(entry.cbytes)) else {
+            return Ok(false);
+        };
         if self.site.sparse || n == 0 || place < self.writing.committed || place + n != self.next {
             return Ok(false);
         }
@@ -167,9 +208,16 @@ impl Frame {
 
     /// The file of a chunk that was never committed goes.
     pub(super) fn drop_fresh(&mut self, i: u64) -> Result<()> {
-        let Some(place) = self.place(i)?.filter(|_| self.site.sparse) else { return Ok(()) };
+        let Some(place) = self.place(i)?.filter(|_| self.site.sparse) else {
+            return Ok(());
+        };
         if let Some(k) = self.writing.fresh.iter().rposition(|n| *n == place) {
-            let shared = self.entries.iter().filter(|e| e.place() == Some(place)).count() > 1;
+            let shared = self
+                .entries
+                .iter()
+                .filter(|e| e.place() == Some(place))
+                .count()
+                > 1;
             if !shared {
                 self.writing.fresh.swap_remove(k);
                 self.site.folder.remove_if_there(&self.site.chunk(place))?;
@@ -184,14 +232,22 @@ impl Frame {
         self.blocks.clear();
     }
 
-    /// Gives those chunks one length that a frame without any is going to have: python-blosc2 makes empty arrays as frames
-    /// of chunks of any length.
+    /// Gives those chunks one length that a frame without any is going to have: python-blosc2 makes
+    /// empty arrays as frames of chunks of any length.
     pub fn take_one_length(&mut self, chunk_bytes: usize, block_bytes: usize) {
-        let sizes = u32::try_from(chunk_bytes).ok().zip(u32::try_from(block_bytes).ok());
-        if let Some((chunk, block)) = sizes.filter(|_| self.entries.is_empty() && self.pending.is_empty()) {
+        let sizes = u32::try_from(chunk_bytes)
+            .ok()
+            .zip(u32::try_from(block_bytes).ok());
+        if let Some((chunk, block)) =
+            sizes.filter(|_| self.entries.is_empty() && self.pending.is_empty())
+        {
             let header = &mut self.header;
             (header.chunksize, header.blocksize, self.starts) = (chunk, block, None);
-            (header.version, header.variable_chunks, header.variable_blocks) = (2, false, false);
+            (
+                header.version,
+                header.variable_chunks,
+                header.variable_blocks,
+            ) = (2, false, false);
             if let Ok(params) = &mut self.params {
                 params.blocksize = Some(block_bytes);
             }
@@ -200,21 +256,40 @@ impl Frame {
 
     /// The bytes of content of so many chunks, and their entries, if a frame can have them.
     pub(super) fn room_of_chunks(&self, len: u64) -> Result<(u64, usize)> {
-        let nbytes = len.checked_mul(self.header.chunksize.into()).filter(|n| i64::try_from(*n).is_ok() && len <= index::MOST);
-        let nbytes = nbytes.ok_or_else(|| fail!(Limit, "{}: {len} chunks are more than a frame can have", self.name))?;
+        let nbytes = len
+            .checked_mul(self.header.chunksize.into())
+            .filter(|n| i64::try_from(*n).is_ok() && len <= index::MOST);
+        let nbytes = nbytes.ok_or_else(|| {
+            fail!(
+                Limit,
+                "{}: {len} chunks are more than a frame can have",
+                self.name
+            )
+        })?;
         let room = len.saturating_mul(size_of::<Entry>() as u64);
-        Ok((nbytes, memory::allow(room, self.memory_limit, "an index")? / size_of::<Entry>()))
+        Ok((
+            nbytes,
+            memory::allow(room, self.memory_limit, "an index")? / size_of::<Entry>(),
+        ))
     }
 
     /// Makes it `len` chunks: which one stands where now, or one of zeros.
-    pub(super) fn rearrange_chunks(&mut self, len: u64, from: &dyn Fn(u64) -> Option<u64>) -> Result<()> {
+    pub(super) fn rearrange_chunks(
+        &mut self,
+        len: u64,
+        from: &dyn Fn(u64) -> Option<u64>,
+    ) -> Result<()> {
         self.check_writer()?;
         self.flush()?;
         if len == 0 && self.entries.is_empty() {
             return Ok(());
         }
         if self.starts.is_some() || !self.is_full() || self.header.chunksize == 0 {
-            return Err(fail!(State, "{}: its chunks do not have one length", self.name));
+            return Err(fail!(
+                State,
+                "{}: its chunks do not have one length",
+                self.name
+            ));
         }
         let (nbytes, room) = self.room_of_chunks(len)?;
         let mut entries = memory::with_room(room)?;

@@ -1,7 +1,8 @@
-//! Repair: a frame without room that has no use any more, and without damage. Chunks that are sound stay as they are; a
-//! damaged one becomes zeros, so that all others keep their places.
+//! Repair: a frame without room that has no use any more, and without damage. Chunks that are sound
+//! stay as they are; a damaged one becomes zeros, so that all others keep their places.
 //!
-//! Where header, index or trailer are damaged, it goes on from what [`rescue`](super::rescue) finds again.
+//! Where header, index or trailer are damaged, it goes on from what [`rescue`](super::rescue) finds
+//! again.
 #![forbid(unsafe_code)]
 
 use super::Frame;
@@ -27,7 +28,10 @@ pub fn repair(path: &OsStr, options: &Options) -> Result<Repaired> {
 
 /// Repairs a name in a folder.
 pub fn repair_in(folder: &Arc<dyn Folder>, name: &OsStr, options: &Options) -> Result<Repaired> {
-    options.only("repairing a frame", &[Opt::Threads, Opt::MemoryLimit, Opt::Durability, Opt::Lock])?;
+    options.only(
+        "repairing a frame",
+        &[Opt::Threads, Opt::MemoryLimit, Opt::Durability, Opt::Lock],
+    )?;
     folder.writable()?;
     let site = Site::find(folder, name)?;
     let lock = Frame::lock(&site, options)?;
@@ -38,8 +42,7 @@ pub fn repair_in(folder: &Arc<dyn Folder>, name: &OsStr, options: &Options) -> R
         Err(e) => return Err(e),
     };
     if let Some(e) = frame.headless() {
-        let words =
-            "its metalayers, which may make it an array, are nowhere else; HOLDALL_OPT_SKIP_DAMAGED opens it as a superchunk, with its content";
+        let words = "its metalayers, which may make it an array, are nowhere else; HOLDALL_OPT_SKIP_DAMAGED opens it as a superchunk, with its content";
         return Err(fail!(Format, "{}; {words}", e.message));
     }
     frame.write_from_here(Mode::Append);
@@ -66,14 +69,23 @@ impl Frame {
             }
         }
         if repaired.kept == 0 && repaired.dropped > 0 {
-            return Err(fail!(Format, "{}: none of its {} chunks is sound: there is nothing to keep", self.name, repaired.dropped));
+            return Err(fail!(
+                Format,
+                "{}: none of its {} chunks is sound: there is nothing to keep",
+                self.name,
+                repaired.dropped
+            ));
         }
         let before = self.vlmeta.len();
         let limit = self.memory_limit;
-        self.vlmeta.retain(|m| !m.value(limit).is_err_and(|e| matches!(e.status, Status::Format | Status::Checksum)));
+        self.vlmeta.retain(|m| {
+            !m.value(limit)
+                .is_err_and(|e| matches!(e.status, Status::Format | Status::Checksum))
+        });
         // what was damaged and is found again is not lost
         let doubts = std::mem::take(&mut self.doubts);
-        repaired.dropped += (before - self.vlmeta.len() + doubts.len().saturating_sub(rescued.into())) as u64;
+        repaired.dropped +=
+            (before - self.vlmeta.len() + doubts.len().saturating_sub(rescued.into())) as u64;
         self.writing.changed |= !doubts.is_empty() || before != self.vlmeta.len();
         Ok(repaired)
     }
@@ -91,11 +103,20 @@ impl Frame {
             return Ok(());
         }
         let mut used = 0u64;
-        for (i, entry) in self.entries.iter().enumerate().filter(|(_, e)| e.place().is_some()) {
+        for (i, entry) in self
+            .entries
+            .iter()
+            .enumerate()
+            .filter(|(_, e)| e.place().is_some())
+        {
             used = used.saturating_add(self.cbytes_of(i as u64, entry)?.into());
         }
         let size = self.file.as_ref().map_or(Ok(0), |f| f.size())?;
-        if !must && !self.writing.changed && used == self.header.cbytes && size == self.header.frame_len {
+        if !must
+            && !self.writing.changed
+            && used == self.header.cbytes
+            && size == self.header.frame_len
+        {
             return Ok(());
         }
         self.find_sums()?;

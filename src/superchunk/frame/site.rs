@@ -26,7 +26,11 @@ pub struct Site {
 impl Site {
     /// What has this name.
     pub fn find(folder: &Arc<dyn Folder>, name: &OsStr) -> Result<Site> {
-        let mut site = Site { folder: folder.clone(), name: name.into(), sparse: true };
+        let mut site = Site {
+            folder: folder.clone(),
+            name: name.into(),
+            sparse: true,
+        };
         site.sparse = match folder.exists(&site.main()) {
             // a file is no folder to look into
             Err(e) if !e.is_of_system() => false,
@@ -72,7 +76,11 @@ impl Site {
 
     /// The file with header, index and trailer.
     pub fn main(&self) -> OsString {
-        if self.sparse { self.within(INDEX) } else { self.name.clone() }
+        if self.sparse {
+            self.within(INDEX)
+        } else {
+            self.name.clone()
+        }
     }
 
     /// The file of a chunk.
@@ -83,7 +91,12 @@ impl Site {
     /// The chunks that are there as files, whoever needs them.
     pub fn chunks(&self) -> Result<Vec<u64>> {
         let number = |name: &OsString| self.number(name.to_str()?);
-        Ok(self.folder.list(&self.name)?.iter().filter_map(number).collect())
+        Ok(self
+            .folder
+            .list(&self.name)?
+            .iter()
+            .filter_map(number)
+            .collect())
     }
 
     /// What is committed together.

@@ -53,10 +53,26 @@ impl Form {
 
     fn create(self, folder: &Arc<dyn Folder>, mode: Mode) -> Result<Frame> {
         let filters = Pipeline::new(self.filter.as_slice()).unwrap();
-        let params = Params { filters, blocksize: Some(self.block), ..Params::new(Target::Blosc2, self.codec, self.level, self.typesize) };
+        let params = Params {
+            filters,
+            blocksize: Some(self.block),
+            ..Params::new(Target::Blosc2, self.codec, self.level, self.typesize)
+        };
         let metalayers = [("fixed", vec![7; self.meta])];
-        let new = NewFrame { typesize: self.typesize, chunk_bytes: self.chunk, params, metalayers: &metalayers, sparse: self.sparse };
-        Frame::create_in(folder, OsStr::new(NAME), mode, &new, &self.options().with(Opt::Checksum, self.sum).unwrap())
+        let new = NewFrame {
+            typesize: self.typesize,
+            chunk_bytes: self.chunk,
+            params,
+            metalayers: &metalayers,
+            sparse: self.sparse,
+        };
+        Frame::create_in(
+            folder,
+            OsStr::new(NAME),
+            mode,
+            &new,
+            &self.options().with(Opt::Checksum, self.sum).unwrap(),
+        )
     }
 
     fn append(self, folder: &Arc<dyn Folder>) -> Result<Frame> {

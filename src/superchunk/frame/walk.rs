@@ -1,5 +1,6 @@
-//! The chunks of a frame whose index is lost: each says in its header how long it is, so that the next one is behind it. Where
-//! one is damaged itself, the next is where a header is that fits the frame.
+//! The chunks of a frame whose index is lost: each says in its header how long it is, so that the
+//! next one is behind it. Where one is damaged itself, the next is where a header is that fits the
+//! frame.
 #![forbid(unsafe_code)]
 
 use super::header::Header;
@@ -33,13 +34,22 @@ struct Wanted<'a> {
 
 impl Wanted<'_> {
     fn seen(&self, place: u64, bytes: &[u8], room: u64) -> Option<Seen> {
-        let own = blosc::Header::parse(bytes).ok().filter(|h| h.extended() && h.cbytes as u64 <= room)?;
-        let (nbytes, cbytes) = (u32::try_from(own.nbytes).ok()?, u32::try_from(own.cbytes).ok()?);
+        let own = blosc::Header::parse(bytes)
+            .ok()
+            .filter(|h| h.extended() && h.cbytes as u64 <= room)?;
+        let (nbytes, cbytes) = (
+            u32::try_from(own.nbytes).ok()?,
+            u32::try_from(own.cbytes).ok()?,
+        );
         let fits = match self.header.chunksize {
             0 => self.lengths.is_empty() || self.lengths.contains(&cbytes),
             size => nbytes == size || (nbytes < size && nbytes > 0 && !self.is_index(&own)),
         };
-        fits.then_some(Seen { place, cbytes, nbytes })
+        fits.then_some(Seen {
+            place,
+            cbytes,
+            nbytes,
+        })
     }
 
     fn is_index(&self, own: &blosc::Header) -> bool {
@@ -48,7 +58,9 @@ impl Wanted<'_> {
 
     /// Can a chunk begin with these bytes, wherever they are?
     fn begins(&self, bytes: &[u8]) -> bool {
-        let [3..=5, _, flags, _, n0, n1, n2, n3, ..] = *bytes else { return false };
+        let [3..=5, _, flags, _, n0, n1, n2, n3, ..] = *bytes else {
+            return false;
+        };
         let nbytes = u32::from_le_bytes([n0, n1, n2, n3]);
         flags & 5 == 5 && (nbytes == self.header.chunksize || self.header.chunksize == 0)
     }
@@ -72,7 +84,10 @@ impl Window<'_> {
             self.bytes.truncate(n);
             self.at = at;
         }
-        Ok(usize::try_from(at - self.at).ok().and_then(|skip| self.bytes.get(skip..)).unwrap_or_default())
+        Ok(usize::try_from(at - self.at)
+            .ok()
+            .and_then(|skip| self.bytes.get(skip..))
+            .unwrap_or_default())
     }
 }
 
@@ -80,24 +95,49 @@ fn file_piece(left: u64) -> usize {
     usize::try_from(left).unwrap_or(PIECE).min(PIECE)
 }
 
-/// The chunks of a frame in one file, in the order in which they stand there. Places count from `range.start` on.
-pub fn in_file(file: &dyn File, range: Range<u64>, header: &Header, sums: &[[u32; 2]]) -> Result<Vec<Seen>> {
-    let wanted = Wanted { header, lengths: sums.iter().map(|[n, _]| *n).filter(|n| *n > 0).collect() };
+/// The chunks of a frame in one file, in the order in which they stand there. Places count from
+/// `range.start` on.
+pub fn in_file(
+    file: &dyn File,
+    range: Range<u64>,
+    header: &Header,
+    sums: &[[u32; 2]],
+) -> Result<Vec<Seen>> {
+    let wanted = Wanted {
+        header,
+        lengths: sums.iter().map(|[n, _]| *n).filter(|n| *n > 0).collect(),
+    };
     let (mut found, mut at) = (Vec::new(), range.start);
-    let mut window = Window { file, at, bytes: Vec::new() };
+    let mut window = Window {
+        file,
+        at,
+        bytes: Vec::new(),
+    };
     while at.saturating_add(blosc::LONG as u64) <= range.end {
         let bytes = window.from(at, range.end)?;
-        let Some(behind) = bytes.len().checked_sub(blosc::LONG - 1).filter(|n| *n > 0) else { break };
+        let Some(behind) = bytes.len().checked_sub(blosc::LONG - 1).filter(|n| *n > 0) else {
+            break;
+        };
         // behind the one before, or wherever one can be
-        let hit = bytes.windows(blosc::LONG).zip(at..).find_map(|(bytes, here)| {
-            let may = here == at || wanted.begins(bytes);
-            if may { wanted.seen(here - range.start, bytes, range.end - here) } else { None }
-        });
+        let hit = bytes
+            .windows(blosc::LONG)
+            .zip(at..)
+            .find_map(|(bytes, here)| {
+                let may = here == at || wanted.begins(bytes);
+                if may {
+                    wanted.seen(here - range.start, bytes, range.end - here)
+                } else {
+                    None
+                }
+            });
         at = match hit {
             Some(seen) => {
                 memory::reserve(&mut found, 1)?;
                 found.push(seen);
-                range.start.saturating_add(seen.place).saturating_add(seen.cbytes.into())
+                range
+                    .start
+                    .saturating_add(seen.place)
+                    .saturating_add(seen.cbytes.into())
             }
             None => at.saturating_add(behind as u64),
         };
@@ -107,13 +147,21 @@ pub fn in_file(file: &dyn File, range: Range<u64>, header: &Header, sums: &[[u32
 
 /// The chunks of a frame that is a folder, by the numbers of their files.
 pub fn in_folder(site: &Site, header: &Header, limit: u64) -> Result<Vec<Seen>> {
-    let (mut numbers, wanted) = (site.chunks()?, Wanted { header, lengths: HashSet::new() });
+    let (mut numbers, wanted) = (
+        site.chunks()?,
+        Wanted {
+            header,
+            lengths: HashSet::new(),
+        },
+    );
     numbers.sort_unstable();
     let mut found = memory::with_room(numbers.len())?;
     for number in numbers {
         let file = site.folder.open(&site.chunk(number), Access::Read)?;
         let (size, n) = (file.size()?, blosc::LONG);
-        match lend::with_range(&*file, 0, n, limit, |bytes| Ok(wanted.seen(number, bytes, size))) {
+        match lend::with_range(&*file, 0, n, limit, |bytes| {
+            Ok(wanted.seen(number, bytes, size))
+        }) {
             Ok(seen) => found.extend(seen.filter(|s| u64::from(s.cbytes) == size)),
             Err(e) if e.status == Status::Format => {}
             Err(e) => return Err(e),
@@ -122,8 +170,13 @@ pub fn in_folder(site: &Site, header: &Header, limit: u64) -> Result<Vec<Seen>> 
     Ok(found)
 }
 
-/// Which of these is which chunk, as the checksums of all chunks tell. What has none takes no room, or is not known.
-pub fn by_sums(seen: &[Seen], sums: &[[u32; 2]], mut sum_of: impl FnMut(&Seen) -> Result<u32>) -> Result<Vec<Slot>> {
+/// Which of these is which chunk, as the checksums of all chunks tell. What has none takes no room,
+/// or is not known.
+pub fn by_sums(
+    seen: &[Seen],
+    sums: &[[u32; 2]],
+    mut sum_of: impl FnMut(&Seen) -> Result<u32>,
+) -> Result<Vec<Slot>> {
     let mut there: HashMap<[u32; 2], (usize, VecDeque<u64>)> = HashMap::new();
     let mut lengths = HashSet::new();
     for sum in sums {
@@ -140,10 +193,15 @@ pub fn by_sums(seen: &[Seen], sums: &[[u32; 2]], mut sum_of: impl FnMut(&Seen) -
         }
     }
     let mut slots = memory::with_room(sums.len())?;
-    slots.extend(sums.iter().map(|sum| match there.get_mut(sum).and_then(|(_, places)| places.pop_front()) {
-        _ if *sum == [0, 0] => Slot::Zeros,
-        Some(place) => Slot::At(place),
-        None => Slot::Unknown(LOST),
+    slots.extend(sums.iter().map(|sum| {
+        match there
+            .get_mut(sum)
+            .and_then(|(_, places)| places.pop_front())
+        {
+            _ if *sum == [0, 0] => Slot::Zeros,
+            Some(place) => Slot::At(place),
+            None => Slot::Unknown(LOST),
+        }
     }));
     Ok(slots)
 }
@@ -155,5 +213,11 @@ pub fn sum_of(site: &Site, file: &dyn File, base: u64, chunk: &Seen, limit: u64)
         let own = site.folder.open(&site.chunk(chunk.place), Access::Read)?;
         return lend::with_range(&*own, 0, chunk.cbytes as usize, limit, sum);
     }
-    lend::with_range(file, base.saturating_add(chunk.place), chunk.cbytes as usize, limit, sum)
+    lend::with_range(
+        file,
+        base.saturating_add(chunk.place),
+        chunk.cbytes as usize,
+        limit,
+        sum,
+    )
 }

@@ -15,8 +15,8 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Is this a frame, a damaged one, too, or the folder of one? HOLDALL_OPT_AT is of frames alone: who gives it wants one.
-/// What cannot be read is an error: nobody knows what it is.
+/// Is this a frame, a damaged one, too, or the folder of one? HOLDALL_OPT_AT is of frames alone:
+/// who gives it wants one. What cannot be read is an error: nobody knows what it is.
 pub fn is_frame(folder: &Arc<dyn Folder>, name: &OsStr, options: &Options) -> Result<bool> {
     if options.given(Opt::At).is_some() {
         return Ok(true);
@@ -41,8 +41,8 @@ pub fn is_frame(folder: &Arc<dyn Folder>, name: &OsStr, options: &Options) -> Re
 /// The endings of the names that frames have with python-blosc2, Caterva and us.
 const ENDINGS: [&str; 4] = ["b2nd", "b2frame", "caterva", "cat"];
 
-/// Does a file begin as a frame does, or else, where no other format does, was it one before it was damaged: has it most of what all
-/// headers have, or the end of a trailer, or the name?
+/// Does a file begin as a frame does, or else, where no other format does, was it one before it was
+/// damaged: has it most of what all headers have, or the end of a trailer, or the name?
 fn is_one(file: &dyn File, head: &[u8], name: &OsStr) -> Result<bool> {
     if head.get(2..MAGIC.len()) == MAGIC.get(2..) {
         return Ok(true);
@@ -51,7 +51,9 @@ fn is_one(file: &dyn File, head: &[u8], name: &OsStr) -> Result<bool> {
     if head.starts_with(b"blpk") {
         return Ok(false);
     }
-    let named = Path::new(name).extension().is_some_and(|end| ENDINGS.iter().any(|e| end.eq_ignore_ascii_case(e)));
+    let named = Path::new(name)
+        .extension()
+        .is_some_and(|end| ENDINGS.iter().any(|e| end.eq_ignore_ascii_case(e)));
     if named || right * 3 >= all * 2 {
         return Ok(true);
     }
@@ -92,10 +94,19 @@ pub fn header_at(path: &OsStr, options: &Options) -> Result<Option<Header>> {
     let (folder, name) = place(path)?;
     let site = Site::find(&folder, &name)?;
     if !site.sparse && site.is_begun()? {
-        return Err(fail!(Missing, "{}: nothing was ever committed there", site.show()));
+        return Err(fail!(
+            Missing,
+            "{}: nothing was ever committed there",
+            site.show()
+        ));
     }
     let file = folder.open(&site.main(), Access::Read)?;
-    Header::parse(&read_header(&*file, options.get(Opt::At, 0) as u64, options.memory_limit())?).map(Some)
+    Header::parse(&read_header(
+        &*file,
+        options.get(Opt::At, 0) as u64,
+        options.memory_limit(),
+    )?)
+    .map(Some)
 }
 
 fn place(path: &OsStr) -> Result<(Arc<dyn Folder>, std::ffi::OsString)> {
@@ -106,7 +117,8 @@ fn place(path: &OsStr) -> Result<(Arc<dyn Folder>, std::ffi::OsString)> {
     Ok((place.folder, place.name))
 }
 
-/// How the chunks of a new frame are made: as the options say, which are then not there any more, else as these.
+/// How the chunks of a new frame are made: as the options say, which are then not there any more,
+/// else as these.
 pub fn take_wished(options: &mut Options, like: &Params) -> Result<Params> {
     let params = wished(options, like)?;
     for opt in [Opt::Codec, Opt::Level] {

@@ -9,32 +9,74 @@ fn change(case: &mut Case) -> (String, Result<()>, Model) {
     let item = case.model.item;
     if shape.is_empty() || case.rng.below(3) == 0 {
         let limit = |n: u64| n as usize + [1, 3, 9][shape.len() % 3];
-        let new: Vec<u64> = shape.iter().map(|n| if case.rng.below(3) == 0 { *n } else { case.rng.below(limit(*n)) as u64 }).collect();
-        let model = case.model.made(&new, |i| i.iter().zip(&shape).all(|(i, n)| i < n).then(|| case.model.get(i).to_vec()));
-        return (format!("resize to {new:?}"), case.tiles.resize(&mut case.mem, &new), model);
+        let new: Vec<u64> = shape
+            .iter()
+            .map(|n| {
+                if case.rng.below(3) == 0 {
+                    *n
+                } else {
+                    case.rng.below(limit(*n)) as u64
+                }
+            })
+            .collect();
+        let model = case.model.made(&new, |i| {
+            i.iter()
+                .zip(&shape)
+                .all(|(i, n)| i < n)
+                .then(|| case.model.get(i).to_vec())
+        });
+        return (
+            format!("resize to {new:?}"),
+            case.tiles.resize(&mut case.mem, &new),
+            model,
+        );
     }
     let axis = case.rng.below(shape.len());
     let (len, unit) = (shape[axis], case.tiles.dims()[axis].chunk);
     let mut any = |most: u64| {
         let n = case.rng.below(most as usize + 1) as u64;
         // where chunks end, often
-        if case.rng.below(2) == 0 { (n / unit * unit).min(most) } else { n }
+        if case.rng.below(2) == 0 {
+            (n / unit * unit).min(most)
+        } else {
+            n
+        }
     };
     let mut new = shape.clone();
     if any(1) == 0 || len > 40 {
         let at = any(len);
         let count = any(len - at);
         new[axis] = len - count;
-        let from = |i: &[u64]| i.iter().enumerate().map(|(d, i)| if d == axis && *i >= at { i + count } else { *i }).collect::<Vec<_>>();
-        let model = case.model.made(&new, |i| Some(case.model.get(&from(i)).to_vec()));
-        return (format!("remove {count} at {at} of {axis}"), case.tiles.remove(&mut case.mem, axis, at, count), model);
+        let from = |i: &[u64]| {
+            i.iter()
+                .enumerate()
+                .map(|(d, i)| if d == axis && *i >= at { i + count } else { *i })
+                .collect::<Vec<_>>()
+        };
+        let model = case
+            .model
+            .made(&new, |i| Some(case.model.get(&from(i)).to_vec()));
+        return (
+            format!("remove {count} at {at} of {axis}"),
+            case.tiles.remove(&mut case.mem, axis, at, count),
+            model,
+        );
     }
     let (at, count) = (if any(2) == 0 { len } else { any(len) }, any(2 * unit));
     new[axis] = count;
     let slab: u64 = new.iter().product();
-    let src = Model { shape: new.clone(), item, data: noise(&mut case.rng, slab as usize * item) };
+    let src = Model {
+        shape: new.clone(),
+        item,
+        data: noise(&mut case.rng, slab as usize * item),
+    };
     new[axis] = len + count;
-    let moved = |i: &[u64], back: u64| i.iter().enumerate().map(|(d, i)| if d == axis { i - back } else { *i }).collect::<Vec<_>>();
+    let moved = |i: &[u64], back: u64| {
+        i.iter()
+            .enumerate()
+            .map(|(d, i)| if d == axis { i - back } else { *i })
+            .collect::<Vec<_>>()
+    };
     let from = |i: &[u64]| match i[axis] {
         p if p < at => case.model.get(i).to_vec(),
         p if p < at + count => src.get(&moved(i, at)).to_vec(),
@@ -42,22 +84,35 @@ fn change(case: &mut Case) -> (String, Result<()>, Model) {
     };
     let model = case.model.made(&new, |i| Some(from(i)));
     if at == len {
-        return (format!("append {count} to {axis}"), case.tiles.append(&mut case.mem, axis, count, &src.data), model);
+        return (
+            format!("append {count} to {axis}"),
+            case.tiles.append(&mut case.mem, axis, count, &src.data),
+            model,
+        );
     }
-    (format!("insert {count} at {at} of {axis}"), case.tiles.insert(&mut case.mem, axis, at, count, &src.data), model)
+    (
+        format!("insert {count} at {at} of {axis}"),
+        case.tiles.insert(&mut case.mem, axis, at, count, &src.data),
+        model,
+    )
 }
 
 /// Arrays that stay small.
 fn small(seed: u64) -> Option<Case> {
     let case = Case::new(seed);
     let items: u64 = case.model.shape.iter().product();
-    (items * case.model.item as u64 <= 30_000 && case.model.shape.len() < 6 && case.mem.chunk_bytes < 30_000).then_some(case)
+    (items * case.model.item as u64 <= 30_000
+        && case.model.shape.len() < 6
+        && case.mem.chunk_bytes < 30_000)
+        .then_some(case)
 }
 
 #[test]
 fn shapes_change_as_they_do_item_by_item() {
     for seed in 0..1500 {
-        let Some(mut case) = small(seed) else { continue };
+        let Some(mut case) = small(seed) else {
+            continue;
+        };
         for i in 0..6 {
             let before = case.model.shape.clone();
             let tiles = case.tiles.clone();
@@ -80,7 +135,11 @@ fn shapes_change_as_they_do_item_by_item() {
 /// What was in the array before, and is beyond it now, is zeros as it is stored.
 fn given_up_is_gone(case: &Case, before: &[u64], what: &str) {
     let dims = case.tiles.dims();
-    let there = |i: &Vec<u64>| i.iter().zip(dims).all(|(i, d)| *i < d.len.next_multiple_of(d.chunk));
+    let there = |i: &Vec<u64>| {
+        i.iter()
+            .zip(dims)
+            .all(|(i, d)| *i < d.len.next_multiple_of(d.chunk))
+    };
     let beyond = |i: &Vec<u64>| i.iter().zip(dims).any(|(i, d)| *i >= d.len);
     if what.contains("resize") && case.tiles.chunks() > 0 {
         for i in indices(before).iter().filter(|i| beyond(i) && there(i)) {
@@ -93,7 +152,9 @@ fn given_up_is_gone(case: &Case, before: &[u64], what: &str) {
 fn what_fails_leaves_the_array_or_says_that_it_is_broken() {
     let (mut failed, mut broken) = (0, 0);
     for seed in 0..2500 {
-        let Some(mut case) = small(seed) else { continue };
+        let Some(mut case) = small(seed) else {
+            continue;
+        };
         case.mem.forever = seed % 4 == 0;
         for i in 0..3 {
             case.mem.luck = AtomicU64::new(case.rng.below(6) as u64);
@@ -117,7 +178,12 @@ fn what_fails_leaves_the_array_or_says_that_it_is_broken() {
             if case.tiles.shape() != case.model.shape {
                 assert!(what.contains("resize") || what.contains("remove"), "{what}");
                 let (shape, was) = (case.tiles.shape().to_vec(), case.model.clone());
-                case.model = was.made(&shape, |i| i.iter().zip(&was.shape).all(|(i, n)| i < n).then(|| was.get(i).to_vec()));
+                case.model = was.made(&shape, |i| {
+                    i.iter()
+                        .zip(&was.shape)
+                        .all(|(i, n)| i < n)
+                        .then(|| was.get(i).to_vec())
+                });
             }
             case.check(&what);
         }
@@ -134,20 +200,30 @@ fn chunks_move_whole_where_they_can() {
     case.tiles.remove(&mut case.mem, 0, 4, 2).unwrap();
     case.tiles.remove(&mut case.mem, 1, 0, 3).unwrap();
     assert_eq!(case.mem.asked(), Asked::default());
-    case.model = all.made(&[8, 3, 5], |i| Some(all.get(&[i[0] + if i[0] < 4 { 0 } else { 2 }, i[1] + 3, i[2]]).to_vec()));
+    case.model = all.made(&[8, 3, 5], |i| {
+        Some(
+            all.get(&[i[0] + if i[0] < 4 { 0 } else { 2 }, i[1] + 3, i[2]])
+                .to_vec(),
+        )
+    });
     case.check("removed");
     let src = noise(&mut case.rng, 2 * 3 * 5 * 4);
     case.tiles.insert(&mut case.mem, 0, 2, 2, &src).unwrap();
     let asked = case.mem.asked();
     assert!(
-        asked.decoded.is_empty() && asked.made.values().all(|t| *t == Touch::Whole) && asked.made.keys().all(|(chunk, _)| (2..4).contains(chunk))
+        asked.decoded.is_empty()
+            && asked.made.values().all(|t| *t == Touch::Whole)
+            && asked.made.keys().all(|(chunk, _)| (2..4).contains(chunk))
     );
 }
 
 #[test]
 fn shapes_that_cannot_be_are_refused() {
-    let of =
-        |shape: &[u64], chunk: &[u64], block: &[u64], item| Tiles::new(shape, chunk, block, item, 1 << 30).map(|t| t.chunks()).map_err(|e| e.status);
+    let of = |shape: &[u64], chunk: &[u64], block: &[u64], item| {
+        Tiles::new(shape, chunk, block, item, 1 << 30)
+            .map(|t| t.chunks())
+            .map_err(|e| e.status)
+    };
     assert_eq!(of(&[], &[], &[], 8), Ok(1));
     assert_eq!(of(&[0, 3], &[0, 3], &[0, 3], 8), Ok(0));
     assert_eq!(of(&[5], &[0], &[0], 1), Err(Status::Format));
@@ -155,17 +231,59 @@ fn shapes_that_cannot_be_are_refused() {
     assert_eq!(of(&[5], &[3], &[4], 1), Ok(2));
     assert_eq!(of(&[5], &[3, 1], &[3], 1), Err(Status::Format));
     assert_eq!(of(&[1 << 40], &[1 << 31], &[1], 1), Err(Status::Format));
-    assert_eq!(of(&[1 << 40], &[(1 << 31) - 1], &[1 << 20], 1), Err(Status::Format));
-    assert_eq!(of(&[1 << 40; 2], &[1 << 20, 1], &[1, 1], 1), Err(Status::Argument));
+    assert_eq!(
+        of(&[1 << 40], &[(1 << 31) - 1], &[1 << 20], 1),
+        Err(Status::Format)
+    );
+    assert_eq!(
+        of(&[1 << 40; 2], &[1 << 20, 1], &[1, 1], 1),
+        Err(Status::Argument)
+    );
     assert_eq!(of(&[u64::MAX], &[2], &[1], 1), Err(Status::Argument));
     assert_eq!(of(&[1 << 40, 0, 1 << 40], &[1, 1, 1], &[1; 3], 1), Ok(0));
     let mut case = Case::of(Rng(3), &[0, 3], &[0, 3], &[0, 2], 2);
-    assert_eq!(case.tiles.resize(&mut case.mem, &[1, 3]).unwrap_err().status, Status::Unsupported);
-    assert_eq!(case.tiles.append(&mut case.mem, 0, 1, &[0; 6]).unwrap_err().status, Status::Unsupported);
-    assert_eq!(case.tiles.append(&mut case.mem, 2, 1, &[0; 6]).unwrap_err().status, Status::Argument);
-    assert_eq!(case.tiles.insert(&mut case.mem, 1, 4, 1, &[]).unwrap_err().status, Status::Range);
-    assert_eq!(case.tiles.insert(&mut case.mem, 1, 0, 1, &[0]).unwrap_err().status, Status::Argument);
-    assert_eq!(case.tiles.remove(&mut case.mem, 1, 2, 2).unwrap_err().status, Status::Range);
+    assert_eq!(
+        case.tiles
+            .resize(&mut case.mem, &[1, 3])
+            .unwrap_err()
+            .status,
+        Status::Unsupported
+    );
+    assert_eq!(
+        case.tiles
+            .append(&mut case.mem, 0, 1, &[0; 6])
+            .unwrap_err()
+            .status,
+        Status::Unsupported
+    );
+    assert_eq!(
+        case.tiles
+            .append(&mut case.mem, 2, 1, &[0; 6])
+            .unwrap_err()
+            .status,
+        Status::Argument
+    );
+    assert_eq!(
+        case.tiles
+            .insert(&mut case.mem, 1, 4, 1, &[])
+            .unwrap_err()
+            .status,
+        Status::Range
+    );
+    assert_eq!(
+        case.tiles
+            .insert(&mut case.mem, 1, 0, 1, &[0])
+            .unwrap_err()
+            .status,
+        Status::Argument
+    );
+    assert_eq!(
+        case.tiles
+            .remove(&mut case.mem, 1, 2, 2)
+            .unwrap_err()
+            .status,
+        Status::Range
+    );
     case.tiles.append(&mut case.mem, 1, 1, &[]).unwrap();
     assert_eq!(case.tiles.shape(), [0, 4]);
     case.tiles.check_chunks(&case.mem).unwrap();
@@ -173,8 +291,18 @@ fn shapes_that_cannot_be_are_refused() {
     long.check_chunks(&case.mem).unwrap();
     let other = Case::of(Rng(3), &[5, 3], &[2, 3], &[1, 2], 2);
     other.tiles.check_chunks(&other.mem).unwrap();
-    assert_eq!(other.tiles.check_chunks(&case.mem).unwrap_err().status, Status::Format);
-    assert_eq!(Tiles::new(&[5, 3], &[2, 3], &[2, 2], 2, 0).unwrap().check_chunks(&other.mem).unwrap_err().status, Status::Format);
+    assert_eq!(
+        other.tiles.check_chunks(&case.mem).unwrap_err().status,
+        Status::Format
+    );
+    assert_eq!(
+        Tiles::new(&[5, 3], &[2, 3], &[2, 2], 2, 0)
+            .unwrap()
+            .check_chunks(&other.mem)
+            .unwrap_err()
+            .status,
+        Status::Format
+    );
     case.tiles.resize(&mut case.mem, &[0, 1 << 50]).unwrap();
 }
 
@@ -195,27 +323,51 @@ fn a_change_touches_no_more_than_it_must() {
     case.tiles.resize(&mut case.mem, &[11, 11]).unwrap();
     let asked = case.mem.asked();
     let row = |chunk: u64, blocks: &[usize]| blocks.iter().map(|b| (chunk, *b)).collect::<Vec<_>>();
-    let want = [row(1, &[1, 5, 9, 13]), row(2, &[4, 5, 6, 7]), row(3, &[1, 4, 5])].concat();
-    assert!(asked.decoded.keys().copied().eq(want.iter().copied()) && asked.decoded.values().all(|n| *n == 1), "{asked:?}");
+    let want = [
+        row(1, &[1, 5, 9, 13]),
+        row(2, &[4, 5, 6, 7]),
+        row(3, &[1, 4, 5]),
+    ]
+    .concat();
+    assert!(
+        asked.decoded.keys().copied().eq(want.iter().copied())
+            && asked.decoded.values().all(|n| *n == 1),
+        "{asked:?}"
+    );
     assert!(asked.made.keys().copied().eq(want), "{asked:?}");
     // and the second time they are zeros
     case.tiles.resize(&mut case.mem, &[12, 12]).unwrap();
     let asked = case.mem.asked();
-    assert!(asked.made.is_empty() && asked.decoded.len() == 11, "{asked:?}");
+    assert!(
+        asked.made.is_empty() && asked.decoded.len() == 11,
+        "{asked:?}"
+    );
     // nothing is beyond but what is given up
     case.tiles.resize(&mut case.mem, &[11, 12]).unwrap();
     let asked = case.mem.asked();
-    assert!(asked.decoded.is_empty() && asked.made.len() == 4 + 2, "{asked:?}");
+    assert!(
+        asked.decoded.is_empty() && asked.made.len() == 4 + 2,
+        "{asked:?}"
+    );
     // the chunk that loses its second half and gets the one of the next; all others stay whole
     let mut case = noisy(&[40], &[4], &[2]);
     case.tiles.remove(&mut case.mem, 0, 6, 8).unwrap();
     let asked = case.mem.asked();
-    assert!(asked.made.len() == 2 && asked.made.values().all(|t| *t == Touch::Whole), "{asked:?}");
-    assert!(asked.decoded.len() + asked.parts == 2 && case.mem.len() == 8, "{asked:?}");
+    assert!(
+        asked.made.len() == 2 && asked.made.values().all(|t| *t == Touch::Whole),
+        "{asked:?}"
+    );
+    assert!(
+        asked.decoded.len() + asked.parts == 2 && case.mem.len() == 8,
+        "{asked:?}"
+    );
     // what grows is not looked at where all of it is written
     let mut case = noisy(&[10], &[8], &[4]);
     case.tiles.append(&mut case.mem, 0, 3, &[7; 12]).unwrap();
     let asked = case.mem.asked();
-    assert_eq!(asked.made, BTreeMap::from([((1, 0), Touch::Part), ((1, 1), Touch::Whole)]));
+    assert_eq!(
+        asked.made,
+        BTreeMap::from([((1, 0), Touch::Part), ((1, 1), Touch::Whole)])
+    );
     assert!(asked.decoded.is_empty());
 }

@@ -6,10 +6,18 @@ use std::collections::BTreeSet;
 /// Each block that holds something wanted was decoded once, and no other.
 fn check_asked(case: &Case, wanted: impl Iterator<Item = Vec<u64>>, what: &str) {
     let asked = case.mem.asked();
-    let blocks: BTreeSet<(u64, usize)> = wanted.map(|i| case.place(&i)).map(|(chunk, block, _)| (chunk, block)).collect();
-    let stored = |(chunk, _): &&(u64, usize)| matches!(case.mem.chunks[*chunk as usize], Encoded::Stored(_));
+    let blocks: BTreeSet<(u64, usize)> = wanted
+        .map(|i| case.place(&i))
+        .map(|(chunk, block, _)| (chunk, block))
+        .collect();
+    let stored =
+        |(chunk, _): &&(u64, usize)| matches!(case.mem.chunks[*chunk as usize], Encoded::Stored(_));
     assert!(asked.decoded.values().all(|n| *n == 1), "{what}: {asked:?}");
-    let left: Vec<_> = blocks.iter().filter(stored).filter(|b| !asked.decoded.contains_key(b)).collect();
+    let left: Vec<_> = blocks
+        .iter()
+        .filter(stored)
+        .filter(|b| !asked.decoded.contains_key(b))
+        .collect();
     assert!(left.len() <= asked.parts, "{what}: {left:?}, {asked:?}");
     assert!(asked.decoded.keys().all(|b| blocks.contains(b)), "{what}");
     assert!(asked.parts <= 1, "{what}: {} parts", asked.parts);
@@ -18,8 +26,13 @@ fn check_asked(case: &Case, wanted: impl Iterator<Item = Vec<u64>>, what: &str) 
 fn read_a_box(case: &mut Case, what: &str) {
     let wanted = case.any_box();
     let strides = case.any_strides(&wanted[1], true);
-    let what = format!("{what}: {wanted:?} {strides:?} of {:?}, {} threads", case.tiles, case.mem.threads);
-    let used = strides.clone().unwrap_or_else(|| packed(&wanted[1], case.model.item));
+    let what = format!(
+        "{what}: {wanted:?} {strides:?} of {:?}, {} threads",
+        case.tiles, case.mem.threads
+    );
+    let used = strides
+        .clone()
+        .unwrap_or_else(|| packed(&wanted[1], case.model.item));
     let (len, first) = extent(&wanted[1], &used, case.model.item);
     let mut dst = vec![0xa5; len + case.rng.below(2) * 5];
     let mut want = dst.clone();
@@ -27,12 +40,32 @@ fn read_a_box(case: &mut Case, what: &str) {
         want[at..][..case.model.item].copy_from_slice(case.model.get(&index));
     }
     let [start, count, step] = &wanted;
-    let step = if step.iter().all(|s| *s == 1) { None } else { Some(&step[..]) };
-    assert!(!case.tiles.read(&case.mem, (start, count, step), &mut dst, strides.as_deref()).unwrap(), "{what}");
+    let step = if step.iter().all(|s| *s == 1) {
+        None
+    } else {
+        Some(&step[..])
+    };
+    assert!(
+        !case
+            .tiles
+            .read(
+                &case.mem,
+                (start, count, step),
+                &mut dst,
+                strides.as_deref()
+            )
+            .unwrap(),
+        "{what}"
+    );
     assert!(dst == want, "{what}");
     check_asked(case, pairs(&wanted, first, &used).map(|(i, _)| i), &what);
     if len > 0 {
-        let short = case.tiles.read(&case.mem, (start, count, step), &mut dst[..len - 1], strides.as_deref());
+        let short = case.tiles.read(
+            &case.mem,
+            (start, count, step),
+            &mut dst[..len - 1],
+            strides.as_deref(),
+        );
         assert_eq!(short.unwrap_err().status, crate::Status::Buffer, "{what}");
     }
 }
@@ -53,14 +86,36 @@ fn lists_are_what_they_are_item_by_item() {
         let mut case = Case::new(seed);
         for i in 0..4 {
             let lists = any_positions(&mut case.rng, &case.model.shape);
-            let what = format!("seed {seed}, lists {i}: {lists:?} of {:?}, {} threads", case.tiles, case.mem.threads);
+            let what = format!(
+                "seed {seed}, lists {i}: {lists:?} of {:?}, {} threads",
+                case.tiles, case.mem.threads
+            );
             let lists: Vec<Option<&[u64]>> = lists.iter().map(Option::as_deref).collect();
-            let count: Vec<u64> = lists.iter().zip(&case.model.shape).map(|(l, n)| l.map_or(*n, |l| l.len() as u64)).collect();
-            let wanted = |i: &Vec<u64>| i.iter().zip(&lists).map(|(i, l)| l.map_or(*i, |l| l[*i as usize])).collect::<Vec<u64>>();
+            let count: Vec<u64> = lists
+                .iter()
+                .zip(&case.model.shape)
+                .map(|(l, n)| l.map_or(*n, |l| l.len() as u64))
+                .collect();
+            let wanted = |i: &Vec<u64>| {
+                i.iter()
+                    .zip(&lists)
+                    .map(|(i, l)| l.map_or(*i, |l| l[*i as usize]))
+                    .collect::<Vec<u64>>()
+            };
             let all: Vec<Vec<u64>> = indices(&count).iter().map(wanted).collect();
-            let want: Vec<u8> = all.iter().flat_map(|i| case.model.get(i)).copied().collect();
+            let want: Vec<u8> = all
+                .iter()
+                .flat_map(|i| case.model.get(i))
+                .copied()
+                .collect();
             let mut dst = vec![0xa5; want.len()];
-            assert!(!case.tiles.read_orthogonal(&case.mem, &lists, &mut dst).unwrap(), "{what}");
+            assert!(
+                !case
+                    .tiles
+                    .read_orthogonal(&case.mem, &lists, &mut dst)
+                    .unwrap(),
+                "{what}"
+            );
             assert!(dst == want, "{what}");
             check_asked(&case, all.into_iter(), &what);
         }
@@ -77,15 +132,36 @@ fn points_are_what_they_are_one_by_one() {
         for i in 0..4 {
             let n = [1, 3, 40][case.rng.below(3)];
             let shape = case.model.shape.clone();
-            let points: Vec<Vec<u64>> = (0..n).map(|_| shape.iter().map(|n| case.rng.below(*n as usize) as u64).collect()).collect();
-            let want: Vec<u8> = points.iter().flat_map(|p| case.model.get(p)).copied().collect();
+            let points: Vec<Vec<u64>> = (0..n)
+                .map(|_| {
+                    shape
+                        .iter()
+                        .map(|n| case.rng.below(*n as usize) as u64)
+                        .collect()
+                })
+                .collect();
+            let want: Vec<u8> = points
+                .iter()
+                .flat_map(|p| case.model.get(p))
+                .copied()
+                .collect();
             let mut dst = vec![0xa5; want.len()];
             let what = format!("seed {seed}, points {i}: {points:?} of {:?}", case.tiles);
-            assert!(!case.tiles.read_points(&case.mem, &points.concat(), n, &mut dst).unwrap(), "{what}");
+            assert!(
+                !case
+                    .tiles
+                    .read_points(&case.mem, &points.concat(), n, &mut dst)
+                    .unwrap(),
+                "{what}"
+            );
             assert!(dst == want, "{what}");
             let asked = case.mem.asked();
             assert!(asked.decoded.values().all(|n| *n == 1), "{what}: {asked:?}");
-            let blocks: BTreeSet<(u64, usize)> = points.iter().map(|i| case.place(i)).map(|(chunk, block, _)| (chunk, block)).collect();
+            let blocks: BTreeSet<(u64, usize)> = points
+                .iter()
+                .map(|i| case.place(i))
+                .map(|(chunk, block, _)| (chunk, block))
+                .collect();
             assert!(asked.decoded.len() + asked.parts <= blocks.len(), "{what}");
         }
     }
@@ -117,9 +193,11 @@ impl Chunks for Endless {
     }
     fn read_blocks(&self, chunk: u64, wanted: &[usize], sink: &mut dyn Sink) -> Result<bool> {
         let content = chunk.to_le_bytes().repeat(self.block_bytes() / 8);
-        wanted
-            .iter()
-            .try_for_each(|b| sink.place(*b).map(|p| p.copy_from_slice(&content)).map_or_else(|| sink.put(*b, &Decoded::Plain(&content)), Ok))?;
+        wanted.iter().try_for_each(|b| {
+            sink.place(*b)
+                .map(|p| p.copy_from_slice(&content))
+                .map_or_else(|| sink.put(*b, &Decoded::Plain(&content)), Ok)
+        })?;
         Ok(false)
     }
     fn read_part(&self, chunk: u64, _: usize, from: usize, dst: &mut [u8]) -> Result<bool> {
@@ -144,24 +222,60 @@ impl Chunks for Endless {
 #[test]
 fn the_last_chunk_is_found_as_the_first_one_is() {
     let shape = [1 << 36, (1 << 24) - 3];
-    let e = Endless { tiles: Tiles::new(&shape, &[4, 8], &[2, 4], 8, 1 << 30).unwrap() };
+    let e = Endless {
+        tiles: Tiles::new(&shape, &[4, 8], &[2, 4], 8, 1 << 30).unwrap(),
+    };
     let chunks = e.tiles.chunks();
     assert_eq!(chunks, (1 << 34) * (1 << 21));
     let last = [shape[0] - 1, shape[1] - 1];
     let mut items = [0; 2 * 3 * 8];
-    e.tiles.read(&e, (&last, &[1, 1], None), &mut items[..8], None).unwrap();
+    e.tiles
+        .read(&e, (&last, &[1, 1], None), &mut items[..8], None)
+        .unwrap();
     assert_eq!(items[..8], (chunks - 1).to_le_bytes());
-    e.tiles.read(&e, (&[last[0] - 1, last[1] - 6], &[2, 3], Some(&[1, 3])), &mut items, None).unwrap();
-    let row = [chunks - 2, chunks - 1, chunks - 1].map(u64::to_le_bytes).concat();
+    e.tiles
+        .read(
+            &e,
+            (&[last[0] - 1, last[1] - 6], &[2, 3], Some(&[1, 3])),
+            &mut items,
+            None,
+        )
+        .unwrap();
+    let row = [chunks - 2, chunks - 1, chunks - 1]
+        .map(u64::to_le_bytes)
+        .concat();
     assert_eq!(items[..], row.repeat(2)[..]);
     let (first, step) = (7, last[1] / 2 - 4);
-    e.tiles.read(&e, (&[0, first], &[2, 3], Some(&[last[0], step])), &mut items, None).unwrap();
+    e.tiles
+        .read(
+            &e,
+            (&[0, first], &[2, 3], Some(&[last[0], step])),
+            &mut items,
+            None,
+        )
+        .unwrap();
     let column = |k: u64| (first + k * step) / 8;
-    let want: Vec<u8> = [0, last[0]].iter().flat_map(|i| (0..3).flat_map(move |k| (i / 4 * (1 << 21) + column(k)).to_le_bytes())).collect();
+    let want: Vec<u8> = [0, last[0]]
+        .iter()
+        .flat_map(|i| (0..3).flat_map(move |k| (i / 4 * (1 << 21) + column(k)).to_le_bytes()))
+        .collect();
     assert_eq!(items[..], want[..]);
-    e.tiles.read_points(&e, &[last, [0, 0], last].concat(), 3, &mut items[..24]).unwrap();
-    assert_eq!(items[..24], [chunks - 1, 0, chunks - 1].map(u64::to_le_bytes).concat());
-    let (lists, mut three) = ([Some(&[last[0], 5, last[0]][..]), Some(&[last[1]][..])], [0; 24]);
+    e.tiles
+        .read_points(&e, &[last, [0, 0], last].concat(), 3, &mut items[..24])
+        .unwrap();
+    assert_eq!(
+        items[..24],
+        [chunks - 1, 0, chunks - 1].map(u64::to_le_bytes).concat()
+    );
+    let (lists, mut three) = (
+        [Some(&[last[0], 5, last[0]][..]), Some(&[last[1]][..])],
+        [0; 24],
+    );
     e.tiles.read_orthogonal(&e, &lists, &mut three).unwrap();
-    assert_eq!(three[..], [chunks - 1, 2 * (1 << 21) - 1, chunks - 1].map(u64::to_le_bytes).concat());
+    assert_eq!(
+        three[..],
+        [chunks - 1, 2 * (1 << 21) - 1, chunks - 1]
+            .map(u64::to_le_bytes)
+            .concat()
+    );
 }

@@ -2,10 +2,15 @@
 
 use super::*;
 
-/// The blocks that hold something written were made anew, whole where nothing was left of them, and no other; nothing was read.
+/// The blocks that hold something written were made anew, whole where nothing was left of them, and
+/// no other; nothing was read.
 fn check_made(case: &Case, written: &[Vec<u64>], what: &str) {
     let asked = case.mem.asked();
-    let (mut now, mut all, mut of_chunk) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::<u64, i64>::new());
+    let (mut now, mut all, mut of_chunk) = (
+        BTreeMap::new(),
+        BTreeMap::new(),
+        BTreeMap::<u64, i64>::new(),
+    );
     for i in written {
         let (chunk, block, _) = case.place(i);
         *now.entry((chunk, block)).or_insert(0) += 1;
@@ -16,11 +21,31 @@ fn check_made(case: &Case, written: &[Vec<u64>], what: &str) {
         *all.entry((chunk, block)).or_insert(0) += 1;
         of_chunk.entry(chunk).and_modify(|n| *n -= 1);
     }
-    let mut want: BTreeMap<_, _> = now.iter().map(|(b, n)| (*b, if all[b] == *n { Touch::Whole } else { Touch::Part })).collect();
+    let mut want: BTreeMap<_, _> = now
+        .iter()
+        .map(|(b, n)| {
+            (
+                *b,
+                if all[b] == *n {
+                    Touch::Whole
+                } else {
+                    Touch::Part
+                },
+            )
+        })
+        .collect();
     for (chunk, _) in of_chunk.iter().filter(|(_, left)| **left == 0) {
-        (0..case.mem.chunk_bytes / case.mem.block_bytes).for_each(|b| _ = want.entry((*chunk, b)).or_insert(Touch::Whole));
+        (0..case.mem.chunk_bytes / case.mem.block_bytes)
+            .for_each(|b| _ = want.entry((*chunk, b)).or_insert(Touch::Whole));
     }
-    assert_eq!(asked, Asked { made: want, ..Asked::default() }, "{what}");
+    assert_eq!(
+        asked,
+        Asked {
+            made: want,
+            ..Asked::default()
+        },
+        "{what}"
+    );
 }
 
 #[test]
@@ -30,16 +55,34 @@ fn boxes_are_written_as_they_are_item_by_item() {
         for i in 0..6 {
             let wanted = case.any_box();
             let strides = case.any_strides(&wanted[1], false);
-            let what = format!("seed {seed}, box {i}: {wanted:?} {strides:?} of {:?}, {} threads", case.tiles, case.mem.threads);
-            let used = strides.clone().unwrap_or_else(|| packed(&wanted[1], case.model.item));
+            let what = format!(
+                "seed {seed}, box {i}: {wanted:?} {strides:?} of {:?}, {} threads",
+                case.tiles, case.mem.threads
+            );
+            let used = strides
+                .clone()
+                .unwrap_or_else(|| packed(&wanted[1], case.model.item));
             let (len, first) = extent(&wanted[1], &used, case.model.item);
             let src = noise(&mut case.rng, len + i % 2);
             for (index, at) in pairs(&wanted, first, &used) {
                 case.model.set(&index, &src[at..][..case.model.item]);
             }
             let [start, count, step] = &wanted;
-            case.tiles.write(&mut case.mem, (start, count, Some(step)), &src, strides.as_deref()).unwrap();
-            check_made(&case, &pairs(&wanted, first, &used).map(|(i, _)| i).collect::<Vec<_>>(), &what);
+            case.tiles
+                .write(
+                    &mut case.mem,
+                    (start, count, Some(step)),
+                    &src,
+                    strides.as_deref(),
+                )
+                .unwrap();
+            check_made(
+                &case,
+                &pairs(&wanted, first, &used)
+                    .map(|(i, _)| i)
+                    .collect::<Vec<_>>(),
+                &what,
+            );
             case.check(&what);
         }
     }
@@ -53,14 +96,25 @@ fn lists_are_written_and_the_last_of_a_position_counts() {
             let lists = any_positions(&mut case.rng, &case.model.shape);
             let what = format!("seed {seed}, lists {i}: {lists:?} of {:?}", case.tiles);
             let lists: Vec<Option<&[u64]>> = lists.iter().map(Option::as_deref).collect();
-            let count: Vec<u64> = lists.iter().zip(&case.model.shape).map(|(l, n)| l.map_or(*n, |l| l.len() as u64)).collect();
-            let wanted = |i: &Vec<u64>| i.iter().zip(&lists).map(|(i, l)| l.map_or(*i, |l| l[*i as usize])).collect::<Vec<u64>>();
+            let count: Vec<u64> = lists
+                .iter()
+                .zip(&case.model.shape)
+                .map(|(l, n)| l.map_or(*n, |l| l.len() as u64))
+                .collect();
+            let wanted = |i: &Vec<u64>| {
+                i.iter()
+                    .zip(&lists)
+                    .map(|(i, l)| l.map_or(*i, |l| l[*i as usize]))
+                    .collect::<Vec<u64>>()
+            };
             let mut all: Vec<Vec<u64>> = indices(&count).iter().map(wanted).collect();
             let src = noise(&mut case.rng, all.len() * case.model.item);
             for (index, item) in all.iter().zip(src.chunks(case.model.item)) {
                 case.model.set(index, item);
             }
-            case.tiles.write_orthogonal(&mut case.mem, &lists, &src).unwrap();
+            case.tiles
+                .write_orthogonal(&mut case.mem, &lists, &src)
+                .unwrap();
             all.sort();
             all.dedup();
             check_made(&case, &all, &what);
@@ -77,14 +131,28 @@ fn sixteen_dimensions() {
     let mut case = Case::of(Rng(5), &shape, &chunk, &block, 3);
     case.check("16 dimensions");
     let mut all = vec![0xee; case.model.data.len()];
-    case.tiles.read(&case.mem, (&[0; 16], &shape, None), &mut all, None).unwrap();
+    case.tiles
+        .read(&case.mem, (&[0; 16], &shape, None), &mut all, None)
+        .unwrap();
     assert!(all == case.model.data);
     let src = noise(&mut case.rng, all.len() / 2);
     case.tiles.insert(&mut case.mem, 15, 1, 1, &src).unwrap();
     let mut long = shape;
     long[15] = 3;
-    let parts = all.chunks(6).zip(src.chunks(3)).flat_map(|(old, new)| [&old[..3], new, &old[3..]].concat());
-    case.model = Model { shape: long.to_vec(), item: 3, data: parts.collect() };
+    let parts = all
+        .chunks(6)
+        .zip(src.chunks(3))
+        .flat_map(|(old, new)| [&old[..3], new, &old[3..]].concat());
+    case.model = Model {
+        shape: long.to_vec(),
+        item: 3,
+        data: parts.collect(),
+    };
     case.check("16 dimensions, one of them longer");
-    assert_eq!(Tiles::new(&[1; 17], &[1; 17], &[1; 17], 1, 0).unwrap_err().status, crate::Status::Unsupported);
+    assert_eq!(
+        Tiles::new(&[1; 17], &[1; 17], &[1; 17], 1, 0)
+            .unwrap_err()
+            .status,
+        crate::Status::Unsupported
+    );
 }

@@ -4,7 +4,8 @@ use super::*;
 use crate::bag::index::sound::Sound;
 use crate::error::Error;
 
-/// Looks everything up in an index whose bytes are not what they were: every answer is right, or an error that names the file.
+/// Looks everything up in an index whose bytes are not what they were: every answer is right, or an
+/// error that names the file.
 fn look(keys: &[Vec<u8>], index: Result<Index>) -> std::result::Result<usize, String> {
     let index = match index {
         Ok(index) => index,
@@ -12,12 +13,17 @@ fn look(keys: &[Vec<u8>], index: Result<Index>) -> std::result::Result<usize, St
         Err(e) => return Err(e.to_string()),
     };
     let mut errors = 0;
-    let mut told = |e: Error| match e.message.contains(INDEX) && matches!(e.status, Status::Format | Status::Checksum) {
+    let mut told = |e: Error| match e.message.contains(INDEX)
+        && matches!(e.status, Status::Format | Status::Checksum)
+    {
         true => errors += 1,
         false => panic!("{e}"),
     };
     for key in keys {
-        let rows: Vec<u64> = (0..keys.len()).filter(|&i| keys[i] == *key).map(|i| i as u64).collect();
+        let rows: Vec<u64> = (0..keys.len())
+            .filter(|&i| keys[i] == *key)
+            .map(|i| i as u64)
+            .collect();
         match index.find(key) {
             Ok(got) if got == rows => {}
             Ok(got) => return Err(format!("{got:?} in place of {rows:?}")),
@@ -46,16 +52,23 @@ fn no_flip_of_a_byte_is_silent() {
     let mut bytes = vec![0; file.size().unwrap() as usize];
     file.read_exact_at(0, &mut bytes).unwrap();
     let (mut flips, mut noticed) = (0, 0);
-    for (at, x) in (0..bytes.len()).flat_map(|at| (0..8).map(move |b| (at, 1u8 << b)).chain([(at, 0xff)])) {
+    for (at, x) in
+        (0..bytes.len()).flat_map(|at| (0..8).map(move |b| (at, 1u8 << b)).chain([(at, 0xff)]))
+    {
         file.write_at(at as u64, &[bytes[at] ^ x]).unwrap();
-        noticed += look(&keys, open(&folder, &bag, &[])).unwrap_or_else(|how| panic!("byte {at} ^ {x:#x}: {how}")).min(1);
+        noticed += look(&keys, open(&folder, &bag, &[]))
+            .unwrap_or_else(|how| panic!("byte {at} ^ {x:#x}: {how}"))
+            .min(1);
         file.write_at(at as u64, &bytes[at..=at]).unwrap();
         flips += 1;
     }
     for n in 0..bytes.len() as u64 {
         file.set_size(n).unwrap();
         let e = open(&folder, &bag, &[]).err().unwrap();
-        assert!(matches!(e.status, Status::Format | Status::Checksum), "{n}: {e}");
+        assert!(
+            matches!(e.status, Status::Format | Status::Checksum),
+            "{n}: {e}"
+        );
         file.write_at(n, &bytes[n as usize..]).unwrap();
     }
     println!("{flips} flips, {noticed} noticed, 0 silent");
@@ -105,24 +118,38 @@ fn flip(folder: &Arc<dyn Folder>, name: &str, at: u64) {
 
 #[test]
 fn damaged_records_are_named_or_left_out() {
-    let mut keys: Vec<Vec<u8>> = (0..20_000u32).map(|i| format!("{:08}", i % 19_000).into_bytes()).collect();
+    let mut keys: Vec<Vec<u8>> = (0..20_000u32)
+        .map(|i| format!("{:08}", i % 19_000).into_bytes())
+        .collect();
     let (folder, _) = bag_of(&keys);
     for record in [19_500, 12_345, 12_346] {
         flip(&folder, BAG, record * 8 + 7);
     }
     let bag = open_bag(&folder);
     for threads in [1, 2] {
-        let e = create(&folder, &bag, &[(Opt::Threads, threads)]).err().unwrap();
+        let e = create(&folder, &bag, &[(Opt::Threads, threads)])
+            .err()
+            .unwrap();
         assert_eq!((e.status, e.position), (Status::Checksum, 12_345), "{e}");
         assert!(!folder.exists(OsStr::new(INDEX)).unwrap());
     }
     let index = create(&folder, &bag, &[(Opt::SkipDamaged, 1)]).unwrap();
     assert_eq!((index.damaged(), index.keys()), (3, 18_998));
-    assert_eq!((index.find(b"00000500").unwrap(), index.find(&keys[12_345]).unwrap()), (vec![500], vec![]));
+    assert_eq!(
+        (
+            index.find(b"00000500").unwrap(),
+            index.find(&keys[12_345]).unwrap()
+        ),
+        (vec![500], vec![])
+    );
     assert_eq!(index.first(b"").unwrap(), None);
     open(&folder, &bag, &[(Opt::Verify, 2), (Opt::SkipDamaged, 1)]).unwrap();
     // as the bag says it, too
-    let skipping = Bag::open_in(&[Place::new(folder.clone(), BAG)], &options(&[(Opt::SkipDamaged, 1)])).unwrap();
+    let skipping = Bag::open_in(
+        &[Place::new(folder.clone(), BAG)],
+        &options(&[(Opt::SkipDamaged, 1)]),
+    )
+    .unwrap();
     assert_eq!(create(&folder, &skipping, &[]).unwrap().damaged(), 3);
     // and where the damage comes later
     keys[19_500] = b"00000500".to_vec();
@@ -130,34 +157,68 @@ fn damaged_records_are_named_or_left_out() {
     drop(create(&folder, &open_bag(&folder), &[]).unwrap());
     flip(&folder, BAG, 19_500 * 8);
     let bag = open_bag(&folder);
-    let e = open(&folder, &bag, &[]).unwrap().find(b"00000500").unwrap_err();
+    let e = open(&folder, &bag, &[])
+        .unwrap()
+        .find(b"00000500")
+        .unwrap_err();
     assert_eq!((e.status, e.position), (Status::Checksum, 19_500), "{e}");
-    assert_eq!(open(&folder, &bag, &[(Opt::SkipDamaged, 1)]).unwrap().find(b"00000500").unwrap(), [500]);
+    assert_eq!(
+        open(&folder, &bag, &[(Opt::SkipDamaged, 1)])
+            .unwrap()
+            .find(b"00000500")
+            .unwrap(),
+        [500]
+    );
 }
 
 #[test]
 fn a_bag_that_has_changed_is_noticed() {
-    let keys: Vec<Vec<u8>> = (0..500u32).map(|i| format!("{i:08}").into_bytes()).collect();
+    let keys: Vec<Vec<u8>> = (0..500u32)
+        .map(|i| format!("{i:08}").into_bytes())
+        .collect();
     let (folder, bag) = bag_of(&keys);
     drop(create(&folder, &bag, &[]).unwrap());
     let stale = |what: &str, keys: &[Vec<u8>]| {
         put(&folder, BAG, keys);
-        let e = open(&folder, &open_bag(&folder), &[]).err().unwrap_or_else(|| panic!("{what}"));
-        assert!(e.status == Status::State && e.message.contains(INDEX) && e.message.contains("make it anew"), "{what}: {e}");
+        let e = open(&folder, &open_bag(&folder), &[])
+            .err()
+            .unwrap_or_else(|| panic!("{what}"));
+        assert!(
+            e.status == Status::State
+                && e.message.contains(INDEX)
+                && e.message.contains("make it anew"),
+            "{what}: {e}"
+        );
     };
     stale("one more", &[&keys[..], &[b"x".to_vec()]].concat());
     stale("one less", &keys[..499]);
     stale("nothing", &[]);
-    stale("another first", &[&[b"00000xxx".to_vec()], &keys[1..]].concat());
-    stale("another last", &[&keys[..499], &[b"00000xxx".to_vec()]].concat());
-    stale("another order", &keys.iter().rev().cloned().collect::<Vec<_>>());
+    stale(
+        "another first",
+        &[&[b"00000xxx".to_vec()], &keys[1..]].concat(),
+    );
+    stale(
+        "another last",
+        &[&keys[..499], &[b"00000xxx".to_vec()]].concat(),
+    );
+    stale(
+        "another order",
+        &keys.iter().rev().cloned().collect::<Vec<_>>(),
+    );
     let mut one = keys.clone();
     one[7] = b"0000007x".to_vec();
     put(&folder, BAG, &one);
     // another record of the same length, where nobody looks: not found, and nothing else for it
     let bag = open_bag(&folder);
     let index = open(&folder, &bag, &[]).unwrap();
-    assert_eq!((index.find(&keys[7]).unwrap(), index.find(&one[7]).unwrap(), index.find(&keys[8]).unwrap()), (vec![], vec![], vec![8]));
+    assert_eq!(
+        (
+            index.find(&keys[7]).unwrap(),
+            index.find(&one[7]).unwrap(),
+            index.find(&keys[8]).unwrap()
+        ),
+        (vec![], vec![], vec![8])
+    );
     let e = open(&folder, &bag, &[(Opt::Verify, 2)]).err().unwrap();
     assert_eq!(e.status, Status::State, "{e}");
     put(&folder, BAG, &keys);
@@ -167,6 +228,9 @@ fn a_bag_that_has_changed_is_noticed() {
     put(&folder, "b.bag", &keys[250..]);
     let places = ["a.bag", "b.bag"].map(|n| Place::new(folder.clone(), n));
     let two = Bag::open_in(&places, &Options::new()).unwrap();
-    assert_eq!(open(&folder, &two, &[]).err().unwrap().status, Status::State);
+    assert_eq!(
+        open(&folder, &two, &[]).err().unwrap().status,
+        Status::State
+    );
     check(&create(&folder, &two, &[]).unwrap(), &keys);
 }

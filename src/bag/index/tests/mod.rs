@@ -14,7 +14,9 @@ const BAG: &str = "x.bag";
 const INDEX: &str = "x.bag.index";
 
 fn options(pairs: &[(Opt, i64)]) -> Options {
-    pairs.iter().fold(Options::new(), |o, &(opt, value)| o.with(opt, value).unwrap())
+    pairs.iter().fold(Options::new(), |o, &(opt, value)| {
+        o.with(opt, value).unwrap()
+    })
 }
 
 fn put(folder: &Arc<dyn Folder>, name: &str, keys: &[Vec<u8>]) {
@@ -36,7 +38,13 @@ fn open_bag(folder: &Arc<dyn Folder>) -> Bag {
 }
 
 fn create(folder: &Arc<dyn Folder>, bag: &Bag, pairs: &[(Opt, i64)]) -> Result<Index> {
-    Index::create_in(folder, OsStr::new(INDEX), Mode::Replace, bag, &options(pairs))
+    Index::create_in(
+        folder,
+        OsStr::new(INDEX),
+        Mode::Replace,
+        bag,
+        &options(pairs),
+    )
 }
 
 fn open(folder: &Arc<dyn Folder>, bag: &Bag, pairs: &[(Opt, i64)]) -> Result<Index> {
@@ -67,20 +75,37 @@ fn check(index: &Index, keys: &[Vec<u8>]) {
         assert_eq!(index.first(key).unwrap(), Some(rows[0]));
         assert_eq!(&index.find(key).unwrap(), rows);
     }
-    let strangers: Vec<Vec<u8>> = (0..50u32).map(|i| format!("stranger {i}").into_bytes()).chain([vec![0; 5000], vec![7; 3]]).collect();
+    let strangers: Vec<Vec<u8>> = (0..50u32)
+        .map(|i| format!("stranger {i}").into_bytes())
+        .chain([vec![0; 5000], vec![7; 3]])
+        .collect();
     let mut asked: Vec<&[u8]> = keys.iter().chain(&strangers).map(Vec::as_slice).collect();
     let half = asked.len() / 2;
     asked.rotate_left(half);
     let first = |key: &&[u8]| model.get(key).map_or(NO_RECORD, |rows| rows[0]);
     let want: Vec<u64> = asked.iter().map(first).collect();
     for (key, &want) in asked.iter().zip(&want).filter(|(_, w)| **w == NO_RECORD) {
-        assert_eq!((index.first(key).unwrap(), index.find(key).unwrap()), (None, vec![]), "{want}");
+        assert_eq!(
+            (index.first(key).unwrap(), index.find(key).unwrap()),
+            (None, vec![]),
+            "{want}"
+        );
     }
     let mut offsets = vec![0];
-    asked.iter().for_each(|k| offsets.push(offsets.last().unwrap() + k.len() as u64));
+    asked
+        .iter()
+        .for_each(|k| offsets.push(offsets.last().unwrap() + k.len() as u64));
     let mut got = vec![1; asked.len()];
-    let absent = index.first_of_each(&asked.concat(), &offsets, &mut got).unwrap();
-    assert_eq!((got, absent), (want.clone(), want.iter().filter(|&&w| w == NO_RECORD).count() as u64));
+    let absent = index
+        .first_of_each(&asked.concat(), &offsets, &mut got)
+        .unwrap();
+    assert_eq!(
+        (got, absent),
+        (
+            want.clone(),
+            want.iter().filter(|&&w| w == NO_RECORD).count() as u64
+        )
+    );
 }
 
 #[test]
@@ -92,13 +117,18 @@ fn every_key_has_its_rows() {
         check(&create(&folder, &bag, &[]).unwrap(), &keys);
         check(&open(&folder, &bag, &[(Opt::Io, 1)]).unwrap(), &keys);
         open(&folder, &bag, &[(Opt::Verify, 2)]).unwrap();
-        assert_eq!(folder.list(OsStr::new("")).unwrap(), ["checksums.x.bag", "x.bag", "x.bag.index"]);
+        assert_eq!(
+            folder.list(OsStr::new("")).unwrap(),
+            ["checksums.x.bag", "x.bag", "x.bag.index"]
+        );
     }
 }
 
 #[test]
 fn one_key_may_have_all_rows() {
-    let keys: Vec<Vec<u8>> = (0..10_000).map(|i| if i % 100 == 0 { vec![1] } else { vec![2; 9] }).collect();
+    let keys: Vec<Vec<u8>> = (0..10_000)
+        .map(|i| if i % 100 == 0 { vec![1] } else { vec![2; 9] })
+        .collect();
     let (folder, bag) = bag_of(&keys);
     check(&create(&folder, &bag, &[]).unwrap(), &keys);
     open(&folder, &bag, &[(Opt::Verify, 2)]).unwrap();
@@ -110,11 +140,22 @@ fn little_memory_is_enough() {
     let keys = some_keys(30_000, 9);
     let (folder, bag) = bag_of(&keys);
     let little = [(Opt::MemoryLimit, 600_000), (Opt::Threads, 2)];
-    let e = Index::build(&bag, &options(&[(Opt::MemoryLimit, 200_000)])).err().unwrap();
-    assert!(e.status == Status::Limit && e.message.contains("an index in memory"), "{e}");
+    let e = Index::build(&bag, &options(&[(Opt::MemoryLimit, 200_000)]))
+        .err()
+        .unwrap();
+    assert!(
+        e.status == Status::Limit && e.message.contains("an index in memory"),
+        "{e}"
+    );
     check(&create(&folder, &bag, &little).unwrap(), &keys);
-    assert!(!folder.exists(OsStr::new("x.bag.index.holdall-part")).unwrap());
-    let e = create(&folder, &bag, &[(Opt::MemoryLimit, 20_000)]).err().unwrap();
+    assert!(
+        !folder
+            .exists(OsStr::new("x.bag.index.holdall-part"))
+            .unwrap()
+    );
+    let e = create(&folder, &bag, &[(Opt::MemoryLimit, 20_000)])
+        .err()
+        .unwrap();
     assert_eq!(e.status, Status::Limit, "{e}");
 }
 
@@ -122,14 +163,27 @@ fn little_memory_is_enough() {
 fn rows_of_a_slice_are_the_slices() {
     let keys = some_keys(3_000, 11);
     let (folder, bag) = bag_of(&keys);
-    for (start, step, n) in [(0, 1, 3_000), (2_999, -1, 3_000), (100, 7, 300), (5, 1, 1), (9, 3, 0)] {
+    for (start, step, n) in [
+        (0, 1, 3_000),
+        (2_999, -1, 3_000),
+        (100, 7, 300),
+        (5, 1, 1),
+        (9, 3, 0),
+    ] {
         let slice = bag.slice(start, step, n).unwrap();
-        let of: Vec<Vec<u8>> = (0..n).map(|k| keys[(start as i64 + k as i64 * step) as usize].clone()).collect();
+        let of: Vec<Vec<u8>> = (0..n)
+            .map(|k| keys[(start as i64 + k as i64 * step) as usize].clone())
+            .collect();
         check(&create(&folder, &slice, &[]).unwrap(), &of);
         check(&open(&folder, &slice, &[(Opt::Verify, 2)]).unwrap(), &of);
         for (start, step, n) in [(0, 1, 2_999), (1, 1, 2_999), (100, 6, 300), (100, 7, 299)] {
-            let e = open(&folder, &bag.slice(start, step, n).unwrap(), &[]).err().unwrap();
-            assert!(e.status == Status::State && e.message.contains("steps of"), "{e}");
+            let e = open(&folder, &bag.slice(start, step, n).unwrap(), &[])
+                .err()
+                .unwrap();
+            assert!(
+                e.status == Status::State && e.message.contains("steps of"),
+                "{e}"
+            );
         }
     }
 }
@@ -147,36 +201,61 @@ fn a_row_that_is_another_key_is_never_given() {
     index.bag = bag_of(&others).1;
     for (i, key) in keys.iter().enumerate() {
         let rows = index.find(key).unwrap();
-        let want: Vec<u64> = (0..2_000).filter(|&r| r % 3 != 0 && keys[r] == *key).map(|r| r as u64).collect();
+        let want: Vec<u64> = (0..2_000)
+            .filter(|&r| r % 3 != 0 && keys[r] == *key)
+            .map(|r| r as u64)
+            .collect();
         assert_eq!(rows, want, "{i}");
         assert_eq!(index.first(key).unwrap(), want.first().copied());
     }
     assert_eq!(index.first(&others[0]).unwrap(), None);
     let e = index.verify(&Options::new()).unwrap_err();
-    assert!(e.status == Status::State && e.message.contains("have changed"), "{e}");
+    assert!(
+        e.status == Status::State && e.message.contains("have changed"),
+        "{e}"
+    );
 }
 
 #[test]
 fn keys_of_one_tag_are_told_apart() {
     // two buckets become one, so that a tag of either is looked for in both
-    let (_, bag) = bag_of(&[b"one".to_vec(), b"two".to_vec(), b"two".to_vec(), b"one".to_vec()]);
+    let (_, bag) = bag_of(&[
+        b"one".to_vec(),
+        b"two".to_vec(),
+        b"two".to_vec(),
+        b"one".to_vec(),
+    ]);
     let mut found = Vec::new();
     for values in [[0u64, 1], [3, 0]] {
         let mut index = Index::build(&bag, &Options::new()).unwrap();
         let bytes = index.file.bytes().unwrap().to_vec();
         let mut twice = bytes[..HEADER as usize + 8].to_vec();
         let (_, tag) = super::fingerprint::fingerprint(index.header.seed, b"one");
-        let mut body: Vec<u8> = [(tag >> 32) as u32; 2].iter().flat_map(|t| t.to_le_bytes()).collect();
+        let mut body: Vec<u8> = [(tag >> 32) as u32; 2]
+            .iter()
+            .flat_map(|t| t.to_le_bytes())
+            .collect();
         let width = index.header.width as usize;
-        values.iter().for_each(|v| body.extend(&v.to_le_bytes()[..width]));
+        values
+            .iter()
+            .for_each(|v| body.extend(&v.to_le_bytes()[..width]));
         body.extend(bucket_sum(0, &body).to_le_bytes());
         twice[HEADER as usize..].copy_from_slice(&(2u64 << 48).to_le_bytes());
         index.header.body = body.len() as u64;
         twice.extend(body);
-        index.file = crate::io::memory::MemoryFolder::new(twice).open(OsStr::new(""), Access::Read).unwrap();
-        found.push((index.first(b"one").unwrap(), index.find(b"one").unwrap(), index.find(b"two").unwrap()));
+        index.file = crate::io::memory::MemoryFolder::new(twice)
+            .open(OsStr::new(""), Access::Read)
+            .unwrap();
+        found.push((
+            index.first(b"one").unwrap(),
+            index.find(b"one").unwrap(),
+            index.find(b"two").unwrap(),
+        ));
     }
-    assert_eq!(found, [(Some(0), vec![0], vec![]), (Some(0), vec![0, 3], vec![])]);
+    assert_eq!(
+        found,
+        [(Some(0), vec![0], vec![]), (Some(0), vec![0, 3], vec![])]
+    );
 }
 
 #[test]
@@ -202,17 +281,64 @@ fn calls_that_make_no_sense_say_so() {
     let (folder, bag) = bag_of(&some_keys(10, 19));
     let status = |r: Result<Index>| r.err().map(|e| (e.status, e.message)).unwrap();
     let (s, words) = status(Index::build(&bag, &options(&[(Opt::Durability, 0)])));
-    assert!(s == Status::Argument && words.contains("HOLDALL_OPT_DURABILITY"), "{words}");
-    let (s, words) = status(Index::create_in(&folder, OsStr::new(BAG), Mode::Replace, &bag, &Options::new()));
-    assert!(s == Status::Exists && words.contains("no index of a bag"), "{words}");
-    assert_eq!(status(Index::create_in(&folder, OsStr::new(INDEX), Mode::Append, &bag, &Options::new())).0, Status::Argument);
+    assert!(
+        s == Status::Argument && words.contains("HOLDALL_OPT_DURABILITY"),
+        "{words}"
+    );
+    let (s, words) = status(Index::create_in(
+        &folder,
+        OsStr::new(BAG),
+        Mode::Replace,
+        &bag,
+        &Options::new(),
+    ));
+    assert!(
+        s == Status::Exists && words.contains("no index of a bag"),
+        "{words}"
+    );
+    assert_eq!(
+        status(Index::create_in(
+            &folder,
+            OsStr::new(INDEX),
+            Mode::Append,
+            &bag,
+            &Options::new()
+        ))
+        .0,
+        Status::Argument
+    );
     assert_eq!(status(open(&folder, &bag, &[])).0, Status::Missing);
     create(&folder, &bag, &[]).unwrap();
-    assert_eq!(status(Index::create_in(&folder, OsStr::new(INDEX), Mode::New, &bag, &Options::new())).0, Status::Exists);
-    assert_eq!(status(Index::open_in(&folder, OsStr::new(BAG), &bag, &Options::new())).0, Status::Format);
+    assert_eq!(
+        status(Index::create_in(
+            &folder,
+            OsStr::new(INDEX),
+            Mode::New,
+            &bag,
+            &Options::new()
+        ))
+        .0,
+        Status::Exists
+    );
+    assert_eq!(
+        status(Index::open_in(
+            &folder,
+            OsStr::new(BAG),
+            &bag,
+            &Options::new()
+        ))
+        .0,
+        Status::Format
+    );
     let index = open(&folder, &bag, &[]).unwrap();
     for offsets in [&[0, 2][..], &[0, 2, 1], &[0, 1, 9]] {
-        assert_eq!(index.first_of_each(b"abc", offsets, &mut [0, 0]).unwrap_err().status, Status::Argument);
+        assert_eq!(
+            index
+                .first_of_each(b"abc", offsets, &mut [0, 0])
+                .unwrap_err()
+                .status,
+            Status::Argument
+        );
     }
     let mut stopped = Options::new();
     stopped.on_progress(Some(Arc::new(|_, _| false)));
@@ -233,7 +359,10 @@ fn progress_rises_and_is_told_where_the_call_was_made() {
     })));
     Index::build(&bag, &options).unwrap();
     let told = told.lock().unwrap();
-    assert!(told.is_sorted() && told.last() == Some(&(n as u64)), "{told:?}");
+    assert!(
+        told.is_sorted() && told.last() == Some(&(n as u64)),
+        "{told:?}"
+    );
 }
 
 proptest::proptest! {

@@ -35,7 +35,11 @@ fn open(bytes: &[u8], o: &Options) -> Result<Bloscpack> {
 
 pub(super) fn strict() -> Options {
     // a damaged size may ask for much
-    Options::new().with(Opt::Threads, 1).unwrap().with(Opt::MemoryLimit, 1 << 20).unwrap()
+    Options::new()
+        .with(Opt::Threads, 1)
+        .unwrap()
+        .with(Opt::MemoryLimit, 1 << 20)
+        .unwrap()
 }
 
 pub(super) fn skipping() -> Options {
@@ -45,10 +49,24 @@ pub(super) fn skipping() -> Options {
 impl Sample {
     /// With chunks of all the same size, but the last, or not.
     pub(super) fn new(form: Form, regular: bool) -> Sample {
-        let form = Form { chunk: 140, spare_chunks: Some(2).filter(|_| form.version == 3), ..form };
+        let form = Form {
+            chunk: 140,
+            spare_chunks: Some(2).filter(|_| form.version == 3),
+            ..form
+        };
         let disk = SimDisk::default();
         let mut w = form.create(&disk.folder(), Mode::New).unwrap();
-        w.append(&[bytes(5, 140), bytes(6, 140), bytes(7, 140), bytes(3, 140), bytes(8, 30)].concat()).unwrap();
+        w.append(
+            &[
+                bytes(5, 140),
+                bytes(6, 140),
+                bytes(7, 140),
+                bytes(3, 140),
+                bytes(8, 30),
+            ]
+            .concat(),
+        )
+        .unwrap();
         if form.has_meta() {
             w.meta_set(Some(br#"{"some": "metadata"}"#)).unwrap();
         }
@@ -62,7 +80,12 @@ impl Sample {
         w.commit().unwrap();
         let bytes = disk.contents().remove(OsStr::new(NAME)).unwrap();
         let state = State::of(&w).unwrap();
-        let (file, h) = (disk.folder().open(OsStr::new(NAME), crate::io::Access::Read).unwrap(), w.header().clone());
+        let (file, h) = (
+            disk.folder()
+                .open(OsStr::new(NAME), crate::io::Access::Read)
+                .unwrap(),
+            w.header().clone(),
+        );
         let table = ChunkTable::read(&*file, &h, u64::MAX).unwrap();
         let mut end = 0;
         let spans = state.chunks.iter().map(|c| {
@@ -74,10 +97,24 @@ impl Sample {
         Sample {
             what: format!("{form:?} regular {regular}"),
             spans: spans.collect(),
-            places: table.chunks.iter().map(|c| c.at as usize..c.end(h.checksum) as usize).collect(),
-            offsets: offsets..offsets + if h.has_offsets { state.chunks.len() * 8 } else { 0 },
+            places: table
+                .chunks
+                .iter()
+                .map(|c| c.at as usize..c.end(h.checksum) as usize)
+                .collect(),
+            offsets: offsets
+                ..offsets
+                    + if h.has_offsets {
+                        state.chunks.len() * 8
+                    } else {
+                        0
+                    },
             bare_meta: 32..if bare { offsets } else { 32 },
-            safe_meta: if meta.is_some() && !bare { 64..offsets } else { 0..0 },
+            safe_meta: if meta.is_some() && !bare {
+                64..offsets
+            } else {
+                0..0
+            },
             summed: h.checksum.size() > 0,
             regular,
             bytes,
@@ -85,8 +122,8 @@ impl Sample {
         }
     }
 
-    /// Panics where these bytes give other content or metadata than the sample's, or less, without an error.
-    /// Gives how many chunks could be read.
+    /// Panics where these bytes give other content or metadata than the sample's, or less, without
+    /// an error. Gives how many chunks could be read.
     fn nothing_wrong(&self, hurt: &[u8], o: &Options, how: &dyn std::fmt::Display) -> usize {
         let what = || format!("{}: {how}", self.what);
         let Ok(b) = open(hurt, o) else { return 0 };
@@ -97,21 +134,47 @@ impl Sample {
         let whole = b.read(0, &mut all);
         let meta = b.meta();
         if self.summed {
-            assert!(skips || b.nbytes() == content.len() as u64, "{}: {} bytes", what(), b.nbytes());
-            assert!(!matches!(whole, Ok(false)) || skips || all == content, "{}: other content", what());
-            let bare = hurt.get(self.bare_meta.clone()) != self.bytes.get(self.bare_meta.clone()) || hurt[..32] != self.bytes[..32];
+            assert!(
+                skips || b.nbytes() == content.len() as u64,
+                "{}: {} bytes",
+                what(),
+                b.nbytes()
+            );
+            assert!(
+                !matches!(whole, Ok(false)) || skips || all == content,
+                "{}: other content",
+                what()
+            );
+            let bare = hurt.get(self.bare_meta.clone()) != self.bytes.get(self.bare_meta.clone())
+                || hurt[..32] != self.bytes[..32];
             let bare = bare && !self.bare_meta.is_empty();
-            assert!(bare || skips || meta.as_ref().map_or(true, |m| *m == self.state.meta.as_deref()), "{}: other metadata", what());
+            assert!(
+                bare || skips
+                    || meta
+                        .as_ref()
+                        .map_or(true, |m| *m == self.state.meta.as_deref()),
+                "{}: other metadata",
+                what()
+            );
         }
         let mut good = 0;
         for (i, (span, chunk)) in self.spans.iter().zip(&self.state.chunks).enumerate() {
             let mut got = vec![0xee; chunk.len()];
             if b.read(span.start as u64, &mut got) == Ok(false) {
-                assert!(!self.summed || got == *chunk, "{}: other bytes at {}", what(), span.start);
+                assert!(
+                    !self.summed || got == *chunk,
+                    "{}: other bytes at {}",
+                    what(),
+                    span.start
+                );
             }
             let mut got = vec![0xee; b.chunk_nbytes(i as u64).map_or(0, |n| n.min(10_000))];
             let read = b.read_chunk(i as u64, &mut got);
-            assert!(!self.summed || read != Ok(false) || got == *chunk, "{}: another chunk {i}", what());
+            assert!(
+                !self.summed || read != Ok(false) || got == *chunk,
+                "{}: another chunk {i}",
+                what()
+            );
             good += usize::from(read.is_ok() && got == *chunk);
         }
         good
@@ -124,7 +187,12 @@ impl Sample {
             // without offsets a chunk's header leads to the next one
             Some(i) if self.offsets.is_empty() && at < self.places[i].start + 16 => i,
             Some(_) => n - 1,
-            None if self.offsets.contains(&at) || self.safe_meta.contains(&at) || self.bare_meta.contains(&at) && at > 32 => n,
+            None if self.offsets.contains(&at)
+                || self.safe_meta.contains(&at)
+                || self.bare_meta.contains(&at) && at > 32 =>
+            {
+                n
+            }
             // offsets say where they are, whatever the header says
             None if !self.offsets.is_empty() && (at == 5 || at >= 16) => n,
             None => 0,
@@ -138,12 +206,20 @@ impl Sample {
         let done = match repair_in(&disk.folder(), OsStr::new(NAME), &strict()) {
             Ok(done) => done,
             Err(e) => {
-                assert!(disk.contents() == files, "{}: changed by a repair that failed", what());
+                assert!(
+                    disk.contents() == files,
+                    "{}: changed by a repair that failed",
+                    what()
+                );
                 assert!(unhurt == 0, "{}: {e}", what());
                 return None;
             }
         };
-        assert!(done.kept >= unhurt as u64, "{}: {done:?}, and {unhurt} chunks were not hurt", what());
+        assert!(
+            done.kept >= unhurt as u64,
+            "{}: {done:?}, and {unhurt} chunks were not hurt",
+            what()
+        );
         let mended = disk.contents();
         assert_eq!(mended.len(), 1);
         let b = reader(&disk.folder()).unwrap_or_else(|e| panic!("{}: repaired, {e}", what()));
@@ -154,20 +230,44 @@ impl Sample {
                 true
             })
             .unwrap();
-        assert_eq!((v.bad, faults, v.sound + v.unchecked), (0, 0, b.chunks() as u64), "{}: {done:?}", what());
-        b.meta().unwrap_or_else(|e| panic!("{}: repaired, {e}", what()));
+        assert_eq!(
+            (v.bad, faults, v.sound + v.unchecked),
+            (0, 0, b.chunks() as u64),
+            "{}: {done:?}",
+            what()
+        );
+        b.meta()
+            .unwrap_or_else(|e| panic!("{}: repaired, {e}", what()));
         // each chunk that is there is as it was, or zeros
         let found = State::of(&b).unwrap();
-        let same = found.chunks.iter().zip(&self.state.chunks).filter(|(a, b)| a == b).count();
-        assert!(!self.summed || same >= unhurt, "{}: {same} chunks are as they were, {unhurt} were not hurt", what());
+        let same = found
+            .chunks
+            .iter()
+            .zip(&self.state.chunks)
+            .filter(|(a, b)| a == b)
+            .count();
+        assert!(
+            !self.summed || same >= unhurt,
+            "{}: {same} chunks are as they were, {unhurt} were not hurt",
+            what()
+        );
         let zeros = |c: &Vec<u8>| c.iter().all(|b| *b == 0);
         let right = |(i, c): (usize, &Vec<u8>)| zeros(c) || self.state.chunks.get(i) == Some(c);
         let wrong = found.chunks.iter().enumerate().find(|c| !right(*c));
-        assert!(!self.summed || wrong.is_none(), "{}: {done:?}, and other chunks than before: {wrong:?}", what());
+        assert!(
+            !self.summed || wrong.is_none(),
+            "{}: {done:?}, and other chunks than before: {wrong:?}",
+            what()
+        );
         drop(b);
         // a second one has nothing to do
         let again = repair_in(&disk.folder(), OsStr::new(NAME), &strict()).unwrap();
-        assert_eq!((again.dropped, disk.contents() == mended), (0, true), "{}", what());
+        assert_eq!(
+            (again.dropped, disk.contents() == mended),
+            (0, true),
+            "{}",
+            what()
+        );
         Some(same)
     }
 }
@@ -178,7 +278,13 @@ pub(super) fn samples(sums: &[i64]) -> Vec<Sample> {
         for &sum in sums {
             for regular in [true, false] {
                 let codec = [2, 6, 5][sum as usize % 3];
-                all.push(Sample::new(Form { codec, ..Form::new(version, offsets, sum) }, regular));
+                all.push(Sample::new(
+                    Form {
+                        codec,
+                        ..Form::new(version, offsets, sum)
+                    },
+                    regular,
+                ));
             }
             if version == 1 {
                 break;
@@ -189,7 +295,9 @@ pub(super) fn samples(sums: &[i64]) -> Vec<Sample> {
 }
 
 /// Near values too: they make one offset equal to its neighbour.
-const FLIPS: &[u8] = &[1, 2, 4, 8, 0x10, 0x20, 0x40, 0x80, 0xff, 3, 0x1d, 0x2a, 0x4b];
+const FLIPS: &[u8] = &[
+    1, 2, 4, 8, 0x10, 0x20, 0x40, 0x80, 0xff, 3, 0x1d, 0x2a, 0x4b,
+];
 
 /// Flips of each byte, `each` of them.
 fn flips(s: &Sample, each: usize) -> impl Iterator<Item = (usize, Vec<u8>, String)> {
@@ -212,7 +320,12 @@ fn no_flip_of_a_byte_is_silent() {
                 n += 1;
                 noticed += usize::from(s.nothing_wrong(&hurt, &strict(), &how) < s.places.len());
                 let good = s.nothing_wrong(&hurt, &skipping(), &how);
-                assert!(good >= s.unhurt_by(at) || !s.summed, "{} {how}: {good} chunks are readable, {} were not hurt", s.what, s.unhurt_by(at));
+                assert!(
+                    good >= s.unhurt_by(at) || !s.summed,
+                    "{} {how}: {good} chunks are readable, {} were not hurt",
+                    s.what,
+                    s.unhurt_by(at)
+                );
             }
         }
     }
@@ -232,7 +345,12 @@ fn no_truncation_is_silent() {
             assert_eq!(good, whole, "{} {how}", s.what);
             if let Ok(b) = open(&s.bytes[..len], &skipping()) {
                 let v = b.verify(|_| true).unwrap();
-                assert_eq!((v.sound + v.unchecked, v.bad), (whole as u64, (s.places.len() - whole) as u64), "{} {how}", s.what);
+                assert_eq!(
+                    (v.sound + v.unchecked, v.bad),
+                    (whole as u64, (s.places.len() - whole) as u64),
+                    "{} {how}",
+                    s.what
+                );
             }
             s.repair(&s.bytes[..len], whole, &how);
             cuts += 1;
@@ -248,11 +366,16 @@ fn repair_keeps_what_is_sound() {
         for (at, hurt, how) in flips(&s, 2) {
             let unhurt = if s.summed { s.unhurt_by(at) } else { 0 };
             match s.repair(&hurt, unhurt, &how) {
-                // where something else than a chunk was hurt, all chunks are there, or nothing was changed
+                // where something else than a chunk was hurt, all chunks are there, or nothing was
+                // changed
                 Some(same) => {
                     let n = s.places.len();
                     let all = same == n || s.places.iter().any(|p| p.contains(&at));
-                    assert!(!s.summed || all, "{} {how}: {same} of {n} chunks stay", s.what);
+                    assert!(
+                        !s.summed || all,
+                        "{} {how}: {same} of {n} chunks stay",
+                        s.what
+                    );
                     repaired += 1;
                 }
                 None => refused += 1,
@@ -285,14 +408,39 @@ fn a_checksum_is_found_that_the_header_does_not_name() {
     }
 }
 
-/// A lost chunk, offsets that are shifted by one, and too few chunks: what is found may be another chunk.
+/// A lost chunk, offsets that are shifted by one, and too few chunks: what is found may be another
+/// chunk.
 #[test]
 fn shifted_offsets_are_not_believed() {
-    let papers: &[(usize, u8)] =
-        &[(0x3d, 1), (0x44, 0x7e), (0x4c, 2), (0x4e, 0x71), (0x4f, 4), (0x50, 0x8c), (0x54, 0x8c), (0x76, 0x81), (0x14c, 0xbe)];
-    let two: &[(usize, u8)] = &[(0x28, 7), (0x29, 1), (0x30, 0x6a), (0x38, 2), (0x3a, 0x71), (0x3b, 4), (0x3c, 0x8c), (0x4f, 0x25)];
+    let papers: &[(usize, u8)] = &[
+        (0x3d, 1),
+        (0x44, 0x7e),
+        (0x4c, 2),
+        (0x4e, 0x71),
+        (0x4f, 4),
+        (0x50, 0x8c),
+        (0x54, 0x8c),
+        (0x76, 0x81),
+        (0x14c, 0xbe),
+    ];
+    let two: &[(usize, u8)] = &[
+        (0x28, 7),
+        (0x29, 1),
+        (0x30, 0x6a),
+        (0x38, 2),
+        (0x3a, 0x71),
+        (0x3b, 4),
+        (0x3c, 0x8c),
+        (0x4f, 0x25),
+    ];
     for (version, damage) in [(103, papers), (2, two)] {
-        let s = Sample::new(Form { codec: 5, ..Form::new(version, 1, 2) }, true);
+        let s = Sample::new(
+            Form {
+                codec: 5,
+                ..Form::new(version, 1, 2)
+            },
+            true,
+        );
         let mut hurt = s.bytes.clone();
         damage.iter().for_each(|(at, byte)| hurt[*at] = *byte);
         s.nothing_wrong(&hurt, &strict(), &"shifted offsets");
@@ -301,7 +449,8 @@ fn shifted_offsets_are_not_believed() {
     }
 }
 
-/// The metadata seem to be longer by the first chunk, and one is missing: what is found may be another chunk.
+/// The metadata seem to be longer by the first chunk, and one is missing: what is found may be
+/// another chunk.
 #[test]
 fn metadata_that_swallow_a_chunk_move_the_others() {
     for (form, size, more) in [(Form::new(103, 0, 2), 24, 0), (Form::new(3, 1, 2), 48, 4)] {
@@ -325,12 +474,23 @@ fn a_newer_version_is_said_and_not_repaired() {
             let mut newer = s.bytes.clone();
             newer[4] = version;
             for options in [strict(), skipping()] {
-                assert_eq!(open(&newer, &options).map(|_| ()).unwrap_err().status, Status::Version, "{} {version}", s.what);
+                assert_eq!(
+                    open(&newer, &options).map(|_| ()).unwrap_err().status,
+                    Status::Version,
+                    "{} {version}",
+                    s.what
+                );
             }
             let disk = SimDisk::with_files(&BTreeMap::from([(NAME.into(), newer.clone())]));
-            let e = repair_in(&disk.folder(), OsStr::new(NAME), &strict()).map(|_| ()).unwrap_err();
+            let e = repair_in(&disk.folder(), OsStr::new(NAME), &strict())
+                .map(|_| ())
+                .unwrap_err();
             assert_eq!(e.status, Status::Version, "{}: {e}", s.what);
-            assert!(disk.contents()[OsStr::new(NAME)] == newer, "{}: repair changed it", s.what);
+            assert!(
+                disk.contents()[OsStr::new(NAME)] == newer,
+                "{}: repair changed it",
+                s.what
+            );
         }
     }
 }
@@ -343,7 +503,10 @@ fn a_lost_chunk_of_unknown_size_is_told() {
             let mut hurt = s.bytes.clone();
             hurt[8..12].fill(0xff);
             hurt[place.start..place.start + 16].fill(0);
-            let how = format!("no size of chunks in the header, and chunk at {} is lost", place.start);
+            let how = format!(
+                "no size of chunks in the header, and chunk at {} is lost",
+                place.start
+            );
             s.nothing_wrong(&hurt, &strict(), &how);
             s.repair(&hurt, 0, &how);
         }
@@ -368,7 +531,10 @@ fn damage_several_places(seed: u64, times: usize) {
                     _ => hurt[at] ^= 1 << rng.below(8),
                 }
             }
-            let changed = (0..hurt.len()).filter(|&i| hurt[i] != s.bytes[i]).map(|i| (i, hurt[i])).collect::<Vec<_>>();
+            let changed = (0..hurt.len())
+                .filter(|&i| hurt[i] != s.bytes[i])
+                .map(|i| (i, hurt[i]))
+                .collect::<Vec<_>>();
             let how = format!("seed {seed}: {changed:x?}");
             s.nothing_wrong(&hurt, &skipping(), &how);
             if hurt[..32] == s.bytes[..32] {
@@ -379,8 +545,8 @@ fn damage_several_places(seed: u64, times: usize) {
     }
 }
 
-/// What repair makes of a file of v3 whose head is damaged at these places: how many of its chunks are as they
-/// were, and whether the metadata are.
+/// What repair makes of a file of v3 whose head is damaged at these places: how many of its chunks
+/// are as they were, and whether the metadata are.
 fn mended(damage: &[(Range<usize>, u8)]) -> (usize, bool, String) {
     let s = Sample::new(Form::new(3, 1, 2), true);
     let mut hurt = s.bytes.clone();
@@ -399,7 +565,10 @@ fn mended(damage: &[(Range<usize>, u8)]) -> (usize, bool, String) {
     assert_eq!((v.sound, v.bad), (s.places.len() as u64, 0), "{words}");
     // all content is right, and it is not said that it is not
     let mut all = vec![0xee; b.nbytes() as usize];
-    assert!(b.read(0, &mut all) == Ok(false) && all == s.state.content(), "{words}");
+    assert!(
+        b.read(0, &mut all) == Ok(false) && all == s.state.content(),
+        "{words}"
+    );
     let disk = SimDisk::with_files(&BTreeMap::from([(NAME.into(), hurt)]));
     repair_in(&disk.folder(), OsStr::new(NAME), &strict()).unwrap();
     let now = State::of(&reader(&disk.folder()).unwrap()).unwrap();
@@ -407,25 +576,61 @@ fn mended(damage: &[(Range<usize>, u8)]) -> (usize, bool, String) {
     let mut w = Form::new(3, 1, 2).append(&disk.folder()).unwrap();
     w.append(&[1; 1000]).unwrap();
     w.commit().unwrap();
-    (now.chunks.iter().zip(&s.state.chunks).filter(|(a, b)| a == b).count(), now.meta.is_some(), words)
+    (
+        now.chunks
+            .iter()
+            .zip(&s.state.chunks)
+            .filter(|(a, b)| a == b)
+            .count(),
+        now.meta.is_some(),
+        words,
+    )
 }
 
 #[test]
 fn a_header_is_mended_by_what_the_offsets_say() {
     let all = Sample::new(Form::new(3, 1, 2), true).places.len();
     // the number of chunks, that of the spare offsets, both; options
-    for damage in
-        [(16..24, 0), (16..17, 200), (23..24, 0x80), (16..24, 0xff), (24..32, 0xff), (24..25, 99), (16..32, 0x55), (5..6, 0), (5..6, 0x82), (6..7, 0)]
-    {
+    for damage in [
+        (16..24, 0),
+        (16..17, 200),
+        (23..24, 0x80),
+        (16..24, 0xff),
+        (24..32, 0xff),
+        (24..25, 99),
+        (16..32, 0x55),
+        (5..6, 0),
+        (5..6, 0x82),
+        (6..7, 0),
+    ] {
         let (same, meta, words) = mended(std::slice::from_ref(&damage));
         assert_eq!((same, meta), (all, true), "{damage:?}: {words}");
-        assert!(words.contains(if damage.0.len() == 1 { " is damaged" } else { "header: byte" }), "{damage:?}: {words}");
-        assert!(words.contains("header: byte") && !words.contains("metadata"), "{damage:?}: {words}");
+        assert!(
+            words.contains(if damage.0.len() == 1 {
+                " is damaged"
+            } else {
+                "header: byte"
+            }),
+            "{damage:?}: {words}"
+        );
+        assert!(
+            words.contains("header: byte") && !words.contains("metadata"),
+            "{damage:?}: {words}"
+        );
     }
     // magic, kind of the digest, codec, size, room, stored bytes
-    for damage in
-        [(32..40, 0), (36..37, 7), (41..42, 9), (41..42, 3), (41..42, 0), (42..43, 1), (44..48, 0xee), (48..52, 0), (48..52, 0xff), (52..56, 0xff)]
-    {
+    for damage in [
+        (32..40, 0),
+        (36..37, 7),
+        (41..42, 9),
+        (41..42, 3),
+        (41..42, 0),
+        (42..43, 1),
+        (44..48, 0xee),
+        (48..52, 0),
+        (48..52, 0xff),
+        (52..56, 0xff),
+    ] {
         let (same, meta, words) = mended(std::slice::from_ref(&damage));
         assert_eq!((same, meta), (all, true), "{damage:?}: {words}");
         assert!(words.contains("metadata head: byte"), "{damage:?}: {words}");
@@ -440,12 +645,18 @@ fn a_header_is_mended_by_what_the_offsets_say() {
 
 #[test]
 fn offsets_that_are_read_from_their_middle_on_are_not_taken_for_all_of_them() {
-    let form = Form { chunk: 140, spare_chunks: Some(4), ..Form::new(3, 1, 2) };
+    let form = Form {
+        chunk: 140,
+        spare_chunks: Some(4),
+        ..Form::new(3, 1, 2)
+    };
     let disk = SimDisk::default();
     let mut w = form.create(&disk.folder(), Mode::New).unwrap();
     w.meta_set(Some(br#"{"some": "metadata"}"#)).unwrap();
     // chunks that are stored as they are, in multiples of 8 bytes
-    let content: Vec<u8> = (0..12 * 140).map(|i: u32| (i.wrapping_mul(2_654_435_769) >> 24) as u8).collect();
+    let content: Vec<u8> = (0..12 * 140)
+        .map(|i: u32| (i.wrapping_mul(2_654_435_769) >> 24) as u8)
+        .collect();
     w.append(&content).unwrap();
     w.commit().unwrap();
     let sound = disk.contents().remove(OsStr::new(NAME)).unwrap();
@@ -456,7 +667,9 @@ fn offsets_that_are_read_from_their_middle_on_are_not_taken_for_all_of_them() {
         let b = open(&hurt, &skipping()).unwrap();
         let mut all = vec![0; b.nbytes() as usize];
         assert!(
-            b.read(0, &mut all) == Ok(false) && all == content && b.meta() == Ok(Some(br#"{"some": "metadata"}"#)),
+            b.read(0, &mut all) == Ok(false)
+                && all == content
+                && b.meta() == Ok(Some(br#"{"some": "metadata"}"#)),
             "{} is now {value}",
             sound[48]
         );

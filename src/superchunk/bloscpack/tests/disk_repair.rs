@@ -16,9 +16,15 @@ fn damaged(s: &Sample) -> Vec<(&'static str, Vec<u8>)> {
     let inside = |i: usize| s.places[i].start + 24;
     let mut all = vec![
         ("a chunk", hurt(&|b| b[inside(1)] ^= 4)),
-        ("two chunks", hurt(&|b| [0, 2].iter().for_each(|i| b[inside(*i)] ^= 0x80))),
+        (
+            "two chunks",
+            hurt(&|b| [0, 2].iter().for_each(|i| b[inside(*i)] ^= 0x80)),
+        ),
         ("the end is lost", s.bytes[..s.places[2].end + 9].to_vec()),
-        ("the end is lost, and a chunk", hurt(&|b| b[inside(0)] ^= 1)[..s.places[2].end].to_vec()),
+        (
+            "the end is lost, and a chunk",
+            hurt(&|b| b[inside(0)] ^= 1)[..s.places[2].end].to_vec(),
+        ),
         ("the number of chunks", hurt(&|b| b[16] ^= 1)),
     ];
     if !s.offsets.is_empty() {
@@ -32,25 +38,48 @@ fn damaged(s: &Sample) -> Vec<(&'static str, Vec<u8>)> {
 
 /// All, or what is read around the damage.
 fn seen(folder: &Arc<dyn Folder>) -> Result<Vec<Vec<u8>>> {
-    let Err(e) = reader(folder).and_then(|b| State::of(&b)) else { return State::of(&reader(folder)?).map(|s| s.chunks) };
+    let Err(e) = reader(folder).and_then(|b| State::of(&b)) else {
+        return State::of(&reader(folder)?).map(|s| s.chunks);
+    };
     let b = Bloscpack::open_in(folder, OsStr::new(NAME), Mode::Read, &skipping()).map_err(|_| e)?;
     let chunk = |i| {
         let mut got = vec![0xee; b.chunk_nbytes(i).unwrap_or(0)];
-        if b.read_chunk(i, &mut got).is_ok_and(|bad| !bad) { got } else { Vec::new() }
+        if b.read_chunk(i, &mut got).is_ok_and(|bad| !bad) {
+            got
+        } else {
+            Vec::new()
+        }
     };
-    Ok(std::iter::once(b"damaged".to_vec()).chain((0..b.chunks() as u64).map(chunk)).collect())
+    Ok(std::iter::once(b"damaged".to_vec())
+        .chain((0..b.chunks() as u64).map(chunk))
+        .collect())
 }
 
 fn repair(folder: &Arc<dyn Folder>) -> Result<()> {
     repair_in(folder, OsStr::new(NAME), &strict()).map(|_| ())
 }
 
-fn check(s: &Sample, what: &str, bytes: &[u8], per_cut: usize, wrong: Option<Wrong>) -> Option<Tally> {
+fn check(
+    s: &Sample,
+    what: &str,
+    bytes: &[u8],
+    per_cut: usize,
+    wrong: Option<Wrong>,
+) -> Option<Tally> {
     let disk = SimDisk::with_files(&BTreeMap::from([(NAME.into(), bytes.to_vec())]));
     // what cannot be repaired is left as it is: see the tests of damage
     repair(&disk.copy().folder()).ok()?;
     let name = format!("repair, {what}: {}", s.what);
-    Some(sim::check_repair(&Mending { name, disk, repair: &|folder| repair(&folder), read: &|folder| seen(&folder) }, per_cut, wrong))
+    Some(sim::check_repair(
+        &Mending {
+            name,
+            disk,
+            repair: &|folder| repair(&folder),
+            read: &|folder| seen(&folder),
+        },
+        per_cut,
+        wrong,
+    ))
 }
 
 #[test]
@@ -71,7 +100,13 @@ fn a_failing_power_supply_leaves_repairs_whole_or_to_be_done_again() {
 #[test]
 fn mutations_of_a_repair_are_noticed() {
     let s = Sample::new(Form::new(3, 1, 2), true);
-    let damage: Vec<_> = damaged(&s).into_iter().filter(|(what, _)| ["a chunk", "the end is lost", "offsets"].contains(what)).collect();
-    let checks: Vec<_> = damage.iter().map(|(what, bytes)| (*what, |wrong| check(&s, what, bytes, 100, wrong).unwrap())).collect();
+    let damage: Vec<_> = damaged(&s)
+        .into_iter()
+        .filter(|(what, _)| ["a chunk", "the end is lost", "offsets"].contains(what))
+        .collect();
+    let checks: Vec<_> = damage
+        .iter()
+        .map(|(what, bytes)| (*what, |wrong| check(&s, what, bytes, 100, wrong).unwrap()))
+        .collect();
     sim::mutations_of_repairs("Bloscpack", 2, &checks);
 }

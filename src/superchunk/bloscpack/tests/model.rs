@@ -16,9 +16,15 @@ impl Model {
         if src.is_empty() {
             return;
         }
-        let mut tail = self.now.chunks.pop_if(|c| c.len() < self.chunk_size).unwrap_or_default();
+        let mut tail = self
+            .now
+            .chunks
+            .pop_if(|c| c.len() < self.chunk_size)
+            .unwrap_or_default();
         tail.extend_from_slice(src);
-        self.now.chunks.extend(tail.chunks(self.chunk_size).map(<[u8]>::to_vec));
+        self.now
+            .chunks
+            .extend(tail.chunks(self.chunk_size).map(<[u8]>::to_vec));
     }
 
     fn write(&mut self, at: usize, src: &[u8]) {
@@ -34,7 +40,9 @@ impl Model {
             have -= last.len();
             // what is left of a longer chunk than usual is cut as usual
             let kept = &last[..nbytes.saturating_sub(have)];
-            self.now.chunks.extend(kept.chunks(self.chunk_size).map(<[u8]>::to_vec));
+            self.now
+                .chunks
+                .extend(kept.chunks(self.chunk_size).map(<[u8]>::to_vec));
             have += kept.len();
         }
     }
@@ -77,7 +85,11 @@ fn any_form(rng: &mut Rng) -> Form {
         version,
         offsets: rng.below(2) as i64,
         sum: rng.below(9) as i64,
-        chunk: if rng.below(20) == 0 { (1 << 20) / typesize * typesize } else { typesize * items },
+        chunk: if rng.below(20) == 0 {
+            (1 << 20) / typesize * typesize
+        } else {
+            typesize * items
+        },
         typesize,
         codec: [0, 2, 2, 5, 6][rng.below(5)],
         spare_chunks: [None, Some(0), Some(3)][rng.below(if version == 3 { 3 } else { 2 })],
@@ -115,7 +127,10 @@ impl Run {
     fn create(&mut self, mode: Mode) {
         self.writer = None;
         self.writer = Some(self.form.create(&self.folder, mode).unwrap());
-        self.model = Model { now: State::default(), chunk_size: self.form.chunk };
+        self.model = Model {
+            now: State::default(),
+            chunk_size: self.form.chunk,
+        };
     }
 
     /// A number of bytes: none, a few, about a chunk, or several chunks.
@@ -148,7 +163,10 @@ impl Run {
             }
             8 => {
                 let n = self.length();
-                let (i, src) = (self.rng.below(self.model.now.chunks.len() + 1), self.data(n));
+                let (i, src) = (
+                    self.rng.below(self.model.now.chunks.len() + 1),
+                    self.data(n),
+                );
                 self.writer().insert(i as u64, &src).unwrap();
                 self.model.now.chunks.insert(i, src);
             }
@@ -178,7 +196,18 @@ impl Run {
         let src = self.data(n);
         let codec = [Codec::Lz4, Codec::Zlib, Codec::Zstd][self.rng.below(3)];
         let mut chunk = Vec::new();
-        blosc::encode(&Params::new(Target::Blosc1, codec, self.rng.below(10) as u8, self.form.typesize), &src, &mut chunk, 1).unwrap();
+        blosc::encode(
+            &Params::new(
+                Target::Blosc1,
+                codec,
+                self.rng.below(10) as u8,
+                self.form.typesize,
+            ),
+            &src,
+            &mut chunk,
+            1,
+        )
+        .unwrap();
         self.writer().append_raw(&chunk).unwrap();
         let i = self.model.now.chunks.len() as u64;
         assert!(self.writer().with_raw(i, |c| Ok(c == chunk)).unwrap());
@@ -202,34 +231,56 @@ impl Run {
         self.writer().commit().unwrap();
         self.model.commit();
         // the header says no less than the last chunk has
-        self.committed_chunk = self.model.chunk_size.max(self.model.now.chunks.last().map_or(0, Vec::len));
+        self.committed_chunk = self
+            .model
+            .chunk_size
+            .max(self.model.now.chunks.last().map_or(0, Vec::len));
         self.committed = Some(self.model.now.clone());
         let after = self.folder.identity(OsStr::new(NAME)).unwrap();
         self.commits[usize::from(before == after)] += 1;
-        assert_eq!(self.disk.contents().len(), 1, "{:?}", self.disk.contents().keys());
+        assert_eq!(
+            self.disk.contents().len(),
+            1,
+            "{:?}",
+            self.disk.contents().keys()
+        );
         self.check_file();
         if self.rng.below(3) == 0 {
             self.readers.truncate(3);
-            self.readers.insert(0, (reader(&self.folder).unwrap(), self.model.now.clone()));
+            self.readers
+                .insert(0, (reader(&self.folder).unwrap(), self.model.now.clone()));
         }
     }
 
     /// The file as another one sees it who comes now.
     fn check_file(&mut self) {
-        let o = Options::new().with(Opt::Threads, 1 + self.rng.below(3) as i64).unwrap();
+        let o = Options::new()
+            .with(Opt::Threads, 1 + self.rng.below(3) as i64)
+            .unwrap();
         let b = Bloscpack::open_in(&self.folder, OsStr::new(NAME), Mode::Read, &o).unwrap();
         let sees = State::of(&b).unwrap();
         let lengths = |s: &State| s.chunks.iter().map(Vec::len).collect::<Vec<_>>();
-        assert_eq!((lengths(&sees), &sees.meta), (lengths(&self.model.now), &self.model.now.meta));
+        assert_eq!(
+            (lengths(&sees), &sees.meta),
+            (lengths(&self.model.now), &self.model.now.meta)
+        );
         assert!(sees == self.model.now);
         let v = b.verify(|e| panic!("{e}")).unwrap();
         let n = self.model.now.chunks.len() as u64;
         assert_eq!((v.sound + v.unchecked, v.bad), (n, 0));
         assert_eq!(v.unchecked > 0, b.header.checksum.size() == 0);
-        let file = self.folder.open(OsStr::new(NAME), crate::io::Access::Read).unwrap();
+        let file = self
+            .folder
+            .open(OsStr::new(NAME), crate::io::Access::Read)
+            .unwrap();
         let table = ChunkTable::read(&*file, b.header(), u64::MAX).unwrap();
         // readers that walk, and readers that trust the offsets
-        assert!(table.in_order && table.by_offsets == b.header().has_offsets && table.damage.is_none() && table.doubt.is_none());
+        assert!(
+            table.in_order
+                && table.by_offsets == b.header().has_offsets
+                && table.damage.is_none()
+                && table.doubt.is_none()
+        );
         self.range(&b);
     }
 
@@ -255,19 +306,31 @@ impl Run {
         self.form.codec = [0, 2, 5, 6][self.rng.below(4)];
         self.form.spare_bytes = [0, 20][self.rng.below(2)];
         let w = self.form.append(&self.folder).unwrap();
-        self.model = Model { now: committed, chunk_size: w.chunk_size() };
-        let alone = self.model.now.chunks.len() == 1 && self.model.now.chunks[0].len() == self.committed_chunk && self.committed_chunk < 16 << 10;
+        self.model = Model {
+            now: committed,
+            chunk_size: w.chunk_size(),
+        };
+        let alone = self.model.now.chunks.len() == 1
+            && self.model.now.chunks[0].len() == self.committed_chunk
+            && self.committed_chunk < 16 << 10;
         if self.form.version != 1 && !alone {
             // a longer chunk that was put behind the last makes it longer
             assert!((self.form.chunk..=self.committed_chunk).contains(&w.chunk_size()));
         }
-        assert!(self.form.version == 1 || self.form.typesize > 255 || w.typesize() == self.form.typesize);
+        assert!(
+            self.form.version == 1
+                || self.form.typesize > 255
+                || w.typesize() == self.form.typesize
+        );
         self.writer = Some(w);
         self.check_file();
     }
 
     fn wrong_arguments(&mut self) {
-        let (nbytes, chunks) = (self.model.nbytes() as u64, self.model.now.chunks.len() as u64);
+        let (nbytes, chunks) = (
+            self.model.nbytes() as u64,
+            self.model.now.chunks.len() as u64,
+        );
         let w = self.writer();
         let refused = [
             w.write(nbytes, b"x").unwrap_err(),
@@ -280,19 +343,35 @@ impl Run {
             w.read_chunk(chunks, &mut []).unwrap_err(),
             w.with_raw(chunks, |_| Ok(())).unwrap_err(),
         ];
-        assert!(refused.iter().all(|e| e.status == Status::Range), "{refused:?}");
+        assert!(
+            refused.iter().all(|e| e.status == Status::Range),
+            "{refused:?}"
+        );
         if chunks > 0 {
             let mut longer = vec![0; w.chunk_nbytes(chunks - 1).unwrap() + 1];
-            assert_eq!(w.read_chunk(chunks - 1, &mut longer).unwrap_err().status, Status::Argument);
+            assert_eq!(
+                w.read_chunk(chunks - 1, &mut longer).unwrap_err().status,
+                Status::Argument
+            );
         }
         assert_eq!(w.append_raw(&[2, 1, 3]).unwrap_err().status, Status::Format);
-        assert_eq!(w.meta_set(Some(b"{")).unwrap_err().status, if self.form.has_meta() { Status::Argument } else { Status::Unsupported });
+        assert_eq!(
+            w.meta_set(Some(b"{")).unwrap_err().status,
+            if self.form.has_meta() {
+                Status::Argument
+            } else {
+                Status::Unsupported
+            }
+        );
     }
 
     /// The writer sees its own changes, the others do not, or say so.
     fn look(&mut self) {
         let w = self.writer.take().unwrap();
-        assert_eq!((w.nbytes(), w.chunks()), (self.model.nbytes() as u64, self.model.now.chunks.len()));
+        assert_eq!(
+            (w.nbytes(), w.chunks()),
+            (self.model.nbytes() as u64, self.model.now.chunks.len())
+        );
         if self.rng.below(3) == 0 {
             assert!(State::of(&w).unwrap() == self.model.now);
             self.range(&w);
@@ -325,6 +404,9 @@ fn every_operation_does_what_it_does_to_a_vector() {
         commits = [commits[0] + run.commits[0], commits[1] + run.commits[1]];
         refused += run.refused;
     }
-    println!("commits: {} made a new file, {} changed the old one; {refused} reads refused", commits[0], commits[1]);
+    println!(
+        "commits: {} made a new file, {} changed the old one; {refused} reads refused",
+        commits[0], commits[1]
+    );
     assert!(commits[0] > 500 && commits[1] > 500 && refused > 100);
 }

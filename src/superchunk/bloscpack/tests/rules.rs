@@ -18,24 +18,39 @@ fn one_short_chunk_does_not_make_those_behind_it_short() {
             ((16 << 10) - 1, 1, Options::new(), (1 << 20) / 16383 * 16383),
             (16 << 10, 1, Options::new(), 16 << 10),
         ] {
-            let form = Form { chunk: first / typesize * typesize, typesize, codec: 2, ..Form::new(version, offsets, 2) };
+            let form = Form {
+                chunk: first / typesize * typesize,
+                typesize,
+                codec: 2,
+                ..Form::new(version, offsets, 2)
+            };
             let disk = SimDisk::default();
             let mut w = form.create(&disk.folder(), Mode::New).unwrap();
             w.insert(0, &vec![7; first]).unwrap();
             w.commit().unwrap();
             drop(w);
             assert_eq!(reader(&disk.folder()).unwrap().chunk_size(), first);
-            let mut w = Bloscpack::open_in(&disk.folder(), OsStr::new(NAME), Mode::Append, &o).unwrap();
+            let mut w =
+                Bloscpack::open_in(&disk.folder(), OsStr::new(NAME), Mode::Append, &o).unwrap();
             assert_eq!(w.chunk_size(), want, "{form:?}");
             w.append(&bytes(4, 300_000)).unwrap();
             w.commit().unwrap();
             let b = reader(&disk.folder()).unwrap();
             assert_eq!(
                 (b.chunks(), b.chunk_size()),
-                ((300_000 + first).div_ceil(want), if version == 1 { want.min(300_000 + first) } else { want }),
+                (
+                    (300_000 + first).div_ceil(want),
+                    if version == 1 {
+                        want.min(300_000 + first)
+                    } else {
+                        want
+                    }
+                ),
                 "{form:?}"
             );
-            assert!(State::of(&b).unwrap().content() == [vec![7; first], bytes(4, 300_000)].concat());
+            assert!(
+                State::of(&b).unwrap().content() == [vec![7; first], bytes(4, 300_000)].concat()
+            );
         }
     }
 }
@@ -43,9 +58,14 @@ fn one_short_chunk_does_not_make_those_behind_it_short() {
 #[test]
 fn a_chunk_that_waits_to_be_encoded_has_no_stored_size() {
     let disk = SimDisk::default();
-    let mut w = Form::new(3, 1, 2).create(&disk.folder(), Mode::New).unwrap();
+    let mut w = Form::new(3, 1, 2)
+        .create(&disk.folder(), Mode::New)
+        .unwrap();
     w.append(&[5; 1500]).unwrap();
-    assert_eq!([0, 1, 2].map(|i| w.chunk_info(i).unwrap()), [(600, 0, 0), (600, 0, 0), (300, 0, 0)]);
+    assert_eq!(
+        [0, 1, 2].map(|i| w.chunk_info(i).unwrap()),
+        [(600, 0, 0), (600, 0, 0), (300, 0, 0)]
+    );
     w.commit().unwrap();
     let stored = [0, 1, 2].map(|i| w.chunk_info(i).unwrap());
     assert!(stored.iter().all(|(_, cbytes, _)| *cbytes >= 16));
@@ -54,7 +74,11 @@ fn a_chunk_that_waits_to_be_encoded_has_no_stored_size() {
         w.write(600 * k + 5, b"x").unwrap();
         for (i, was) in stored.iter().enumerate() {
             let (nbytes, cbytes, flags) = w.chunk_info(i as u64).unwrap();
-            assert_eq!((nbytes, cbytes == 0, flags == 0), (was.0, i as u64 == k, i as u64 == k), "{i} while {k} waits");
+            assert_eq!(
+                (nbytes, cbytes == 0, flags == 0),
+                (was.0, i as u64 == k, i as u64 == k),
+                "{i} while {k} waits"
+            );
         }
     }
     w.commit().unwrap();
@@ -65,14 +89,29 @@ fn a_chunk_that_waits_to_be_encoded_has_no_stored_size() {
 #[test]
 fn room_for_offsets_is_in_proportion() {
     let given = |n: u64| (100, Some(n as i64), n..=n);
-    for (content, spare, free) in [(0, None, 50..=50), (100, None, 50..=50), (60_000, None, 900..=1000), given(0), given(3)] {
+    for (content, spare, free) in [
+        (0, None, 50..=50),
+        (100, None, 50..=50),
+        (60_000, None, 900..=1000),
+        given(0),
+        given(3),
+    ] {
         let disk = SimDisk::default();
-        let mut w = Form { spare_chunks: spare, ..Form::new(3, 1, 2) }.create(&disk.folder(), Mode::New).unwrap();
+        let mut w = Form {
+            spare_chunks: spare,
+            ..Form::new(3, 1, 2)
+        }
+        .create(&disk.folder(), Mode::New)
+        .unwrap();
         w.append(&bytes(5, content)).unwrap();
         w.commit().unwrap();
         let n = w.header().max_app_chunks;
         assert!(free.contains(&n), "{content} bytes: {n}");
-        assert!(w.cbytes().unwrap() < 100 + 8 * n + 2 * content as u64, "{content} bytes: {}", w.cbytes().unwrap());
+        assert!(
+            w.cbytes().unwrap() < 100 + 8 * n + 2 * content as u64,
+            "{content} bytes: {}",
+            w.cbytes().unwrap()
+        );
     }
 }
 
@@ -80,8 +119,12 @@ fn room_for_offsets_is_in_proportion() {
 fn appends_go_on_where_there_is_no_more_room_for_offsets() {
     for spare in [None, Some(0), Some(7)] {
         let disk = SimDisk::default();
-        let form = Form { spare_chunks: spare, ..Form::new(3, 1, 2) };
-        let (mut w, mut anew, mut before) = (form.create(&disk.folder(), Mode::New).unwrap(), 0, None);
+        let form = Form {
+            spare_chunks: spare,
+            ..Form::new(3, 1, 2)
+        };
+        let (mut w, mut anew, mut before) =
+            (form.create(&disk.folder(), Mode::New).unwrap(), 0, None);
         for i in 0..800u64 {
             w.append(&i.to_le_bytes().repeat(75)).unwrap();
             w.commit().unwrap();
@@ -91,7 +134,14 @@ fn appends_go_on_where_there_is_no_more_room_for_offsets() {
         }
         let b = reader(&disk.folder()).unwrap();
         assert_eq!(b.chunks(), 800);
-        assert!(State::of(&b).unwrap().chunks.iter().zip(0u64..).all(|(c, i)| *c == i.to_le_bytes().repeat(75)));
+        assert!(
+            State::of(&b)
+                .unwrap()
+                .chunks
+                .iter()
+                .zip(0u64..)
+                .all(|(c, i)| *c == i.to_le_bytes().repeat(75))
+        );
         println!("{spare:?}: {anew} commits of 800 made a new file");
         assert!(spare == Some(0) || anew <= 800 / (spare.unwrap_or(200) as usize));
     }
@@ -101,12 +151,20 @@ fn appends_go_on_where_there_is_no_more_room_for_offsets() {
 fn room_for_offsets_beyond_the_memory_limit_is_refused() {
     let disk = SimDisk::default();
     let create = |spare, limit| {
-        let options = Options::new().with(Opt::SpareChunks, spare).unwrap().with(Opt::MemoryLimit, limit).unwrap();
+        let options = Options::new()
+            .with(Opt::SpareChunks, spare)
+            .unwrap()
+            .with(Opt::MemoryLimit, limit)
+            .unwrap();
         Bloscpack::create_in(&disk.folder(), OsStr::new(NAME), Mode::New, 4, &options)
     };
     let e = create(1000, 15_999).err().unwrap();
     assert_eq!(e.status, Status::Limit);
-    assert!(e.to_string().starts_with("HOLDALL_OPT_SPARE_CHUNKS: 16000 bytes"), "{e}");
+    assert!(
+        e.to_string()
+            .starts_with("HOLDALL_OPT_SPARE_CHUNKS: 16000 bytes"),
+        "{e}"
+    );
     assert!(!disk.folder().exists(OsStr::new(NAME)).unwrap());
     let mut b = create(1000, 16_000).unwrap();
     b.append(&[1; 40]).unwrap();

@@ -34,7 +34,14 @@ fn see(files: &Files) -> Result<State> {
 
 /// The file with header and index, and one with chunks.
 pub(super) fn names(form: Form) -> [OsString; 2] {
-    if form.sparse { ["x.b2frame/chunks.b2frame".into(), "x.b2frame/00000001.chunk".into()] } else { [NAME.into(), NAME.into()] }
+    if form.sparse {
+        [
+            "x.b2frame/chunks.b2frame".into(),
+            "x.b2frame/00000001.chunk".into(),
+        ]
+    } else {
+        [NAME.into(), NAME.into()]
+    }
 }
 
 pub(super) fn repaired(folder: &Arc<dyn Folder>) -> Result<Repaired> {
@@ -43,14 +50,30 @@ pub(super) fn repaired(folder: &Arc<dyn Folder>) -> Result<Repaired> {
 
 #[test]
 fn no_flip_and_no_cut_is_silently_wrong() {
-    for form in [PLAIN, Form { sparse: true, ..PLAIN }, Form { codec: Codec::Zstd, meta: 700, filter: Some(Filter::Delta), ..PLAIN }] {
+    for form in [
+        PLAIN,
+        Form {
+            sparse: true,
+            ..PLAIN
+        },
+        Form {
+            codec: Codec::Zstd,
+            meta: 700,
+            filter: Some(Filter::Delta),
+            ..PLAIN
+        },
+    ] {
         let (files, states) = made(form);
         let good = states.last().unwrap();
         let mut rng = Rng(99);
         let (mut refused, mut same) = (0, 0);
         for round in 0..600 {
             let mut files = files.clone();
-            let sizes: Vec<(OsString, usize)> = files.iter().filter(|(_, b)| !b.is_empty()).map(|(n, b)| (n.clone(), b.len())).collect();
+            let sizes: Vec<(OsString, usize)> = files
+                .iter()
+                .filter(|(_, b)| !b.is_empty())
+                .map(|(n, b)| (n.clone(), b.len()))
+                .collect();
             let (name, n) = &sizes[rng.below(sizes.len())];
             let bytes = files.get_mut(name).unwrap();
             match round % 6 {
@@ -72,31 +95,67 @@ fn no_flip_and_no_cut_is_silently_wrong() {
 
 #[test]
 fn chunks_that_a_writer_left_go_with_the_next_commit() {
-    let form = Form { sparse: true, ..PLAIN };
+    let form = Form {
+        sparse: true,
+        ..PLAIN
+    };
     let (mut files, states) = made(form);
     let there: Vec<OsString> = files.keys().cloned().collect();
     for left in ["00000000", "000000FF"] {
-        assert!(files.insert(format!("x.b2frame/{left}.chunk").into(), vec![1; 9]).is_none(), "{left}");
+        assert!(
+            files
+                .insert(format!("x.b2frame/{left}.chunk").into(), vec![1; 9])
+                .is_none(),
+            "{left}"
+        );
     }
     let disk = SimDisk::with_files(&files);
-    let mut w = Frame::open_in(&disk.folder(), OsStr::new(NAME), Mode::Append, &Options::new()).unwrap();
+    let mut w = Frame::open_in(
+        &disk.folder(),
+        OsStr::new(NAME),
+        Mode::Append,
+        &Options::new(),
+    )
+    .unwrap();
     w.vlmeta_set("vl", b"other").unwrap();
     w.commit().unwrap();
     drop(w);
-    assert!(disk.contents().keys().filter(|n| !n.to_str().unwrap().contains("lock")).eq(&there));
-    assert!(State::of(&reader(&disk.folder()).unwrap()).unwrap().chunks == states.last().unwrap().chunks);
+    assert!(
+        disk.contents()
+            .keys()
+            .filter(|n| !n.to_str().unwrap().contains("lock"))
+            .eq(&there)
+    );
+    assert!(
+        State::of(&reader(&disk.folder()).unwrap()).unwrap().chunks
+            == states.last().unwrap().chunks
+    );
 }
 
 #[test]
 fn what_is_not_damaged_is_read_and_repair_keeps_it() {
-    for form in [PLAIN, Form { sparse: true, ..PLAIN }] {
+    for form in [
+        PLAIN,
+        Form {
+            sparse: true,
+            ..PLAIN
+        },
+    ] {
         let (mut files, states) = made(form);
         let good = states.last().unwrap();
         let f = reader(&folder(&files)).unwrap();
         let (place, _) = (f.entries[3].place().unwrap(), drop(f));
-        let name = if form.sparse { format!("x.b2frame/{place:08X}.chunk").into() } else { names(form)[0].clone() };
+        let name = if form.sparse {
+            format!("x.b2frame/{place:08X}.chunk").into()
+        } else {
+            names(form)[0].clone()
+        };
         let head = u32::from_be_bytes(files[&names(form)[0]][11..15].try_into().unwrap()) as usize;
-        let at = if form.sparse { 40 } else { head + place as usize + 40 };
+        let at = if form.sparse {
+            40
+        } else {
+            head + place as usize + 40
+        };
         files.get_mut(&name).unwrap()[at] ^= 4;
         let folder = folder(&files);
         let f = reader(&folder).unwrap();
@@ -105,7 +164,12 @@ fn what_is_not_damaged_is_read_and_repair_keeps_it() {
             let read = f.read_chunk(i as u64, &mut got);
             if i == 3 {
                 let e = read.unwrap_err();
-                assert!(e.status == Status::Checksum && e.position == 3 && e.message.contains("chunk 3"), "{e}");
+                assert!(
+                    e.status == Status::Checksum
+                        && e.position == 3
+                        && e.message.contains("chunk 3"),
+                    "{e}"
+                );
             } else {
                 assert!(!read.unwrap() && got == *want, "{i}");
             }
@@ -116,20 +180,45 @@ fn what_is_not_damaged_is_read_and_repair_keeps_it() {
             true
         });
         assert_eq!((v.unwrap().bad, faults), (1, vec![3]));
-        let skips = Frame::open_in(&folder, OsStr::new(NAME), Mode::Read, &Options::new().with(Opt::SkipDamaged, 1).unwrap()).unwrap();
+        let skips = Frame::open_in(
+            &folder,
+            OsStr::new(NAME),
+            Mode::Read,
+            &Options::new().with(Opt::SkipDamaged, 1).unwrap(),
+        )
+        .unwrap();
         let mut all = vec![0xee; skips.nbytes() as usize];
         let mut want = good.clone();
         want.chunks[3].fill(0);
         assert!(skips.read(0, &mut all).unwrap() && all == want.content());
-        assert_eq!(repaired(&folder).unwrap(), Repaired { kept: good.chunks.len() as u64 - 1, dropped: 1 });
+        assert_eq!(
+            repaired(&folder).unwrap(),
+            Repaired {
+                kept: good.chunks.len() as u64 - 1,
+                dropped: 1
+            }
+        );
         assert!(State::of(&reader(&folder).unwrap()).unwrap() == want);
-        assert_eq!(repaired(&folder).unwrap(), Repaired { kept: good.chunks.len() as u64, dropped: 0 });
+        assert_eq!(
+            repaired(&folder).unwrap(),
+            Repaired {
+                kept: good.chunks.len() as u64,
+                dropped: 0
+            }
+        );
     }
 }
 
 #[test]
 fn repair_gives_back_room_and_what_was_left_lying() {
-    for form in [PLAIN, Form { sum: 0, ..PLAIN }, Form { sparse: true, ..PLAIN }] {
+    for form in [
+        PLAIN,
+        Form { sum: 0, ..PLAIN },
+        Form {
+            sparse: true,
+            ..PLAIN
+        },
+    ] {
         let (mut files, states) = made(form);
         if form.sparse {
             files.insert("x.b2frame/0000FFFF.chunk".into(), vec![1; 100]);
@@ -155,7 +244,12 @@ fn committed_with(form: Form, seed: u64) -> (Files, State) {
     let disk = SimDisk::default();
     let mut w = form.create(&disk.folder(), Mode::New).unwrap();
     for (i, n) in [600, 600, 600, 600, 250].into_iter().enumerate() {
-        w.append(&if i == 2 { vec![0; n] } else { bytes(40 + i as u64 + 100 * seed, n) }).unwrap();
+        w.append(&if i == 2 {
+            vec![0; n]
+        } else {
+            bytes(40 + i as u64 + 100 * seed, n)
+        })
+        .unwrap();
     }
     w.vlmeta_set("vl", b"a value").unwrap();
     w.commit().unwrap();
@@ -169,8 +263,16 @@ pub(super) fn parts(files: &Files, form: Form) -> Vec<(&'static str, std::ops::R
     let header = Header::parse(&bytes[..header::said_len(bytes).unwrap()]).unwrap();
     let len = header.len() as usize;
     let trailer = bytes.len() - trailer::Trailer::length(bytes).unwrap() as usize;
-    let index = if form.sparse { len } else { len + header.cbytes as usize };
-    vec![("header", 0..len), ("index", index..trailer), ("trailer", trailer..bytes.len())]
+    let index = if form.sparse {
+        len
+    } else {
+        len + header.cbytes as usize
+    };
+    vec![
+        ("header", 0..len),
+        ("index", index..trailer),
+        ("trailer", trailer..bytes.len()),
+    ]
 }
 
 fn faults(folder: &Arc<dyn Folder>) -> Vec<String> {
@@ -190,9 +292,24 @@ fn faults(folder: &Arc<dyn Folder>) -> Vec<String> {
 
 #[test]
 fn any_byte_of_its_parts_may_be_wrong() {
-    let forms = [PLAIN, Form { sparse: true, ..PLAIN }, Form { meta: 700, codec: Codec::Zstd, filter: Some(Filter::Delta), ..PLAIN }];
+    let forms = [
+        PLAIN,
+        Form {
+            sparse: true,
+            ..PLAIN
+        },
+        Form {
+            meta: 700,
+            codec: Codec::Zstd,
+            filter: Some(Filter::Delta),
+            ..PLAIN
+        },
+    ];
     for form in forms {
-        for (files, good) in [committed_once(form), (made(form).0, made(form).1.pop().unwrap())] {
+        for (files, good) in [
+            committed_once(form),
+            (made(form).0, made(form).1.pop().unwrap()),
+        ] {
             for (part, range) in parts(&files, form) {
                 for at in range.clone() {
                     for by in [1, 0x80, 0xff] {
@@ -200,14 +317,27 @@ fn any_byte_of_its_parts_may_be_wrong() {
                         files.get_mut(&names(form)[0]).unwrap()[at] ^= by;
                         let disk = SimDisk::with_files(&files);
                         let told = format!("{form:?} {part} {} ^ {by}", at - range.start);
-                        assert!(see(&files).is_err() && !faults(&disk.folder()).is_empty(), "{told}");
+                        assert!(
+                            see(&files).is_err() && !faults(&disk.folder()).is_empty(),
+                            "{told}"
+                        );
                         let options = Options::new().with(Opt::SkipDamaged, 1).unwrap();
-                        let skips = Frame::open_in(&disk.folder(), OsStr::new(NAME), Mode::Read, &options).unwrap_or_else(|e| panic!("{told}: {e}"));
-                        assert!(State::of(&skips).unwrap() == good && skips.read(0, &mut [0; 10]).unwrap(), "{told}");
+                        let skips =
+                            Frame::open_in(&disk.folder(), OsStr::new(NAME), Mode::Read, &options)
+                                .unwrap_or_else(|e| panic!("{told}: {e}"));
+                        assert!(
+                            State::of(&skips).unwrap() == good
+                                && skips.read(0, &mut [0; 10]).unwrap(),
+                            "{told}"
+                        );
                         drop(skips);
                         let r = repaired(&disk.folder()).unwrap_or_else(|e| panic!("{told}: {e}"));
                         assert_eq!((r.dropped, r.kept), (0, good.chunks.len() as u64), "{told}");
-                        assert!(see(&disk.contents()).unwrap() == good && faults(&disk.folder()).is_empty(), "{told}");
+                        assert!(
+                            see(&disk.contents()).unwrap() == good
+                                && faults(&disk.folder()).is_empty(),
+                            "{told}"
+                        );
                     }
                 }
             }
@@ -215,11 +345,22 @@ fn any_byte_of_its_parts_may_be_wrong() {
     }
 }
 
-/// Other writers put nothing down by which damage could be told for certain: what does not fit the rest is.
+/// Other writers put nothing down by which damage could be told for certain: what does not fit the
+/// rest is.
 #[test]
 fn any_byte_of_what_others_wrote_may_be_wrong() {
-    let forms = [Form { sum: 0, ..PLAIN }, Form { sum: 0, sparse: true, ..PLAIN }];
-    for (seed, form) in sim::seeds().chain([3, 8]).flat_map(|seed| forms.map(|form| (seed, form))) {
+    let forms = [
+        Form { sum: 0, ..PLAIN },
+        Form {
+            sum: 0,
+            sparse: true,
+            ..PLAIN
+        },
+    ];
+    for (seed, form) in sim::seeds()
+        .chain([3, 8])
+        .flat_map(|seed| forms.map(|form| (seed, form)))
+    {
         let (files, good) = committed_with(form, seed);
         // one kind of chunk that takes no room for another
         let empty = |chunk: &[u8]| chunk.iter().all(|b| *b == 0);
@@ -229,7 +370,10 @@ fn any_byte_of_what_others_wrote_may_be_wrong() {
                 for by in [1, 0x80, 0xff] {
                     let mut files = files.clone();
                     files.get_mut(&names(form)[0]).unwrap()[at] ^= by;
-                    let (disk, words) = (SimDisk::with_files(&files), format!("{form:?} {part} {} ^ {by}", at - range.start));
+                    let (disk, words) = (
+                        SimDisk::with_files(&files),
+                        format!("{form:?} {part} {} ^ {by}", at - range.start),
+                    );
                     // what is read is what was written, or an error
                     let Ok(f) = reader(&disk.folder()) else {
                         assert!(!faults(&disk.folder()).is_empty(), "{words}");
@@ -237,13 +381,18 @@ fn any_byte_of_what_others_wrote_may_be_wrong() {
                         match repaired(&disk.folder()) {
                             Err(_) => refused += 1,
                             Ok(r) => {
-                                let now = see(&disk.contents()).unwrap_or_else(|e| panic!("{words}: {e}"));
+                                let now = see(&disk.contents())
+                                    .unwrap_or_else(|e| panic!("{words}: {e}"));
                                 assert!(
                                     now.chunks == good.chunks || r.dropped > 0,
                                     "seed {seed}: {words}: {r:?}, {:?}",
                                     now.chunks.iter().map(Vec::len).collect::<Vec<_>>()
                                 );
-                                if now.chunks == good.chunks { whole += 1 } else { less += 1 }
+                                if now.chunks == good.chunks {
+                                    whole += 1
+                                } else {
+                                    less += 1
+                                }
                             }
                         }
                         continue;
@@ -251,21 +400,30 @@ fn any_byte_of_what_others_wrote_may_be_wrong() {
                     for (i, want) in good.chunks.iter().enumerate() {
                         let mut got = vec![0xee; want.len()];
                         if f.read_chunk(i as u64, &mut got).is_ok() && got != *want {
-                            assert!(part == "index" && empty(want), "seed {seed}: {words}: chunk {i}");
+                            assert!(
+                                part == "index" && empty(want),
+                                "seed {seed}: {words}: chunk {i}"
+                            );
                             wrong += 1;
                         }
                     }
                 }
             }
         }
-        println!("{form:?}: of {told} that do not open {whole} have all content again, {less} some, {refused} none; {wrong} not told");
+        println!(
+            "{form:?}: of {told} that do not open {whole} have all content again, {less} some, {refused} none; {wrong} not told"
+        );
         // most of it follows from the rest; what does not, nobody makes up
         let most = 10 * good.chunks.iter().filter(|c| empty(c)).count();
-        assert!(whole > told / 3 && wrong < most, "seed {seed}: {told} {whole} {less} {refused} {wrong}");
+        assert!(
+            whole > told / 3 && wrong < most,
+            "seed {seed}: {told} {whole} {less} {refused} {wrong}"
+        );
     }
 }
 
-/// Only the header has the length of a last chunk that takes no room: without it, the chunk is not kept.
+/// Only the header has the length of a last chunk that takes no room: without it, the chunk is not
+/// kept.
 #[test]
 fn a_last_chunk_without_room_needs_the_header() {
     let form = Form { sum: 0, ..PLAIN };
@@ -276,7 +434,10 @@ fn a_last_chunk_without_room_needs_the_header() {
     w.commit().unwrap();
     drop(w);
     let good = see(&disk.contents()).unwrap();
-    for (part, range) in parts(&disk.contents(), form).into_iter().filter(|(part, _)| *part == "header") {
+    for (part, range) in parts(&disk.contents(), form)
+        .into_iter()
+        .filter(|(part, _)| *part == "header")
+    {
         for at in range {
             let mut files = disk.contents();
             files.get_mut(&names(form)[0]).unwrap()[at] ^= 1;
@@ -285,7 +446,9 @@ fn a_last_chunk_without_room_needs_the_header() {
                 continue;
             }
             let hurt = SimDisk::with_files(&files);
-            let Ok(r) = repaired(&hurt.folder()) else { continue };
+            let Ok(r) = repaired(&hurt.folder()) else {
+                continue;
+            };
             let same = see(&hurt.contents()).unwrap().chunks == good.chunks;
             assert!(same || r.dropped > 0, "{part} {at}: {r:?}");
         }
@@ -294,16 +457,34 @@ fn a_last_chunk_without_room_needs_the_header() {
 
 #[test]
 fn a_part_may_be_lost() {
-    for form in [PLAIN, Form { sparse: true, ..PLAIN }, Form { sum: 0, ..PLAIN }] {
-        for (files, good) in [committed_once(form), (made(form).0, made(form).1.pop().unwrap())] {
+    for form in [
+        PLAIN,
+        Form {
+            sparse: true,
+            ..PLAIN
+        },
+        Form { sum: 0, ..PLAIN },
+    ] {
+        for (files, good) in [
+            committed_once(form),
+            (made(form).0, made(form).1.pop().unwrap()),
+        ] {
             let all = parts(&files, form);
             for (part, range) in &all {
                 let mut files = files.clone();
                 // all of it, but for where the header says what it is
-                let from = if *part == "header" { range.start + 90 } else { range.start };
+                let from = if *part == "header" {
+                    range.start + 90
+                } else {
+                    range.start
+                };
                 files.get_mut(&names(form)[0]).unwrap()[from..range.end].fill(0x5a);
                 let disk = SimDisk::with_files(&files);
-                let told = format!("{form:?} {part}, {} chunks: {:?}", good.chunks.len(), faults(&disk.folder()));
+                let told = format!(
+                    "{form:?} {part}, {} chunks: {:?}",
+                    good.chunks.len(),
+                    faults(&disk.folder())
+                );
                 let repaired = repaired(&disk.folder());
                 println!("{told}: {repaired:?}");
                 let Ok(r) = repaired else {
@@ -314,10 +495,18 @@ fn a_part_may_be_lost() {
                 let now = see(&disk.contents()).unwrap();
                 assert!(faults(&disk.folder()).is_empty(), "{told}");
                 assert_eq!(now.chunks.len(), good.chunks.len(), "{told}");
-                let same = now.chunks.iter().zip(&good.chunks).filter(|(a, b)| a == b).count();
+                let same = now
+                    .chunks
+                    .iter()
+                    .zip(&good.chunks)
+                    .filter(|(a, b)| a == b)
+                    .count();
                 assert!(same == good.chunks.len() || r.dropped > 0, "{told}");
                 assert!(now == good || r.dropped > 0, "{told}");
-                assert!(*part == "header" || form.sum == 0 || same == good.chunks.len(), "{told}");
+                assert!(
+                    *part == "header" || form.sum == 0 || same == good.chunks.len(),
+                    "{told}"
+                );
             }
         }
     }
@@ -336,14 +525,27 @@ fn a_frame_that_another_writer_has_torn_is_as_new_as_it_can_be() {
     let disk = torn(&files, index);
     assert!(reader(&disk.folder()).is_err());
     let r = repaired(&disk.folder()).unwrap();
-    assert!(r.dropped == 1 && State::of(&reader(&disk.folder()).unwrap()).unwrap() == states[1], "{r:?}");
-    // or some of the trailer: the index says where the chunks are, and their checksums are made anew
+    assert!(
+        r.dropped == 1 && State::of(&reader(&disk.folder()).unwrap()).unwrap() == states[1],
+        "{r:?}"
+    );
+    // or some of the trailer: the index says where the chunks are, and their checksums are made
+    // anew
     let disk = torn(&files, files[OsStr::new(NAME)].len() - 60);
     let r = repaired(&disk.folder()).unwrap();
     let now = reader(&disk.folder()).unwrap();
-    assert!(r.dropped == 1 && now.has_sums() && State::of(&now).unwrap().chunks == states[2].chunks, "{r:?}");
+    assert!(
+        r.dropped == 1 && now.has_sums() && State::of(&now).unwrap().chunks == states[2].chunks,
+        "{r:?}"
+    );
     // where nothing can be found again, nothing is changed
-    for b in files[OsStr::new(NAME)].windows(4).enumerate().filter(|(_, w)| w == b"hld1").map(|(i, _)| i).collect::<Vec<_>>() {
+    for b in files[OsStr::new(NAME)]
+        .windows(4)
+        .enumerate()
+        .filter(|(_, w)| w == b"hld1")
+        .map(|(i, _)| i)
+        .collect::<Vec<_>>()
+    {
         files.get_mut(OsStr::new(NAME)).unwrap()[b..b + 4].fill(0);
     }
     let disk = torn(&files, index);
@@ -354,18 +556,50 @@ fn a_frame_that_another_writer_has_torn_is_as_new_as_it_can_be() {
 
 #[test]
 fn copies_hold_the_same() {
-    for form in [PLAIN, Form { sparse: true, ..PLAIN }, Form { sum: 0, codec: Codec::Zstd, filter: Some(Filter::Delta), ..PLAIN }] {
+    for form in [
+        PLAIN,
+        Form {
+            sparse: true,
+            ..PLAIN
+        },
+        Form {
+            sum: 0,
+            codec: Codec::Zstd,
+            filter: Some(Filter::Delta),
+            ..PLAIN
+        },
+    ] {
         let (files, states) = made(form);
         let from = reader(&folder(&files)).unwrap();
         for sparse in [false, true] {
             for codec in [None, Some(6)] {
                 let to = SimDisk::default().folder();
-                let options = codec.map_or(Options::new(), |c| Options::new().with(Opt::Codec, c).unwrap());
-                let to_there = Destination { folder: to.clone(), name: NAME.into(), mode: Mode::New, options };
+                let options = codec.map_or(Options::new(), |c| {
+                    Options::new().with(Opt::Codec, c).unwrap()
+                });
+                let to_there = Destination {
+                    folder: to.clone(),
+                    name: NAME.into(),
+                    mode: Mode::New,
+                    options,
+                };
                 assert!(!from.copy(to_there, sparse).unwrap());
                 let copy = reader(&to).unwrap();
-                assert!(State::of(&copy).unwrap() == *states.last().unwrap() && copy.has_sums() == (form.sum == 2));
-                assert_eq!((copy.is_sparse(), copy.params().unwrap().codec), (sparse, if codec.is_some() { Codec::Zstd } else { form.codec }));
+                assert!(
+                    State::of(&copy).unwrap() == *states.last().unwrap()
+                        && copy.has_sums() == (form.sum == 2)
+                );
+                assert_eq!(
+                    (copy.is_sparse(), copy.params().unwrap().codec),
+                    (
+                        sparse,
+                        if codec.is_some() {
+                            Codec::Zstd
+                        } else {
+                            form.codec
+                        }
+                    )
+                );
             }
         }
     }
@@ -381,7 +615,13 @@ fn a_frame_within_a_larger_file() {
     let options = Options::new().with(Opt::At, 1000).unwrap();
     let f = Frame::open_in(&folder, OsStr::new(NAME), Mode::Read, &options).unwrap();
     assert!(State::of(&f).unwrap() == *states.last().unwrap());
-    assert_eq!(Frame::open_in(&folder, OsStr::new(NAME), Mode::Append, &options).err().unwrap().status, Status::Unsupported);
+    assert_eq!(
+        Frame::open_in(&folder, OsStr::new(NAME), Mode::Append, &options)
+            .err()
+            .unwrap()
+            .status,
+        Status::Unsupported
+    );
     // in memory, as it is
     let whole = files[OsStr::new(NAME)].clone();
     let memory: Arc<dyn Folder> = Arc::new(crate::io::memory::MemoryFolder::new(whole));
@@ -392,18 +632,34 @@ fn a_frame_within_a_larger_file() {
 #[test]
 fn blocks_that_nobody_touches_stay_as_they_are_stored() {
     let disk = SimDisk::default();
-    let form = Form { chunk: 40_000, block: 4000, codec: Codec::Zstd, level: 9, ..PLAIN };
+    let form = Form {
+        chunk: 40_000,
+        block: 4000,
+        codec: Codec::Zstd,
+        level: 9,
+        ..PLAIN
+    };
     let mut w = form.create(&disk.folder(), Mode::New).unwrap();
-    let content: Vec<u8> = (0..40_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 28) as u8).collect();
+    let content: Vec<u8> = (0..40_000u32)
+        .map(|i| (i.wrapping_mul(2_654_435_761) >> 28) as u8)
+        .collect();
     w.append(&content).unwrap();
     w.commit().unwrap();
     let blocks = |w: &Frame| {
         w.with_raw(0, |chunk| {
             let h = crate::blosc::Header::parse(chunk)?;
             let (starts, _) = crate::blosc::sections(&h, chunk)?;
-            let mut starts: Vec<usize> = starts.as_chunks::<4>().0.iter().map(|s| u32::from_le_bytes(*s) as usize).collect();
+            let mut starts: Vec<usize> = starts
+                .as_chunks::<4>()
+                .0
+                .iter()
+                .map(|s| u32::from_le_bytes(*s) as usize)
+                .collect();
             starts.push(chunk.len());
-            Ok(starts.windows(2).map(|s| chunk[s[0]..s[1]].to_vec()).collect::<Vec<_>>())
+            Ok(starts
+                .windows(2)
+                .map(|s| chunk[s[0]..s[1]].to_vec())
+                .collect::<Vec<_>>())
         })
         .unwrap()
     };
@@ -428,10 +684,16 @@ fn blocks_that_nobody_touches_stay_as_they_are_stored() {
 
 /// Does all that can be done with a frame, whatever becomes of it.
 fn use_up(folder: &Arc<dyn Folder>) {
-    let options = Options::new().with(Opt::MemoryLimit, 8 << 20).unwrap().with(Opt::Threads, 1).unwrap();
+    let options = Options::new()
+        .with(Opt::MemoryLimit, 8 << 20)
+        .unwrap()
+        .with(Opt::Threads, 1)
+        .unwrap();
     for skip in [0, 1] {
         let options = options.clone().with(Opt::SkipDamaged, skip).unwrap();
-        let Ok(f) = Frame::open_in(folder, OsStr::new(NAME), Mode::Read, &options) else { continue };
+        let Ok(f) = Frame::open_in(folder, OsStr::new(NAME), Mode::Read, &options) else {
+            continue;
+        };
         let n = f.nbytes().min(1 << 20) as usize;
         let _ = f.read(0, &mut vec![0; n]);
         for i in 0..f.chunks().min(20) {
@@ -452,10 +714,23 @@ fn use_up(folder: &Arc<dyn Folder>) {
         && w.chunk_bytes() < 1 << 20
     {
         let n = w.nbytes();
-        let _ = (w.write(n / 2, &vec![3; (n / 4).min(5000) as usize]), w.append(&[1; 700]), w.insert(1, &[5; 30]), w.remove(0));
-        let _ = (w.vlmeta_set("x", &[1]), w.truncate(w.nbytes() / 2), w.commit());
+        let _ = (
+            w.write(n / 2, &vec![3; (n / 4).min(5000) as usize]),
+            w.append(&[1; 700]),
+            w.insert(1, &[5; 30]),
+            w.remove(0),
+        );
+        let _ = (
+            w.vlmeta_set("x", &[1]),
+            w.truncate(w.nbytes() / 2),
+            w.commit(),
+        );
     }
-    let _ = repair_in(folder, OsStr::new(NAME), &Options::new().with(Opt::MemoryLimit, 8 << 20).unwrap());
+    let _ = repair_in(
+        folder,
+        OsStr::new(NAME),
+        &Options::new().with(Opt::MemoryLimit, 8 << 20).unwrap(),
+    );
 }
 
 #[test]
@@ -469,16 +744,44 @@ fn no_bytes_do_harm() {
         drop(w);
         disk.contents()
     };
-    let unsealed = [PLAIN, Form { sparse: true, ..PLAIN }, Form { codec: Codec::Zstd, filter: Some(Filter::Delta), ..PLAIN }];
-    let all = unsealed.into_iter().map(|form| made(Form { sum: 0, ..form }).0).chain([variable]);
+    let unsealed = [
+        PLAIN,
+        Form {
+            sparse: true,
+            ..PLAIN
+        },
+        Form {
+            codec: Codec::Zstd,
+            filter: Some(Filter::Delta),
+            ..PLAIN
+        },
+    ];
+    let all = unsealed
+        .into_iter()
+        .map(|form| made(Form { sum: 0, ..form }).0)
+        .chain([variable]);
     for (k, files) in all.enumerate() {
         let mut rng = Rng(1000 + k as u64);
-        let names: Vec<OsString> = files.iter().filter(|(_, b)| !b.is_empty()).map(|(n, _)| n.clone()).collect();
+        let names: Vec<OsString> = files
+            .iter()
+            .filter(|(_, b)| !b.is_empty())
+            .map(|(n, _)| n.clone())
+            .collect();
         for _ in 0..2500 {
             let mut files = files.clone();
             for _ in 0..1 + rng.below(3) {
-                let index = names.iter().find(|n| n.to_str().unwrap().contains("b2frame") && !n.to_str().unwrap().ends_with(".chunk")).unwrap();
-                let name = if rng.below(2) == 0 { index } else { &names[rng.below(names.len())] };
+                let index = names
+                    .iter()
+                    .find(|n| {
+                        n.to_str().unwrap().contains("b2frame")
+                            && !n.to_str().unwrap().ends_with(".chunk")
+                    })
+                    .unwrap();
+                let name = if rng.below(2) == 0 {
+                    index
+                } else {
+                    &names[rng.below(names.len())]
+                };
                 let bytes = files.get_mut(name).unwrap();
                 // mostly where numbers are
                 let at = match rng.below(4) {

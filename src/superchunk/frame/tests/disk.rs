@@ -7,9 +7,21 @@ const FORMS: &[Form] = &[
     PLAIN,
     Form { sum: 0, ..PLAIN },
     Form { meta: 700, ..PLAIN },
-    Form { sparse: true, ..PLAIN },
-    Form { sparse: true, sum: 0, meta: 700, codec: Codec::Zstd, ..PLAIN },
-    Form { filter: Some(Filter::Delta), ..PLAIN },
+    Form {
+        sparse: true,
+        ..PLAIN
+    },
+    Form {
+        sparse: true,
+        sum: 0,
+        meta: 700,
+        codec: Codec::Zstd,
+        ..PLAIN
+    },
+    Form {
+        filter: Some(Filter::Delta),
+        ..PLAIN
+    },
     Form { level: 0, ..PLAIN },
 ];
 
@@ -50,7 +62,11 @@ fn base(form: Form) -> SimDisk {
 
 impl Case {
     fn act(&self, folder: &Arc<dyn Folder>) -> Result<()> {
-        let mut w = if self.mode == Mode::Append { self.form.append(folder)? } else { self.form.create(folder, self.mode)? };
+        let mut w = if self.mode == Mode::Append {
+            self.form.append(folder)?
+        } else {
+            self.form.create(folder, self.mode)?
+        };
         (self.change)(&mut w)?;
         w.commit()
     }
@@ -58,7 +74,8 @@ impl Case {
     /// The operations on the disk that it takes.
     fn ops(&self) -> usize {
         let whole = self.disk.copy();
-        self.act(&whole.folder()).unwrap_or_else(|e| panic!("{}: {e}", self.name));
+        self.act(&whole.folder())
+            .unwrap_or_else(|e| panic!("{}: {e}", self.name));
         whole.ops() - self.disk.ops()
     }
 
@@ -77,10 +94,17 @@ impl Case {
     }
 }
 
-/// A state as a list to which appends add: metalayers, then content in pieces of which all lengths here are multiples.
+/// A state as a list to which appends add: metalayers, then content in pieces of which all lengths
+/// here are multiples.
 fn pieces(s: &State) -> Vec<Vec<u8>> {
-    let metas = s.metas.iter().flat_map(|(n, v)| [n.as_bytes(), v].concat()).collect();
-    std::iter::once(metas).chain(s.content().chunks(50).map(<[u8]>::to_vec)).collect()
+    let metas = s
+        .metas
+        .iter()
+        .flat_map(|(n, v)| [n.as_bytes(), v].concat())
+        .collect();
+    std::iter::once(metas)
+        .chain(s.content().chunks(50).map(<[u8]>::to_vec))
+        .collect()
 }
 
 /// What the next program does: appends, if only a little.
@@ -96,39 +120,172 @@ fn go_on(form: Form, folder: &Arc<dyn Folder>) -> Result<()> {
 /// Every operation that changes a frame.
 fn cases(form: Form) -> Vec<Case> {
     let mut all = Vec::new();
-    let mut add = |name: &str, disk: &SimDisk, mode, change: Change| all.push(Case { name: name.into(), form, disk: disk.copy(), mode, change });
+    let mut add = |name: &str, disk: &SimDisk, mode, change: Change| {
+        all.push(Case {
+            name: name.into(),
+            form,
+            disk: disk.copy(),
+            mode,
+            change,
+        })
+    };
     let (none, base, empty) = (SimDisk::default(), base(form), SimDisk::default());
-    form.create(&empty.folder(), Mode::New).unwrap().commit().unwrap();
+    form.create(&empty.folder(), Mode::New)
+        .unwrap()
+        .commit()
+        .unwrap();
     empty.settle();
 
-    for (name, disk, mode) in [("new", &none, Mode::New), ("replace", &base, Mode::Replace), ("replace what is not there", &none, Mode::Replace)] {
+    for (name, disk, mode) in [
+        ("new", &none, Mode::New),
+        ("replace", &base, Mode::Replace),
+        ("replace what is not there", &none, Mode::Replace),
+    ] {
         add(name, disk, mode, Box::new(|w| w.append(&text(3, 2100))));
-        add(&format!("{name}, by nothing"), disk, mode, Box::new(|_| Ok(())));
-        let late = |w: &mut Frame| w.append(&text(3, 900)).and_then(|()| w.meta_set("late", &text(3, 50)));
-        add(&format!("{name}, with a metalayer more"), disk, mode, Box::new(late));
+        add(
+            &format!("{name}, by nothing"),
+            disk,
+            mode,
+            Box::new(|_| Ok(())),
+        );
+        let late = |w: &mut Frame| {
+            w.append(&text(3, 900))
+                .and_then(|()| w.meta_set("late", &text(3, 50)))
+        };
+        add(
+            &format!("{name}, with a metalayer more"),
+            disk,
+            mode,
+            Box::new(late),
+        );
     }
     let append = Mode::Append;
-    add("append to an empty file", &empty, append, Box::new(|w| w.append(&text(3, 1400))));
-    add("append into the last chunk", &base, append, Box::new(|w| w.append(&text(4, 100))));
-    add("append new chunks", &base, append, Box::new(|w| w.append(&text(4, 1500))));
-    add("append noise", &base, append, Box::new(|w| w.append(&noise(5, 3000))));
-    add("write a chunk", &base, append, Box::new(|w| w.write(600, &[7; 600])));
-    add("write into a block", &base, append, Box::new(|w| w.write(650, &[b'a'; 100])));
-    add("write over a border", &base, append, Box::new(|w| w.write(1150, &[b'b'; 100])));
-    add("write all", &base, append, Box::new(|w| w.write(0, &[0; 2050])));
-    add("insert a chunk", &base, append, Box::new(|w| w.insert(1, &text(8, 600))));
-    add("insert a chunk of another length", &base, append, Box::new(|w| w.insert(1, &text(8, 450))));
-    add("remove the first chunk", &base, append, Box::new(|w| w.remove(0)));
-    add("remove the last chunk", &base, append, Box::new(|w| w.remove(3)));
-    add("remove all", &base, append, Box::new(|w| (0..4).try_for_each(|_| w.remove(0))));
-    add("truncate within a chunk", &base, append, Box::new(|w| w.truncate(700)));
-    add("truncate between chunks", &base, append, Box::new(|w| w.truncate(1200)));
-    add("truncate to nothing", &base, append, Box::new(|w| w.truncate(0)));
-    add("a metalayer of the same length", &base, append, Box::new(|w| w.meta_set("fixed", &vec![8; w.meta("fixed")?.map_or(0, <[u8]>::len)])));
-    add("a metalayer of another length", &base, append, Box::new(|w| w.meta_set("fixed", &[9; 900])));
-    add("a metalayer of the trailer appears", &base, append, Box::new(|w| w.vlmeta_set("new", &noise(6, 300))));
-    add("a metalayer of the trailer changes", &base, append, Box::new(|w| w.vlmeta_set("vl", &noise(6, 3))));
-    add("a metalayer of the trailer goes", &base, append, Box::new(|w| w.meta_remove("vl")));
+    add(
+        "append to an empty file",
+        &empty,
+        append,
+        Box::new(|w| w.append(&text(3, 1400))),
+    );
+    add(
+        "append into the last chunk",
+        &base,
+        append,
+        Box::new(|w| w.append(&text(4, 100))),
+    );
+    add(
+        "append new chunks",
+        &base,
+        append,
+        Box::new(|w| w.append(&text(4, 1500))),
+    );
+    add(
+        "append noise",
+        &base,
+        append,
+        Box::new(|w| w.append(&noise(5, 3000))),
+    );
+    add(
+        "write a chunk",
+        &base,
+        append,
+        Box::new(|w| w.write(600, &[7; 600])),
+    );
+    add(
+        "write into a block",
+        &base,
+        append,
+        Box::new(|w| w.write(650, &[b'a'; 100])),
+    );
+    add(
+        "write over a border",
+        &base,
+        append,
+        Box::new(|w| w.write(1150, &[b'b'; 100])),
+    );
+    add(
+        "write all",
+        &base,
+        append,
+        Box::new(|w| w.write(0, &[0; 2050])),
+    );
+    add(
+        "insert a chunk",
+        &base,
+        append,
+        Box::new(|w| w.insert(1, &text(8, 600))),
+    );
+    add(
+        "insert a chunk of another length",
+        &base,
+        append,
+        Box::new(|w| w.insert(1, &text(8, 450))),
+    );
+    add(
+        "remove the first chunk",
+        &base,
+        append,
+        Box::new(|w| w.remove(0)),
+    );
+    add(
+        "remove the last chunk",
+        &base,
+        append,
+        Box::new(|w| w.remove(3)),
+    );
+    add(
+        "remove all",
+        &base,
+        append,
+        Box::new(|w| (0..4).try_for_each(|_| w.remove(0))),
+    );
+    add(
+        "truncate within a chunk",
+        &base,
+        append,
+        Box::new(|w| w.truncate(700)),
+    );
+    add(
+        "truncate between chunks",
+        &base,
+        append,
+        Box::new(|w| w.truncate(1200)),
+    );
+    add(
+        "truncate to nothing",
+        &base,
+        append,
+        Box::new(|w| w.truncate(0)),
+    );
+    add(
+        "a metalayer of the same length",
+        &base,
+        append,
+        Box::new(|w| w.meta_set("fixed", &vec![8; w.meta("fixed")?.map_or(0, <[u8]>::len)])),
+    );
+    add(
+        "a metalayer of another length",
+        &base,
+        append,
+        Box::new(|w| w.meta_set("fixed", &[9; 900])),
+    );
+    add(
+        "a metalayer of the trailer appears",
+        &base,
+        append,
+        Box::new(|w| w.vlmeta_set("new", &noise(6, 300))),
+    );
+    add(
+        "a metalayer of the trailer changes",
+        &base,
+        append,
+        Box::new(|w| w.vlmeta_set("vl", &noise(6, 3))),
+    );
+    add(
+        "a metalayer of the trailer goes",
+        &base,
+        append,
+        Box::new(|w| w.meta_remove("vl")),
+    );
     let mixed = |w: &mut Frame| {
         w.write(300, &[9; 700])?;
         w.write(310, &noise(3, 30))?;
@@ -137,7 +294,12 @@ fn cases(form: Form) -> Vec<Case> {
         let n = w.meta("fixed")?.map_or(0, <[u8]>::len);
         w.meta_set("fixed", &vec![3; n])
     };
-    add("write, truncate, append, and a metalayer", &base, append, Box::new(mixed));
+    add(
+        "write, truncate, append, and a metalayer",
+        &base,
+        append,
+        Box::new(mixed),
+    );
     all
 }
 
@@ -145,7 +307,11 @@ fn cases(form: Form) -> Vec<Case> {
 fn a_failing_power_supply_leaves_the_old_commit_or_the_new() {
     for (sparse, format) in [(false, "frame"), (true, "frame in a folder")] {
         let mut proof = Proof::of(format);
-        for case in FORMS.iter().filter(|f| f.sparse == sparse).flat_map(|f| cases(*f)) {
+        for case in FORMS
+            .iter()
+            .filter(|f| f.sparse == sparse)
+            .flat_map(|f| cases(*f))
+        {
             proof.add(&case.name, case.check(25, None));
         }
         proof.stands(4_000);
@@ -164,25 +330,56 @@ fn the_rig_notices_when_a_sync_is_missing() {
     ] {
         let case = cases(form).into_iter().find(|c| c.name == name).unwrap();
         let told = format!("{form:?} {name}");
-        let noticed = sim::syncs_left_out(&told, &case.disk, |folder| case.act(&folder), |wrong| case.check(100, wrong));
-        assert!(noticed.iter().all(|&n| n > 0), "{form:?} {name}: {noticed:?}");
+        let noticed = sim::syncs_left_out(
+            &told,
+            &case.disk,
+            |folder| case.act(&folder),
+            |wrong| case.check(100, wrong),
+        );
+        assert!(
+            noticed.iter().all(|&n| n > 0),
+            "{form:?} {name}: {noticed:?}"
+        );
     }
 }
 
 #[test]
 fn mutations_of_a_commit_are_noticed() {
-    let of = ["append new chunks", "a metalayer of the same length", "new", "replace"];
+    let of = [
+        "append new chunks",
+        "a metalayer of the same length",
+        "new",
+        "replace",
+    ];
     // headers within a sector, and one beyond; in a folder there is no journal
-    for (forms, format, arises) in [(&[FORMS[0], FORMS[2]][..], "frame", 3), (&[FORMS[3]], "frame in a folder", 2)] {
-        let cases: Vec<Case> = forms.iter().flat_map(|f| cases(*f)).filter(|c| of.contains(&c.name.as_str())).collect();
-        sim::mutations(format, arises, &cases.iter().map(|c| (c.name.as_str(), |wrong| c.check(100, wrong))).collect::<Vec<_>>());
+    for (forms, format, arises) in [
+        (&[FORMS[0], FORMS[2]][..], "frame", 3),
+        (&[FORMS[3]], "frame in a folder", 2),
+    ] {
+        let cases: Vec<Case> = forms
+            .iter()
+            .flat_map(|f| cases(*f))
+            .filter(|c| of.contains(&c.name.as_str()))
+            .collect();
+        sim::mutations(
+            format,
+            arises,
+            &cases
+                .iter()
+                .map(|c| (c.name.as_str(), |wrong| c.check(100, wrong)))
+                .collect::<Vec<_>>(),
+        );
     }
 }
 
 #[test]
 fn who_opened_before_a_commit_sees_what_was_there_or_an_error() {
     let (mut saw, mut refused) = (0, 0);
-    for case in FORMS.iter().flat_map(|f| cases(*f)).filter(|c| c.mode != Mode::New && reader(&c.disk.folder()).is_ok()) {
+    for case in FORMS
+        .iter()
+        .flat_map(|f| cases(*f))
+        .filter(|c| c.mode != Mode::New && reader(&c.disk.folder()).is_ok())
+    {
         let (a, b) = case.on(|scene| sim::check_opened_before(scene, reader, State::of));
         (saw, refused) = (saw + a, refused + b);
     }
@@ -192,7 +389,10 @@ fn who_opened_before_a_commit_sees_what_was_there_or_an_error() {
 
 #[test]
 fn a_full_disk_fails_a_commit_and_loses_nothing() {
-    FORMS.iter().flat_map(|f| cases(*f)).for_each(|case| case.on(sim::check_full));
+    FORMS
+        .iter()
+        .flat_map(|f| cases(*f))
+        .for_each(|case| case.on(sim::check_full));
 }
 
 #[test]
@@ -204,7 +404,11 @@ fn a_commit_that_fails_can_be_tried_again_or_says_so() {
             let old = reader(&d.folder()).ok().map(|f| State::of(&f).unwrap());
             d.full_after(k);
             let what = format!("{:?} {} {k}", case.form, case.name);
-            let opened = if case.mode == Mode::Append { case.form.append(&d.folder()) } else { case.form.create(&d.folder(), case.mode) };
+            let opened = if case.mode == Mode::Append {
+                case.form.append(&d.folder())
+            } else {
+                case.form.create(&d.folder(), case.mode)
+            };
             let Ok(mut w) = opened else { continue };
             if (case.change)(&mut w).is_err() {
                 continue;
@@ -214,12 +418,18 @@ fn a_commit_that_fails_can_be_tried_again_or_says_so() {
             match first.or_else(|_| w.commit()) {
                 Ok(()) => {
                     again += 1;
-                    assert!(State::of(&reader(&d.folder()).unwrap()).unwrap() == State::of(&w).unwrap(), "{what}");
+                    assert!(
+                        State::of(&reader(&d.folder()).unwrap()).unwrap() == State::of(&w).unwrap(),
+                        "{what}"
+                    );
                 }
                 Err(e) => {
                     refused += 1;
                     assert_eq!(e.status, Status::State, "{what}: {e}");
-                    assert!(between == old || between == Some(State::of(&w).unwrap()), "{what}");
+                    assert!(
+                        between == old || between == Some(State::of(&w).unwrap()),
+                        "{what}"
+                    );
                 }
             }
         }
@@ -231,7 +441,11 @@ fn a_commit_that_fails_can_be_tried_again_or_says_so() {
 #[test]
 fn who_opened_in_the_middle_of_a_commit_sees_the_old_state_or_an_error() {
     let (mut old_ones, mut through_a_journal) = (0, 0);
-    for case in FORMS.iter().flat_map(|f| cases(*f)).filter(|c| c.mode == Mode::Append) {
+    for case in FORMS
+        .iter()
+        .flat_map(|f| cases(*f))
+        .filter(|c| c.mode == Mode::Append)
+    {
         let old = State::of(&reader(&case.disk.folder()).unwrap()).unwrap();
         let whole = case.disk.copy();
         case.act(&whole.folder()).unwrap();
@@ -242,11 +456,23 @@ fn who_opened_in_the_middle_of_a_commit_sees_the_old_state_or_an_error() {
             let _ = case.act(&d.folder());
             // the machine goes on from what programs saw
             let d = SimDisk::with_files(&d.contents());
-            let journal = d.contents().keys().any(|n| n.to_str().unwrap().ends_with("holdall-journal"));
-            let between = reader(&d.folder()).unwrap_or_else(|e| panic!("{:?} {} {k}: {e}", case.form, case.name));
+            let journal = d
+                .contents()
+                .keys()
+                .any(|n| n.to_str().unwrap().ends_with("holdall-journal"));
+            let between = reader(&d.folder())
+                .unwrap_or_else(|e| panic!("{:?} {} {k}: {e}", case.form, case.name));
             let saw = State::of(&between).unwrap();
-            assert!(saw == old || (!journal && saw == new), "{:?} {} {k}", case.form, case.name);
-            (old_ones, through_a_journal) = (old_ones + usize::from(saw == old), through_a_journal + usize::from(journal));
+            assert!(
+                saw == old || (!journal && saw == new),
+                "{:?} {} {k}",
+                case.form,
+                case.name
+            );
+            (old_ones, through_a_journal) = (
+                old_ones + usize::from(saw == old),
+                through_a_journal + usize::from(journal),
+            );
             // the next writer, and the reader of before it
             go_on(case.form, &d.folder()).unwrap();
             match State::of(&between) {

@@ -28,10 +28,21 @@ fn any_form(rng: &mut Rng) -> Form {
         chunk,
         block: (chunk / [1, 2, 3, 7][rng.below(4)] / typesize * typesize).max(typesize),
         typesize,
-        codec: [Codec::BloscLz, Codec::Lz4, Codec::Lz4Hc, Codec::Zlib, Codec::Zstd][rng.below(5)],
+        codec: [
+            Codec::BloscLz,
+            Codec::Lz4,
+            Codec::Lz4Hc,
+            Codec::Zlib,
+            Codec::Zstd,
+        ][rng.below(5)],
         level: [0, 1, 5, 5, 5][rng.below(5)],
-        filter: [None, Some(Filter::Shuffle { group: 0 }), Some(Filter::Bitshuffle), Some(Filter::Delta), Some(Filter::Shuffle { group: 0 })]
-            [rng.below(5)],
+        filter: [
+            None,
+            Some(Filter::Shuffle { group: 0 }),
+            Some(Filter::Bitshuffle),
+            Some(Filter::Delta),
+            Some(Filter::Shuffle { group: 0 }),
+        ][rng.below(5)],
         meta: [0, 20, 700][rng.below(3)],
         threads: 1 + rng.below(3) as i64,
     }
@@ -61,7 +72,8 @@ impl Sink for Got {
         None
     }
     fn put(&mut self, block: usize, content: &Decoded) -> Result<()> {
-        self.0.push((block, content.bytes(&mut Vec::new())?.to_vec()));
+        self.0
+            .push((block, content.bytes(&mut Vec::new())?.to_vec()));
         Ok(())
     }
 }
@@ -72,7 +84,17 @@ impl Run {
         let form = any_form(&mut rng);
         let disk = SimDisk::default();
         let folder = disk.folder();
-        let mut run = Run { rng, form, folder, disk, writer: None, now: State::default(), committed: None, readers: Vec::new(), variable: false };
+        let mut run = Run {
+            rng,
+            form,
+            folder,
+            disk,
+            writer: None,
+            now: State::default(),
+            committed: None,
+            readers: Vec::new(),
+            variable: false,
+        };
         run.create(Mode::New);
         run
     }
@@ -84,7 +106,10 @@ impl Run {
     fn create(&mut self, mode: Mode) {
         self.writer = None;
         self.writer = Some(self.form.create(&self.folder, mode).unwrap());
-        self.now = State { chunks: Vec::new(), metas: vec![("fixed".into(), vec![7; self.form.meta])] };
+        self.now = State {
+            chunks: Vec::new(),
+            metas: vec![("fixed".into(), vec![7; self.form.meta])],
+        };
         self.variable = false;
     }
 
@@ -121,7 +146,11 @@ impl Run {
                 self.writer().write(at as u64, &src).unwrap();
             }
             8 => {
-                let n = if self.rng.below(4) == 0 { self.length().max(1) } else { self.form.chunk };
+                let n = if self.rng.below(4) == 0 {
+                    self.length().max(1)
+                } else {
+                    self.form.chunk
+                };
                 let (i, src) = (self.rng.below(self.now.chunks.len() + 1), self.data(n));
                 self.writer().insert(i as u64, &src).unwrap();
                 self.now.chunks.insert(i, src);
@@ -160,10 +189,17 @@ impl Run {
             _ if self.rng.below(6) == 0 => self.create(Mode::Replace),
             _ => {}
         }
-        let (sees, now) = (State::of(self.writer.as_ref().unwrap()).unwrap(), &mut self.now);
+        let (sees, now) = (
+            State::of(self.writer.as_ref().unwrap()).unwrap(),
+            &mut self.now,
+        );
         now.metas.sort();
         // where content waits there may be no chunk of length 0 any more
-        assert!(sees.content() == now.content() && sees.metas == now.metas, "{:?} {step}", self.form);
+        assert!(
+            sees.content() == now.content() && sees.metas == now.metas,
+            "{:?} {step}",
+            self.form
+        );
     }
 
     fn append(&mut self, src: &[u8]) {
@@ -175,9 +211,15 @@ impl Run {
             self.now.chunks.push(src.to_vec());
             return;
         }
-        let mut tail = self.now.chunks.pop_if(|c| c.len() < self.form.chunk).unwrap_or_default();
+        let mut tail = self
+            .now
+            .chunks
+            .pop_if(|c| c.len() < self.form.chunk)
+            .unwrap_or_default();
         tail.extend_from_slice(src);
-        self.now.chunks.extend(tail.chunks(self.form.chunk).map(<[u8]>::to_vec));
+        self.now
+            .chunks
+            .extend(tail.chunks(self.form.chunk).map(<[u8]>::to_vec));
     }
 
     fn metas(&mut self) {
@@ -212,8 +254,15 @@ impl Run {
         let i = self.rng.below(self.now.chunks.len() + 1);
         let src = self.data(self.form.chunk);
         let size = Chunks::block_bytes(self.writer());
-        let touch: Vec<Touch> = (0..self.form.chunk.div_ceil(size)).map(|_| [Touch::Kept, Touch::Part, Touch::Whole][self.rng.below(3)]).collect();
-        let mut want = self.now.chunks.get(i).cloned().unwrap_or_else(|| vec![0; self.form.chunk]);
+        let touch: Vec<Touch> = (0..self.form.chunk.div_ceil(size))
+            .map(|_| [Touch::Kept, Touch::Part, Touch::Whole][self.rng.below(3)])
+            .collect();
+        let mut want = self
+            .now
+            .chunks
+            .get(i)
+            .cloned()
+            .unwrap_or_else(|| vec![0; self.form.chunk]);
         for (b, (now, new)) in want.chunks_mut(size).zip(src.chunks(size)).enumerate() {
             match touch[b] {
                 Touch::Kept => {}
@@ -225,7 +274,9 @@ impl Run {
         let w = self.writer.as_mut().unwrap();
         let new = Chunks::encode(w, i as u64, &source, 1 + i % 2).unwrap();
         Chunks::put(w, i as u64, new).unwrap();
-        self.now.chunks.splice(i..(i + 1).min(self.now.chunks.len()), [want]);
+        self.now
+            .chunks
+            .splice(i..(i + 1).min(self.now.chunks.len()), [want]);
     }
 
     fn rearrange(&mut self) {
@@ -234,11 +285,20 @@ impl Run {
         }
         let n = self.rng.below(self.now.chunks.len() + 3);
         let mut free: Vec<usize> = (0..self.now.chunks.len()).collect();
-        let from: Vec<Option<u64>> =
-            (0..n).map(|_| (!free.is_empty() && self.rng.below(4) > 0).then(|| free.swap_remove(self.rng.below(free.len())) as u64)).collect();
-        self.writer().rearrange(n as u64, &|i| from[i as usize]).unwrap();
+        let from: Vec<Option<u64>> = (0..n)
+            .map(|_| {
+                (!free.is_empty() && self.rng.below(4) > 0)
+                    .then(|| free.swap_remove(self.rng.below(free.len())) as u64)
+            })
+            .collect();
+        self.writer()
+            .rearrange(n as u64, &|i| from[i as usize])
+            .unwrap();
         let zeros = vec![0; self.form.chunk];
-        self.now.chunks = from.iter().map(|k| k.map_or(zeros.clone(), |k| self.now.chunks[k as usize].clone())).collect();
+        self.now.chunks = from
+            .iter()
+            .map(|k| k.map_or(zeros.clone(), |k| self.now.chunks[k as usize].clone()))
+            .collect();
     }
 
     fn commit(&mut self) {
@@ -246,15 +306,26 @@ impl Run {
         self.now.metas.sort();
         self.committed = Some(self.now.clone());
         let files = self.disk.contents();
-        let stray = files.keys().filter(|n| n.to_str().unwrap().contains("holdall"));
+        let stray = files
+            .keys()
+            .filter(|n| n.to_str().unwrap().contains("holdall"));
         assert_eq!(stray.count(), 0, "{:?}", files.keys());
         let r = reader(&self.folder).unwrap();
         assert!(State::of(&r).unwrap() == self.now, "{:?}", self.form);
         let v = r.verify(|e| panic!("{e}")).unwrap();
-        assert_eq!((v.sound + v.unchecked, v.bad), (self.now.chunks.len() as u64, 0));
-        assert_eq!(v.unchecked == 0, self.form.sum == 2 || self.now.chunks.is_empty());
+        assert_eq!(
+            (v.sound + v.unchecked, v.bad),
+            (self.now.chunks.len() as u64, 0)
+        );
+        assert_eq!(
+            v.unchecked == 0,
+            self.form.sum == 2 || self.now.chunks.is_empty()
+        );
         if self.form.sparse {
-            let chunks = files.keys().filter(|n| n.to_str().unwrap().ends_with(".chunk")).count();
+            let chunks = files
+                .keys()
+                .filter(|n| n.to_str().unwrap().ends_with(".chunk"))
+                .count();
             assert!(chunks <= self.now.chunks.len(), "{:?}", files.keys());
         }
         self.range(&r);
@@ -280,13 +351,21 @@ impl Run {
         if !self.is_even() || self.now.chunks.is_empty() {
             return;
         }
-        let (i, size) = (self.rng.below(self.now.chunks.len()), Chunks::block_bytes(r));
+        let (i, size) = (
+            self.rng.below(self.now.chunks.len()),
+            Chunks::block_bytes(r),
+        );
         let chunk = &self.now.chunks[i];
-        let wanted: Vec<usize> = (0..chunk.len().div_ceil(size)).filter(|_| self.rng.below(2) == 0).collect();
+        let wanted: Vec<usize> = (0..chunk.len().div_ceil(size))
+            .filter(|_| self.rng.below(2) == 0)
+            .collect();
         let mut got = Got(Vec::new());
         r.read_blocks(i as u64, &wanted, &mut got).unwrap();
         got.0.sort();
-        let want: Vec<_> = wanted.iter().map(|b| (*b, chunk.chunks(size).nth(*b).unwrap().to_vec())).collect();
+        let want: Vec<_> = wanted
+            .iter()
+            .map(|b| (*b, chunk.chunks(size).nth(*b).unwrap().to_vec()))
+            .collect();
         assert!(got.0 == want);
     }
 }

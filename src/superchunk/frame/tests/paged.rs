@@ -1,5 +1,6 @@
-//! Long frames, whose entries are found as they are asked for, hold what they hold when they are read at once; damage of
-//! index and checksums is found by whoever asks for a chunk that hangs on it.
+//! Long frames, whose entries are found as they are asked for, hold what they hold when they are
+//! read at once; damage of index and checksums is found by whoever asks for a chunk that hangs on
+//! it.
 
 use super::damage::{Files, folder};
 use super::*;
@@ -9,12 +10,26 @@ use crate::superchunk::frame::sums::{self, SUMS};
 
 const CHUNKS: usize = 5000;
 /// So short that a frame of many is made soon.
-const LONG: Form = Form { chunk: 16, block: 16, meta: 0, filter: None, ..PLAIN };
+const LONG: Form = Form {
+    chunk: 16,
+    block: 16,
+    meta: 0,
+    filter: None,
+    ..PLAIN
+};
 
 /// Noise, and every 500th chunk zeros, which take no room.
 fn content(seed: u64, chunks: usize) -> Vec<u8> {
     let mut rng = Rng(seed);
-    (0..chunks * LONG.chunk).map(|i| if i / LONG.chunk % 500 == 17 { 0 } else { rng.draw() as u8 | 1 }).collect()
+    (0..chunks * LONG.chunk)
+        .map(|i| {
+            if i / LONG.chunk % 500 == 17 {
+                0
+            } else {
+                rng.draw() as u8 | 1
+            }
+        })
+        .collect()
 }
 
 /// A frame of two commits; no zeros in its first page.
@@ -47,13 +62,20 @@ fn places(files: &Files) -> [usize; 3] {
     let bytes = &files[OsStr::new(NAME)];
     let header = Header::parse(&bytes[..header::said_len(bytes).unwrap()]).unwrap();
     let trailer = bytes.len() - trailer::Trailer::length(bytes).unwrap() as usize;
-    [(header.len() + header.cbytes) as usize, trailer, bytes.len()]
+    [
+        (header.len() + header.cbytes) as usize,
+        trailer,
+        bytes.len(),
+    ]
 }
 
 type Change = fn(&mut Vec<index::Slot>);
 
 /// The same with other parts, sealed again.
-fn with_parts(files: &Files, change: impl Fn(&mut Vec<index::Slot>, &mut trailer::Trailer)) -> Files {
+fn with_parts(
+    files: &Files,
+    change: impl Fn(&mut Vec<index::Slot>, &mut trailer::Trailer),
+) -> Files {
     let (mut files, [begin, trailer, end]) = (files.clone(), places(files));
     let bytes = files.get_mut(OsStr::new(NAME)).unwrap();
     let len = header::said_len(bytes).unwrap();
@@ -79,15 +101,26 @@ fn with_index(files: &Files, change: Change) -> Files {
 fn sums_of(files: &Files) -> Vec<u8> {
     let ([_, trailer, end], bytes) = (places(files), &files[OsStr::new(NAME)]);
     let tail = trailer::Trailer::parse(&bytes[trailer..end]).unwrap();
-    super::super::meta::decode(&tail.vlmeta.iter().find(|(name, _)| name == SUMS).unwrap().1, 1 << 30).unwrap()
+    super::super::meta::decode(
+        &tail.vlmeta.iter().find(|(name, _)| name == SUMS).unwrap().1,
+        1 << 30,
+    )
+    .unwrap()
 }
 
 /// The same with the checksums as the first versions of this library wrote them.
 fn without_marker(files: &Files) -> Files {
     with_parts(files, |_, trailer| {
-        let (_, chunk) = trailer.vlmeta.iter_mut().find(|(name, _)| name == SUMS).unwrap();
+        let (_, chunk) = trailer
+            .vlmeta
+            .iter_mut()
+            .find(|(name, _)| name == SUMS)
+            .unwrap();
         let value = super::super::meta::decode(chunk, 1 << 30).unwrap();
-        let params = Params { blocksize: Some(16384), ..Params::new(Target::Blosc2, Codec::Lz4, 5, sums::SUM) };
+        let params = Params {
+            blocksize: Some(16384),
+            ..Params::new(Target::Blosc2, Codec::Lz4, 5, sums::SUM)
+        };
         chunk.clear();
         blosc::encode(&params, &value[sums::MARKER..], chunk, 1).unwrap();
     })
@@ -103,16 +136,28 @@ fn checksums_are_messagepack_and_are_read_without_its_marker_too() {
         w.commit().unwrap();
         drop(w);
         let value = sums_of(&disk.contents());
-        assert_eq!(value[..sums::MARKER], [&[0xc6][..], &(chunks as u32 * 8).to_be_bytes()].concat());
+        assert_eq!(
+            value[..sums::MARKER],
+            [&[0xc6][..], &(chunks as u32 * 8).to_be_bytes()].concat()
+        );
         assert_eq!(value.len(), sums::MARKER + chunks * 8);
         let old = without_marker(&disk.contents());
         assert_eq!(sums_of(&old), value[sums::MARKER..]);
         let f = plain(&old).unwrap();
-        assert!(f.has_sums() && f.paged.is_some() == (chunks > 4096) && State::of(&f).unwrap().content() == all);
+        assert!(
+            f.has_sums()
+                && f.paged.is_some() == (chunks > 4096)
+                && State::of(&f).unwrap().content() == all
+        );
         // they are those of the chunks
         let mut bad = old.clone();
-        *bad.get_mut(OsStr::new(NAME)).unwrap().get_mut(places(&old)[0] - 3).unwrap() ^= 1;
-        let e = plain(&bad).and_then(|f| f.read_chunk(chunks as u64 - 1, &mut [0; 16])).unwrap_err();
+        *bad.get_mut(OsStr::new(NAME))
+            .unwrap()
+            .get_mut(places(&old)[0] - 3)
+            .unwrap() ^= 1;
+        let e = plain(&bad)
+            .and_then(|f| f.read_chunk(chunks as u64 - 1, &mut [0; 16]))
+            .unwrap_err();
         assert_eq!(e.status, Status::Checksum, "{e}");
         // the index can be found again by them
         let mut bad = old.clone();
@@ -125,7 +170,10 @@ fn checksums_are_messagepack_and_are_read_without_its_marker_too() {
         w.append(&all[..16]).unwrap();
         w.commit().unwrap();
         drop(w);
-        assert!(State::of(&reader(&disk).unwrap()).unwrap().content() == [&all[..], &all[..16]].concat());
+        assert!(
+            State::of(&reader(&disk).unwrap()).unwrap().content()
+                == [&all[..], &all[..16]].concat()
+        );
     }
 }
 
@@ -135,20 +183,39 @@ fn a_long_frame_holds_what_it_holds_when_it_is_read_at_once() {
     let at_once = opened(&files, &Options::new().with(Opt::SkipDamaged, 1).unwrap()).unwrap();
     let paged = plain(&files).unwrap();
     assert!(paged.paged.is_some() && at_once.paged.is_none());
-    assert_eq!((paged.chunks(), paged.nbytes(), paged.has_sums()), (at_once.chunks(), all.len() as u64, true));
-    assert!(State::of(&paged).unwrap() == State::of(&at_once).unwrap() && State::of(&paged).unwrap().content() == all);
+    assert_eq!(
+        (paged.chunks(), paged.nbytes(), paged.has_sums()),
+        (at_once.chunks(), all.len() as u64, true)
+    );
+    assert!(
+        State::of(&paged).unwrap() == State::of(&at_once).unwrap()
+            && State::of(&paged).unwrap().content() == all
+    );
     let mut whole = vec![1; all.len()];
     assert!(!paged.read(0, &mut whole).unwrap() && whole == all);
     for i in [0, 17, 2047, 2048, 4999, 5099] {
         assert_eq!(paged.chunk_info(i).unwrap(), at_once.chunk_info(i).unwrap());
-        assert_eq!(paged.with_raw(i, |b| Ok(b.to_vec())).unwrap(), at_once.with_raw(i, |b| Ok(b.to_vec())).unwrap());
+        assert_eq!(
+            paged.with_raw(i, |b| Ok(b.to_vec())).unwrap(),
+            at_once.with_raw(i, |b| Ok(b.to_vec())).unwrap()
+        );
     }
     let e = paged.read_chunk(5100, &mut [0; 16]).unwrap_err();
     assert_eq!((e.status, e.position), (Status::Range, 5100));
     let copy = SimDisk::default();
-    let to = Destination { folder: copy.folder(), name: NAME.into(), mode: Mode::New, options: Options::new() };
+    let to = Destination {
+        folder: copy.folder(),
+        name: NAME.into(),
+        mode: Mode::New,
+        options: Options::new(),
+    };
     assert!(!paged.copy(to, false).unwrap());
-    assert!(State::of(&reader(&copy.folder()).unwrap()).unwrap().content() == all);
+    assert!(
+        State::of(&reader(&copy.folder()).unwrap())
+            .unwrap()
+            .content()
+            == all
+    );
 }
 
 #[test]
@@ -175,7 +242,9 @@ fn little_memory_is_enough_for_many_chunks() {
     let mut chunk = [0; 16];
     paged.read_chunk(4000, &mut chunk).unwrap();
     assert_eq!(chunk, all[64000..64016]);
-    let at_once = opened(&files, &little.with(Opt::Verify, 2).unwrap()).err().unwrap();
+    let at_once = opened(&files, &little.with(Opt::Verify, 2).unwrap())
+        .err()
+        .unwrap();
     assert_eq!(at_once.status, Status::Limit, "{at_once}");
 }
 
@@ -187,7 +256,9 @@ fn wrong_places_are_told_by_their_chunks() {
         ("beyond the end", |s| s[3000] = index::Slot::At(1 << 40)),
         ("amid a chunk", |s| s[3000] = index::Slot::At(1)),
         ("nowhere", |s| s[3000] = index::Slot::Zeros),
-        ("without a meaning", |s| s[3000] = index::Slot::Unknown(0x9f << 56)),
+        ("without a meaning", |s| {
+            s[3000] = index::Slot::Unknown(0x9f << 56)
+        }),
     ];
     for (what, change) in bad {
         let files = with_index(&files, change);
@@ -195,7 +266,10 @@ fn wrong_places_are_told_by_their_chunks() {
         assert!(f.paged.is_some(), "{what}");
         let mut chunk = [0; 16];
         let e = f.read_chunk(3000, &mut chunk).unwrap_err();
-        assert!(matches!(e.status, Status::Checksum | Status::Format) && e.position == 3000, "{what}: {e}");
+        assert!(
+            matches!(e.status, Status::Checksum | Status::Format) && e.position == 3000,
+            "{what}: {e}"
+        );
         assert!(e.message.contains("x.b2frame: chunk 3000"), "{what}: {e}");
         for i in [0, 2999, 3001, 5099] {
             f.read_chunk(i, &mut chunk).unwrap();
@@ -229,7 +303,11 @@ fn no_flip_of_index_and_checksums_is_silently_wrong() {
                 0 => index + rng.below(trailer - index),
                 1 => trailer + rng.below(end - trailer),
                 // headers of both, and the seal
-                _ => [index + rng.below(48), trailer + rng.below(90), end - 1 - rng.below(23)][rng.below(3)],
+                _ => [
+                    index + rng.below(48),
+                    trailer + rng.below(90),
+                    end - 1 - rng.below(23),
+                ][rng.below(3)],
             };
             let mut files = files.clone();
             files.get_mut(OsStr::new(NAME)).unwrap()[at] ^= 1 << rng.below(8);
@@ -249,7 +327,10 @@ fn no_flip_of_index_and_checksums_is_silently_wrong() {
             }
             if failed { at_chunk += 1 } else { same += 1 }
         }
-        assert!(at_open > 10 && at_chunk > 10 && same < 100, "{at_open} {at_chunk} {same}");
+        assert!(
+            at_open > 10 && at_chunk > 10 && same < 100,
+            "{at_open} {at_chunk} {same}"
+        );
     }
 }
 

@@ -1,4 +1,5 @@
-//! What a caller may rely on: who may write, what is refused, what is left behind, and how little is read.
+//! What a caller may rely on: who may write, what is refused, what is left behind, and how little
+//! is read.
 
 use super::*;
 use crate::blosc::Decoded;
@@ -16,7 +17,11 @@ struct Place(std::path::PathBuf);
 impl Place {
     fn new() -> Place {
         static MADE: AtomicUsize = AtomicUsize::new(0);
-        let name = format!("holdall-frame-{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
+        let name = format!(
+            "holdall-frame-{}-{}",
+            std::process::id(),
+            MADE.fetch_add(1, Ordering::Relaxed)
+        );
         let path = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&path).unwrap();
         Place(path)
@@ -27,7 +32,10 @@ impl Place {
     }
 
     fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> = std::fs::read_dir(&self.0).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        let mut names: Vec<String> = std::fs::read_dir(&self.0)
+            .unwrap()
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
         names.sort();
         names
     }
@@ -40,8 +48,17 @@ impl Drop for Place {
 }
 
 fn create(place: &Place, form: Form, mode: Mode) -> Result<Frame> {
-    let params = Params { blocksize: Some(form.block), ..Params::new(Target::Blosc2, form.codec, form.level, form.typesize) };
-    let new = NewFrame { typesize: form.typesize, chunk_bytes: form.chunk, params, metalayers: &[], sparse: form.sparse };
+    let params = Params {
+        blocksize: Some(form.block),
+        ..Params::new(Target::Blosc2, form.codec, form.level, form.typesize)
+    };
+    let new = NewFrame {
+        typesize: form.typesize,
+        chunk_bytes: form.chunk,
+        params,
+        metalayers: &[],
+        sparse: form.sparse,
+    };
     Frame::create(&place.frame(), mode, &new, &form.options())
 }
 
@@ -51,12 +68,21 @@ fn open(place: &Place, mode: Mode) -> Result<Frame> {
 
 #[test]
 fn a_folder_with_something_else_in_it_does_not_become_a_frame() {
-    let (place, form) = (Place::new(), Form { sparse: true, ..PLAIN });
+    let (place, form) = (
+        Place::new(),
+        Form {
+            sparse: true,
+            ..PLAIN
+        },
+    );
     let folder = place.0.join(NAME);
     std::fs::create_dir_all(folder.join("meta")).unwrap();
     for mode in [Mode::New, Mode::Replace] {
         let e = create(&place, form, mode).err().unwrap();
-        assert!(e.status == Status::Exists && e.message.contains("meta is in it"), "{e}");
+        assert!(
+            e.status == Status::Exists && e.message.contains("meta is in it"),
+            "{e}"
+        );
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
     }
     // what a writer left that was killed before its first commit is no hindrance
@@ -67,36 +93,80 @@ fn a_folder_with_something_else_in_it_does_not_become_a_frame() {
 
 #[test]
 fn one_writer_at_a_time_and_nothing_is_left_lying() {
-    let forms = [PLAIN, Form { sparse: true, ..PLAIN }];
+    let forms = [
+        PLAIN,
+        Form {
+            sparse: true,
+            ..PLAIN
+        },
+    ];
     for (seed, form) in sim::seeds().flat_map(|seed| forms.map(|form| (seed, form))) {
         // a chunk of one value may have no file of its own
         let mut kinds = 10 * seed..;
-        let mut content = |len| kinds.by_ref().map(|k| bytes(k, len)).find(|b| b.iter().any(|x| *x != b[0])).unwrap();
+        let mut content = |len| {
+            kinds
+                .by_ref()
+                .map(|k| bytes(k, len))
+                .find(|b| b.iter().any(|x| *x != b[0]))
+                .unwrap()
+        };
         let place = Place::new();
         let mut w = create(&place, form, Mode::New).unwrap();
         w.append(&content(5000)).unwrap();
         w.flush().unwrap();
-        assert_eq!(open(&place, Mode::Read).err().unwrap().status, Status::Missing);
-        assert_eq!(create(&place, form, Mode::New).err().unwrap().status, Status::Busy);
+        assert_eq!(
+            open(&place, Mode::Read).err().unwrap().status,
+            Status::Missing
+        );
+        assert_eq!(
+            create(&place, form, Mode::New).err().unwrap().status,
+            Status::Busy
+        );
         drop(w);
         assert_eq!(place.names(), Vec::<String>::new(), "{form:?}");
         let mut w = create(&place, form, Mode::New).unwrap();
         w.append(&content(5000)).unwrap();
         w.commit().unwrap();
-        assert_eq!(open(&place, Mode::Append).err().unwrap().status, Status::Busy);
+        assert_eq!(
+            open(&place, Mode::Append).err().unwrap().status,
+            Status::Busy
+        );
         drop(w);
-        assert_eq!(create(&place, form, Mode::New).err().unwrap().status, Status::Exists);
+        assert_eq!(
+            create(&place, form, Mode::New).err().unwrap().status,
+            Status::Exists
+        );
         // nor does a folder take the place of a file, or the other way
         let before = place.names();
-        let e = create(&place, Form { sparse: !form.sparse, ..form }, Mode::Replace).err().unwrap();
-        assert!(e.status == Status::Exists && e.message.contains("remove it first") && place.names() == before, "{form:?}: {e}");
+        let e = create(
+            &place,
+            Form {
+                sparse: !form.sparse,
+                ..form
+            },
+            Mode::Replace,
+        )
+        .err()
+        .unwrap();
+        assert!(
+            e.status == Status::Exists
+                && e.message.contains("remove it first")
+                && place.names() == before,
+            "{form:?}: {e}"
+        );
         let mut w = open(&place, Mode::Append).unwrap();
         w.append(&content(5000)).unwrap();
         w.flush().unwrap();
         drop(w);
         let r = open(&place, Mode::Read).unwrap();
         assert_eq!((r.nbytes(), place.names()), (5000, vec![NAME.to_owned()]));
-        let count = || if form.sparse { std::fs::read_dir(place.0.join(NAME)).unwrap().count() } else { 0 };
+        let count = || {
+            if form.sparse {
+                std::fs::read_dir(place.0.join(NAME)).unwrap().count()
+            } else {
+                0
+            }
+        };
         let files = count();
         let mut w = create(&place, form, Mode::Replace).unwrap();
         w.append(&content(700)).unwrap();
@@ -113,7 +183,13 @@ fn one_writer_at_a_time_and_nothing_is_left_lying() {
 
 #[test]
 fn another_writer_is_noticed() {
-    for form in [PLAIN, Form { sparse: true, ..PLAIN }] {
+    for form in [
+        PLAIN,
+        Form {
+            sparse: true,
+            ..PLAIN
+        },
+    ] {
         let disk = SimDisk::default();
         let mut one = form.create(&disk.folder(), Mode::New).unwrap();
         one.append(&bytes(4, 2000)).unwrap();
@@ -126,7 +202,12 @@ fn another_writer_is_noticed() {
         assert_eq!(late.unwrap_err().status, Status::State);
         drop(one);
         assert_eq!(reader(&disk.folder()).unwrap().nbytes(), 2300);
-        assert!(reader(&disk.folder()).unwrap().verify(|e| panic!("{e}")).is_ok());
+        assert!(
+            reader(&disk.folder())
+                .unwrap()
+                .verify(|e| panic!("{e}"))
+                .is_ok()
+        );
     }
 }
 
@@ -138,7 +219,10 @@ fn refusals() {
     w.commit().unwrap();
     let status = |r: Result<()>| r.unwrap_err().status;
     assert_eq!(status(w.write(1400, &[0; 101])), Status::Range);
-    assert_eq!(status(w.read(u64::MAX, &mut [0; 2]).map(|_| ())), Status::Range);
+    assert_eq!(
+        status(w.read(u64::MAX, &mut [0; 2]).map(|_| ())),
+        Status::Range
+    );
     assert_eq!(status(w.insert(4, &[1])), Status::Range);
     assert_eq!(status(w.insert(0, &[])), Status::Argument);
     assert_eq!(status(w.remove(3)), Status::Range);
@@ -154,7 +238,8 @@ fn refusals() {
     assert_eq!(status(r.append(&[1])), Status::State);
     assert_eq!(status(r.commit()), Status::State);
     let few = Options::new().with(Opt::MemoryLimit, 100).unwrap();
-    let limited = Frame::open_in(&disk.folder(), OsStr::new(NAME), Mode::Read, &few).and_then(|f| f.read(0, &mut [0; 600]).map(|_| ()));
+    let limited = Frame::open_in(&disk.folder(), OsStr::new(NAME), Mode::Read, &few)
+        .and_then(|f| f.read(0, &mut [0; 600]).map(|_| ()));
     assert_eq!(status(limited), Status::Limit);
 }
 
@@ -166,7 +251,10 @@ struct Counted(Arc<dyn File>, Arc<Mutex<Vec<usize>>>);
 
 impl Folder for Counting {
     fn open(&self, name: &OsStr, access: Access) -> Result<Arc<dyn File>> {
-        Ok(Arc::new(Counted(self.0.open(name, access)?, self.1.clone())))
+        Ok(Arc::new(Counted(
+            self.0.open(name, access)?,
+            self.1.clone(),
+        )))
     }
     fn rename(&self, from: &OsStr, to: &OsStr) -> Result<()> {
         self.0.rename(from, to)
@@ -229,20 +317,34 @@ impl Sink for Nowhere {
 
 #[test]
 fn no_more_is_read_than_is_wanted() {
-    let form = Form { chunk: 400_000, block: 40_000, ..PLAIN };
+    let form = Form {
+        chunk: 400_000,
+        block: 40_000,
+        ..PLAIN
+    };
     let disk = SimDisk::default();
     let mut w = form.create(&disk.folder(), Mode::New).unwrap();
-    let content: Vec<u8> = (0..1_000_000u32).flat_map(|i| (i.wrapping_mul(2_654_435_761) >> 12).to_le_bytes()).collect();
+    let content: Vec<u8> = (0..1_000_000u32)
+        .flat_map(|i| (i.wrapping_mul(2_654_435_761) >> 12).to_le_bytes())
+        .collect();
     w.append(&content).unwrap();
     w.commit().unwrap();
-    let (calls, sizes) = (Arc::new(Mutex::new(Vec::new())), |c: &Arc<Mutex<Vec<usize>>>| std::mem::take(&mut *c.lock().unwrap()));
+    let (calls, sizes) = (
+        Arc::new(Mutex::new(Vec::new())),
+        |c: &Arc<Mutex<Vec<usize>>>| std::mem::take(&mut *c.lock().unwrap()),
+    );
     let folder: Arc<dyn Folder> = Arc::new(Counting(disk.folder(), calls.clone()));
     for verify in [0, 1] {
-        let options = Options::new().with(Opt::Threads, 1).unwrap().with(Opt::Verify, verify).unwrap();
+        let options = Options::new()
+            .with(Opt::Threads, 1)
+            .unwrap()
+            .with(Opt::Verify, verify)
+            .unwrap();
         let r = Frame::open_in(&folder, OsStr::new(NAME), Mode::Read, &options).unwrap();
         // header, trailer's length, index and trailer, and the header again
         assert!(sizes(&calls).iter().sum::<usize>() < 3000);
-        // a chunk that is looked at for the first time: up to the block, or, where there is a checksum, all of it
+        // a chunk that is looked at for the first time: up to the block, or, where there is a
+        // checksum, all of it
         r.read_blocks(2, &[3], &mut Nowhere).unwrap();
         assert_eq!(sizes(&calls).len(), 1);
         r.read_blocks(2, &[4], &mut Nowhere).unwrap();
@@ -271,23 +373,41 @@ fn no_more_is_read_than_is_wanted() {
 #[test]
 fn a_read_call_for_each_block_is_enough() {
     // bytes of a chunk and of a block; the last ones are too far apart to be read together
-    for (chunk, block, near) in [(6_000, 500, true), (48_000, 4_000, true), (400_000, 20_000, false), (4_000_000, 100_000, false)] {
+    for (chunk, block, near) in [
+        (6_000, 500, true),
+        (48_000, 4_000, true),
+        (400_000, 20_000, false),
+        (4_000_000, 100_000, false),
+    ] {
         for (sum, verify) in [(0, 1), (2, 0), (2, 1)] {
-            let form = Form { chunk, block, sum, ..PLAIN };
+            let form = Form {
+                chunk,
+                block,
+                sum,
+                ..PLAIN
+            };
             let disk = SimDisk::default();
             let mut w = form.create(&disk.folder(), Mode::New).unwrap();
-            let content: Vec<u8> = (0..chunk as u32).flat_map(|i| (i.wrapping_mul(2_654_435_761) >> 12).to_le_bytes()).collect();
+            let content: Vec<u8> = (0..chunk as u32)
+                .flat_map(|i| (i.wrapping_mul(2_654_435_761) >> 12).to_le_bytes())
+                .collect();
             w.append(&content).unwrap();
             w.commit().unwrap();
             let calls = Arc::new(Mutex::new(Vec::new()));
             let folder: Arc<dyn Folder> = Arc::new(Counting(disk.folder(), calls.clone()));
-            let options = Options::new().with(Opt::Threads, 1).unwrap().with(Opt::Verify, verify).unwrap();
+            let options = Options::new()
+                .with(Opt::Threads, 1)
+                .unwrap()
+                .with(Opt::Verify, verify)
+                .unwrap();
             let (mut rng, mut most, mut more) = (Rng(5 + chunk as u64), 0, 0);
             for round in 0..(if chunk > 1_000_000 { 15 } else { 60 }) {
                 let r = Frame::open_in(&folder, OsStr::new(NAME), Mode::Read, &options).unwrap();
                 for again in 0..3 {
                     calls.lock().unwrap().clear();
-                    let mut wanted: Vec<usize> = (0..1 + rng.below(4)).map(|_| rng.below(chunk / block)).collect();
+                    let mut wanted: Vec<usize> = (0..1 + rng.below(4))
+                        .map(|_| rng.below(chunk / block))
+                        .collect();
                     wanted.sort_unstable();
                     wanted.dedup();
                     match round % 3 {
@@ -299,7 +419,10 @@ fn a_read_call_for_each_block_is_enough() {
                             assert_eq!(item, content[2 * chunk + wanted[0] * block + at..][..4]);
                         }
                         _ => {
-                            let (at, n) = (wanted[0] * block, (chunk - wanted[0] * block).min(3 * block));
+                            let (at, n) = (
+                                wanted[0] * block,
+                                (chunk - wanted[0] * block).min(3 * block),
+                            );
                             wanted = (wanted[0]..wanted[0] + n / block).collect();
                             let mut got = vec![0xee; n];
                             r.read((2 * chunk + at) as u64, &mut got).unwrap();
@@ -309,12 +432,17 @@ fn a_read_call_for_each_block_is_enough() {
                     let sizes = calls.lock().unwrap().clone();
                     // where blocks begin in a long chunk of which nothing was read before
                     let first = usize::from(!near && again == 0 && !(sum == 2 && verify == 1));
-                    assert!(sizes.len() <= wanted.len() + first, "{chunk} {sum} {verify}, {round}.{again}: {sizes:?} for {wanted:?}");
+                    assert!(
+                        sizes.len() <= wanted.len() + first,
+                        "{chunk} {sum} {verify}, {round}.{again}: {sizes:?} for {wanted:?}"
+                    );
                     most = most.max(sizes.iter().copied().max().unwrap_or(0));
                     more += usize::from(sizes.len() > wanted.len());
                 }
             }
-            println!("chunks of {chunk}, {sum} {verify}: {more} with a call more, {most} bytes at most");
+            println!(
+                "chunks of {chunk}, {sum} {verify}: {more} with a call more, {most} bytes at most"
+            );
             // nor is much read for that
             assert!((sum == 2 && verify == 1) || most <= (256 << 10), "{most}");
         }
@@ -323,7 +451,13 @@ fn a_read_call_for_each_block_is_enough() {
 
 #[test]
 fn many_threads_read_while_one_writes() {
-    for form in [PLAIN, Form { sparse: true, ..PLAIN }] {
+    for form in [
+        PLAIN,
+        Form {
+            sparse: true,
+            ..PLAIN
+        },
+    ] {
         let place = Place::new();
         let content = bytes(4, 20_000);
         let mut w = create(&place, form, Mode::New).unwrap();
@@ -344,11 +478,17 @@ fn many_threads_read_while_one_writes() {
                             Err(e) => assert!(form.sparse && e.status == Status::State, "{e}"),
                         }
                         if i % 10 == 0 {
-                            // whoever comes now sees one commit, whole: all of it ends with the same byte
+                            // whoever comes now sees one commit, whole: all of it ends with the
+                            // same byte
                             let now = open(place, Mode::Read).unwrap();
                             let mut got = vec![0xee; now.nbytes() as usize];
                             match now.read(0, &mut got) {
-                                Ok(_) => assert!(got.starts_with(&content[..600]) && got[20_000..].iter().all(|b| *b == (got.len() - 20_000) as u8)),
+                                Ok(_) => assert!(
+                                    got.starts_with(&content[..600])
+                                        && got[20_000..]
+                                            .iter()
+                                            .all(|b| *b == (got.len() - 20_000) as u8)
+                                ),
                                 Err(e) => assert!(form.sparse && e.status == Status::State, "{e}"),
                             }
                         }
