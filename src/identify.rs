@@ -4,8 +4,8 @@
 use crate::array::metalayer::{B2ND, CATERVA};
 use crate::bag::codec::{CODEC_BY_NAME, CODEC_NONE, is_unsaid};
 use crate::bag::{Bag, shard, spec};
+use crate::dataset::folder::Place;
 use crate::dataset::open::{ROOTDIRS, is_folder, is_local};
-use crate::dataset::place::Place;
 use crate::error::{Error, Result, Status, fail};
 use crate::io::journal::Snapshot;
 use crate::io::{Access, File, file, locate};

@@ -5,8 +5,8 @@
 //! bounded by the length of the text.
 #![forbid(unsafe_code)]
 
+use crate::alloc;
 use crate::error::{Error, Result, fail};
-use crate::memory;
 use std::fmt;
 
 /// Levels of arrays and objects.
@@ -78,7 +78,7 @@ pub fn members(text: &[u8]) -> Result<Vec<(String, &str)>> {
         p.peek();
         let from = p.at;
         p.value(DEPTH - 1)?;
-        memory::reserve(&mut items, 1)?;
+        alloc::reserve(&mut items, 1)?;
         items.push((name, p.text.get(from..p.at).unwrap_or_default()));
     }
     p.end()?;
@@ -229,7 +229,7 @@ impl<'a> Parser<'a> {
             if !items.is_empty() && !self.accept(b',') {
                 return Err(self.unexpected("',' or ']'"));
             }
-            memory::reserve(&mut items, 1)?;
+            alloc::reserve(&mut items, 1)?;
             items.push(self.value(depth)?);
         }
         Ok(Value::Array(items))
@@ -239,7 +239,7 @@ impl<'a> Parser<'a> {
         self.at += 1;
         let mut items = Vec::new();
         while let Some(name) = self.name(items.is_empty())? {
-            memory::reserve(&mut items, 1)?;
+            alloc::reserve(&mut items, 1)?;
             items.push((name, self.value(depth)?));
         }
         Ok(Value::Object(items))

@@ -1,7 +1,7 @@
 //! Chunked, compressed containers of the Blosc and Bagz families, read and written.
 //!
 //! This is the Rust side of the library; C programs use `holdall.h`. Layers, each using only those
-//! before it: [`error`], [`memory`], [`io`], [`zlib`], [`checksum`], [`parallel`], [`options`],
+//! before it: [`error`], [`alloc`], [`io`], [`zlib`], [`checksum`], [`parallel`], [`options`],
 //! [`blosc`], [`bag`], [`capi`].
 #![deny(unsafe_code)]
 #![cfg_attr(
@@ -14,10 +14,13 @@
     )
 )]
 
+#[allow(unsafe_code)]
+pub mod alloc;
 pub mod array;
 pub mod arrow;
 pub mod bag;
 pub mod blosc;
+pub mod cache;
 #[allow(unsafe_code)]
 pub mod capi;
 pub mod checksum;
@@ -26,10 +29,6 @@ pub mod error;
 pub mod identify;
 pub mod io;
 pub mod json;
-pub mod lately;
-pub mod line;
-#[allow(unsafe_code)]
-pub mod memory;
 pub mod options;
 pub(crate) mod os;
 pub mod parallel;

@@ -2,8 +2,8 @@
 //! an option that means nothing to the call it is given to is refused by that call, by name.
 #![forbid(unsafe_code)]
 
+use crate::alloc;
 use crate::error::{Result, fail};
-use crate::memory;
 use crate::parallel::Threads;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -281,7 +281,7 @@ impl Options {
 
     /// Bytes that one file may make a call allocate.
     pub fn memory_limit(&self) -> u64 {
-        self.get(Opt::MemoryLimit, memory::DEFAULT_LIMIT as i64) as u64
+        self.get(Opt::MemoryLimit, alloc::DEFAULT_LIMIT as i64) as u64
     }
 
     /// Tells progress; `Cancelled` where the caller wants to stop.

@@ -9,7 +9,9 @@ use holdall::blosc::Decoded;
 use holdall::options::{Opt, Options};
 use holdall::superchunk::bloscpack::Mode;
 use holdall::superchunk::chunks::{Chunks, Sink};
-use holdall::superchunk::frame::{self, Frame, header::Header, index, seal, trailer::Trailer};
+use holdall::superchunk::frame::{
+    self, Frame, header::Header, index, part_checksum, trailer::Trailer,
+};
 use holdall::{Result, Status};
 use serde_json::Value;
 use std::fs;
@@ -60,7 +62,10 @@ fn parts(bytes: &[u8], path: &Path) -> (Header, Trailer) {
         path.display()
     );
     assert_eq!(header.has_vlmeta, !trailer.vlmeta.is_empty());
-    assert_eq!(seal::check(head, &[], last), Ok(seal::Writer::Others));
+    assert_eq!(
+        part_checksum::check(head, &[], last),
+        Ok(part_checksum::Writer::Others)
+    );
     (header, trailer)
 }
 

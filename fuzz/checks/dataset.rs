@@ -3,7 +3,7 @@
 //! The first bytes choose the options and the lengths of the files. The header in a chunk's file is
 //! made right where that is chosen: no fuzzer would ever find it.
 use holdall::array::Array;
-use holdall::dataset::{chunk, open, place::Place};
+use holdall::dataset::{chunk_file, folder::Place, open};
 use holdall::error::Status;
 use holdall::io::Folder;
 use holdall::io::functions::FunctionsFolder;
@@ -129,7 +129,7 @@ pub fn run(data: &[u8]) {
         }
         let mut part = part.to_vec();
         if how & 128 != 0 && name.ends_with(".blp") {
-            part.splice(..0, chunk::HEADER);
+            part.splice(..0, chunk_file::HEADER);
         }
         any_data |= i > 3;
         files.0.lock().unwrap().insert(name.into(), part);

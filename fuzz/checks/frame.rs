@@ -14,7 +14,7 @@ use holdall::options::{Opt, Options};
 use holdall::superchunk::bloscpack::Mode;
 use holdall::superchunk::chunks::{Chunks, Fill, Sink};
 use holdall::superchunk::frame::header::Header;
-use holdall::superchunk::frame::seal::{self, Writer};
+use holdall::superchunk::frame::part_checksum::{self, Writer};
 use holdall::superchunk::frame::{Frame, index, repair_in, trailer::Trailer};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -72,21 +72,21 @@ fn read_index(bytes: &[u8], chunks: u64) {
 
 /// A byte of the parts is changed: the seal tells.
 fn sealed(mut header: Header, index: &[u8], mut trailer: Trailer, at: u8, bits: u8) {
-    let Ok((mut head, mut tail)) = seal::seal(&mut header, index, &mut trailer) else {
+    let Ok((mut head, mut tail)) = part_checksum::seal(&mut header, index, &mut trailer) else {
         return;
     };
-    assert_eq!(seal::check(&head, index, &tail), Ok(Writer::We));
+    assert_eq!(part_checksum::check(&head, index, &tail), Ok(Writer::We));
     let from_end = tail.len() - 1 - usize::from(at).min(tail.len() - 1);
     tail[from_end] ^= bits;
     assert!(
-        bits == 0 || seal::check(&head, index, &tail) != Ok(Writer::We),
+        bits == 0 || part_checksum::check(&head, index, &tail) != Ok(Writer::We),
         "a trailer that is damaged"
     );
     tail[from_end] ^= bits;
     let at = usize::from(at).min(head.len() - 1);
     head[at] ^= bits;
     assert!(
-        bits == 0 || seal::check(&head, index, &tail) != Ok(Writer::We),
+        bits == 0 || part_checksum::check(&head, index, &tail) != Ok(Writer::We),
         "a header that is damaged"
     );
 }
@@ -95,7 +95,7 @@ fn sealed(mut header: Header, index: &[u8], mut trailer: Trailer, at: u8, bits: 
 fn parts(bytes: &[u8], at: u8, bits: u8) {
     let (head, tail) = (header(bytes), trailer(bytes));
     if let Some((_, own, _)) = &tail {
-        let _ = seal::check(bytes, own, own);
+        let _ = part_checksum::check(bytes, own, own);
     }
     let Some((header, head, behind)) = head else {
         return;
@@ -116,7 +116,8 @@ fn parts(bytes: &[u8], at: u8, bits: u8) {
         usize::try_from(p.start).unwrap_or(usize::MAX)..usize::try_from(p.end).unwrap_or(usize::MAX)
     });
     let index = bytes.get(range).unwrap_or_default();
-    let _ = seal::check(head, index, tail).inspect_err(|e| assert_eq!(e.status, Status::Checksum));
+    let _ = part_checksum::check(head, index, tail)
+        .inspect_err(|e| assert_eq!(e.status, Status::Checksum));
     sealed(header, index, trailer, at, bits);
 }
 
@@ -505,7 +506,7 @@ fn as_ours(mut bytes: Vec<u8>) -> Option<Vec<u8>> {
     let stored = stored
         .get(..holdall::blosc::Header::parse(stored).map_or(0, |h| h.cbytes))?
         .to_vec();
-    let (head, tail) = seal::seal(&mut head, &stored, &mut tail).ok()?;
+    let (head, tail) = part_checksum::seal(&mut head, &stored, &mut tail).ok()?;
     bytes[..len].copy_from_slice(&head);
     bytes[from..].copy_from_slice(&tail);
     Some(bytes)

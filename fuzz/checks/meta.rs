@@ -5,7 +5,7 @@
 use holdall::array::Array;
 use holdall::array::dtype::Dtype;
 use holdall::dataset::create::{Kindred, create_in};
-use holdall::dataset::{open, place::Place, seal};
+use holdall::dataset::{folder::Place, open, text_checksum};
 use holdall::identify::Format;
 use holdall::io::Folder;
 use holdall::io::functions::FunctionsFolder;
@@ -226,8 +226,10 @@ pub fn run(data: &[u8]) {
     let which = usize::from(which);
     let mut text = bytes.to_vec();
     if which & 8 != 0 && what % 5 < 3 {
-        text = String::from_utf8(text)
-            .map_or_else(|e| e.into_bytes(), |t| seal::sealed(t).into_bytes());
+        text = String::from_utf8(text).map_or_else(
+            |e| e.into_bytes(),
+            |t| text_checksum::sealed(t).into_bytes(),
+        );
     }
     let name = match what % 5 {
         0 => "meta/sizes",

@@ -5,7 +5,7 @@
 
 #include "writer.h"
 
-/* The text of `meta/sizes`, `n` characters, to be freed: with its checksum, as src/dataset/seal.rs has it, if the one before had one. */
+/* The text of `meta/sizes`, `n` characters, to be freed: with its checksum, as src/dataset/text_checksum.rs has it, if the one before had one. */
 static inline char *holdall_mpi_dataset_sizes(const holdall_array *like, uint64_t rows, uint64_t cbytes, int sealed, uint64_t *n) {
     char *text = (char *)malloc(32 * (HOLDALL_MAX_NDIM + 3));
     const uint64_t *shape = holdall_array_shape(like);

@@ -10,7 +10,7 @@ use super::selection::{Cover, Plan};
 use super::store::{Store, repeat};
 use crate::error::{Error, Result, fail};
 use crate::superchunk::bloscpack::Splice;
-use crate::{memory, parallel};
+use crate::{alloc, parallel};
 use std::cell::RefCell;
 use std::ops::Range;
 
@@ -165,12 +165,12 @@ impl Content {
 
     /// So many zeros, if the memory may be had.
     pub fn zeros(&self, n: u64) -> Result<Vec<u8>> {
-        memory::zeroed(self.allow(n)?)
+        alloc::zeroed(self.allow(n)?)
     }
 
     /// Refuses to put in more than the memory that may be had.
     pub fn allow(&self, n: u64) -> Result<usize> {
-        memory::allow(n, self.memory_limit, "what is put in")
+        alloc::allow(n, self.memory_limit, "what is put in")
     }
 
     fn cut(&mut self) -> Result<()> {
@@ -189,7 +189,7 @@ impl Content {
 
     fn fill(&mut self, to: u64) -> Result<()> {
         let missing = to.saturating_sub(self.file.nbytes());
-        let mut blank = memory::zeroed(missing.min(BLANK) as usize)?;
+        let mut blank = alloc::zeroed(missing.min(BLANK) as usize)?;
         while let Some(n) = to.checked_sub(self.file.nbytes()).filter(|n| *n > 0) {
             let part = blank.get_mut(..n.min(BLANK) as usize).unwrap_or_default();
             repeat(self.file.fill()?, self.file.nbytes(), part);
@@ -233,7 +233,7 @@ impl Content {
             let from_buf = rest.split_at_mut_checked(buf - base).ok_or_else(outside)?.1;
             let end = next.map_or(from_buf.len(), |(_, next_buf)| next_buf - buf);
             let (own, behind) = from_buf.split_at_mut_checked(end).ok_or_else(outside)?;
-            memory::reserve(&mut tasks, 1)?;
+            alloc::reserve(&mut tasks, 1)?;
             tasks.push(Task {
                 span,
                 dst: own,
@@ -273,7 +273,7 @@ impl Content {
 
     fn with_scratch<R>(&self, cover: &Cover, f: impl FnOnce(&mut [u8]) -> Result<R>) -> Result<R> {
         thread_local!(static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) });
-        let n = memory::allow(
+        let n = alloc::allow(
             cover.to - cover.from,
             self.memory_limit,
             "a part of a chunk",
@@ -284,7 +284,7 @@ impl Content {
                 .unwrap_or_default()
         });
         if scratch.len() < n {
-            scratch = memory::zeroed(n)?;
+            scratch = alloc::zeroed(n)?;
         }
         let result = f(scratch.get_mut(..n).unwrap_or_default());
         if scratch.len() <= KEPT {
@@ -304,16 +304,16 @@ impl Content {
                 let span = self.span(at);
                 next = plan.first_from(span.end);
                 let cover = plan.cover(span.clone()).ok_or_else(outside)?;
-                size = size.saturating_add(memory::allow(
+                size = size.saturating_add(alloc::allow(
                     cover.to - cover.from,
                     self.memory_limit,
                     "a part of a chunk",
                 )?);
-                memory::reserve(&mut covers, 1)?;
+                alloc::reserve(&mut covers, 1)?;
                 covers.push((span, cover));
             }
             if scratch.len() < size {
-                scratch = memory::zeroed(size)?;
+                scratch = alloc::zeroed(size)?;
             }
             bad |= self.read_all(plan, &covers, &mut scratch)?;
             let mut rest = &scratch[..];
@@ -340,7 +340,7 @@ impl Content {
         covers: &[(Range<u64>, Cover)],
         scratch: &mut [u8],
     ) -> Result<bool> {
-        let mut tasks = memory::with_room(covers.len())?;
+        let mut tasks = alloc::with_room(covers.len())?;
         let mut rest = scratch;
         for (_, cover) in covers {
             let (dst, behind) = rest
@@ -399,12 +399,12 @@ impl Content {
         cover: &Cover,
         src: &[u8],
     ) -> Result<()> {
-        let n = memory::allow(
+        let n = alloc::allow(
             cover.to - cover.from,
             self.memory_limit,
             "a part of a chunk",
         )?;
-        let mut scratch = memory::zeroed(n)?;
+        let mut scratch = alloc::zeroed(n)?;
         if cover.wanted < n as u64 && self.read(cover.from, &mut scratch)? {
             return Err(fail!(
                 Format,

@@ -9,7 +9,7 @@
 //! bytes are Python's, and stay as they are.
 #![forbid(unsafe_code)]
 
-use super::literal::Literal;
+use super::python_literal::Literal;
 use crate::error::{Error, Result, Status, fail};
 use crate::json::Value;
 

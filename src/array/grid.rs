@@ -7,8 +7,8 @@
 
 use super::numpy_meta::{ArrayMeta, Order};
 use super::selection::{Axis, MAX_NDIM, Plan};
+use crate::alloc;
 use crate::error::{Result, fail};
-use crate::memory;
 
 /// Positions along each dimension, or all.
 pub type Positions<'a> = [Option<&'a [u64]>];
@@ -97,7 +97,7 @@ impl<'m> Grid<'m> {
         len: usize,
     ) -> Result<(Option<Plan>, Vec<Repeated>)> {
         let item = self.item;
-        let mut places = memory::with_room(n)?;
+        let mut places = alloc::with_room(n)?;
         let strides = self.strides();
         let place = |point: &[u64]| {
             point.iter().zip(&strides).fold(0u64, |at, (c, stride)| {
@@ -343,16 +343,16 @@ impl Repeated {
 /// those that were left out, with the ones that they are like.
 #[allow(clippy::type_complexity)]
 fn rising(list: &[u64], last_counts: bool) -> Result<(Vec<(u64, usize)>, Vec<(usize, usize)>)> {
-    let mut all = memory::with_room(list.len())?;
+    let mut all = alloc::with_room(list.len())?;
     all.extend(list.iter().copied().zip(0..));
     all.sort_unstable();
-    let mut once: Vec<(u64, usize)> = memory::with_room(all.len())?;
+    let mut once: Vec<(u64, usize)> = alloc::with_room(all.len())?;
     let mut again = Vec::new();
     for (position, place) in all {
         match once.last_mut().filter(|(last, _)| *last == position) {
             Some((_, kept)) if last_counts => *kept = place,
             Some((_, kept)) => {
-                memory::reserve(&mut again, 1)?;
+                alloc::reserve(&mut again, 1)?;
                 again.push((place, *kept));
             }
             None => once.push((position, place)),

@@ -17,27 +17,27 @@
 //! This layer knows items, shapes and types. It does not know how a superchunk is stored, and never
 //! runs or builds what a file describes.
 
+mod any;
 pub mod attrs;
 pub mod content;
 #[cfg(test)]
 mod damage_tests;
+pub mod default_shapes;
 #[cfg(test)]
 mod disk_tests;
 pub mod dtype;
-mod either;
 mod frame;
 #[cfg(test)]
 mod frame_disk_tests;
 pub mod grid;
-pub mod literal;
 pub mod metalayer;
 pub mod nd;
 pub mod numpy_meta;
+pub mod python_literal;
 mod rows;
 pub mod selection;
-pub mod shapes;
 pub mod store;
 mod tiled;
 
-pub use either::Array;
+pub use any::Array;
 pub use tiled::{NewTiled, verify};

@@ -13,9 +13,9 @@ use super::grid::{Grid, Positions, Repeated};
 use super::numpy_meta::{ArrayMeta, Order, attrs_in, nbytes, with_attrs, with_shape};
 use super::selection::{MAX_NDIM, Plan};
 use super::store::Store;
+use crate::alloc;
 use crate::error::{Error, Result, fail};
 use crate::io::Folder;
-use crate::memory;
 use crate::options::{Opt, Options};
 use crate::parallel;
 use crate::superchunk::bloscpack::{Bloscpack, Destination, Mode, Splice, keep_room};
@@ -526,7 +526,7 @@ impl Rows {
         let Some(plan) = plan.filter(|plan| plan.one_run().is_none()) else {
             return Ok(None);
         };
-        let mut turned = memory::zeroed(src.len())?;
+        let mut turned = alloc::zeroed(src.len())?;
         let moved = plan
             .pieces(plan.range())
             .all(|piece| piece.to_content(src, (&mut turned, 0)));

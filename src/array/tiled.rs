@@ -6,18 +6,18 @@
 //! say the same.
 #![forbid(unsafe_code)]
 
+use super::default_shapes::{self, Wish};
 use super::dtype::Dtype;
 use super::grid::Positions;
 use super::metalayer::{B2ND, CATERVA, Layer, spelling};
 use super::nd::Tiles;
 use super::nd::tiles::Dim;
 use super::selection::MAX_NDIM;
-use super::shapes::{self, Wish};
 use super::store::Store;
+use crate::alloc;
 use crate::blosc::{Codec, Params, Target};
 use crate::error::{Error, Result, Status, fail};
 use crate::io::Folder;
-use crate::memory;
 use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::{Mode, Verified};
 use crate::superchunk::chunks::{Chunks, Encoded, Fill};
@@ -179,7 +179,7 @@ impl Tiled {
         let fill = options
             .take_bytes(Opt::Fill)
             .map_or_else(|| Ok(Fill::Zeros), |bytes| fill_of(&bytes, item))?;
-        let (chunkshape, blockshape) = shapes::choose(new.shape, item, &wish)?;
+        let (chunkshape, blockshape) = default_shapes::choose(new.shape, item, &wish)?;
         let tiles = Tiles::new(
             new.shape,
             &chunkshape,
@@ -311,7 +311,7 @@ impl Tiled {
             .iter()
             .fold(self.tiles.item() as u64, |n, d| n.saturating_mul(*d));
         if (buffer.len() as u64) < bytes {
-            *buffer = memory::zeroed(memory::allow(
+            *buffer = alloc::zeroed(alloc::allow(
                 bytes,
                 self.memory_limit(),
                 "a chunk of a copy",

@@ -7,10 +7,10 @@ use super::ffi::{ArrowArray, Stream};
 use super::format::{Field, Format};
 use super::import::{Plan, Slots, first_null, matched, pack};
 use super::stream::lists;
+use crate::alloc;
 use crate::array::Array;
 use crate::array::dtype::Type;
 use crate::error::{Result, fail};
-use crate::memory;
 use crate::table::Table;
 
 /// Bytes that are given to a table at once, about.
@@ -89,7 +89,7 @@ impl Rows {
             let (offset, len, _) = array.view().check(&self.schema)?;
             let now = (len - from).min(most - rows);
             for ((_, plan), out) in self.columns.iter().zip(&mut out) {
-                memory::reserve(out, now.saturating_mul(plan.size()))?;
+                alloc::reserve(out, now.saturating_mul(plan.size()))?;
             }
             let n = now.min(ROWS);
             if let Some(null) = first_null(array.view(), &self.schema, from..from + n)? {

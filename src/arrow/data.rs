@@ -1,8 +1,8 @@
 //! Batches of ours: buffers of bytes, and arrays made of them.
 #![forbid(unsafe_code)]
 
+use crate::alloc;
 use crate::error::Result;
-use crate::memory;
 
 /// What Arrow wants buffers to be aligned to, and filled up to a multiple of.
 const ALIGN: usize = 64;
@@ -18,7 +18,7 @@ pub struct Buffer {
 impl Buffer {
     /// So many zeros.
     pub fn zeroed(len: usize) -> Result<Buffer> {
-        let bytes = memory::zeroed(len.next_multiple_of(ALIGN).saturating_add(ALIGN))?;
+        let bytes = alloc::zeroed(len.next_multiple_of(ALIGN).saturating_add(ALIGN))?;
         let start = bytes.as_ptr().align_offset(ALIGN).min(ALIGN);
         Ok(Buffer { bytes, start, len })
     }

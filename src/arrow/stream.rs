@@ -9,7 +9,7 @@ use crate::array::Array;
 use crate::bag::{Bag, Records};
 use crate::error::{Error, Result, Status, fail};
 use crate::table::Table;
-use crate::{memory, parallel};
+use crate::{alloc, parallel};
 use std::sync::Arc;
 
 /// Bytes of a batch, about, where nobody says how many rows it has.
@@ -130,7 +130,7 @@ impl<A: AsRef<Array> + Send + Sync> TableStream<A> {
         if array.store().has_objects() {
             return self.objects(array, n);
         }
-        let size = memory::allow(
+        let size = alloc::allow(
             row_bytes(array).saturating_mul(n),
             array.memory_limit(),
             "a batch",
@@ -150,11 +150,11 @@ impl<A: AsRef<Array> + Send + Sync> TableStream<A> {
     }
 
     fn objects(&self, array: &Array, n: u64) -> Result<Data> {
-        let (mut objects, mut size) = (memory::with_room(n as usize)?, 0u64);
+        let (mut objects, mut size) = (alloc::with_room(n as usize)?, 0u64);
         for row in self.next..self.next + n {
             let object = array.store().object(row).map_err(|e| e.at(row))?;
             size = size.saturating_add(object.len() as u64);
-            memory::allow(size, array.memory_limit(), "the objects of a batch")?;
+            alloc::allow(size, array.memory_limit(), "the objects of a batch")?;
             objects.push(object);
         }
         let mut texts = Texts::new(objects.len(), usize::try_from(size).unwrap_or(usize::MAX))?;

@@ -2,8 +2,8 @@
 #![forbid(unsafe_code)]
 
 use super::frame::{self, Survey};
+use crate::alloc;
 use crate::error::{Result, fail};
-use crate::memory;
 use std::cell::RefCell;
 use std::sync::Arc;
 use zstd_safe::{CCtx, CParameter, DCtx, DDict};
@@ -134,7 +134,7 @@ impl Decoder {
 
     /// Decodes a record whose headers do not tell how much it holds.
     pub fn decode_unknown(&self, stored: &[u8], s: &Survey, limit: u64) -> Result<Vec<u8>> {
-        let mut out = memory::zeroed(memory::allow(
+        let mut out = alloc::zeroed(alloc::allow(
             s.most,
             limit,
             "a record without a content size",
@@ -231,7 +231,7 @@ impl Encoder {
         if self.scratch.len() < most {
             // somewhat more, as the next one may be somewhat longer; the old one goes before
             self.scratch = Vec::new();
-            self.scratch = memory::zeroed(most + most / 8)?;
+            self.scratch = alloc::zeroed(most + most / 8)?;
         }
         let n = self
             .context

@@ -248,7 +248,7 @@ impl<'a> FileSource<'a> {
             512
         };
         let size = (piece.max(n) as u64).min(self.end - at) as usize;
-        let mut bytes = crate::memory::zeroed(size)?;
+        let mut bytes = crate::alloc::zeroed(size)?;
         self.file.read_exact_at(at, &mut bytes)?;
         Ok(bytes)
     }

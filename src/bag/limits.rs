@@ -5,10 +5,10 @@
 //! 1)`.
 #![forbid(unsafe_code)]
 
-use super::kept::{self, Kept};
+use super::offset_cache::{self, Kept};
+use crate::alloc;
 use crate::error::{Result, Status, fail};
 use crate::io::File;
-use crate::memory;
 use std::sync::Arc;
 
 /// Bytes of one limit.
@@ -70,8 +70,8 @@ impl Limits {
     /// The same limits, read into memory once.
     pub fn into_memory(self, limit: u64) -> Result<Limits> {
         let what = format!("the limits of {} records", self.count);
-        let bytes = memory::allow(self.count.saturating_mul(LIMIT), limit, what)?;
-        let mut all = memory::with_room(bytes / LIMIT as usize)?;
+        let bytes = alloc::allow(self.count.saturating_mul(LIMIT), limit, what)?;
+        let mut all = alloc::with_room(bytes / LIMIT as usize)?;
         let mut first = 0;
         while first < self.count {
             let n = (self.count - first).min(self.piece() as u64 / LIMIT);
@@ -186,9 +186,9 @@ impl Limits {
     /// Keeps the piece with limit `i`; false where it cannot be read, or has no room.
     #[cold]
     fn keep(&self, kept: &Kept, i: u64) -> Result<bool> {
-        let first = i - i % kept::PIECE as u64;
-        let n = (self.count - first).min(kept::PIECE as u64) as usize;
-        let mut bytes = [0; kept::PIECE * LIMIT as usize];
+        let first = i - i % offset_cache::PIECE as u64;
+        let n = (self.count - first).min(offset_cache::PIECE as u64) as usize;
+        let mut bytes = [0; offset_cache::PIECE * LIMIT as usize];
         let bytes = bytes.get_mut(..n * LIMIT as usize).unwrap_or_default();
         match self.fetch(first, bytes) {
             // one that is wanted may be readable all the same
@@ -196,7 +196,7 @@ impl Limits {
             read => read?,
         }
         self.still()?;
-        let mut limits = [0; kept::PIECE];
+        let mut limits = [0; offset_cache::PIECE];
         let limits = limits.get_mut(..n).unwrap_or_default();
         limits
             .iter_mut()
@@ -209,7 +209,7 @@ impl Limits {
     /// `bound(first)` to `bound(first + n)`: `n + 1` values. See [`Limits::still`].
     pub fn bounds(&self, first: u64, n: u64) -> Result<Vec<u64>> {
         let many = usize::try_from(n).map_err(|_| fail!(Limit, "{n} limits at once"))?;
-        let mut out = memory::with_room(many.saturating_add(1))?;
+        let mut out = alloc::with_room(many.saturating_add(1))?;
         if first == 0 {
             out.push(0);
         }
@@ -224,7 +224,7 @@ impl Limits {
             }
             Place::Disk { .. } => {
                 let most = self.piece();
-                let mut buf = memory::zeroed(most.min((last - from) as usize * LIMIT as usize))?;
+                let mut buf = alloc::zeroed(most.min((last - from) as usize * LIMIT as usize))?;
                 let mut at = from;
                 while at < last {
                     let piece = buf

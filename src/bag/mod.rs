@@ -6,21 +6,21 @@
 //! says so.
 #![forbid(unsafe_code)]
 
-mod ahead;
 mod batch;
 pub mod codec;
+mod encode_queue;
 pub mod epoch;
 pub mod frame;
 pub mod index;
-mod kept;
+mod interleave;
 mod limits;
+mod offset_cache;
+mod offset_check;
 mod read;
 mod repair;
-mod shape;
 pub mod shard;
 pub mod spec;
 mod stream;
-mod turn;
 mod verify;
 mod writer;
 
@@ -41,7 +41,7 @@ pub use writer::{Mode, Writer};
 use crate::checksum::{Hasher, Sum};
 use crate::error::{Error, Result, Status, fail};
 use crate::io::journal::Snapshot;
-use crate::io::{self, Access, Folder, few};
+use crate::io::{self, Access, Folder, fd_pool};
 use crate::options::{Opt, Options};
 use crate::os::OsStrExt;
 use batch::{Skip, Spare};
@@ -154,9 +154,9 @@ impl Bag {
     /// The same; `sets`: those that are named as one, and may have been written in turns.
     fn open_places(places: &[Place], sets: &[Range<usize>], options: &Options) -> Result<Bag> {
         options.only("opening a bag", READ_OPTIONS)?;
-        let few = few::needed(places.len());
+        let few = fd_pool::needed(places.len());
         match Bag::open_all(places, sets, few, options) {
-            Err(e) if few::too_many(&e) && !few && places.len() > 1 => {
+            Err(e) if fd_pool::too_many(&e) && !few && places.len() > 1 => {
                 Bag::open_all(places, sets, true, options)
             }
             opened => opened,
@@ -202,7 +202,7 @@ impl Bag {
             });
             containers.push(shard::container(
                 &if few {
-                    few::within(folder)
+                    fd_pool::within(folder)
                 } else {
                     folder.clone()
                 },
@@ -411,7 +411,7 @@ impl Bag {
     /// Record `i`.
     pub fn read(&self, i: u64) -> Result<Vec<u8>> {
         let (n, _) = self.read_into(i, None)?;
-        let mut record = crate::memory::zeroed(crate::memory::allow(
+        let mut record = crate::alloc::zeroed(crate::alloc::allow(
             n as u64,
             self.set.options.memory_limit(),
             "a record",
@@ -490,7 +490,7 @@ impl Bag {
 fn in_turns(shards: &[Shard], sets: &[Range<usize>], threads: usize) -> Result<bool> {
     for set in sets {
         let some = shards.get(set.clone()).unwrap_or_default();
-        if !turn::in_turns(some, threads)? {
+        if !interleave::in_turns(some, threads)? {
             continue;
         }
         if some.len() == shards.len() {

@@ -6,8 +6,8 @@ use super::Bag;
 use super::batch::{self, Failure, Item, Own, Places, Records, Room, Rules, Run, Skip};
 use super::codec::Codec;
 use super::shard::Shard;
+use crate::alloc;
 use crate::error::{Error, Result, Status, fail};
-use crate::memory;
 use crate::options::Opt;
 use crate::parallel::Threads;
 
@@ -180,12 +180,12 @@ impl Bag {
     }
 
     fn items(&self, wanted: Wanted<'_>, n: u64, rules: Rules<'_>) -> Result<Vec<Item>> {
-        memory::allow(
+        alloc::allow(
             n.saturating_mul(size_of::<Item>() as u64),
             rules.memory_limit,
             "the numbers of the records of this batch",
         )?;
-        let mut items = memory::with_room(n as usize)?;
+        let mut items = alloc::with_room(n as usize)?;
         items.extend((0..n as usize).map(|out| {
             let (shard, local) = self.find(self.physical(wanted.number(out)));
             Item { shard, local, out }

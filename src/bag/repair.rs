@@ -15,13 +15,13 @@
 
 use super::codec::{CODEC_BY_NAME, Codec, Decoder, is_unsaid};
 use super::limits::{LIMIT, Limits};
-use super::shape;
+use super::offset_check;
 use super::shard::{LIMITS_PREFIX, SUM, SUMS_PREFIX, Shard, container};
 use super::spec;
+use crate::alloc;
 use crate::error::{Error, Result, Status, fail};
 use crate::io::journal::{self, Change, Container, Piece, SAID, Undo};
 use crate::io::{self, Access, File, Folder, locate};
-use crate::memory;
 use crate::options::{Opt, Options};
 use crate::os::OsStrExt;
 use std::ffi::{OsStr, OsString};
@@ -105,7 +105,7 @@ pub fn repair_in(folder: &Arc<dyn Folder>, name: &OsStr, options: &Options) -> R
     journal::tidy(&r.container, r.durable)?;
     if is_unsaid(by, name.as_bytes()) && r.sums()?.is_none() {
         let records = folder.open(name, Access::Read)?;
-        shape::refuse_unsaid_frames(&*records, records.size()?)?;
+        offset_check::refuse_unsaid_frames(&*records, records.size()?)?;
     }
     match options.get(Opt::BagLimits, 0) {
         1 => r.separate(),
@@ -166,7 +166,7 @@ impl Repair<'_> {
         let limits = if self.raw() {
             Vec::new()
         } else {
-            shape::frames_from_the_beginning(records, size, self.memory_limit)?
+            offset_check::frames_from_the_beginning(records, size, self.memory_limit)?
         };
         let (count, Some(&end)) = (limits.len(), limits.last()) else {
             return Err(self.hopeless(records));
@@ -266,7 +266,7 @@ impl Repair<'_> {
         let fits = if self.raw() {
             self.sums()?.is_none_or(|s| s.count == Some(whole.count))
         } else {
-            shape::last_limit(
+            offset_check::last_limit(
                 &**records,
                 &limits,
                 end,
@@ -282,7 +282,7 @@ impl Repair<'_> {
     /// Where the records really end, if the frames, or the checksums beside them, prove it.
     fn mendable(&self, records: &dyn File, size: u64) -> Result<Option<u64>> {
         if !self.raw() {
-            return shape::find_end(records, size, &self.decoder, self.memory_limit);
+            return offset_check::find_end(records, size, &self.decoder, self.memory_limit);
         }
         let Some(Sums {
             file,
@@ -298,7 +298,7 @@ impl Repair<'_> {
         else {
             return Ok(None);
         };
-        let proved = shape::sums_fit(records, &*file, end, count, self.memory_limit)?;
+        let proved = offset_check::sums_fit(records, &*file, end, count, self.memory_limit)?;
         Ok(proved.then_some(end))
     }
 
@@ -334,7 +334,7 @@ impl Repair<'_> {
         let bounds = Limits::on_disk(limits.clone(), 0, whole.count, false)
             .bounds(whole.count.saturating_sub(1), whole.count.min(1))?;
         let last = bounds.first().copied().unwrap_or(0);
-        let fits = self.raw() || shape::tiled(records, last, whole.end);
+        let fits = self.raw() || offset_check::tiled(records, last, whole.end);
         Ok(fits.then_some((whole, limits)))
     }
 
@@ -345,7 +345,7 @@ impl Repair<'_> {
         if self.raw() || end >= size {
             return Ok(u64::from(end < size));
         }
-        let (frames, stop) = shape::count_frames(records, end, size);
+        let (frames, stop) = offset_check::count_frames(records, end, size);
         Ok(frames + u64::from(stop < size))
     }
 
@@ -423,7 +423,7 @@ impl Repair<'_> {
             self.sync(limits)?;
             records.set_size(whole.end + whole.count * LIMIT)?;
             let mut done = 0;
-            let mut piece = memory::zeroed(PIECE.min(whole.count * LIMIT) as usize)?;
+            let mut piece = alloc::zeroed(PIECE.min(whole.count * LIMIT) as usize)?;
             while done < whole.count * LIMIT {
                 let n = (whole.count * LIMIT - done).min(PIECE) as usize;
                 let part = piece.get_mut(..n).unwrap_or_default();
@@ -518,7 +518,7 @@ fn sound_limits(limits: &dyn File, records: u64) -> Result<Option<Whole>> {
     let total = limits.size()? / LIMIT * LIMIT;
     let mut whole = Whole { count: 0, end: 0 };
     let mut torn = false;
-    let mut buf = memory::zeroed(PIECE.min(total) as usize)?;
+    let mut buf = alloc::zeroed(PIECE.min(total) as usize)?;
     let mut at = 0;
     while at < total {
         let part = buf

@@ -553,7 +553,7 @@ fn a_set_that_does_not_tell_its_order_is_read_as_bagz_does_and_not_gone_on_with(
 fn damage_to_one_mark_does_not_change_the_order() {
     let f = FORMS[0];
     for shard in 0..SHARDS {
-        for at in 0..turn::MARK {
+        for at in 0..interleave::MARK {
             let disk = disk_with(f, &small(1, 9));
             let mut files = disk.contents();
             let file = files.get_mut(&set().name(shard)).unwrap();

@@ -7,15 +7,15 @@
 #![forbid(unsafe_code)]
 
 use super::codec::{Codec, Decoder};
+use super::interleave::{MARK, TURNS_PREFIX, Turn};
 use super::limits::{Around, LIMIT, Limits};
-use super::shape;
+use super::offset_check;
 use super::spec::Set;
-use super::turn::{MARK, TURNS_PREFIX, Turn};
+use crate::alloc;
 use crate::checksum::crc32;
 use crate::error::{Error, Result, Status, fail};
 use crate::io::journal::{Container, Snapshot};
 use crate::io::{Access, File, Folder};
-use crate::memory;
 use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::sync::Arc;
@@ -104,7 +104,14 @@ impl Shard {
             bytes = records.size()?;
             (limits, end) = Shard::tail(&records, bytes).map_err(|e| hint(e, c))?;
             if decoder.codec() == Codec::Zstd {
-                shape::last_limit(&*records, &limits, end, bytes, decoder, how.memory_limit)?;
+                offset_check::last_limit(
+                    &*records,
+                    &limits,
+                    end,
+                    bytes,
+                    decoder,
+                    how.memory_limit,
+                )?;
             }
         }
         let mut sums = None;
@@ -114,7 +121,7 @@ impl Shard {
             bytes = bytes.saturating_add(size);
             // checksums beside it are those of records as they are
             if how.unsaid && size == 0 {
-                shape::refuse_unsaid_frames(&*records, end)?;
+                offset_check::refuse_unsaid_frames(&*records, end)?;
             }
         }
         let turn = if how.turns && decoder.codec() == Codec::None {
@@ -344,14 +351,14 @@ impl Shard {
         if let Some(b) = self.mapped((from, to)) {
             return f(b);
         }
-        let n = memory::allow(to - from, self.memory_limit, "the stored bytes of a record")?;
+        let n = alloc::allow(to - from, self.memory_limit, "the stored bytes of a record")?;
         let mut scratch = SCRATCH.with(|s| {
             s.try_borrow_mut()
                 .map(|mut s| std::mem::take(&mut *s))
                 .unwrap_or_default()
         });
         if scratch.len() < n {
-            scratch = memory::zeroed(n.next_power_of_two())?;
+            scratch = alloc::zeroed(n.next_power_of_two())?;
         }
         let bytes = scratch.get_mut(..n).unwrap_or_default();
         let result = self
@@ -419,7 +426,7 @@ impl Shard {
 
     fn read_inner(&self, i: u64, dst: Option<&mut [u8]>) -> Result<usize> {
         let extent = self.extent(i)?;
-        let stored_size = memory::allow(extent.1 - extent.0, u64::MAX, "a record")?;
+        let stored_size = alloc::allow(extent.1 - extent.0, u64::MAX, "a record")?;
         match self.decoder.codec() {
             Codec::None => {
                 let Some(dst) = fitting(dst, stored_size)? else {
@@ -432,7 +439,7 @@ impl Shard {
                 Ok(stored_size)
             }
             Codec::Zstd if stored_size == 0 => {
-                shape::neighbours(self, i, shape::Odd::Empty)?;
+                offset_check::neighbours(self, i, offset_check::Odd::Empty)?;
                 Ok(0)
             }
             Codec::Zstd => self.stored(extent, |b| self.read_frames(i, b, dst)),
@@ -442,7 +449,7 @@ impl Shard {
     fn read_frames(&self, i: u64, stored: &[u8], dst: Option<&mut [u8]>) -> Result<usize> {
         let s = self.decoder.survey(stored)?;
         if s.data_frames > 1 {
-            shape::neighbours(self, i, shape::Odd::Several)?;
+            offset_check::neighbours(self, i, offset_check::Odd::Several)?;
         }
         let Some(size) = s.content else {
             let all = self.decoder.decode_unknown(stored, &s, self.memory_limit)?;
@@ -451,7 +458,7 @@ impl Shard {
             }
             return Ok(all.len());
         };
-        let size = memory::allow(size, u64::MAX, "a record")?;
+        let size = alloc::allow(size, u64::MAX, "a record")?;
         if let Some(dst) = fitting(dst, size)? {
             self.decoder.decode(stored, dst)?;
         }
@@ -504,7 +511,7 @@ impl Sums {
         if !how.cache {
             return Ok((Some(Sums::Disk(file)), size));
         }
-        let mut all = memory::zeroed(memory::allow(
+        let mut all = alloc::zeroed(alloc::allow(
             size,
             how.memory_limit,
             "the checksums of all records",
@@ -520,7 +527,7 @@ impl Sums {
     }
 
     fn range(&self, first: u64, n: usize) -> Result<Vec<u32>> {
-        let mut bytes = memory::zeroed(n.saturating_mul(SUM as usize))?;
+        let mut bytes = alloc::zeroed(n.saturating_mul(SUM as usize))?;
         self.fetch(first, &mut bytes)?;
         Ok(bytes
             .as_chunks::<4>()

@@ -6,7 +6,7 @@ use super::codec::Encoders;
 use super::header::{COPIED, Header, VERSION_2};
 use super::{Content, Filter, Params, Target, filter, room, trim};
 use crate::error::{Error, Result};
-use crate::{memory, parallel};
+use crate::{alloc, parallel};
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -34,7 +34,7 @@ pub fn filled(params: &Params, item: Option<&[u8]>, n: usize) -> Result<Option<V
     header.flags &= !COPIED;
     header.more_flags = if item.is_some() { 3 << 4 } else { 1 << 4 };
     header.cbytes = header.len() + item.map_or(0, <[u8]>::len);
-    let mut chunk = memory::zeroed(header.len())?;
+    let mut chunk = alloc::zeroed(header.len())?;
     put(&mut chunk, 0, &header);
     chunk.extend_from_slice(item.unwrap_or_default());
     Ok(Some(chunk))
@@ -56,7 +56,7 @@ impl<'a> Encoder<'a> {
         if one.has_delta() {
             let typesize = header.typesize;
             let block = src.get(..header.block_len(0)).unwrap_or_default();
-            first = memory::zeroed(block.len())?;
+            first = alloc::zeroed(block.len())?;
             match params.filters.iter().find_map(|f| {
                 if let Filter::Truncate { bits } = f {
                     Some(bits)
@@ -77,7 +77,7 @@ impl<'a> Encoder<'a> {
         let begin = dst.len();
         let mut header = one.header;
         if one.has_blocks() {
-            memory::grow(dst, one.head(), begin + one.most)?;
+            alloc::grow(dst, one.head(), begin + one.most)?;
             dst.resize(begin + one.head(), 0);
             if self.blocks(begin, dst, threads)? {
                 one.finish(dst, begin);
@@ -87,7 +87,7 @@ impl<'a> Encoder<'a> {
         }
         header.flags |= COPIED;
         header.cbytes = one.most;
-        memory::reserve_exact(dst, one.most)?;
+        alloc::reserve_exact(dst, one.most)?;
         dst.resize(begin + header.len(), 0);
         put(dst, begin, &header);
         dst.extend_from_slice(self.src);
@@ -170,7 +170,7 @@ impl<'a> Encoder<'a> {
         if too_long.into_inner() {
             return Ok(false);
         }
-        memory::reserve_exact(dst, parts.iter().map(|p| p.stored.len()).sum())?;
+        alloc::reserve_exact(dst, parts.iter().map(|p| p.stored.len()).sum())?;
         for part in &parts {
             let mut start = dst.len() - begin;
             for (i, n) in part.lengths.iter().enumerate() {
@@ -296,7 +296,7 @@ impl BlockEncoder {
     /// Makes room for a chunk, whose blocks are to be put behind each other in their order.
     pub fn begin(&self, chunk: &mut Vec<u8>) -> Result<()> {
         chunk.clear();
-        memory::grow(chunk, self.head(), self.most)?;
+        alloc::grow(chunk, self.head(), self.most)?;
         chunk.resize(self.head(), 0);
         Ok(())
     }
@@ -313,7 +313,7 @@ impl BlockEncoder {
         self.put_start(chunk, 0, index);
         let fits = chunk.len() + stored.len() <= self.most;
         if fits {
-            memory::grow(chunk, stored.len(), self.most)?;
+            alloc::grow(chunk, stored.len(), self.most)?;
             chunk.extend_from_slice(stored);
         }
         Ok(fits)
@@ -342,7 +342,7 @@ impl BlockEncoder {
         if n > self.most {
             return Ok(None);
         }
-        let mut chunk = memory::with_room(n)?;
+        let mut chunk = alloc::with_room(n)?;
         chunk.resize(self.head(), 0);
         for (i, block) in blocks.enumerate() {
             let start = chunk.len();
@@ -467,7 +467,7 @@ impl BlockEncoder {
         if out.len() + 4 + stored.len() > most {
             return Ok(false);
         }
-        memory::grow(out, 4 + stored.len(), most)?;
+        alloc::grow(out, 4 + stored.len(), most)?;
         out.extend_from_slice(&length.to_le_bytes());
         out.extend_from_slice(stored);
         Ok(true)
@@ -482,7 +482,7 @@ impl BlockEncoder {
         most: usize,
     ) -> Result<()> {
         let begin = out.len();
-        memory::grow(out, 4 + src.len(), most)?;
+        alloc::grow(out, 4 + src.len(), most)?;
         out.resize(begin + 4 + src.len(), 0);
         let Some((length, to)) = out.get_mut(begin..).and_then(<[u8]>::split_first_chunk_mut)
         else {

@@ -28,8 +28,8 @@ pub use params::{Params, Split, Target};
 pub use part::Stored;
 pub use pipeline::{Filter, Pipeline};
 
+use crate::alloc;
 use crate::error::Result;
-use crate::memory;
 
 /// What compresses the streams of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -103,7 +103,7 @@ fn room(buffer: &mut Vec<u8>, n: usize) -> Result<&mut [u8]> {
     if buffer.len() < n {
         // not grown: what it holds is of no use, and need not be copied
         *buffer = Vec::new();
-        *buffer = memory::zeroed(n)?;
+        *buffer = alloc::zeroed(n)?;
     }
     Ok(buffer.get_mut(..n).unwrap_or_default())
 }

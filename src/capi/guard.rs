@@ -4,7 +4,7 @@
 //! Unsafe code in this layer: reading what C pointers point to, after they were held against NULL.
 //! That they point to what the header says is the caller's part of the contract.
 
-use super::live;
+use super::handles;
 use crate::error::{Error, Result, Status, fail};
 use crate::os;
 use std::cell::Cell;
@@ -426,14 +426,14 @@ pub(crate) fn give<T>(
 /// A new handle, which is the caller's until [`take_back`].
 pub(crate) fn hand_out<T>(value: T) -> *mut T {
     let handle = Box::into_raw(Box::new(value));
-    live::opened(handle);
+    handles::opened(handle);
     handle
 }
 
 /// Takes a handle back.
 pub(crate) fn take_back<T>(p: *mut T) {
     if !p.is_null() {
-        live::closed(p);
+        handles::closed(p);
         // SAFETY: not NULL, so by contract a handle that `give` made and that is not used again.
         let owned = unsafe { Box::from_raw(p) };
         guard_value((), || drop(owned));

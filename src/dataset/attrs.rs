@@ -5,7 +5,7 @@
 #![forbid(unsafe_code)]
 
 use super::chunks::is_damage;
-use super::place::Place;
+use super::folder::Place;
 use super::yaml;
 use crate::error::{Error, Result, Status, fail};
 use crate::json;

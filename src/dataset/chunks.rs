@@ -6,21 +6,21 @@
 //! were cut off: its beginning counts.
 #![forbid(unsafe_code)]
 
-use super::chunk::{self, Blocks, ChunkFile};
+use super::chunk_file::{self, Blocks, ChunkFile};
 use super::edit::{Edit, Names};
+use super::folder::Place;
 use super::meta::Meta;
-use super::place::Place;
 use super::superchunks::{self, Superchunks};
 use crate::array::store::repeat;
 use crate::blosc;
+use crate::cache::{Budget, Lately};
 use crate::checksum::Sum;
 use crate::error::{Error, Result, Status, fail};
 use crate::io::Access;
-use crate::lately::{Budget, Lately};
 use crate::options::{Opt, Options};
 use crate::parallel::Threads;
 use crate::superchunk::bloscpack::Bloscpack;
-use crate::{memory, parallel};
+use crate::{alloc, parallel};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -113,7 +113,7 @@ impl Kept {
     fn nothing() -> Kept {
         Kept {
             files: Lately::new(OPEN, &OPEN_FILES),
-            blocks: chunk::blocks(),
+            blocks: chunk_file::blocks(),
         }
     }
 }
@@ -304,7 +304,7 @@ impl Chunks {
         while !rest.is_empty() {
             let n = (self.span(from).end.min(end) - from) as usize;
             let (part, behind) = rest.split_at_mut_checked(n).unwrap_or_default();
-            memory::reserve(&mut parts, 1)?;
+            alloc::reserve(&mut parts, 1)?;
             parts.push((from, part));
             (rest, from) = (behind, from + n as u64);
         }
@@ -514,7 +514,7 @@ impl Chunks {
         };
         let read = || {
             let file = self.open(place, *sum, chunk)?;
-            let mut bytes = memory::zeroed(memory::allow(
+            let mut bytes = alloc::zeroed(alloc::allow(
                 file.nbytes() as u64,
                 self.how.memory_limit,
                 "an object",
@@ -622,7 +622,7 @@ impl Chunks {
     /// Reads a whole chunk and checks all that can be.
     pub fn check(&self, chunk: u64) -> Result<Sound> {
         let room =
-            |n: usize| memory::zeroed(memory::allow(n as u64, self.how.memory_limit, "a chunk")?);
+            |n: usize| alloc::zeroed(alloc::allow(n as u64, self.how.memory_limit, "a chunk")?);
         let checked = |yes: bool| {
             if yes {
                 Sound::Checked

@@ -10,10 +10,10 @@
 use super::array::ArrayFile;
 use super::attrs::FILES;
 use super::edit::{Edit, Names};
+use super::folder::Place;
 use super::meta::{self, SIZES, STORAGE};
 use super::open::ROOTDIRS;
-use super::place::Place;
-use super::seal::sealed;
+use super::text_checksum::sealed;
 use crate::array::store::Store;
 use crate::error::{Result, fail};
 use crate::io::journal::{self, Container, NEW, Snapshot, Swapped};

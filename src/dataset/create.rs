@@ -10,10 +10,11 @@ use super::array::ArrayFile;
 use super::chunks::{Chunks, How};
 use super::commit::{FOLDERS, MAIN, Site, Writer};
 use super::edit::{Make, Names};
-use super::fill;
+use super::fill_value;
+use super::folder::Place;
 use super::meta::{Meta, SIZES, STORAGE, sum_name};
 use super::open::ROOTDIRS;
-use super::place::Place;
+use crate::alloc;
 use crate::array::Array;
 use crate::array::dtype::{Dtype, Kind, Type};
 use crate::array::numpy_meta::Order;
@@ -24,7 +25,6 @@ use crate::error::{Error, Result, Status, fail};
 use crate::identify::Format;
 use crate::io::{self, Folder, locate};
 use crate::json::Value;
-use crate::memory;
 use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::{self, Mode, OPEN_OPTIONS, Whole};
 use std::ffi::OsStr;
@@ -258,7 +258,7 @@ pub fn copy(
     let bytes = from.nbytes() / rows.max(&1);
     // rows of no bytes are copied at once, however many there are
     let most = PIECE.checked_div(bytes).map_or(*rows, |n| n.max(1));
-    let mut buffer = memory::zeroed(memory::allow(
+    let mut buffer = alloc::zeroed(alloc::allow(
         most.min(*rows).saturating_mul(bytes),
         options.memory_limit(),
         "some rows",
@@ -577,7 +577,7 @@ pub fn dflt(bytes: &[u8], item: &Type, row: &[u64], each: bool) -> Result<Value>
     let value = if bytes.is_empty() {
         zero(item)
     } else {
-        fill::value(bytes, item, row)?
+        fill_value::value(bytes, item, row)?
     };
     let is_one = bytes.len() <= item.size && !matches!(item.kind, Kind::Struct(_));
     let items = row.iter().fold(1, |n: u64, d| n.saturating_mul(*d));

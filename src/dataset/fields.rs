@@ -5,9 +5,9 @@
 #![forbid(unsafe_code)]
 
 use super::chunks::Chunks;
+use crate::alloc;
 use crate::array::dtype::Type;
 use crate::error::{Error, Result, fail};
-use crate::memory;
 use crate::superchunk::bloscpack::Splice;
 use std::ops::Range;
 
@@ -78,12 +78,12 @@ impl Fields {
             if at.is_multiple_of(self.item) && to.is_multiple_of(self.item) {
                 bad |= self.items(items, piece)?;
             } else {
-                let n = memory::allow(
+                let n = alloc::allow(
                     (items.end - items.start) * self.item,
                     self.memory_limit,
                     "items of several fields",
                 )?;
-                let mut whole = memory::zeroed(n)?;
+                let mut whole = alloc::zeroed(n)?;
                 let skip = (at - first * self.item) as usize;
                 bad |= self.items(items, &mut whole)?;
                 piece.copy_from_slice(
@@ -104,13 +104,13 @@ impl Fields {
         dst.fill(0);
         for field in self.all.iter().filter(|f| f.size > 0) {
             let size = field.size as u64;
-            let n = memory::allow(
+            let n = alloc::allow(
                 (items.end - items.start).saturating_mul(size),
                 self.memory_limit,
                 "items of a field",
             )?;
             if scratch.len() < n {
-                scratch = memory::zeroed(n)?;
+                scratch = alloc::zeroed(n)?;
             }
             let values = scratch.get_mut(..n).unwrap_or_default();
             bad |= field.chunks.read(items.start * size, values)?;
@@ -146,7 +146,7 @@ impl Fields {
     /// The values of one field in these items.
     fn values(&self, field: &Field, items: &[u8]) -> Result<Vec<u8>> {
         let item = self.item.max(1) as usize;
-        let mut values = memory::with_room(items.len() / item * field.size)?;
+        let mut values = alloc::with_room(items.len() / item * field.size)?;
         for item in items.chunks_exact(item) {
             values.extend_from_slice(
                 item.get(field.offset..)

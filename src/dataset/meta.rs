@@ -6,7 +6,7 @@
 //! is opened by them.
 #![forbid(unsafe_code)]
 
-use super::place::Place;
+use super::folder::Place;
 use super::yaml;
 use crate::array::dtype::{Dtype, Kind, Type};
 use crate::array::numpy_meta::{ArrayMeta, Order, nbytes};

@@ -20,22 +20,22 @@
 pub mod any;
 pub mod array;
 pub mod attrs;
-pub mod chunk;
+#[cfg(test)]
+mod cache_tests;
+pub mod chunk_file;
 pub mod chunks;
 pub mod commit;
 pub mod create;
 pub mod edit;
 pub mod fields;
-pub mod fill;
-#[cfg(test)]
-mod kept_tests;
+pub mod fill_value;
+pub mod folder;
 pub mod meta;
 pub mod open;
-pub mod place;
 pub mod repair;
-pub mod repair_papers;
-pub mod seal;
+pub mod repair_blz_rfc;
 pub mod superchunks;
 #[cfg(test)]
 mod tests;
+pub mod text_checksum;
 pub mod yaml;

@@ -6,15 +6,16 @@
 #![forbid(unsafe_code)]
 
 use super::attrs::{Attrs, FILES};
-use super::chunk::{self, ChunkFile, HEADER};
+use super::chunk_file::{self, ChunkFile, HEADER};
 use super::chunks::{file_name, has_superchunks, is_damage, number};
 use super::commit::{container, write_new};
 use super::create;
 use super::edit::{Make, Names};
-use super::fill;
+use super::fill_value;
+use super::folder::Place;
 use super::meta::{Meta, SIZES, STORAGE, parse, sizes};
-use super::place::Place;
-use super::seal::{self, sealed};
+use super::text_checksum::{self, sealed};
+use crate::alloc;
 use crate::array::dtype::Kind;
 use crate::array::store::repeat;
 use crate::checksum::Sum;
@@ -22,7 +23,6 @@ use crate::error::{Error, Result, Status, fail};
 use crate::io::journal::{self, Swapped};
 use crate::io::{self, Access};
 use crate::json::Value;
-use crate::memory;
 use crate::options::{Opt, Options};
 use crate::parallel;
 use std::collections::BTreeMap;
@@ -238,10 +238,10 @@ impl Plan {
             if self.said.is_none() || n <= self.chunk {
                 file.read(
                     0,
-                    &mut memory::zeroed(memory::allow(n, limit, "a chunk")?)?,
+                    &mut alloc::zeroed(alloc::allow(n, limit, "a chunk")?)?,
                     true,
                     1,
-                    &chunk::blocks(),
+                    &chunk_file::blocks(),
                 )?;
             }
             Ok::<_, Error>(Found::Whole(n))
@@ -258,7 +258,7 @@ impl Plan {
 
     fn digest_differs(&self, name: &str, limit: u64) -> Result<bool> {
         let file = self.data.open(name, Access::Read)?;
-        let mut bytes = memory::zeroed(memory::allow(file.size()?, limit, "a stored chunk")?)?;
+        let mut bytes = alloc::zeroed(alloc::allow(file.size()?, limit, "a stored chunk")?)?;
         file.read_exact_at(0, &mut bytes)?;
         let (sum, end) = (
             self.meta.checksum,
@@ -495,12 +495,11 @@ impl Plan {
     /// Chunks of the default value, with what there is of their rows.
     fn fill(&self, wish: &Wish, ready: &mut Ready) -> Result<()> {
         let item = &self.meta.array.dtype.item;
-        let value = fill::bytes(&self.meta.dflt, item, self.meta.row(), wish.limit)?;
+        let value = fill_value::bytes(&self.meta.dflt, item, self.meta.row(), wish.limit)?;
         let params = create::params(&self.meta.storage, &|| None, item, &Options::new())?;
         let make = Make::One(params, self.meta.checksum);
         for i in &self.filled {
-            let mut content =
-                memory::zeroed(memory::allow(self.wanted(*i), wish.limit, "a chunk")?)?;
+            let mut content = alloc::zeroed(alloc::allow(self.wanted(*i), wish.limit, "a chunk")?)?;
             repeat(value.as_deref(), i.saturating_mul(self.chunk), &mut content);
             if let Some(Found::Whole(n)) = self.found.get(i) {
                 let file = ChunkFile::open(
@@ -514,7 +513,7 @@ impl Plan {
                     content.get_mut(..n).unwrap_or_default(),
                     true,
                     1,
-                    &chunk::blocks(),
+                    &chunk_file::blocks(),
                 )?;
             }
             let file = self.data.create(&Names::One.waiting(*i, false))?;
@@ -564,7 +563,7 @@ fn storage(place: &Place, wish: &Wish) -> Result<(Meta, bool)> {
         e.message.push_str(&format!("; {words}"));
         e.within(place.show(STORAGE))
     })?;
-    Ok((meta, seal::check(&text).is_err()))
+    Ok((meta, text_checksum::check(&text).is_err()))
 }
 
 /// Which files of attributes are damaged, and whether the tools' one has to be made new.

@@ -6,7 +6,7 @@
 #![forbid(unsafe_code)]
 
 use super::edit::Edit;
-use super::place::Place;
+use super::folder::Place;
 use crate::checksum::Sum;
 use crate::error::{Error, Result, Status, fail};
 use crate::options::{Opt, Options};

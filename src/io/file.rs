@@ -1,7 +1,7 @@
 //! Local files: a folder of the file system, read and written by position.
 #![forbid(unsafe_code)]
 
-use super::anchor::Anchors;
+use super::folder_identity::Anchors;
 #[cfg(unix)]
 use super::map::MappedFile;
 use super::{Access, File, Folder, lock::Lock};

@@ -8,7 +8,7 @@
 //! Unsafe code: the two calls that map and unmap, the copy out of the mapping, and a hint to the
 //! processor.
 
-use super::{File, file::LocalFile, touched::Touched};
+use super::{File, file::LocalFile, map_heuristic::Touched};
 use crate::error::{Error, Result, fail};
 use std::os::fd::AsRawFd;
 

@@ -10,24 +10,24 @@
 //!
 //! This layer knows no format, and never looks into the bytes it moves.
 
-mod anchor;
-pub mod few;
+pub mod fd_pool;
 pub mod file;
+mod folder_identity;
 pub mod functions;
 pub mod journal;
-pub mod lend;
 pub mod locate;
 pub mod lock;
 #[cfg(unix)]
 #[allow(unsafe_code)]
 pub mod map;
+#[cfg(unix)]
+mod map_heuristic;
 pub mod memory;
 pub mod object;
 pub mod overlay;
+pub mod read_buffer;
 #[cfg(test)]
 pub mod sim;
-#[cfg(unix)]
-mod touched;
 
 use crate::error::{Error, Result, fail};
 use std::ffi::{OsStr, OsString};
@@ -342,7 +342,7 @@ pub fn parent(name: &OsStr) -> &OsStr {
 /// Copies `n` bytes of one file to a place in another.
 pub fn copy(from: &dyn File, at: u64, to: &dyn File, to_at: u64, n: u64) -> Result<()> {
     const PIECE: u64 = 1 << 20;
-    let mut piece = crate::memory::zeroed(n.min(PIECE) as usize)?;
+    let mut piece = crate::alloc::zeroed(n.min(PIECE) as usize)?;
     let mut done = 0;
     while done < n {
         let part = piece

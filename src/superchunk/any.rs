@@ -4,7 +4,7 @@
 use super::bloscpack::header::Dialect;
 use super::bloscpack::{Bloscpack, Destination, Mode, keep_room};
 use super::frame::{self, Frame, NewFrame};
-use super::gather;
+use super::staging;
 use crate::blosc::{Codec, Params, Target};
 use crate::checksum::Sum;
 use crate::error::{Result, fail};
@@ -406,7 +406,7 @@ fn with_new(
     let sparse = options.take(Opt::Sparse) == Some(1);
     let chunk_bytes = options
         .take(Opt::ChunkBytes)
-        .map_or_else(|| gather::default_chunk(typesize), |n| n as usize);
+        .map_or_else(|| staging::default_chunk(typesize), |n| n as usize);
     let mut params = like
         .cloned()
         .unwrap_or_else(|| Params::new(Target::Blosc2, Codec::Lz4, 5, typesize));

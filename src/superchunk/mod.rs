@@ -11,7 +11,7 @@
 
 pub mod any;
 pub mod bloscpack;
-pub mod buffers;
+pub mod buffer_pool;
 pub mod chunks;
 pub mod frame;
-mod gather;
+mod staging;

@@ -5,7 +5,7 @@
 //! never was. The columns are cut to it here; how long each one is in its files is still known.
 #![forbid(unsafe_code)]
 
-mod papers;
+mod blz_rfc;
 mod repair;
 #[cfg(test)]
 mod repair_tests;
@@ -16,6 +16,7 @@ mod write;
 pub use repair::{Repaired, repair, repair_at};
 
 use self::write::Changing;
+use crate::alloc;
 use crate::array::Array;
 use crate::array::store::Store;
 use crate::checksum::crc32;
@@ -23,15 +24,14 @@ use crate::dataset::array::{ArrayFile, Verified};
 use crate::dataset::attrs::Attrs;
 use crate::dataset::chunks::How;
 use crate::dataset::commit::{snapshot, snapshot_of_many};
+use crate::dataset::folder::Place;
 use crate::dataset::meta::{self, Meta, SIZES, STORAGE};
 use crate::dataset::open::{self, ROOTDIRS, all_sound, how};
-use crate::dataset::place::Place;
-use crate::dataset::seal;
+use crate::dataset::text_checksum;
 use crate::error::{Error, Result, Status, fail};
 use crate::identify::{Format, Kind};
 use crate::io::{Folder, object};
 use crate::json::Value;
-use crate::memory;
 use crate::options::{Opt, Options};
 use crate::superchunk::bloscpack::Mode;
 use std::collections::{HashMap, HashSet};
@@ -199,7 +199,7 @@ fn attrs_of(place: &Place, how: &How, text: &[u8]) -> Result<Attrs> {
     Attrs::read(
         place,
         how.memory_limit,
-        seal::is_sealed(text),
+        text_checksum::is_sealed(text),
         how.skip_damaged,
     )
 }
@@ -226,7 +226,7 @@ fn find(
                     .clone()
                     .within(format_args!("column {name:?}, as others before it")));
             }
-            memory::reserve(&mut metas, 1)?;
+            alloc::reserve(&mut metas, 1)?;
             metas.push(meta);
         }
         let rows = metas

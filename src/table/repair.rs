@@ -8,12 +8,12 @@ use super::write::names_to_json;
 use crate::dataset::attrs::FILES;
 use crate::dataset::chunks::is_damage;
 use crate::dataset::commit::{Site, tidy};
+use crate::dataset::folder::Place;
 use crate::dataset::meta::STORAGE;
 use crate::dataset::open::ROOTDIRS;
-use crate::dataset::place::Place;
 use crate::dataset::repair::{Plan, Ready, Wish, damaged_attrs, keep};
-use crate::dataset::repair_papers;
-use crate::dataset::seal::{self, sealed};
+use crate::dataset::repair_blz_rfc;
+use crate::dataset::text_checksum::{self, sealed};
 use crate::error::{Error, Result, fail};
 use crate::options::{Opt, Options};
 use std::ffi::OsStr;
@@ -48,7 +48,7 @@ pub fn repair_at(place: &Place, options: &Options) -> Result<Repaired> {
     // what was cut off is finished or undone
     let site = Site::new(place.folder(), options)?;
     if !place.has(ROOTDIRS)?
-        && let Some((kept, dropped)) = repair_papers::repair(place, &wish, options, &site)?
+        && let Some((kept, dropped)) = repair_blz_rfc::repair(place, &wish, options, &site)?
     {
         return Ok(Repaired { kept, dropped });
     }
@@ -113,8 +113,8 @@ impl Columns {
             text.map(|text| {
                 Ok((
                     names(&text)?,
-                    seal::is_sealed(&text),
-                    seal::check(&text).is_err(),
+                    text_checksum::is_sealed(&text),
+                    text_checksum::check(&text).is_err(),
                 ))
             })
             .transpose()

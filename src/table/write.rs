@@ -7,7 +7,7 @@
 //! [`papers`](super::papers).
 #![forbid(unsafe_code)]
 
-use super::papers::{self, Papers};
+use super::blz_rfc::{self, Papers};
 use super::{Column, Table, names};
 use crate::array::Array;
 use crate::array::dtype::{Dtype, Kind};
@@ -18,10 +18,10 @@ use crate::dataset::commit::{
     still_ours, tidy,
 };
 use crate::dataset::create::{self, Kindred};
+use crate::dataset::folder::{Place, can_be_in_a_folder};
 use crate::dataset::meta::{Meta, SIZES, STORAGE};
 use crate::dataset::open::{ROOTDIRS, all_sound, how_to_write};
-use crate::dataset::place::{Place, can_be_in_a_folder};
-use crate::dataset::seal::{self, sealed};
+use crate::dataset::text_checksum::{self, sealed};
 use crate::error::{Error, Result, Status, fail};
 use crate::identify::{Format, Kind as Sort};
 use crate::io::Folder;
@@ -75,14 +75,14 @@ pub(super) fn open(place: &Place, options: &Options) -> Result<Table> {
     let how = how_to_write(place, options)?;
     let place = &place.trusted(!how.verify);
     if snapshot(place, is_of_papers)? {
-        return papers::open(place, &how, options);
+        return blz_rfc::open(place, &how, options);
     }
     let site = Site::new(place.folder(), options)?;
     tidy(place, "")?;
     let text = place.read(ROOTDIRS, how.memory_limit)?.unwrap_or_default();
     let names = names(&text).map_err(|e| e.within(place.show(ROOTDIRS)))?;
     refuse_shared(place, &names)?;
-    let is_sealed = seal::is_sealed(&text);
+    let is_sealed = text_checksum::is_sealed(&text);
     let attrs = Attrs::read(place, how.memory_limit, is_sealed, how.skip_damaged)?;
     let mut files = Vec::new();
     for (name, folder) in names {
@@ -234,7 +234,7 @@ fn create(
     }
     tidy(place, "")?;
     let (papers, removed) = match format {
-        Format::BlzPaper => papers::create(place, mode, columns, options)
+        Format::BlzPaper => blz_rfc::create(place, mode, columns, options)
             .map(|(papers, removed)| (Some(papers), removed))?,
         _ => (None, refuse_existing(place, mode, columns, options)?),
     };

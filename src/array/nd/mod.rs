@@ -10,8 +10,8 @@
 //! All that is known of the chunks themselves is [`Chunks`](crate::superchunk::chunks::Chunks).
 
 pub mod cells;
-pub mod change;
 pub mod read;
+pub mod resize;
 #[cfg(test)]
 mod tests;
 pub mod tiles;

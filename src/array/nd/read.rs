@@ -11,7 +11,7 @@ use super::units::{Filling, Parts, Unit, outside, split};
 use crate::blosc::Decoded;
 use crate::error::{Result, fail};
 use crate::superchunk::chunks::{Chunks, Sink};
-use crate::{memory, parallel};
+use crate::{alloc, parallel};
 use std::ops::Range;
 
 /// Content that is worth another thread; the tests want several for little.
@@ -129,7 +129,7 @@ impl Tiles {
     ) -> Result<bool> {
         self.check()?;
         let mut points = Vec::new();
-        memory::reserve(&mut points, n.min(dst.len()))?;
+        alloc::reserve(&mut points, n.min(dst.len()))?;
         let (len, mut items) = (dst.len(), dst.chunks_exact_mut(self.item().max(1)));
         each_point(self.shape(), self.item(), coordinates, (n, len), |point| {
             points.extend(
@@ -151,7 +151,7 @@ impl Tiles {
         };
         let mut units = Vec::new();
         for part in by_block(&mut points, least) {
-            memory::reserve(&mut units, 1)?;
+            alloc::reserve(&mut units, 1)?;
             units.push((part, Ok(false)));
         }
         parallel::for_each(
@@ -347,7 +347,7 @@ fn read_points(chunks: &dyn Chunks, points: &mut [Point]) -> Result<bool> {
         .filter(|p| p.len() > 1 || p.iter().any(|p| p.place.before_padding));
     let mut blocks = Vec::new();
     for block in several.filter_map(|p| p.first()).map(|p| p.place.block) {
-        memory::reserve(&mut blocks, 1)?;
+        alloc::reserve(&mut blocks, 1)?;
         blocks.push(block);
     }
     Ok(bad | read_blocks(chunks, chunk, blocks.into_iter(), &mut PointSink { points })?)

@@ -11,10 +11,10 @@ use super::super::selection::{Axis, Piece, Plan};
 use super::super::store::repeat;
 use super::cells::{End, Lattice, Spans, first_from};
 use super::tiles::Dim;
+use crate::alloc;
 use crate::blosc::Decoded;
 use crate::blosc::filter::Rows;
 use crate::error::{Error, Result, fail};
-use crate::memory;
 use crate::superchunk::chunks::Fill;
 
 /// Content that is worth a run of the buffer of its own.
@@ -275,7 +275,7 @@ pub fn split<'b>(lattice: &Lattice, dst: &'b mut [u8], wish: u64) -> Result<Vec<
     let mut units = Vec::new();
     let parts: usize = layers.iter().map(|l| l.cuts.len()).product();
     for i in 0..parts {
-        memory::reserve(&mut units, 1)?;
+        alloc::reserve(&mut units, 1)?;
         units.push(Unit {
             spans: spans_of(&mut layers, all, i),
             parts: Parts {
@@ -434,7 +434,7 @@ impl Cutter<'_, '_> {
         let (run, rest) = cut(to - from, rest)?;
         (self.rest, self.at) = (rest, to);
         let parts = &mut self.units.get_mut(unit).ok_or_else(outside)?.parts.runs;
-        memory::reserve(parts, 1)?;
+        alloc::reserve(parts, 1)?;
         parts.push((from as usize, run));
         Ok(())
     }

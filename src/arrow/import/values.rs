@@ -3,12 +3,12 @@
 
 use super::numbers::{Number, put, put_number, whole};
 use super::{How, Plan, Text};
+use crate::alloc;
 use crate::arrow::export::At;
 use crate::arrow::ffi::View;
 use crate::arrow::format::{Ends, Field, Format};
 use crate::arrow::times::{NAT, Turn};
 use crate::error::{Error, Result, Status, fail};
-use crate::memory;
 use std::ops::Range;
 
 /// Which values of an array.
@@ -76,7 +76,7 @@ impl Slots {
         n: usize,
         f: impl Fn(Option<usize>, &mut Vec<Option<usize>>),
     ) -> Result<Slots> {
-        let mut picked = memory::with_room(self.len().saturating_mul(n))?;
+        let mut picked = alloc::with_room(self.len().saturating_mul(n))?;
         (0..self.len()).for_each(|k| f(self.get(k), &mut picked));
         Ok(Slots::Picked(picked))
     }
@@ -127,7 +127,7 @@ pub fn pack(
     } else if let Some(bits) = view.optional(0, all.div_ceil(8)).filter(|_| nulls) {
         slots = slots.masked(bits)?;
     }
-    memory::reserve(out, slots.len().saturating_mul(plan.size))?;
+    alloc::reserve(out, slots.len().saturating_mul(plan.size))?;
     let from = Values {
         plan,
         view,
@@ -326,7 +326,7 @@ impl<'a> Values<'a> {
         );
         let numbers = self.fixed(size)?;
         let (_, len, _) = dictionary.check(field)?;
-        let mut picked = memory::with_room(self.slots.len())?;
+        let mut picked = alloc::with_room(self.slots.len())?;
         for k in 0..self.slots.len() {
             let n = self.slots.get(k).map(|i| {
                 whole(

@@ -1,8 +1,8 @@
 //! The memory that a batch may take, and whether it is still wanted.
 #![forbid(unsafe_code)]
 
+use crate::alloc;
 use crate::error::{Error, Result, Status, fail};
-use crate::memory;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Bytes that a batch may still allocate, over all its tasks.
@@ -39,7 +39,7 @@ impl<'a> Budget<'a> {
                 left.checked_sub(n)
             });
         let allowed = if took.is_ok() { self.limit } else { 0 };
-        memory::allow(n, allowed, "a batch").map_err(|_| {
+        alloc::allow(n, allowed, "a batch").map_err(|_| {
             let left = self.left.load(Ordering::Relaxed);
             fail!(Limit, "{n} bytes of memory are needed, {left} of the limit of {} are left (HOLDALL_OPT_MEMORY_LIMIT)", self.limit)
         })

@@ -2,9 +2,9 @@
 #![forbid(unsafe_code)]
 
 use super::budget::Budget;
-use super::find::AHEAD;
+use super::locate::AHEAD;
 use super::task::{Found, Slots, Task};
-use crate::bag::shape::Odd;
+use crate::bag::offset_check::Odd;
 use crate::error::Result;
 
 impl Task<'_> {

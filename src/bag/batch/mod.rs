@@ -9,10 +9,10 @@
 
 mod budget;
 mod decode;
-mod find;
-mod place;
+mod destination;
+mod locate;
+mod prefetch;
 mod records;
-mod stores;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -21,8 +21,8 @@ pub use records::{Own, Places, Records, Room, Spare};
 
 use super::codec::Codec;
 use super::shard::Shard;
+use crate::alloc;
 use crate::error::{Error, Result};
-use crate::memory;
 use crate::parallel::{self, Threads};
 use budget::Budget;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -138,7 +138,7 @@ pub fn runs(
     budget.take(needed).map_err(whole)?;
     let records = placed(runs)
         .flat_map(|(out, r)| (0..r.n).map(move |k| (out + k as usize, r.shard, r.first + k)));
-    stores::fetch_papers(
+    prefetch::fetch_papers(
         runs.iter().map(|r| (r.shard, r.first, r.first + r.n)),
         records,
     )?;
@@ -177,7 +177,7 @@ pub fn runs(
                 before.copied().unwrap_or(0),
                 all.get(skip + k + n + 1).copied().unwrap_or(end),
             );
-            memory::reserve(&mut tasks, 1).map_err(whole)?;
+            alloc::reserve(&mut tasks, 1).map_err(whole)?;
             tasks.push(Task::new(
                 r.shard,
                 Which::Run {
@@ -235,7 +235,7 @@ fn piece<'b>(shard: &Shard, bounds: &'b [u64]) -> &'b [u64] {
 /// How many of these scattered records of about so many bytes are worth a task.
 fn together(items: &[Item], mean: u64) -> usize {
     let most = (TASK_BYTES / mean).clamp(1, TASK_NEAR as u64) as usize;
-    let near = |pair: &&[Item]| matches!(pair, [a, b] if (b.local - a.local).saturating_mul(mean) <= find::GAP);
+    let near = |pair: &&[Item]| matches!(pair, [a, b] if (b.local - a.local).saturating_mul(mean) <= locate::GAP);
     let few = most.min(TASK_SCATTERED);
     let more = items
         .get(few - 1..)
@@ -271,7 +271,7 @@ pub fn scattered(
             let (items, others) = rest
                 .split_at_checked(together(rest, mean.max(1)))
                 .unwrap_or((rest, &[]));
-            memory::reserve(&mut tasks, 1).map_err(whole)?;
+            alloc::reserve(&mut tasks, 1).map_err(whole)?;
             tasks.push(Task::new(
                 shard,
                 Which::Scattered {
@@ -305,7 +305,7 @@ fn finish(
     budget: &Budget<'_>,
     room: &mut dyn Room,
 ) -> std::result::Result<Places, Failure> {
-    stores::fetch_stored(&mut tasks, budget)?;
+    prefetch::fetch_stored(&mut tasks, budget)?;
     let threads = rules.threads.for_pieces(tasks.len());
     let may_be_held = AtomicUsize::new(if tasks.len() > threads {
         HELD * threads
@@ -321,9 +321,9 @@ fn finish(
             Ok(())
         },
     )?;
-    let offsets = place::offsets(&tasks, n).map_err(whole)?;
+    let offsets = destination::offsets(&tasks, n).map_err(whole)?;
     let bytes = offsets.last().copied().unwrap_or(0);
-    let data = memory::allow(bytes, rules.most, "the records of a batch")
+    let data = alloc::allow(bytes, rules.most, "the records of a batch")
         .and_then(|_| budget.take(bytes))
         .and_then(|n| room.make(n));
     let data = data.map_err(|error| {
@@ -337,8 +337,8 @@ fn finish(
             _ => Failure { out, error },
         }
     })?;
-    let mut slots = place::hand_out(&tasks, data, &offsets).map_err(whole)?;
-    stores::fetch_plain(&mut tasks, &mut slots)?;
+    let mut slots = destination::hand_out(&tasks, data, &offsets).map_err(whole)?;
+    prefetch::fetch_plain(&mut tasks, &mut slots)?;
     each(
         rules.threads,
         tasks.iter_mut().zip(slots).collect(),
@@ -360,7 +360,7 @@ fn finish(
         unchecked,
     };
     if !places.damaged.is_empty() {
-        place::empty(&mut places, data);
+        destination::empty(&mut places, data);
     }
     Ok(places)
 }
@@ -417,7 +417,7 @@ fn first_error(tasks: &mut [Task<'_>], skip: Skip) -> std::result::Result<(), Fa
 }
 
 fn collect_damaged(tasks: &mut [Task<'_>]) -> Result<Vec<(u64, Error)>> {
-    let mut damaged = memory::with_room(tasks.iter().map(|t| t.errors.len()).sum())?;
+    let mut damaged = alloc::with_room(tasks.iter().map(|t| t.errors.len()).sum())?;
     for t in tasks {
         for (k, e) in std::mem::take(&mut t.errors) {
             damaged.push((t.out(k) as u64, t.shard.at_record(t.local(k), e)));

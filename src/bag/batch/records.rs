@@ -1,8 +1,8 @@
 //! What a batch read gives, where its bytes go, and the buffers of batches that were closed.
 #![forbid(unsafe_code)]
 
+use crate::alloc;
 use crate::error::{Error, Result};
-use crate::memory;
 use crate::parallel::unless_taken;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -154,7 +154,7 @@ impl Spare {
                 buffer.resize(n, 0);
                 Ok(buffer)
             }
-            None => memory::to_fill(n),
+            None => alloc::to_fill(n),
         }
     }
 

@@ -4,12 +4,12 @@
 
 use super::Item;
 use super::budget::Budget;
+use crate::alloc;
 use crate::bag::codec::Codec;
 use crate::bag::limits::Around;
-use crate::bag::shape::Odd;
+use crate::bag::offset_check::Odd;
 use crate::bag::shard::Shard;
 use crate::error::{Error, Result};
-use crate::memory;
 
 pub struct Task<'a> {
     pub shard: &'a Shard,
@@ -207,7 +207,7 @@ impl<'a> Task<'a> {
 
     pub fn fail(&mut self, k: usize, e: Error, budget: &Budget<'_>) -> Result<()> {
         budget.take(PER_ERROR)?;
-        memory::reserve(&mut self.errors, 1)?;
+        alloc::reserve(&mut self.errors, 1)?;
         self.errors.push((k, e));
         if let Some(f) = self.found.get_mut(k) {
             f.bad = true;

@@ -6,18 +6,18 @@
 //! index itself what is just made.
 #![forbid(unsafe_code)]
 
+use super::bag_state::State;
 use super::fingerprint::{fingerprint, seed};
 use super::header::{HEADER, Header, WORD};
-use super::parts::{Item, MOST_ROWS, Parts, Spill, item};
-use super::state::State;
+use super::partition::{Item, MOST_ROWS, Parts, Spill, item};
 use super::{LIST_UNIT, PIECE_ROWS, SUM, bucket, bucket_sum};
+use crate::alloc;
 use crate::bag::batch::Rules;
 use crate::bag::read::Wanted;
 use crate::bag::{Bag, Records};
 use crate::checksum::crc32;
 use crate::error::{Result, Status, fail};
 use crate::io::File;
-use crate::memory;
 use crate::options::Options;
 use crate::parallel::{self, Threads};
 use std::ops::Range;
@@ -55,7 +55,7 @@ impl Out {
         let end = at as usize + bytes.len();
         if end > all.len() {
             let more = end - all.len();
-            memory::reserve(&mut all, more)?;
+            alloc::reserve(&mut all, more)?;
             all.resize(end, 0);
         }
         all.get_mut(at as usize..end)
@@ -106,14 +106,14 @@ impl<'a> Plan<'a> {
         let (most, spill) = match out {
             Out::File(_, spill) => (KEPT.min(rules.memory_limit / 4), spill.take()),
             Out::Memory(all) => {
-                memory::allow(
+                alloc::allow(
                     records.saturating_mul(PER_ROW / 2),
                     rules.memory_limit,
                     "an index in memory (one in a file takes less)",
                 )?;
                 // so that it need not move while it grows; lists take a little more
                 let all = all.get_mut().unwrap_or_else(PoisonError::into_inner);
-                memory::reserve(
+                alloc::reserve(
                     all,
                     (HEADER + buckets * (WORD + SUM) + records * (4 + u64::from(width(records))))
                         as usize,
@@ -200,8 +200,8 @@ impl<'a> Plan<'a> {
 
     /// Adds the fingerprints of these records to the parts.
     fn take_in(&self, first: u64, records: &Records) -> Result<()> {
-        let mut items: Vec<Item> = memory::with_room(records.len())?;
-        let mut parts: Vec<u32> = memory::with_room(records.len())?;
+        let mut items: Vec<Item> = alloc::with_room(records.len())?;
+        let mut parts: Vec<u32> = alloc::with_room(records.len())?;
         let mut damaged = records
             .damaged
             .iter()
@@ -246,7 +246,7 @@ impl<'a> Plan<'a> {
             .unwrap_or(0)
             .saturating_mul(PER_ROW);
         let what = "sorting the records of one part of an index, of which too many may have the same content";
-        memory::allow(largest, self.rules.memory_limit, what)?;
+        alloc::allow(largest, self.rules.memory_limit, what)?;
         let fit = self.rules.memory_limit / 4 / largest.max(1);
         Ok((self.rules.threads.count() as u64).min(fit).max(1) as usize)
     }
@@ -318,8 +318,8 @@ impl Made {
         let numbers = self.buckets.clone();
         let (width, first) = (h.width as usize, numbers.start);
         let mut lists: Vec<u8> = Vec::new();
-        memory::reserve(&mut self.body, self.bytes as usize)?;
-        memory::reserve(&mut self.directory, ((numbers.end - first) * WORD) as usize)?;
+        alloc::reserve(&mut self.body, self.bytes as usize)?;
+        alloc::reserve(&mut self.directory, ((numbers.end - first) * WORD) as usize)?;
         let lists_at = self.at + buckets_bytes(&numbers, self.keys, width as u64);
         let mut rest = &self.items[..];
         let mut values: Vec<u8> = Vec::new();
@@ -385,7 +385,7 @@ fn put(out: &mut Vec<u8>, value: u64, width: usize) {
 fn put_list(out: &mut Vec<u8>, rows: &[Item], width: usize) -> Result<()> {
     let bytes = list_bytes(rows.len() as u64, width as u64) as usize;
     let end = out.len() + bytes;
-    memory::reserve(out, bytes)?;
+    alloc::reserve(out, bytes)?;
     let mut start = out.len();
     put(out, rows.len() as u64, width);
     for piece in rows.chunks(PIECE_ROWS as usize) {

@@ -1,8 +1,8 @@
 //! The first bytes of an index file: see the top of [`super`].
 #![forbid(unsafe_code)]
 
+use super::bag_state::State;
 use super::fingerprint::Seed;
-use super::state::State;
 use crate::bag::Bag;
 use crate::checksum::crc32;
 use crate::error::{Result, fail};

@@ -42,14 +42,14 @@
 //! bytes of up to 5.5 million, 8.4 of up to a billion.
 #![forbid(unsafe_code)]
 
+mod bag_state;
 mod build;
+mod file;
 mod fingerprint;
 mod header;
-mod look;
-mod parts;
-mod place;
-mod sound;
-mod state;
+mod lookup;
+mod partition;
+mod verified_set;
 mod verify;
 
 #[cfg(test)]
@@ -63,10 +63,10 @@ use crate::options::{Opt, Options};
 use crate::parallel::Threads;
 use build::Out;
 use header::{HEADER, Header};
-pub use look::NO_RECORD;
-use sound::Sound;
+pub use lookup::NO_RECORD;
 use std::ffi::OsStr;
 use std::sync::{Arc, Mutex, PoisonError};
+use verified_set::Sound;
 
 /// Bytes of a checksum.
 const SUM: u64 = 4;

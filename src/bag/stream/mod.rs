@@ -11,8 +11,8 @@
 #![forbid(unsafe_code)]
 
 mod plan;
+mod read_ahead;
 mod slot;
-mod work;
 
 #[cfg(test)]
 mod tests;
@@ -21,17 +21,17 @@ pub use plan::Next;
 
 use super::Bag;
 use super::batch::{Own, Places, Records, Room, Skip};
+use crate::alloc;
 use crate::error::{Error, Result, Status};
-use crate::memory;
 use crate::options::{Opt, Options};
 use crate::os;
 use crate::parallel::Threads;
 use plan::{Bounds, Plan};
+use read_ahead::{Gate, Settings, Work};
 use slot::{Part, Slot};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
-use work::{Gate, Settings, Work};
 
 /// Options that opening a stream knows. What is not given is as the bag has it.
 pub const STREAM_OPTIONS: &[Opt] = &[
@@ -437,7 +437,7 @@ impl Drop for Stream {
 
 /// Makes one batch of parts that are there; on failure they are as they were.
 fn gather(parts: &mut Vec<Part>, work: &Work) -> Result<Batch> {
-    let mut numbers = memory::with_room(parts.iter().map(|p| p.range.len()).sum())?;
+    let mut numbers = alloc::with_room(parts.iter().map(|p| p.range.len()).sum())?;
     for p in &*parts {
         numbers.extend(p.range.clone().map(|place| p.slot.numbers.at(place)));
     }
@@ -459,7 +459,7 @@ fn gather(parts: &mut Vec<Part>, work: &Work) -> Result<Batch> {
         }
     }
     let mut places = Places::none();
-    memory::reserve(&mut places.offsets, numbers.len())?;
+    alloc::reserve(&mut places.offsets, numbers.len())?;
     let spans = spans(parts, &mut places)?;
     let mut own = Own::new(work.spare());
     let mut room = own.make(spans.iter().map(|s| s.len()).sum())?;
@@ -476,7 +476,7 @@ fn gather(parts: &mut Vec<Part>, work: &Work) -> Result<Batch> {
 
 /// The bytes of parts, one after the other; `places` says which are whose.
 fn spans<'p>(parts: &'p [Part], places: &mut Places) -> Result<Vec<&'p [u8]>> {
-    let mut spans = memory::with_room(parts.len())?;
+    let mut spans = alloc::with_room(parts.len())?;
     let mut end = 0;
     for p in parts {
         let Some(read) = p.slot.get() else { continue };
@@ -492,7 +492,7 @@ fn spans<'p>(parts: &'p [Part], places: &mut Places) -> Result<Vec<&'p [u8]>> {
             .iter()
             .filter(|(at, _)| p.range.contains(&(*at as usize)))
         {
-            memory::reserve(&mut places.damaged, 1)?;
+            alloc::reserve(&mut places.damaged, 1)?;
             places
                 .damaged
                 .push((at - p.range.start as u64 + before as u64, e.clone()));

@@ -2,9 +2,9 @@
 #![forbid(unsafe_code)]
 
 use super::slot::{Numbers, Slot};
+use crate::alloc;
 use crate::bag::Bag;
 use crate::error::{Error, Result, fail};
-use crate::memory;
 use crate::options::{Opt, Options};
 
 /// Bytes of a batch, about, or half of that where several wait; and records at most.
@@ -137,7 +137,7 @@ impl Plan {
             return Ok(());
         };
         while (all.len() as u64) < n && !self.ended {
-            memory::reserve(all, 1)?;
+            alloc::reserve(all, 1)?;
             let at = self.given;
             match next() {
                 Ok(Some(i)) if i < self.size => all.push(i),

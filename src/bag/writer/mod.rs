@@ -23,20 +23,20 @@ mod sink;
 mod store;
 mod upload;
 
-use super::ahead::{Encoders, Gathered, span};
 use super::codec::{CODEC_BY_NAME, Codec, Decoder, Encoding, is_unsaid};
+use super::encode_queue::{Encoders, Gathered, span};
 use super::shard::container;
 use super::spec::{self, Set, Target};
 use crate::checksum::crc32;
 use crate::error::{Error, Result, Status, fail};
-use crate::io::few;
+use crate::io::fd_pool;
 use crate::io::journal::{self, Change, Container, Swapped, Undo};
 use crate::io::lock::Lock;
 use crate::io::{File, Folder, locate, object};
-use crate::line::Keeper;
 use crate::options::{Opt, Options};
 use crate::os::{self, OsStrExt};
 use crate::parallel;
+use crate::parallel::ordered::Keeper;
 use std::ffi::OsStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -168,8 +168,8 @@ impl Writer {
             ));
         }
         folder.writable()?;
-        let folder = if few::needed(set.count as usize) {
-            few::within(folder)
+        let folder = if fd_pool::needed(set.count as usize) {
+            fd_pool::within(folder)
         } else {
             folder.clone()
         };

@@ -1,9 +1,9 @@
 //! Bytes that a writer has taken in and that do not count yet.
 #![forbid(unsafe_code)]
 
+use crate::alloc;
 use crate::error::Result;
 use crate::io::{self, File, Folder};
-use crate::memory;
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
@@ -100,9 +100,9 @@ impl Sink {
             .min(self.most.saturating_sub(self.buffer.len()))
             .max(n);
         if self.upload == Some(Upload::Behind) {
-            memory::reserve(&mut self.buffer, n)
+            alloc::reserve(&mut self.buffer, n)
         } else {
-            memory::reserve_exact(&mut self.buffer, more)
+            alloc::reserve_exact(&mut self.buffer, more)
         }
     }
 

@@ -4,14 +4,14 @@
 
 use super::sink::Sink;
 use super::{Mode, Rules};
+use crate::alloc;
 use crate::bag::codec::{Codec, Decoder};
+use crate::bag::interleave::{MARK, TURNS_PREFIX, Turn};
 use crate::bag::limits::LIMIT;
 use crate::bag::shard::{How, LIMITS_PREFIX, SUM, SUMS_PREFIX, Shard};
-use crate::bag::turn::{MARK, TURNS_PREFIX, Turn};
 use crate::error::{Error, Result, Status, fail};
 use crate::io::journal::{Change, Container, Piece, SAID};
 use crate::io::{Access, File};
-use crate::memory;
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
@@ -602,7 +602,7 @@ fn sinks(container: &Container, most: usize) -> [Sink; 3] {
 /// Moves committed limits behind where new records will end, last ones first: the places may
 /// overlap.
 fn move_limits(file: &dyn File, from: u64, to: u64, bytes: u64) -> Result<()> {
-    let mut piece = memory::zeroed(bytes.min(PIECE) as usize)?;
+    let mut piece = alloc::zeroed(bytes.min(PIECE) as usize)?;
     let mut left = bytes;
     while left > 0 {
         let n = left.min(PIECE);

@@ -9,10 +9,10 @@ use super::commit::Writer;
 use super::create;
 use super::edit::Edit;
 use super::fields::{Field, Fields};
-use super::fill;
+use super::fill_value;
+use super::folder::Place;
 use super::meta::{self, Meta, SIZES, STORAGE};
-use super::place::Place;
-use super::seal::sealed;
+use super::text_checksum::sealed;
 use crate::array::Array;
 use crate::array::dtype::{self, Dtype, Kind, Type};
 use crate::array::store::Store;
@@ -291,7 +291,7 @@ impl ArrayFile {
     ) -> Result<ArrayFile> {
         // only who skips damage needs it now
         let fill = if how.skip_damaged {
-            fill::bytes(&meta.dflt, item, meta.row(), how.memory_limit)?
+            fill_value::bytes(&meta.dflt, item, meta.row(), how.memory_limit)?
         } else {
             None
         };

@@ -5,7 +5,7 @@ use super::{ArrayFile, Items};
 use crate::array::store::{Reader, Store};
 use crate::dataset::commit::commit;
 use crate::dataset::meta::Meta;
-use crate::dataset::{create, fill};
+use crate::dataset::{create, fill_value};
 use crate::error::{Result, fail};
 use crate::identify::Format;
 use crate::json::Value;
@@ -118,7 +118,7 @@ impl Store for ArrayFile {
     fn fill(&self) -> Result<Option<&[u8]>> {
         let Meta { dflt, array, .. } = &self.meta;
         let made = parallel::made(&self.fill, || {
-            fill::bytes(
+            fill_value::bytes(
                 dflt,
                 &array.dtype.item,
                 self.meta.row(),
@@ -135,7 +135,7 @@ impl Store for ArrayFile {
         let (item, row) = (&self.meta.array.dtype.item, self.meta.row());
         let each = matches!(self.meta.dflt, Value::Array(_)) || self.format() == Format::Blz;
         let new = create::dflt(value, item, row, each)?;
-        let bytes = fill::bytes(&new, item, row, self.how.memory_limit)?;
+        let bytes = fill_value::bytes(&new, item, row, self.how.memory_limit)?;
         if let Items::Whole(chunks) = &mut self.items {
             chunks.fill = bytes.as_deref().map(Arc::from);
         }

@@ -2,10 +2,10 @@
 #![forbid(unsafe_code)]
 
 use super::{Edit, Names, Open, Stored};
+use crate::alloc;
 use crate::dataset::chunks::Chunks;
-use crate::dataset::place::Place;
+use crate::dataset::folder::Place;
 use crate::error::{Result, fail};
-use crate::memory;
 use crate::superchunk::bloscpack::Splice;
 
 /// Content that is encoded at once, about.
@@ -62,8 +62,8 @@ impl Chunks {
     fn opened(&mut self, unit: u64, is_wanted: bool) -> Result<&mut Vec<u8>> {
         if self.edit()?.open.as_ref().is_none_or(|o| o.unit != unit) {
             self.flush()?;
-            let n = memory::allow(self.counted(unit), self.edit()?.limit, "a file's content")?;
-            let mut content = memory::zeroed(n)?;
+            let n = alloc::allow(self.counted(unit), self.edit()?.limit, "a file's content")?;
+            let mut content = alloc::zeroed(n)?;
             let at = unit.saturating_mul(self.unit());
             if is_wanted && !content.is_empty() && self.read(at, &mut content)? {
                 let chunk = at / self.chunk;
@@ -105,7 +105,7 @@ impl Chunks {
             }
             let start = unit * edit.unit;
             let from = (len - start) / chunk * chunk;
-            let mut content = memory::zeroed(memory::allow(
+            let mut content = alloc::zeroed(alloc::allow(
                 len - start - from,
                 edit.limit,
                 "a chunk's content",
@@ -158,7 +158,7 @@ impl Chunks {
                     Some(content) => content,
                     None => self.opened(i, true)?,
                 };
-                memory::reserve(content, now.len())?;
+                alloc::reserve(content, now.len())?;
                 content.extend_from_slice(now);
             }
             self.len += now.len() as u64;
@@ -249,8 +249,8 @@ impl Chunks {
             }
             let edit = self.edit()?;
             before(&edit.place, &edit.names.own(i))?;
-            let n = memory::allow(self.counted(i), self.edit()?.limit, "a file's content")?;
-            let mut content = memory::zeroed(n)?;
+            let n = alloc::allow(self.counted(i), self.edit()?.limit, "a file's content")?;
+            let mut content = alloc::zeroed(n)?;
             self.read(i * unit, &mut content)?;
             self.write(i * unit, &content)?;
             self.flush()?;
@@ -319,7 +319,7 @@ impl Chunks {
             .as_deref()
             .ok_or_else(|| fail!(State, "it was opened to be read"))?;
         let most = self.group().saturating_mul(edit.unit);
-        let mut content = memory::zeroed(memory::allow(most.min(len), edit.limit, "some chunks")?)?;
+        let mut content = alloc::zeroed(alloc::allow(most.min(len), edit.limit, "some chunks")?)?;
         let mut at = first.saturating_mul(edit.unit);
         let new_end = s.at + s.src.len() as u64;
         while at < len {
@@ -350,7 +350,7 @@ impl Chunks {
                 return Err(fail!(Format, "chunks that would have to move are damaged"));
             }
             let stored = edit.put_all(at / edit.unit, now)?;
-            memory::reserve(all, stored.len()).inspect_err(|_| edit.drop_all(&stored))?;
+            alloc::reserve(all, stored.len()).inspect_err(|_| edit.drop_all(&stored))?;
             all.extend(stored);
             at = to;
         }

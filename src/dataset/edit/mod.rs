@@ -8,10 +8,10 @@
 
 mod change;
 
-use super::chunk::HEADER;
+use super::chunk_file::HEADER;
 use super::chunks::file_name;
 use super::commit::{as_text, tidy};
-use super::place::Place;
+use super::folder::Place;
 use super::superchunks;
 use crate::blosc::{self, Params};
 use crate::checksum::Sum;
@@ -21,8 +21,8 @@ use crate::io::journal::NEW;
 use crate::options::{Opt, Options};
 use crate::parallel::Threads;
 use crate::superchunk::bloscpack::{self, Whole};
-use crate::superchunk::buffers::Buffers;
-use crate::{memory, parallel};
+use crate::superchunk::buffer_pool::Buffers;
+use crate::{alloc, parallel};
 use std::sync::{Mutex, PoisonError};
 
 /// What the files are called.
@@ -80,11 +80,11 @@ impl Make {
             Make::Many(whole) => return whole.encode(content, threads),
             Make::One(params, sum) => (params, sum),
         };
-        memory::reserve(&mut bytes, HEADER.len())?;
+        alloc::reserve(&mut bytes, HEADER.len())?;
         bytes.extend_from_slice(&HEADER);
         blosc::encode(params, content, &mut bytes, threads)?;
         let digest = sum.of(bytes.get(HEADER.len()..).unwrap_or_default());
-        memory::reserve_exact(&mut bytes, digest.len())?;
+        alloc::reserve_exact(&mut bytes, digest.len())?;
         bytes.extend_from_slice(&digest);
         Ok(bytes)
     }
@@ -371,7 +371,7 @@ impl Edit {
 
     /// Units are in these files from now on. `len`: bytes of content that are there now.
     fn accept(&mut self, stored: Vec<Stored>, len: u64) -> Result<()> {
-        if let Err(e) = memory::reserve(&mut self.waiting, stored.len()) {
+        if let Err(e) = alloc::reserve(&mut self.waiting, stored.len()) {
             self.drop_all(&stored);
             return Err(e);
         }

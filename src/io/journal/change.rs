@@ -2,14 +2,14 @@
 #![forbid(unsafe_code)]
 
 use super::entries::{Entry, Marks, Meanwhile, Piece, SWAP, Saved, UNDO, encode, nonce};
-use super::hot::{INDEX_LIMIT, MANY_LIMIT, load};
+use super::recover::{INDEX_LIMIT, MANY_LIMIT, load};
 use super::witness::{mark, witness};
 use super::{Container, MOST_ENTRIES, NEW, PIECE};
+use crate::alloc;
 use crate::checksum::crc32;
 use crate::error::{Error, Result, Status, fail};
 use crate::io::lock::Lock;
 use crate::io::{File, beside, parent};
-use crate::memory;
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
@@ -268,7 +268,7 @@ fn copy(file: Option<&dyn File>, s: &Saved, journal: &dyn File, to: u64) -> Resu
     let Some(file) = file else {
         return Ok(crc32(&[]));
     };
-    let mut buf = memory::zeroed(usize::try_from(s.len).unwrap_or(PIECE).min(PIECE))?;
+    let mut buf = alloc::zeroed(usize::try_from(s.len).unwrap_or(PIECE).min(PIECE))?;
     let mut crc = crc32fast::Hasher::new();
     let mut done = 0;
     while done < s.len {

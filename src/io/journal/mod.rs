@@ -44,7 +44,7 @@
 
 mod change;
 mod entries;
-mod hot;
+mod recover;
 mod snapshot;
 #[cfg(test)]
 mod tests;

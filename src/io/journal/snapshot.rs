@@ -3,7 +3,7 @@
 
 use super::Container;
 use super::entries::Entry;
-use super::hot::{Hot, load_any, number};
+use super::recover::{Hot, load_any, number};
 use super::views::{Before, Swapping};
 use super::witness::{Ends, same_file, swaps_these};
 use crate::error::{Error, Result, Status, fail};

@@ -3,11 +3,11 @@
 #![forbid(unsafe_code)]
 
 use super::entries::{Entry, Mark, Marks, Meanwhile, Saved};
-use super::hot::Hot;
+use super::recover::Hot;
+use crate::alloc;
 use crate::checksum::crc32;
 use crate::error::{Error, Result, Status, fail};
 use crate::io::{Access, File, Folder};
-use crate::memory;
 use std::ffi::OsStr;
 
 const WITNESS: u64 = 4 << 10;
@@ -17,7 +17,7 @@ pub const SAID: usize = 64;
 /// CRC-32 of the last bytes before `at` and not before `from`, which a change does not touch.
 pub fn witness(file: &dyn File, from: u64, at: u64) -> Result<u32> {
     let n = at.saturating_sub(from).min(WITNESS);
-    let mut bytes = memory::zeroed(n as usize)?;
+    let mut bytes = alloc::zeroed(n as usize)?;
     let got = file.read_at(at - n, &mut bytes)?;
     Ok(crc32(bytes.get(..got).unwrap_or_default()))
 }

@@ -5,13 +5,13 @@
 //! reads with what follows them, and what readers say they will want again.
 #![forbid(unsafe_code)]
 
-use super::kept::{Kept, PAGE};
+use super::cache::{Kept, PAGE};
 use super::ranges::{self, MOST};
 use super::store::Store;
-use super::{runtime, words};
+use super::{message, runtime};
+use crate::alloc;
 use crate::error::{Error, Result, Status, fail};
 use crate::io::{File, Part, read_only};
-use crate::memory;
 use crate::os;
 use futures_util::stream::StreamExt;
 use object_store::path::Path;
@@ -86,14 +86,14 @@ impl ObjectFile {
         if same && timed {
             Ok(())
         } else {
-            Err(words::changed(&self.shown, "it was overwritten"))
+            Err(message::changed(&self.shown, "it was overwritten"))
         }
     }
 
     /// The words for an object that was there once.
     pub(super) fn gone(&self, e: Error) -> Error {
         match e.status {
-            Status::Missing => words::changed(&self.shown, "it was deleted"),
+            Status::Missing => message::changed(&self.shown, "it was deleted"),
             _ => e,
         }
     }
@@ -108,7 +108,7 @@ impl ObjectFile {
     /// Fetches what begins here, and what is likely to be wanted next behind it.
     fn fetch(&self, at: u64, to: u64, least: u64) -> Result<Vec<u8>> {
         let end = to.max(at.saturating_add(least)).min(self.meta.size);
-        let mut bytes = memory::zeroed((end - at) as usize)?;
+        let mut bytes = alloc::zeroed((end - at) as usize)?;
         ranges::fetch_one(self, at, &mut bytes)?;
         Ok(bytes)
     }
@@ -200,8 +200,8 @@ async fn tail(store: &Store, key: &str, path: &Path, shown: &str) -> Result<(Obj
         // an empty object has no last bytes, and some stores do not know of them
         Err(e)
             if matches!(e, object_store::Error::NotSupported { .. })
-                || words::is_outside(&e)
-                || words::is_whole(&e) =>
+                || message::is_outside(&e)
+                || message::is_whole(&e) =>
         {
             let head = GetOptions {
                 head: true,
@@ -215,7 +215,7 @@ async fn tail(store: &Store, key: &str, path: &Path, shown: &str) -> Result<(Obj
                 && store.scheme() != super::name::Scheme::Http;
             match meta.size {
                 n if n == 0 || unknown => Ok((meta, Vec::new())),
-                n if words::is_outside(&e) => Err(fail!(
+                n if message::is_outside(&e) => Err(fail!(
                     Io,
                     "{shown}: the server says that it has {n} bytes, and refuses to give the last ones"
                 )),
@@ -233,7 +233,7 @@ async fn body(
     got: GetResult,
 ) -> Result<(ObjectMeta, Vec<u8>)> {
     let (meta, want) = (got.meta.clone(), (got.range.end - got.range.start) as usize);
-    let mut bytes = memory::with_room(want)?;
+    let mut bytes = alloc::with_room(want)?;
     let mut stream = got.into_stream();
     while let Some(more) = store
         .step(key, async { stream.next().await.transpose() })

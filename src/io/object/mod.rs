@@ -8,11 +8,13 @@
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "cloud")]
+mod cache;
+#[cfg(feature = "cloud")]
 mod file;
 #[cfg(feature = "cloud")]
 mod folder;
 #[cfg(feature = "cloud")]
-mod kept;
+mod message;
 #[cfg(feature = "cloud")]
 mod name;
 #[cfg(feature = "cloud")]
@@ -23,8 +25,6 @@ mod runtime;
 mod store;
 #[cfg(feature = "cloud")]
 mod upload;
-#[cfg(feature = "cloud")]
-mod words;
 
 #[cfg(feature = "cloud")]
 pub use with::*;

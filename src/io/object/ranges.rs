@@ -8,12 +8,12 @@
 //! long beside its round trip, and short enough to be made again.
 #![forbid(unsafe_code)]
 
+use super::cache::PAGE;
 use super::file::ObjectFile;
-use super::kept::PAGE;
 use super::store::Store;
+use crate::alloc;
 use crate::error::{Error, Result, fail};
 use crate::io::{Part, Unread};
-use crate::memory;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use object_store::{GetOptions, GetRange};
 use std::collections::HashMap;
@@ -45,7 +45,7 @@ pub fn read(jobs: Vec<Job<'_, '_>>) -> Result<(), Unread> {
         let parts = file.take_kept(parts).map_err(whole)?;
         if !parts.is_empty() {
             let (at, to) = behind.unwrap_or((0, 0));
-            ahead.push((file, at, memory::zeroed((to - at) as usize).map_err(whole)?));
+            ahead.push((file, at, alloc::zeroed((to - at) as usize).map_err(whole)?));
             wanted.push((job, file, parts));
         }
     }
@@ -74,7 +74,7 @@ pub fn keep(jobs: Vec<(usize, &ObjectFile, u64, u64)>) -> Result<(), Unread> {
                 .unwrap_or(0),
         );
         for (first, end) in file.missing_pages(from, to) {
-            let bytes = memory::zeroed((end - first * PAGE) as usize)
+            let bytes = alloc::zeroed((end - first * PAGE) as usize)
                 .map_err(|error| Unread::anywhere(job, error))?;
             runs.push((job, file, first, bytes));
         }

@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::name::{Name, Scheme};
-use super::{runtime, words};
+use super::{message, runtime};
 use crate::error::{Error, Result};
 use crate::options::{Opt, Options};
 use crate::os;
@@ -141,7 +141,7 @@ impl Store {
         }
         let process = key.process;
         let made = runtime::wait(async { build(name, patience) })?;
-        let inner = words::refused(&name.shown, made)?;
+        let inner = message::refused(&name.shown, made)?;
         let store = Arc::new(Store {
             inner,
             scheme: name.scheme,
@@ -186,7 +186,7 @@ impl Store {
 
     /// The words for a request that failed.
     pub fn failure(&self, key: &str, e: &object_store::Error) -> Error {
-        words::failure(self.scheme, &self.show(key), e)
+        message::failure(self.scheme, &self.show(key), e)
     }
 
     /// What a step of a request gives, if it comes in time.
@@ -195,7 +195,7 @@ impl Store {
         key: &str,
         step: impl Future<Output = object_store::Result<T>>,
     ) -> Result<T> {
-        let late = || words::late(self.scheme, &self.show(key), self.patience.timeout);
+        let late = || message::late(self.scheme, &self.show(key), self.patience.timeout);
         if unless_taken(&self.silent)
             .is_some_and(|silent| silent.is_some_and(|when| when.elapsed() < PAUSE))
         {

@@ -9,10 +9,10 @@
 
 use super::runtime;
 use super::store::Store;
+use crate::alloc;
 use crate::error::{Error, Result, fail};
 use crate::io::File;
 use crate::io::journal::NEW;
-use crate::memory;
 use crate::os;
 use object_store::path::Path;
 use object_store::{
@@ -142,7 +142,7 @@ impl Upload {
             let (now, later) = src
                 .split_at_checked(PART - state.buffer.len())
                 .unwrap_or((src, &[]));
-            memory::reserve(&mut state.buffer, now.len())?;
+            alloc::reserve(&mut state.buffer, now.len())?;
             state.buffer.extend_from_slice(now);
             state.written += now.len() as u64;
             src = later;

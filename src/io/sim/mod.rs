@@ -12,18 +12,18 @@
 //! disks that work in a [`Wrong`] way.
 
 mod check;
-mod left;
-mod moments;
-mod proof;
+mod crash_states;
+mod faulty;
+mod live_states;
 mod repair;
-mod wrong;
+mod self_tests;
 
 pub use check::{Scene, Tally, check, seeds};
-pub use left::Files;
-pub use moments::{check_full, check_opened_before, check_readers};
-pub use proof::{Proof, mutations, mutations_of_repairs, syncs_left_out};
+pub use crash_states::Files;
+pub use faulty::Wrong;
+pub use live_states::{check_full, check_opened_before, check_readers};
 pub use repair::{Mending, check_repair};
-pub use wrong::Wrong;
+pub use self_tests::{Proof, mutations, mutations_of_repairs, syncs_left_out};
 
 use super::{Access, File, Folder, beside, lock::Lock, parent};
 use crate::error::{Result, fail};
@@ -87,7 +87,7 @@ struct State {
     written: u64,
     cut_at: Option<usize>,
     /// What it does wrong, for showing that the rig notices.
-    wrong: wrong::Doing,
+    wrong: faulty::Doing,
     syncs: usize,
     /// Fails, once, with no space, at this operation; unlike a cut, life goes on.
     full_at: Option<usize>,

@@ -8,10 +8,10 @@
 //! temporary file need not be copied.
 #![forbid(unsafe_code)]
 
+use super::chunk_list::{Place, Slot};
 use super::header::{Dialect, ENTRY, Header};
 use super::metadata::{self, Section};
 use super::open::part_name;
-use super::slots::{Place, Slot};
 use super::{Bloscpack, DEFAULT_CHUNK, offsets};
 use crate::error::{Result, fail};
 use crate::io::journal::{self, Swapped};

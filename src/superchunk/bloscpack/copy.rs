@@ -3,9 +3,9 @@
 #![forbid(unsafe_code)]
 
 use super::{Bloscpack, Mode};
+use crate::alloc;
 use crate::error::{Result, fail};
 use crate::io::{Folder, locate};
-use crate::memory;
 use crate::options::{Opt, Options};
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
@@ -86,7 +86,7 @@ impl Bloscpack {
         read: &dyn Fn(u64, &mut [u8]) -> Result<bool>,
         options: &Options,
     ) -> Result<bool> {
-        let mut buffer = memory::zeroed(len.min(piece) as usize)?;
+        let mut buffer = alloc::zeroed(len.min(piece) as usize)?;
         let (mut at, mut bad) = (0, false);
         while at < len {
             let now = buffer

@@ -3,17 +3,17 @@
 #![forbid(unsafe_code)]
 
 use super::Bloscpack;
+use super::chunk_list::{Place, Slot};
 use super::open::part_name;
-use super::slots::{Place, Slot};
+use crate::alloc;
 use crate::blosc;
 use crate::checksum::Sum;
 use crate::error::{Result, fail};
 use crate::io::File;
-use crate::line::{self, Keeper};
-use crate::memory;
 use crate::os;
-use crate::superchunk::buffers::Buffers;
-use crate::superchunk::gather::{self, Gathering};
+use crate::parallel::ordered::{self, Keeper};
+use crate::superchunk::buffer_pool::Buffers;
+use crate::superchunk::staging::{self, Gathering};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -71,7 +71,7 @@ impl Bloscpack {
         self.close_chunk()?;
         self.take_last()?;
         self.changed = true;
-        gather::append(self, src, self.chunk_size, self.threads.count())
+        staging::append(self, src, self.chunk_size, self.threads.count())
     }
 
     /// The last chunk, if it has room, becomes content that waits.
@@ -96,7 +96,7 @@ impl Bloscpack {
     /// The content of a chunk.
     fn content(&self, i: usize) -> Result<Vec<u8>> {
         let n = self.slots.get(i)?.nbytes;
-        let mut content = memory::zeroed(memory::allow(n.into(), self.memory_limit, "a chunk")?)?;
+        let mut content = alloc::zeroed(alloc::allow(n.into(), self.memory_limit, "a chunk")?)?;
         self.chunk_part(i, 0, &mut content, self.threads.count())
             .map_err(|e| {
                 e.within(format_args!("{}: chunk {i}", self.name()))
@@ -115,7 +115,7 @@ impl Bloscpack {
 
     /// Encodes the first `n` bytes of what waits.
     pub(super) fn encode_pending(&mut self, n: usize) -> Result<()> {
-        gather::encode_first(self, n)
+        staging::encode_first(self, n)
     }
 
     /// Encodes content and puts its chunks behind the last. On failure those before it stay.
@@ -139,11 +139,11 @@ impl Bloscpack {
         } else {
             Keeper::Caller
         };
-        let (mut slots, mut bytes) = (memory::with_room(pieces.len())?, 0);
+        let (mut slots, mut bytes) = (alloc::with_room(pieces.len())?, 0);
         let (this, start) = (&*self, self.part_end);
-        let done = line::in_order(
+        let done = ordered::in_order(
             this.threads.count(),
-            line::few(this.threads.count()),
+            ordered::few(this.threads.count()),
             keeper,
             pieces,
             |piece| this.encode_sealed(piece, each),
@@ -363,14 +363,11 @@ impl Bloscpack {
                 h.version
             ));
         }
-        let mut content = memory::zeroed(memory::allow(
-            h.nbytes as u64,
-            self.memory_limit,
-            "a chunk",
-        )?)?;
+        let mut content =
+            alloc::zeroed(alloc::allow(h.nbytes as u64, self.memory_limit, "a chunk")?)?;
         blosc::decode(chunk, &mut content, self.threads.count())?;
         self.flush()?;
-        let mut bytes = memory::with_room(chunk.len() + self.header.checksum.size())?;
+        let mut bytes = alloc::with_room(chunk.len() + self.header.checksum.size())?;
         bytes.extend_from_slice(chunk);
         let slot = self.store(Sealed {
             bytes: seal(bytes, self.header.checksum)?,
@@ -442,7 +439,7 @@ impl Bloscpack {
 /// Puts the digest behind a chunk.
 pub(super) fn seal(mut chunk: Vec<u8>, sum: Sum) -> Result<Vec<u8>> {
     let digest = sum.of(&chunk);
-    memory::reserve_exact(&mut chunk, digest.len())?;
+    alloc::reserve_exact(&mut chunk, digest.len())?;
     chunk.extend_from_slice(&digest);
     Ok(chunk)
 }
@@ -457,7 +454,7 @@ pub(super) fn widen(chunk: &mut Vec<u8>, by: u32) -> bool {
     let (Some(wanted), Some(flags)) = (wanted, chunk.get(2).copied()) else {
         return false;
     };
-    if by > 0 && (flags & COPIED != 0 || memory::reserve_exact(chunk, by as usize).is_err()) {
+    if by > 0 && (flags & COPIED != 0 || alloc::reserve_exact(chunk, by as usize).is_err()) {
         return false;
     }
     chunk.resize(wanted as usize, 0);

@@ -12,8 +12,8 @@
 //! says where things are is checked against the file here.
 #![forbid(unsafe_code)]
 
+use super::chunk_table::{BLOSC_HEADER, ChunkPlace};
 use super::metadata::{self, Form, MetaPlace, Section};
-use super::table::{BLOSC_HEADER, ChunkPlace};
 use crate::checksum::Sum;
 use crate::error::{Result, fail};
 use crate::io::File;

@@ -5,14 +5,14 @@
 //! committed byte is written over: readers tell by the length.
 #![forbid(unsafe_code)]
 
+use super::chunk_list::{Place, Slot};
 use super::edit::{COPIED, seal, widen};
 use super::header::{Dialect, ENTRY, Header};
-use super::slots::{Place, Slot};
 use super::{Bloscpack, offsets};
+use crate::alloc;
 use crate::error::{Result, fail};
 use crate::io::File;
 use crate::io::journal::{self, Change, MOST_RANGES, Piece, SAID, Undo};
-use crate::memory;
 use std::ops::Range;
 
 /// Committed bytes that a change in place may save first, whatever the size of the file.
@@ -32,7 +32,7 @@ fn fitted(run: &[Slot], room: u64, digest: u64) -> Option<Vec<u32>> {
     let least = |s: &Slot| s.cbytes.saturating_sub(s.spare);
     let needed = run.iter().map(|s| u64::from(least(s)) + digest).sum();
     let mut left = room.checked_sub(needed)?;
-    let mut lengths = memory::with_room(run.len()).ok()?;
+    let mut lengths = alloc::with_room(run.len()).ok()?;
     for s in run {
         let spare = left.min(s.spare.into());
         left -= spare;
@@ -125,7 +125,7 @@ impl Bloscpack {
 
     /// Where each chunk goes, if those that are in the file may stay where they are.
     fn places(&self, from: u64) -> Option<(Vec<(u64, u32)>, u64)> {
-        let mut places = memory::with_room(self.slots.len()).ok()?;
+        let mut places = alloc::with_room(self.slots.len()).ok()?;
         let (mut next, digest) = (from, self.header.checksum.size() as u64);
         let all = self.slots.iter().as_slice();
         let stays = |s: &Slot| matches!(s.place, Place::Main(_) | Place::Lost);
@@ -304,7 +304,7 @@ impl Bloscpack {
     /// A chunk that waits, with the length that it is to have, and its digest.
     fn bytes_of(&self, s: &Slot, cbytes: u32) -> Result<Vec<u8>> {
         let n = self.stored_size(s) as usize;
-        let mut bytes = memory::zeroed(n)?;
+        let mut bytes = alloc::zeroed(n)?;
         match &s.place {
             Place::Memory(b) => {
                 bytes.copy_from_slice(b.get(..n).ok_or_else(|| fail!(State, "a short chunk"))?)

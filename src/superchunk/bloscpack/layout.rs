@@ -2,10 +2,10 @@
 //! one that fits the rest better.
 #![forbid(unsafe_code)]
 
+use super::chunk_table::ChunkTable;
 use super::header::Header;
-use super::mend::{self, mend};
+use super::header_repair::{self, mend};
 use super::read::is_damage;
-use super::table::ChunkTable;
 use crate::error::{Error, Result, Status};
 use crate::io::File;
 
@@ -26,7 +26,7 @@ impl Layout {
     /// Finds the parts of `file`; memory for at most `limit` bytes.
     pub fn find(file: &dyn File, limit: u64) -> Result<Layout> {
         let layout = Layout::of_places(file, limit)?;
-        let Some((sum, why)) = mend::checksum(file, &layout.header, &layout.table)? else {
+        let Some((sum, why)) = header_repair::checksum(file, &layout.header, &layout.table)? else {
             return Ok(layout);
         };
         let header = Header {

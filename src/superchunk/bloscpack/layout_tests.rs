@@ -1,9 +1,9 @@
 //! What no real file shows: layouts of our own, and files made to do harm.
 
+use super::chunk_table::{ChunkPlace, ChunkTable};
 use super::header::{Dialect, Header};
 use super::metadata::{self, DEFAULT_LEVEL, DEFAULT_SUM, Form, MetaPlace, Section};
 use super::offsets;
-use super::table::{ChunkPlace, ChunkTable};
 use crate::checksum::Sum;
 use crate::error::{Result, Status};
 use crate::io::{Access, File, Folder, memory::MemoryFolder};

@@ -5,11 +5,11 @@
 //! zlib form. The JSON is text to this module; it is not looked into.
 #![forbid(unsafe_code)]
 
+use crate::alloc;
 use crate::checksum::Sum;
 use crate::error::{Result, fail};
 use crate::io::File;
 use crate::json::Value;
-use crate::memory;
 use crate::zlib::{self, CompressionLvl, DecompressionError};
 
 /// Metadata stand behind a header of this size, always.
@@ -199,7 +199,7 @@ impl MetaPlace {
 
     /// What is stored, its digest checked.
     fn stored_bytes(&self, file: &dyn File, limit: u64) -> Result<Vec<u8>> {
-        let mut stored = memory::zeroed(memory::allow(self.stored.into(), limit, "metadata")?)?;
+        let mut stored = alloc::zeroed(alloc::allow(self.stored.into(), limit, "metadata")?)?;
         file.read_exact_at(self.stored_at(), &mut stored)?;
         if let Form::Section(section) = &self.form {
             self.check(file, section, &stored)?;
@@ -279,7 +279,7 @@ impl Section {
                         stored.len()
                     ));
                 }
-                let mut json = memory::zeroed(memory::allow(self.size.into(), limit, "metadata")?)?;
+                let mut json = alloc::zeroed(alloc::allow(self.size.into(), limit, "metadata")?)?;
                 match zlib::decompressor().zlib_decompress(&stored, &mut json) {
                     Ok(n) if n == json.len() => Ok(json),
                     Ok(n) => Err(wrong(n)),
@@ -447,7 +447,7 @@ fn encode_section(json: &[u8], room: u32, form: &Section) -> Result<Option<(Meta
     };
     let digest = section.sum.of(bytes);
     let mut out = section.head(room, stored);
-    memory::reserve(&mut out, room as usize + digest.len())?;
+    alloc::reserve(&mut out, room as usize + digest.len())?;
     out.extend(bytes);
     out.resize(HEAD + room as usize, 0);
     out.extend(digest);
@@ -509,7 +509,7 @@ fn pack(json: &[u8], level: u8) -> Result<Vec<u8>> {
     let level = CompressionLvl::new(level.into())
         .map_err(|_| fail!(Argument, "metadata: level {level}: 0 to 9 are known"))?;
     let mut compressor = zlib::compressor(level);
-    let mut out = memory::zeroed(compressor.zlib_compress_bound(json.len()))?;
+    let mut out = alloc::zeroed(compressor.zlib_compress_bound(json.len()))?;
     let n = compressor
         .zlib_compress(json, &mut out)
         .map_err(|e| fail!(Memory, "metadata: zlib: {e}"))?;
@@ -522,7 +522,7 @@ fn unpack(stored: &[u8], limit: u64) -> Result<Vec<u8>> {
     let most = (stored.len() as u64).saturating_mul(BEST_RATIO);
     let mut room = (stored.len() as u64).saturating_mul(8);
     loop {
-        let mut out = memory::zeroed(memory::allow(room, limit, "metadata")?)?;
+        let mut out = alloc::zeroed(alloc::allow(room, limit, "metadata")?)?;
         match zlib::decompressor().zlib_decompress(stored, &mut out) {
             Ok(n) => {
                 out.truncate(n);

@@ -9,33 +9,33 @@
 //!   with a [`Bloscpack`].
 //! - [`Whole`]: a file that is made at once.
 
+mod assemble;
+mod chunk_list;
+pub mod chunk_table;
 mod commit;
 mod copy;
 mod edit;
 pub mod header;
+mod header_repair;
 mod in_place;
 mod layout;
 #[cfg(test)]
 mod layout_tests;
-mod mend;
 pub mod metadata;
 pub mod offsets;
 mod open;
 mod read;
 mod repair;
-mod slots;
 mod splice;
-pub mod table;
 #[cfg(test)]
 mod tests;
-mod whole;
 
+pub use assemble::{Whole, tidy};
 pub use copy::{Destination, keep_room};
 pub use open::{Mode, OPEN_OPTIONS, filter_number, params};
 pub use read::{Verified, verify};
 pub use repair::{Repaired, repair, repair_in};
 pub use splice::Splice;
-pub use whole::{Whole, tidy};
 
 use crate::blosc::{Codec, Params};
 use crate::error::{Error, Result};
@@ -44,9 +44,9 @@ use crate::io::journal::Container;
 use crate::io::lock::Lock;
 use crate::options::{Opt, Options};
 use crate::parallel::Threads;
-use crate::superchunk::buffers::Buffers;
+use crate::superchunk::buffer_pool::Buffers;
+use chunk_list::Slots;
 use header::{Dialect, Header};
-use slots::Slots;
 use std::ops::Range;
 use std::sync::Arc;
 

@@ -3,9 +3,9 @@
 #![forbid(unsafe_code)]
 
 use super::header::{ENTRY, Header};
+use crate::alloc;
 use crate::error::{Result, fail};
 use crate::io::File;
-use crate::memory;
 
 /// The entries of the chunks as they are stored; none where there is no table. Memory for at most
 /// `limit` bytes.
@@ -15,9 +15,9 @@ pub fn read(file: &dyn File, header: &Header, limit: u64) -> Result<Vec<i64>> {
     } else {
         0
     };
-    let mut bytes = memory::zeroed(memory::allow(n.saturating_mul(ENTRY), limit, "offsets")?)?;
+    let mut bytes = alloc::zeroed(alloc::allow(n.saturating_mul(ENTRY), limit, "offsets")?)?;
     file.read_exact_at(header.offsets_at(), &mut bytes)?;
-    let mut out = memory::with_room(bytes.len() / 8)?;
+    let mut out = alloc::with_room(bytes.len() / 8)?;
     out.extend(bytes.as_chunks().0.iter().map(|b| i64::from_le_bytes(*b)));
     Ok(out)
 }
@@ -25,7 +25,7 @@ pub fn read(file: &dyn File, header: &Header, limit: u64) -> Result<Vec<i64>> {
 /// The bytes of a table with these positions in its first entries, and -1 in the others.
 pub fn encode(positions: impl IntoIterator<Item = u64>, entries: u64) -> Result<Vec<u8>> {
     let n = usize::try_from(entries.saturating_mul(ENTRY)).unwrap_or(usize::MAX);
-    let mut out = memory::with_room(n)?;
+    let mut out = alloc::with_room(n)?;
     let used = positions
         .into_iter()
         .map(|at| i64::try_from(at).unwrap_or(-1));

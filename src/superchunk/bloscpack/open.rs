@@ -1,13 +1,14 @@
 //! Opening and creating: from a file, or from options, to chunks that can be read and changed.
 #![forbid(unsafe_code)]
 
+use super::chunk_list::{Place, Slot, Slots};
+use super::chunk_table::{BLOSC_HEADER, ChunkPlace};
 use super::header::{Dialect, ENTRY, Header};
 use super::layout::Layout;
 use super::metadata::Form;
 use super::read::is_damage;
-use super::slots::{Place, Slot, Slots};
-use super::table::{BLOSC_HEADER, ChunkPlace};
 use super::{Bloscpack, DEFAULT_CHUNK};
+use crate::alloc;
 use crate::blosc::{self, Codec, Filter, Params, Pipeline, Target};
 use crate::checksum::Sum;
 use crate::error::{Error, Result, fail};
@@ -15,10 +16,9 @@ use crate::io::journal::{self, Container, Snapshot};
 use crate::io::lock::Lock;
 use crate::io::{Access, File, Folder, beside, locate, object};
 use crate::json::Value;
-use crate::memory;
 use crate::options::{Opt, Options};
 use crate::os;
-use crate::superchunk::buffers::Buffers;
+use crate::superchunk::buffer_pool::Buffers;
 use std::ffi::OsStr;
 use std::sync::Arc;
 
@@ -237,7 +237,7 @@ impl Bloscpack {
     ) -> Result<Bloscpack> {
         // the table of offsets is in memory twice while a new file's header is put together
         let spare = (options.get(Opt::SpareChunks, 0) as u64).saturating_mul(2 * ENTRY);
-        memory::allow(spare, options.memory_limit(), Opt::SpareChunks.name())?;
+        alloc::allow(spare, options.memory_limit(), Opt::SpareChunks.name())?;
         let container = container(folder, name);
         let lock = container.lock(options.get(Opt::Lock, 1) == 1)?;
         let durable = options.get(Opt::Durability, 1) == 1;
@@ -479,7 +479,7 @@ impl Bloscpack {
         }
         self.meta = match json {
             Some(json) => {
-                let mut copy = memory::with_room(json.len())?;
+                let mut copy = alloc::with_room(json.len())?;
                 copy.extend_from_slice(json);
                 Some(copy)
             }

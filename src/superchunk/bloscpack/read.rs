@@ -1,14 +1,14 @@
 //! Reading: bytes of content, whole chunks, chunks as they are stored; and the search for faults.
 #![forbid(unsafe_code)]
 
-use super::slots::{Place, Slot};
+use super::chunk_list::{Place, Slot};
 use super::{Bloscpack, Mode};
 use crate::blosc;
 use crate::error::{Error, Result, Status, fail};
 use crate::io::File;
 use crate::options::{Opt, Options};
-use crate::superchunk::gather::Pieces;
-use crate::{memory, parallel};
+use crate::superchunk::staging::Pieces;
+use crate::{alloc, parallel};
 use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::ops::Range;
@@ -196,7 +196,7 @@ impl Bloscpack {
         self.stored(slot, |chunk| {
             // what decoding takes beside the place that the caller brought
             let block = blosc::Header::parse(chunk)?.blocksize;
-            memory::allow(block as u64, self.memory_limit, "a block of a chunk")?;
+            alloc::allow(block as u64, self.memory_limit, "a block of a chunk")?;
             blosc::decode_range(chunk, from, dst, threads)
         })
     }
@@ -242,7 +242,7 @@ impl Bloscpack {
         {
             return self.checked(slot, bytes, f);
         }
-        memory::allow(n as u64, self.memory_limit, "a stored chunk")?;
+        alloc::allow(n as u64, self.memory_limit, "a stored chunk")?;
         let mut scratch = SCRATCH.with(|s| {
             s.try_borrow_mut()
                 .map(|mut s| std::mem::take(&mut *s))
@@ -250,7 +250,7 @@ impl Bloscpack {
         });
         if scratch.len() < n {
             // one that is kept is going to be of use for somewhat longer chunks, too
-            scratch = memory::zeroed(if n <= KEPT { n.next_power_of_two() } else { n })?;
+            scratch = alloc::zeroed(if n <= KEPT { n.next_power_of_two() } else { n })?;
         }
         let bytes = scratch.get_mut(..n).unwrap_or_default();
         let result = file
@@ -452,7 +452,7 @@ impl Bloscpack {
     fn sound(&self, i: usize) -> Result<()> {
         let slot = self.slots.get(i)?;
         self.stored(slot, |chunk| {
-            let mut content = memory::zeroed(memory::allow(
+            let mut content = alloc::zeroed(alloc::allow(
                 slot.nbytes.into(),
                 self.memory_limit,
                 "a chunk",

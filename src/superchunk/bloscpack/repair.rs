@@ -3,14 +3,14 @@
 //! places, and so do those that an array has lost at its end.
 #![forbid(unsafe_code)]
 
-use super::slots::{Place, Slot};
-use super::table::{BLOSC_HEADER, ChunkPlace};
+use super::chunk_list::{Place, Slot};
+use super::chunk_table::{BLOSC_HEADER, ChunkPlace};
 use super::{Bloscpack, Mode};
+use crate::alloc;
 use crate::array::numpy_meta::ArrayMeta;
 use crate::blosc;
 use crate::error::{Result, Status, fail};
 use crate::io::{Access, Folder, locate};
-use crate::memory;
 use crate::options::{Opt, Options};
 use std::ffi::OsStr;
 use std::sync::Arc;
@@ -123,7 +123,7 @@ impl Bloscpack {
     /// Can it be decoded, and does its digest fit?
     fn is_sound(&self, slot: &Slot) -> Result<bool> {
         let decoded = self.stored(slot, |chunk| {
-            let mut content = memory::zeroed(memory::allow(
+            let mut content = alloc::zeroed(alloc::allow(
                 slot.nbytes.into(),
                 self.memory_limit,
                 "a chunk",
@@ -146,7 +146,7 @@ impl Bloscpack {
             }
             lost = lost.saturating_add(slot.nbytes.into());
             self.check_lost(lost)?;
-            let zeros = memory::zeroed(memory::allow(
+            let zeros = alloc::zeroed(alloc::allow(
                 slot.nbytes.into(),
                 self.memory_limit,
                 "a chunk",
@@ -201,12 +201,12 @@ impl Bloscpack {
             return Ok(0);
         };
         self.check_lost(short)?;
-        memory::allow(
+        alloc::allow(
             short.min(self.chunk_size as u64),
             self.memory_limit,
             "a chunk",
         )?;
-        let (before, zeros) = (self.chunks(), memory::zeroed(short.min(PIECE) as usize)?);
+        let (before, zeros) = (self.chunks(), alloc::zeroed(short.min(PIECE) as usize)?);
         while let Some(n) = wanted.checked_sub(self.nbytes()).filter(|n| *n > 0) {
             self.append(zeros.get(..n.min(PIECE) as usize).unwrap_or_default())?;
             self.options.progress(

@@ -8,9 +8,9 @@
 #![forbid(unsafe_code)]
 
 use super::Bloscpack;
-use super::slots::Slot;
+use super::chunk_list::Slot;
+use crate::alloc;
 use crate::error::{Result, fail};
-use crate::memory;
 use std::ops::Range;
 
 /// What is put in and taken away.
@@ -96,7 +96,7 @@ impl Bloscpack {
             .start;
         // an append may go on in the one before
         let kept = first.saturating_sub(1);
-        let mut old = memory::with_room(self.slots.len() - kept)?;
+        let mut old = alloc::with_room(self.slots.len() - kept)?;
         old.extend(self.slots.iter().skip(kept).cloned());
         let changed = std::mem::replace(&mut self.changed, true);
         self.refill(first, old.get(first - kept..).unwrap_or_default(), splice)
@@ -161,7 +161,7 @@ impl Bloscpack {
 
     /// The content of a chunk that was chunk `i`.
     fn content_of(&self, i: usize, slot: &Slot) -> Result<Vec<u8>> {
-        let mut content = memory::zeroed(memory::allow(
+        let mut content = alloc::zeroed(alloc::allow(
             slot.nbytes.into(),
             self.memory_limit,
             "a chunk",

@@ -5,11 +5,11 @@
 //! of it: small parts of one block are likely to be followed by others.
 #![forbid(unsafe_code)]
 
+use crate::alloc;
 use crate::blosc::{self, BlockDecoder, Codec, Content, Decoded, Header, sections};
+use crate::cache::{Budget, Lately, Parts};
 use crate::error::{Error, Result, fail};
-use crate::io::{File, lend};
-use crate::lately::{Budget, Lately, Parts};
-use crate::memory;
+use crate::io::{File, read_buffer};
 use crate::superchunk::chunks::{Fill, Sink};
 use std::cell::RefCell;
 use std::ops::Range;
@@ -99,7 +99,7 @@ impl Chunk {
             .min(i32::MAX as usize);
         let (mut f, mut wanted) = (Some(f), n.max(blosc::LONG).min(room));
         loop {
-            let opened = lend::with_range(&**file, at, wanted, limit, |head| {
+            let opened = read_buffer::with_range(&**file, at, wanted, limit, |head| {
                 let chunk = Chunk::parse(file, at, head, limit)?
                     .filter(|chunk| chunk.header.cbytes <= room);
                 match chunk.and_then(|chunk| Some((chunk, f.take()?))) {
@@ -127,7 +127,7 @@ impl Chunk {
         if needed(bytes)? > bytes.len() {
             return Ok(None);
         }
-        memory::allow(header.blocksize as u64, limit, "a block of a chunk")?;
+        alloc::allow(header.blocksize as u64, limit, "a block of a chunk")?;
         let item = |bytes: &[u8]| Body::Fill(Fill::Item(bytes.into()));
         let body = match header.content()? {
             Content::Zeros | Content::Uninitialised => Body::Fill(Fill::Zeros),
@@ -206,7 +206,7 @@ impl Chunk {
     ) -> Result<R> {
         match self.at_hand(have, &range) {
             Some(bytes) => f(bytes),
-            None => lend::with_range(
+            None => read_buffer::with_range(
                 &*self.file,
                 self.at.saturating_add(range.start as u64),
                 range.len(),
@@ -277,7 +277,7 @@ impl Chunk {
         if let Some(first) = t.first.get() {
             return Ok(Some(first));
         }
-        let mut first = memory::zeroed(self.header.block_len(0))?;
+        let mut first = alloc::zeroed(self.header.block_len(0))?;
         self.with_bytes(have, self.span(0)?, |stored| {
             t.decoder.decode(0, stored, None, &mut first)
         })?;
@@ -292,7 +292,7 @@ impl Chunk {
         sink: &mut dyn Sink,
     ) -> Result<()> {
         let first = self.first(have)?;
-        let mut spans = memory::with_room(wanted.len())?;
+        let mut spans = alloc::with_room(wanted.len())?;
         for block in wanted {
             spans.push((self.span(*block)?, *block));
         }
@@ -460,7 +460,7 @@ impl Table {
             table.as_chunks::<4>().0,
             header.len() + table.len() + dictionary.map_or(0, |d| 4 + d.len()),
         );
-        let mut starts = memory::with_room(table.len())?;
+        let mut starts = alloc::with_room(table.len())?;
         for (i, start) in table.iter().enumerate() {
             let start = u32::from_le_bytes(*start);
             if (start as usize) < earliest || start as usize >= header.cbytes {
@@ -468,7 +468,7 @@ impl Table {
             }
             starts.push(start);
         }
-        let mut ends = memory::with_room(starts.len() + 1)?;
+        let mut ends = alloc::with_room(starts.len() + 1)?;
         ends.extend_from_slice(&starts);
         ends.push(header.cbytes as u32);
         ends.sort_unstable();
@@ -508,7 +508,7 @@ pub fn with_scratch<R>(n: usize, f: impl FnOnce(&mut [u8]) -> Result<R>) -> Resu
     let mut buffer = BUFFER.take();
     if buffer.len() < n {
         drop(buffer);
-        buffer = memory::zeroed(n)?;
+        buffer = alloc::zeroed(n)?;
     }
     let result = f(buffer.get_mut(..n).unwrap_or_default());
     if buffer.len() <= SCRATCH {

@@ -4,9 +4,9 @@
 use super::Frame;
 use super::chunk::Chunk;
 use super::read::Reach;
+use crate::alloc;
 use crate::blosc::Decoded;
 use crate::error::{Result, fail};
-use crate::memory;
 use crate::superchunk::chunks::{Chunks, Coming, Encoded, Fill, Sink, Source, put_in_turn};
 
 impl Chunks for Frame {
@@ -148,7 +148,7 @@ impl Frame {
 
     fn deliver_whole(&self, chunk: u64, sink: &mut dyn Sink) -> Result<()> {
         let span = self.span(chunk)?;
-        let n = memory::allow(span.end - span.start, self.memory_limit, "a chunk")?;
+        let n = alloc::allow(span.end - span.start, self.memory_limit, "a chunk")?;
         if let Some(dst) = sink.place(0).filter(|dst| dst.len() == n) {
             return self.stored_part(chunk, 0, dst);
         }

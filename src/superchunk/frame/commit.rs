@@ -9,23 +9,23 @@
 //! trailer does: then a new file takes the place of the old one, without the room that had no use.
 #![forbid(unsafe_code)]
 
+use super::checksums::{self, SUM, SUMS};
 use super::entry::Entry;
 use super::header::Header;
 use super::index::{self, Slot};
 use super::open::read_header;
 use super::paged::PAGE;
-use super::sums::{self, SUM, SUMS};
 use super::trailer::{TAIL, Trailer};
-use super::{Committed, Frame, seal};
+use super::{Committed, Frame, part_checksum};
+use crate::alloc;
 use crate::blosc::{self, Codec, Params, Target};
 use crate::checksum::crc32;
 use crate::error::{Result, fail};
 use crate::io::journal::{self, Change, Piece, SAID, Swapped, Undo};
 use crate::io::lock::Lock;
-use crate::io::{self, Access, File, lend};
-use crate::memory;
+use crate::io::{self, Access, File, read_buffer};
 use crate::os;
-use crate::superchunk::buffers::Buffers;
+use crate::superchunk::buffer_pool::Buffers;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -91,7 +91,7 @@ impl Frame {
             )
         };
         let file = self.file.as_ref().ok_or_else(changed)?;
-        let mut tail = memory::zeroed(self.last.tail.len())?;
+        let mut tail = alloc::zeroed(self.last.tail.len())?;
         let there = self.site.folder.identity(&self.site.main())? == Some(file.identity());
         let same = there
             && read_header(&**file, 0, self.memory_limit)
@@ -118,9 +118,13 @@ impl Frame {
             let found = self
                 .cbytes_of(i, &entry)
                 .and_then(|n| match u64::from(n) <= room {
-                    true => lend::with_range(&*file, at, n as usize, self.memory_limit, |bytes| {
-                        Ok((n, crc32(bytes)))
-                    }),
+                    true => read_buffer::with_range(
+                        &*file,
+                        at,
+                        n as usize,
+                        self.memory_limit,
+                        |bytes| Ok((n, crc32(bytes))),
+                    ),
                     false => Err(fail!(
                         Format,
                         "it is longer than the {room} bytes that it can have"
@@ -181,19 +185,19 @@ impl Frame {
             .saturating_add(index.len() as u64)
             .saturating_add(trailer.len());
         let (head, tail) = if self.sums {
-            seal::seal(&mut header, &index, &mut trailer)?
+            part_checksum::seal(&mut header, &index, &mut trailer)?
         } else {
-            seal::unseal(&mut header, &mut trailer);
+            part_checksum::unseal(&mut header, &mut trailer);
             (header.encode()?, trailer.encode()?)
         };
         let mut behind = index;
-        memory::reserve(&mut behind, tail.len())?;
+        alloc::reserve(&mut behind, tail.len())?;
         behind.extend_from_slice(&tail);
         Ok((header, Ends { head, behind }))
     }
 
     fn sums_chunk(&self) -> Result<Vec<u8>> {
-        let sums = sums::encode(self.entries.len(), self.entries.iter().map(Entry::sum))?;
+        let sums = checksums::encode(self.entries.len(), self.entries.iter().map(Entry::sum))?;
         let mut chunk = Vec::new();
         // readers look up some of them at a time
         let params = Params {
@@ -205,7 +209,7 @@ impl Frame {
     }
 
     fn slots(&self) -> Result<Vec<Slot>> {
-        let mut slots = memory::with_room(self.entries.len())?;
+        let mut slots = alloc::with_room(self.entries.len())?;
         slots.extend(self.entries.iter().map(|e| e.slot));
         Ok(slots)
     }
@@ -344,7 +348,7 @@ impl Frame {
     /// Where each chunk goes, how long it is, and where the last ends.
     fn places_anew(&self) -> Result<(Vec<Slot>, Vec<u32>, u64)> {
         let (mut slots, mut sizes, mut next) =
-            (self.slots()?, memory::with_room(self.entries.len())?, 0u64);
+            (self.slots()?, alloc::with_room(self.entries.len())?, 0u64);
         for (i, (slot, entry)) in slots.iter_mut().zip(&self.entries).enumerate() {
             let n = if entry.place().is_some() {
                 self.cbytes_of(i as u64, entry)

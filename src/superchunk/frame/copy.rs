@@ -7,8 +7,8 @@ use super::entry::Entry;
 use super::index::Slot;
 use super::open::is_damage;
 use super::{Frame, NewFrame};
+use crate::alloc;
 use crate::error::{Result, fail};
-use crate::memory;
 use crate::options::Opt;
 use crate::superchunk::bloscpack::Destination;
 use crate::superchunk::chunks::{Encoded, Fill};
@@ -94,7 +94,7 @@ impl Frame {
         })? {
             return self.copy_fill(i, to, fill).map(|()| false);
         }
-        let mut content = memory::zeroed(memory::allow(n as u64, self.memory_limit, "a chunk")?)?;
+        let mut content = alloc::zeroed(alloc::allow(n as u64, self.memory_limit, "a chunk")?)?;
         let bad = self.read_chunk(i, &mut content)?;
         let new = to.encode_content(&content, self.threads.count())?;
         to.put_chunk(i, n, new).map(|()| bad)
@@ -125,7 +125,7 @@ impl Frame {
         let mut copy = Vec::new();
         let read = self.with_entry(i, entry, &mut |chunk, have| {
             chunk.with_bytes(have, 0..chunk.header().cbytes, |bytes| {
-                memory::reserve(&mut copy, bytes.len())?;
+                alloc::reserve(&mut copy, bytes.len())?;
                 copy.extend_from_slice(bytes);
                 Ok(())
             })

@@ -4,7 +4,7 @@
 use super::Frame;
 use super::header::Header;
 use super::open::{OPEN_OPTIONS, WRITE_OPTIONS};
-use super::site::Site;
+use super::storage::Site;
 use crate::blosc::{Codec, Filter, Params, Pipeline, Target};
 use crate::checksum::Sum;
 use crate::error::{Result, fail};

@@ -7,8 +7,8 @@ use crate::blosc;
 use crate::error::{Result, fail};
 use crate::os;
 use crate::superchunk::chunks::{Encoded, Fill, Source, Touch};
-use crate::superchunk::gather::{self, Gathering};
-use crate::{memory, parallel};
+use crate::superchunk::staging::{self, Gathering};
+use crate::{alloc, parallel};
 use std::ops::Range;
 
 impl Gathering for Frame {
@@ -125,8 +125,8 @@ impl Frame {
         }
         self.take_last()?;
         self.writing.changed = true;
-        self.take_first_length(gather::default_chunk(self.typesize()))?;
-        gather::append(self, src, self.chunk_bytes(), self.threads.count())
+        self.take_first_length(staging::default_chunk(self.typesize()))?;
+        staging::append(self, src, self.chunk_bytes(), self.threads.count())
     }
 
     /// Takes the length of chunks from the first one, in a frame that was not told one.
@@ -173,7 +173,7 @@ impl Frame {
     /// The content of a chunk.
     fn content(&self, i: u64) -> Result<Vec<u8>> {
         let span = self.span(i)?;
-        let mut content = memory::zeroed(memory::allow(
+        let mut content = alloc::zeroed(alloc::allow(
             span.end - span.start,
             self.memory_limit,
             "a chunk",
@@ -191,7 +191,7 @@ impl Frame {
 
     /// Encodes all that waits, the last of it as a chunk that is not full.
     pub(super) fn flush(&mut self) -> Result<()> {
-        gather::encode_first(self, self.pending.len())
+        staging::encode_first(self, self.pending.len())
     }
 
     /// Writes over content that is there. On failure some of it may be written.
@@ -302,15 +302,12 @@ impl Frame {
                 "a chunk of Blosc 1: frames have those of Blosc 2"
             ));
         }
-        let mut content = memory::zeroed(memory::allow(
-            h.nbytes as u64,
-            self.memory_limit,
-            "a chunk",
-        )?)?;
+        let mut content =
+            alloc::zeroed(alloc::allow(h.nbytes as u64, self.memory_limit, "a chunk")?)?;
         blosc::decode(bytes, &mut content, self.threads.count())?;
         drop(content);
         self.flush()?;
-        let mut copy = memory::with_room(bytes.len())?;
+        let mut copy = alloc::with_room(bytes.len())?;
         copy.extend_from_slice(bytes);
         self.insert_made(self.entries.len() as u64, h.nbytes, Encoded::Stored(copy))
     }
@@ -344,11 +341,11 @@ impl Frame {
             self.take_any_length()?;
         }
         let entry = self.store(n, new)?;
-        memory::reserve(&mut self.entries, 1)?;
+        alloc::reserve(&mut self.entries, 1)?;
         self.entries.insert(at as usize, entry);
         self.header.nbytes += n as u64;
         if let Some(starts) = &mut self.starts {
-            memory::reserve(starts, 1)?;
+            alloc::reserve(starts, 1)?;
             let begin = starts.get(at as usize).copied().unwrap_or(0);
             starts.insert(at as usize, begin);
             starts
@@ -361,7 +358,7 @@ impl Frame {
 
     /// Chunks may have any length from here on. Each of them says how long it is.
     pub(super) fn take_any_length(&mut self) -> Result<()> {
-        let mut starts = memory::with_room(self.entries.len() + 1)?;
+        let mut starts = alloc::with_room(self.entries.len() + 1)?;
         starts.push(0);
         for i in 0..self.entries.len() as u64 {
             let span = self.span(i)?;

@@ -7,7 +7,7 @@ use super::chunk::{Chunk, with_scratch};
 use crate::blosc::{self, BlockEncoder, Content, Decoded, Header};
 use crate::error::{Error, Result, fail};
 use crate::superchunk::chunks::{Encoded, Fill, Sink, Source, Touch};
-use crate::{memory, parallel};
+use crate::{alloc, parallel};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What is there before.
@@ -70,7 +70,7 @@ impl Frame {
     ) -> Result<Encoded> {
         let params = self.params()?;
         let size = self.block_size(n)?;
-        memory::allow(size as u64, self.memory_limit, "a block of a chunk")?;
+        alloc::allow(size as u64, self.memory_limit, "a block of a chunk")?;
         let like = match before {
             Before::Chunk(chunk, _) if chunk.has_free_blocks() && chunk.header().nbytes == n => {
                 BlockEncoder::like(chunk.header(), params.level)?
@@ -172,7 +172,7 @@ impl Frame {
         threads: usize,
     ) -> Result<Vec<Made>> {
         let header = encoder.header();
-        let mut made: Vec<Made> = memory::defaults(header.blocks())?;
+        let mut made: Vec<Made> = alloc::defaults(header.blocks())?;
         let failed: Mutex<Option<Error>> = Mutex::new(None);
         parallel::for_each(
             threads,
@@ -202,7 +202,7 @@ impl Frame {
         threads: usize,
     ) -> Result<Encoded> {
         let params = self.params()?;
-        let mut content = memory::zeroed(memory::allow(n as u64, self.memory_limit, "a chunk")?)?;
+        let mut content = alloc::zeroed(alloc::allow(n as u64, self.memory_limit, "a chunk")?)?;
         let size = self.block_size(n)?;
         for (block, part) in content.chunks_mut(size).enumerate() {
             put_content(before, source, block, size, part)?;
@@ -228,7 +228,7 @@ impl Frame {
         if let Some(chunk) = blosc::filled(params, item, n)? {
             return Ok(chunk);
         }
-        let mut content = memory::zeroed(memory::allow(n as u64, self.memory_limit, "a chunk")?)?;
+        let mut content = alloc::zeroed(alloc::allow(n as u64, self.memory_limit, "a chunk")?)?;
         blosc::repeat(item.unwrap_or_default(), 0, &mut content);
         let mut chunk = Vec::new();
         blosc::encode(params, &content, &mut chunk, self.threads.count())?;
@@ -250,7 +250,7 @@ fn block_of(
         let stored = bytes
             .get(chunk.span(block)?)
             .ok_or_else(|| fail!(Format, "block {block} reaches out of its chunk"))?;
-        memory::reserve(&mut made.stored, stored.len())?;
+        alloc::reserve(&mut made.stored, stored.len())?;
         made.stored.extend_from_slice(stored);
         return Ok(());
     }

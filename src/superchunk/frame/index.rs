@@ -10,9 +10,9 @@
 //! its own.
 #![forbid(unsafe_code)]
 
+use crate::alloc;
 use crate::blosc::{self, Codec, Params, Split, Target};
 use crate::error::{Result, fail};
-use crate::memory;
 
 /// How many chunks an index can have.
 pub const MOST: u64 = (i32::MAX as u64 - blosc::LONG as u64) / ENTRY as u64;
@@ -81,14 +81,14 @@ pub fn decode(chunk: &[u8], chunks: u64, limit: u64) -> Result<Vec<Slot>> {
         ));
     }
     let n = header.nbytes / ENTRY;
-    memory::allow(
+    alloc::allow(
         (n * (ENTRY + size_of::<Slot>())) as u64,
         limit,
         "the index of the chunks",
     )?;
-    let mut bytes = memory::zeroed(header.nbytes)?;
+    let mut bytes = alloc::zeroed(header.nbytes)?;
     blosc::decode(chunk, &mut bytes, 1).map_err(within)?;
-    let mut out = memory::with_room(n)?;
+    let mut out = alloc::with_room(n)?;
     out.extend(slots(&bytes));
     Ok(out)
 }
@@ -104,7 +104,7 @@ pub fn slots(bytes: &[u8]) -> impl Iterator<Item = Slot> {
 
 /// The index as it is stored.
 pub fn encode(slots: &[Slot]) -> Result<Vec<u8>> {
-    let mut bytes = memory::with_room(slots.len().saturating_mul(ENTRY))?;
+    let mut bytes = alloc::with_room(slots.len().saturating_mul(ENTRY))?;
     bytes.extend(slots.iter().flat_map(|s| s.bits().to_le_bytes()));
     // as the reference library makes it, which looks up one entry at a time: a block holds few of
     // them

@@ -3,7 +3,7 @@
 use super::header::{FIXED, Header, MARK_AT};
 use super::index::{self, Slot};
 use super::metalayers::Named;
-use super::seal::{self, Writer};
+use super::part_checksum::{self, Writer};
 use super::trailer::{SHORTEST, TAIL, Trailer};
 use crate::blosc::{Codec, Filter, Params, Pipeline, Split, Target};
 use crate::error::{Result, Status};
@@ -100,7 +100,7 @@ fn damaged(bytes: &[u8], read: impl Fn(&[u8]) -> bool) {
 #[test]
 fn damaged_bytes_are_refused_or_are_other_values() {
     let (mut header, index, mut trailer) = frame(&SLOTS);
-    let (head, tail) = seal::seal(&mut header, &index, &mut trailer).unwrap();
+    let (head, tail) = part_checksum::seal(&mut header, &index, &mut trailer).unwrap();
     damaged(&head, header_again);
     damaged(&tail, trailer_again);
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/b2nd");
@@ -144,7 +144,7 @@ fn damaged_bytes_are_refused_or_are_other_values() {
 #[test]
 fn a_sealed_frame_tells_every_damage() {
     let (mut header, index, mut trailer) = frame(&SLOTS);
-    let (head, tail) = seal::seal(&mut header, &index, &mut trailer).unwrap();
+    let (head, tail) = part_checksum::seal(&mut header, &index, &mut trailer).unwrap();
     assert_eq!(
         (
             Header::parse(&head).unwrap(),
@@ -152,14 +152,14 @@ fn a_sealed_frame_tells_every_damage() {
         ),
         (header.clone(), trailer.clone())
     );
-    assert_eq!(seal::check(&head, &index, &tail), Ok(Writer::We));
+    assert_eq!(part_checksum::check(&head, &index, &tail), Ok(Writer::We));
     let mut parts = [head, index, tail];
     for part in 0..3 {
         for at in 0..parts[part].len() {
             for bits in 1..=255 {
                 parts[part][at] ^= bits;
                 let [head, index, tail] = &parts;
-                let found = seal::check(head, index, tail).map_err(|e| e.status);
+                let found = part_checksum::check(head, index, tail).map_err(|e| e.status);
                 let others = (part, at) == (0, MARK_AT) && head[at] == 0;
                 assert_eq!(
                     found,
@@ -179,12 +179,12 @@ fn a_sealed_frame_tells_every_damage() {
 #[test]
 fn what_others_wrote_is_not_held_to_the_seal() {
     let (mut header, index, mut trailer) = frame(&SLOTS);
-    let (head, tail) = seal::seal(&mut header, &index, &mut trailer).unwrap();
+    let (head, tail) = part_checksum::seal(&mut header, &index, &mut trailer).unwrap();
     // a metalayer of the header
     header.metalayers[0].1[3] ^= 5;
     header.mark = 0;
     assert_eq!(
-        seal::check(&header.encode().unwrap(), &index, &tail),
+        part_checksum::check(&header.encode().unwrap(), &index, &tail),
         Ok(Writer::OthersHeader)
     );
     // the trailer, and all that goes with it
@@ -194,7 +194,7 @@ fn what_others_wrote_is_not_held_to_the_seal() {
     };
     for head in [&head, &header.encode().unwrap()] {
         assert_eq!(
-            seal::check(head, &[], &new.encode().unwrap()),
+            part_checksum::check(head, &[], &new.encode().unwrap()),
             Ok(Writer::Others)
         );
     }
@@ -205,27 +205,29 @@ fn what_others_wrote_is_not_held_to_the_seal() {
         ..trailer.clone()
     };
     assert_eq!(
-        seal::check(&head, &index, &later.encode().unwrap()),
+        part_checksum::check(&head, &index, &later.encode().unwrap()),
         Ok(Writer::Others)
     );
-    seal::unseal(&mut header, &mut trailer);
+    part_checksum::unseal(&mut header, &mut trailer);
     assert_eq!((header.mark, trailer), (0, new));
     assert_eq!(
-        seal::check(&head, &index[1..], &tail).unwrap_err().status,
-        Status::Checksum
-    );
-    assert_eq!(
-        seal::check(&head[..head.len() - 1], &index, &tail)
+        part_checksum::check(&head, &index[1..], &tail)
             .unwrap_err()
             .status,
         Status::Checksum
     );
     assert_eq!(
-        seal::check(&[], &index, &tail).unwrap_err().status,
+        part_checksum::check(&head[..head.len() - 1], &index, &tail)
+            .unwrap_err()
+            .status,
+        Status::Checksum
+    );
+    assert_eq!(
+        part_checksum::check(&[], &index, &tail).unwrap_err().status,
         Status::Format
     );
     assert_eq!(
-        seal::check(&head, &index, &[]).unwrap_err().status,
+        part_checksum::check(&head, &index, &[]).unwrap_err().status,
         Status::Format
     );
 }

@@ -3,11 +3,11 @@
 #![forbid(unsafe_code)]
 
 use super::Frame;
+use super::checksums::SUMS;
 use super::metalayers::Kind;
-use super::sums::SUMS;
+use crate::alloc;
 use crate::blosc::{self, Codec, Params, Target};
 use crate::error::{Error, Result, fail};
-use crate::memory;
 use crate::parallel::made;
 use std::sync::OnceLock;
 
@@ -67,7 +67,7 @@ pub(super) fn decode(chunk: &[u8], limit: u64) -> Result<Vec<u8>> {
             chunk.len()
         ));
     }
-    let mut value = memory::zeroed(memory::allow(header.nbytes as u64, limit, "a metalayer")?)?;
+    let mut value = alloc::zeroed(alloc::allow(header.nbytes as u64, limit, "a metalayer")?)?;
     blosc::decode(chunk, &mut value, 1)?;
     Ok(value)
 }
@@ -202,7 +202,7 @@ impl Frame {
 }
 
 fn copied(value: &[u8]) -> Result<Vec<u8>> {
-    let mut copy = memory::with_room(value.len())?;
+    let mut copy = alloc::with_room(value.len())?;
     copy.extend_from_slice(value);
     Ok(copy)
 }

@@ -8,8 +8,8 @@
 #![forbid(unsafe_code)]
 
 use super::msgpack::{ARRAY, ARRAY_16, BIN_32, Fields, INT_32, MAP_16, STR, STR_MOST, UINT_16};
+use crate::alloc;
 use crate::error::{Result, fail};
-use crate::memory;
 use std::collections::HashSet;
 
 /// A name and its value.
@@ -88,7 +88,7 @@ pub fn parse(fields: &mut Fields, kind: Kind) -> Result<Vec<Named>> {
             kind.most()
         ));
     }
-    let mut entries = memory::with_room(count)?;
+    let mut entries = alloc::with_room(count)?;
     for _ in 0..count {
         let name = name(fields, what)?;
         entries.push((name, fields.size_32(INT_32, what)? as usize));
@@ -135,7 +135,7 @@ fn name<'a>(fields: &mut Fields<'a>, what: &str) -> Result<&'a str> {
 }
 
 fn values(fields: &mut Fields, entries: &[(&str, usize)], what: &str) -> Result<Vec<Named>> {
-    let mut all = memory::with_room(entries.len())?;
+    let mut all = alloc::with_room(entries.len())?;
     for &(name, place) in entries {
         let at = fields.at();
         if at != place {
@@ -146,7 +146,7 @@ fn values(fields: &mut Fields, entries: &[(&str, usize)], what: &str) -> Result<
         }
         let len = fields.size_32(BIN_32, what)? as usize;
         let bytes = fields.slice(len, what)?;
-        let mut value = memory::with_room(len)?;
+        let mut value = alloc::with_room(len)?;
         value.extend_from_slice(bytes);
         all.push((name.to_owned(), value));
     }
@@ -187,7 +187,7 @@ pub fn encode(all: &[Named], kind: Kind, out: &mut Vec<u8>) -> Result<()> {
             i32::MAX
         ));
     }
-    memory::reserve(out, total as usize - out.len())?;
+    alloc::reserve(out, total as usize - out.len())?;
     let count = (all.len() as u16).to_be_bytes();
     out.extend([ARRAY | 3, UINT_16]);
     out.extend(map_len.to_be_bytes());

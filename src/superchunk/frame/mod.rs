@@ -19,12 +19,14 @@
 //! that counts, and count with the header that says so.
 #![forbid(unsafe_code)]
 
+mod byte_correction;
+mod checksums;
 pub mod chunk;
 mod chunks;
 mod commit;
 mod copy;
-mod correct;
 mod create;
+mod detect;
 mod edit;
 mod encode;
 pub mod entry;
@@ -32,32 +34,30 @@ pub mod header;
 pub mod index;
 #[cfg(test)]
 mod layout_tests;
-mod meanwhile;
 mod meta;
 pub mod metalayers;
 mod msgpack;
 mod open;
-mod overlay;
 mod paged;
-mod put;
+pub mod part_checksum;
+mod patched_file;
 mod read;
+mod recover;
 mod repair;
-mod rescue;
-pub mod seal;
-pub mod site;
-mod sums;
+mod scan;
+pub mod storage;
 #[cfg(test)]
 mod tests;
 pub mod trailer;
 mod verify;
-mod walk;
-mod which;
+mod write;
+mod write_parallel;
 
 pub use create::NewFrame;
+pub use detect::{header_at, is_at, is_frame, take_wished};
 pub use open::OPEN_OPTIONS;
 pub use repair::{repair, repair_in};
 pub use verify::verify;
-pub use which::{header_at, is_at, is_frame, take_wished};
 
 use crate::blosc::Params;
 use crate::error::{Error, Result, fail};
@@ -66,16 +66,16 @@ use crate::io::{File, Folder};
 use crate::options::Options;
 use crate::parallel::Threads;
 use crate::superchunk::bloscpack::Mode;
-use crate::superchunk::buffers::Buffers;
+use crate::superchunk::buffer_pool::Buffers;
 use chunk::{Blocks, OpenChunks};
 use entry::Entry;
 use header::Header;
 use meta::Variable;
 use paged::{Known, Paged};
-use site::Site;
 use std::ffi::OsString;
 use std::ops::Range;
 use std::sync::Arc;
+use storage::Site;
 
 /// An open frame. It sees its own changes at once; others see them after the commit.
 pub struct Frame {

@@ -1,23 +1,23 @@
 //! Opening: header, index and trailer, and no chunk.
 #![forbid(unsafe_code)]
 
+use super::checksums::{self, SUMS};
 use super::entry::Entry;
 use super::header::Header;
 use super::index::{self, Slot};
 use super::meta::{Variable, decode, refuse_placeholder};
 use super::paged::Paged;
-use super::rescue::rescue;
-use super::seal::{self, Writer};
-use super::site::Site;
-use super::sums::{self, SUMS};
+use super::part_checksum::{self, Writer};
+use super::recover::rescue;
+use super::storage::Site;
 use super::trailer::{TAIL, Trailer};
 use super::{Committed, Frame, Writing, chunk};
+use crate::alloc;
 use crate::blosc;
 use crate::error::{Error, Result, Status, fail};
 use crate::io::journal::{self, Snapshot};
 use crate::io::lock::Lock;
-use crate::io::{Access, File, Folder, lend, locate, object};
-use crate::memory;
+use crate::io::{Access, File, Folder, locate, object, read_buffer};
 use crate::options::{Opt, Options};
 use crate::os;
 use crate::superchunk::bloscpack::Mode;
@@ -309,7 +309,7 @@ impl Frame {
                 Err(_) => {}
             }
         }
-        let sums = sums::numbers(&value);
+        let sums = checksums::numbers(&value);
         // there is nothing to say of no chunk
         self.sums |= slots.is_empty() && self.binding;
         if self.binding && self.sums && self.doubts.is_empty() && sums.len() != slots.len() * 8 {
@@ -321,18 +321,18 @@ impl Frame {
                 sums.len()
             ));
         }
-        let sums = sums::pairs(sums).into_iter();
+        let sums = checksums::pairs(sums).into_iter();
         let known = if self.binding {
             Entry::sealed
         } else {
             Entry::stored
         };
-        memory::allow(
+        alloc::allow(
             (slots.len() * size_of::<Entry>()) as u64,
             self.memory_limit,
             "the index of the chunks",
         )?;
-        memory::reserve(&mut self.entries, slots.len())?;
+        alloc::reserve(&mut self.entries, slots.len())?;
         self.entries.extend(
             slots
                 .into_iter()
@@ -347,7 +347,7 @@ impl Frame {
 
     /// Of chunks of any length each says how long it is.
     fn find_starts(&mut self) -> Result<()> {
-        let mut starts = memory::with_room(self.entries.len() + 1)?;
+        let mut starts = alloc::with_room(self.entries.len() + 1)?;
         let mut end = 0u64;
         starts.push(end);
         for (i, entry) in self.entries.iter().enumerate() {
@@ -360,7 +360,7 @@ impl Frame {
                 .at(i as u64));
             }
             let (file, at, _) = self.place_of(entry)?;
-            let header = lend::with_range(
+            let header = read_buffer::with_range(
                 &*file,
                 at,
                 blosc::LONG,
@@ -469,7 +469,7 @@ impl Parts {
         }
         let file = &**file;
         let end = at.saturating_add(header.frame_len);
-        let trailer_len = lend::with_range(
+        let trailer_len = read_buffer::with_range(
             file,
             end.saturating_sub(TAIL as u64),
             TAIL,
@@ -489,7 +489,7 @@ impl Parts {
         let begin = index.as_ref().map_or(from, |place| at + place.start);
         let n = usize::try_from(end - begin)
             .map_err(|_| fail!(Limit, "an index and a trailer of {} bytes", end - begin))?;
-        lend::with_range(file, begin, n, limit, |bytes| {
+        read_buffer::with_range(file, begin, n, limit, |bytes| {
             let (index, tail) = bytes
                 .split_at_checked((from - begin) as usize)
                 .unwrap_or_default();
@@ -499,7 +499,7 @@ impl Parts {
             } else {
                 read_index(&header, index, limit)?
             };
-            let writer = seal::check(head, index, tail)?;
+            let writer = part_checksum::check(head, index, tail)?;
             let last = tail.len().saturating_sub(TAIL);
             let last = Committed {
                 header: head.to_vec(),
@@ -521,7 +521,7 @@ impl Parts {
 
 /// The bytes of a header.
 pub(super) fn read_header(file: &dyn File, at: u64, limit: u64) -> Result<Vec<u8>> {
-    let mut head = memory::zeroed(FIRST)?;
+    let mut head = alloc::zeroed(FIRST)?;
     let n = file.read_at(at, &mut head)?;
     head.truncate(n);
     if n < 15 {
@@ -534,9 +534,9 @@ pub(super) fn read_header(file: &dyn File, at: u64, limit: u64) -> Result<Vec<u8
             "a header of {len} bytes has no room in the file"
         ));
     }
-    let len = memory::allow(len.into(), limit, "a header")?;
+    let len = alloc::allow(len.into(), limit, "a header")?;
     if len > head.len() {
-        head = memory::zeroed(len)?;
+        head = alloc::zeroed(len)?;
         file.read_exact_at(at, &mut head)?;
     }
     head.truncate(len);
@@ -619,7 +619,7 @@ fn doubt_shared(slots: &mut [Slot]) -> Result<()> {
     if slots.iter().filter_map(at).is_sorted_by(|a, b| a < b) {
         return Ok(());
     }
-    let mut places = memory::with_room(slots.len())?;
+    let mut places = alloc::with_room(slots.len())?;
     places.extend(slots.iter().filter_map(at));
     places.sort_unstable();
     let shared: HashSet<u64> = places

@@ -12,19 +12,19 @@
 //! the words for it.
 #![forbid(unsafe_code)]
 
+use super::checksums::{self, MARKER, SUM, SUMS};
 use super::chunk::Chunk;
 use super::entry::Entry;
 use super::header::Header;
 use super::index::{self, ENTRY, LOST, Slot};
-use super::sums::{self, MARKER, SUM, SUMS};
 use super::trailer::{TAIL, Trailer};
-use super::{Committed, seal};
+use super::{Committed, part_checksum};
+use crate::alloc;
 use crate::blosc::LONG;
+use crate::cache::{Budget, Lately};
 use crate::checksum::{Hasher, Sum};
 use crate::error::{Error, Result};
-use crate::io::{File, lend};
-use crate::lately::{Budget, Lately};
-use crate::memory;
+use crate::io::{File, read_buffer};
 use crate::parallel::made;
 use std::ops::{Deref, Range};
 use std::sync::{Arc, OnceLock};
@@ -96,7 +96,7 @@ impl Paged {
         let tail_at = end.saturating_sub(TAIL as u64);
         let mut tail = [0; TAIL];
         file.read_exact_at(tail_at, &mut tail)?;
-        let Some(crc) = seal::index_sum(head, &tail) else {
+        let Some(crc) = part_checksum::index_sum(head, &tail) else {
             return Ok(None);
         };
         let trailer_len = Trailer::length(&tail)?;
@@ -170,18 +170,18 @@ impl Paged {
     fn page(&self, number: u64) -> Result<Page> {
         let first = number.saturating_mul(PAGE);
         let n = self.count.saturating_sub(first).min(PAGE) as usize;
-        memory::allow(
+        alloc::allow(
             (n * (2 * ENTRY + size_of::<Entry>())) as u64,
             self.limit,
             "a page of the index of the chunks",
         )?;
-        let (mut slots, mut sums) = (memory::zeroed(n * ENTRY)?, memory::zeroed(n * ENTRY)?);
+        let (mut slots, mut sums) = (alloc::zeroed(n * ENTRY)?, alloc::zeroed(n * ENTRY)?);
         part(&self.index, first as usize * ENTRY, &mut slots)
             .map_err(|e| e.within("the index of the chunks"))?;
         part(&self.sums, self.marker + first as usize * ENTRY, &mut sums)
             .map_err(|e| e.within(format_args!("metalayer {SUMS:?}")))?;
-        let mut entries = memory::with_room(n)?;
-        for (slot, sum) in index::slots(&slots).zip(sums::pairs(&sums)) {
+        let mut entries = alloc::with_room(n)?;
+        for (slot, sum) in index::slots(&slots).zip(checksums::pairs(&sums)) {
             if matches!(sum, [0, _]) {
                 self.index_is_sound()?;
             }
@@ -200,7 +200,7 @@ impl Paged {
             let mut at = self.stored.start;
             while at < self.stored.end {
                 let n = (self.stored.end - at).min(PIECE);
-                lend::with_range(&*self.file, at, n as usize, self.limit, |bytes| {
+                read_buffer::with_range(&*self.file, at, n as usize, self.limit, |bytes| {
                     sum.update(bytes);
                     Ok(())
                 })?;
@@ -209,7 +209,7 @@ impl Paged {
             if sum.finish() == self.crc.to_le_bytes() {
                 Ok(())
             } else {
-                Err(seal::damaged("index"))
+                Err(part_checksum::damaged("index"))
             }
         });
         sound.as_ref().map_err(Error::clone).copied()
@@ -219,7 +219,7 @@ impl Paged {
 /// Where the checksums are in a trailer that has no other metalayer, but for its last bytes.
 fn only_sums(file: &dyn File, trailer: Range<u64>) -> Result<Option<Range<u64>>> {
     let before = Trailer::before_the_only(SUMS)?;
-    let mut found = memory::zeroed(before.len() + 4)?;
+    let mut found = alloc::zeroed(before.len() + 4)?;
     let begin = trailer.start.saturating_add(found.len() as u64);
     let Some(n) = trailer.end.checked_sub(begin) else {
         return Ok(None);
@@ -264,7 +264,7 @@ fn part(chunk: &Chunk, from: usize, dst: &mut [u8]) -> Result<()> {
         let (block, from) = (at / size, at % size);
         let n = rest.len().min(size - from);
         let (now, behind) = rest.split_at_mut_checked(n).unwrap_or_default();
-        chunk.read_part(None, block, from, now, memory::zeroed)?;
+        chunk.read_part(None, block, from, now, alloc::zeroed)?;
         (at, rest) = (at + n, behind);
     }
     Ok(())

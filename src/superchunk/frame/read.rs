@@ -9,10 +9,10 @@ use super::open::is_damage;
 use crate::blosc::{self, Decoded};
 use crate::checksum::crc32;
 use crate::error::{Error, Result, Status, fail};
-use crate::io::{Access, File, lend};
+use crate::io::{Access, File, read_buffer};
 use crate::superchunk::chunks::{Fill, Sink};
-use crate::superchunk::gather::Pieces;
-use crate::{memory, parallel};
+use crate::superchunk::staging::Pieces;
+use crate::{alloc, parallel};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -195,7 +195,7 @@ impl Frame {
                 )
             });
         }
-        lend::with_range(
+        read_buffer::with_range(
             &*file,
             at,
             entry.cbytes as usize,
@@ -600,7 +600,7 @@ impl Frame {
             .and_then(|old| Arc::try_unwrap(old).ok())
         {
             Some(old) if old.len() == n => Ok(old),
-            _ => memory::zeroed(n),
+            _ => alloc::zeroed(n),
         };
         if let Some(whole) = chunk
             .read_part(have, block, from, dst, room)?

@@ -7,7 +7,7 @@
 
 use super::Frame;
 use super::open::is_damage;
-use super::site::Site;
+use super::storage::Site;
 use crate::error::{Result, Status, fail};
 use crate::io::lock::Lock;
 use crate::io::{Access, Folder, locate};

@@ -1,7 +1,7 @@
 //! Damaged indexes, damaged bags, and bags that have changed.
 
 use super::*;
-use crate::bag::index::sound::Sound;
+use crate::bag::index::verified_set::Sound;
 use crate::error::Error;
 
 /// Looks everything up in an index whose bytes are not what they were: every answer is right, or an

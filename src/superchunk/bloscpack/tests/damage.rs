@@ -3,8 +3,8 @@
 use super::*;
 use crate::io::memory::MemoryFolder;
 use crate::io::sim;
+use crate::superchunk::bloscpack::chunk_table::ChunkTable;
 use crate::superchunk::bloscpack::metadata::Form as MetaForm;
-use crate::superchunk::bloscpack::table::ChunkTable;
 use std::collections::BTreeMap;
 use std::ops::Range;
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::blosc::{self, Codec, Params, Target};
-use crate::superchunk::bloscpack::table::ChunkTable;
+use crate::superchunk::bloscpack::chunk_table::ChunkTable;
 
 /// What a file does, in vectors.
 #[derive(Clone, Debug, Default)]

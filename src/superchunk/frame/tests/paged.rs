@@ -6,7 +6,7 @@ use super::damage::{Files, folder};
 use super::*;
 use crate::blosc;
 use crate::superchunk::bloscpack::Destination;
-use crate::superchunk::frame::sums::{self, SUMS};
+use crate::superchunk::frame::checksums::{self, SUMS};
 
 const CHUNKS: usize = 5000;
 /// So short that a frame of many is made soon.
@@ -85,7 +85,7 @@ fn with_parts(
     change(&mut slots, &mut tail);
     let index = index::encode(&slots).unwrap();
     head.frame_len = begin as u64 + index.len() as u64 + tail.len();
-    let (head, tail) = seal::seal(&mut head, &index, &mut tail).unwrap();
+    let (head, tail) = part_checksum::seal(&mut head, &index, &mut tail).unwrap();
     bytes[..len].copy_from_slice(&head);
     bytes.truncate(begin);
     bytes.extend([index, tail].concat());
@@ -119,10 +119,10 @@ fn without_marker(files: &Files) -> Files {
         let value = super::super::meta::decode(chunk, 1 << 30).unwrap();
         let params = Params {
             blocksize: Some(16384),
-            ..Params::new(Target::Blosc2, Codec::Lz4, 5, sums::SUM)
+            ..Params::new(Target::Blosc2, Codec::Lz4, 5, checksums::SUM)
         };
         chunk.clear();
-        blosc::encode(&params, &value[sums::MARKER..], chunk, 1).unwrap();
+        blosc::encode(&params, &value[checksums::MARKER..], chunk, 1).unwrap();
     })
 }
 
@@ -137,12 +137,12 @@ fn checksums_are_messagepack_and_are_read_without_its_marker_too() {
         drop(w);
         let value = sums_of(&disk.contents());
         assert_eq!(
-            value[..sums::MARKER],
+            value[..checksums::MARKER],
             [&[0xc6][..], &(chunks as u32 * 8).to_be_bytes()].concat()
         );
-        assert_eq!(value.len(), sums::MARKER + chunks * 8);
+        assert_eq!(value.len(), checksums::MARKER + chunks * 8);
         let old = without_marker(&disk.contents());
-        assert_eq!(sums_of(&old), value[sums::MARKER..]);
+        assert_eq!(sums_of(&old), value[checksums::MARKER..]);
         let f = plain(&old).unwrap();
         assert!(
             f.has_sums()

@@ -6,7 +6,7 @@ use crate::blosc::Decoded;
 use crate::io::sim;
 use crate::io::{Access, File, Folder};
 use crate::superchunk::chunks::{Chunks, Sink};
-use crate::superchunk::frame::sums::SUMS;
+use crate::superchunk::frame::checksums::SUMS;
 use std::ffi::OsString;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};

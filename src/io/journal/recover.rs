@@ -1,0 +1,292 @@
+//! A journal that lies beside its container: what it says is checked before it is believed, and
+//! settled by who may write.
+#![forbid(unsafe_code)]
+
+use super::entries::{Entry, HEAD, Index, SWAP, Saved, decode, head};
+use super::witness::{Ends, same_file, swaps_these};
+use super::{Container, PIECE};
+use crate::alloc;
+use crate::error::{Result, Status, fail};
+use crate::io::{Access, File, Folder};
+use std::ffi::OsStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The index of a journal (not the saved bytes) is small: a few files, or, where files are swapped
+/// in a folder or are those of a set, many.
+pub const INDEX_LIMIT: usize = 1 << 20;
+pub const MANY_LIMIT: usize = 16 << 20;
+/// Longer than a reader takes from reading a limit to asking for the length, and than the clock of
+/// a file system stands still.
+const UNDO_PAUSE: Duration = Duration::from_millis(if cfg!(any(test, fuzzing)) { 0 } else { 20 });
+/// Between looks at a journal that may be another one by then.
+const LOAD_PAUSE: Duration = Duration::from_millis(if cfg!(fuzzing) { 0 } else { 1 });
+
+/// A journal that lies beside its container.
+pub struct Hot {
+    pub file: Arc<dyn File>,
+    pub nonce: u64,
+    /// Is it still the file that its writer made, and no copy of that? Then so are the files that
+    /// it tells of.
+    pub is_original: bool,
+    pub entries: Vec<Entry>,
+}
+
+/// The journal of a container.
+pub fn load(c: &Container) -> Result<Option<Hot>> {
+    if c.folder.is_store() {
+        return Ok(None); // nothing there is ever half changed
+    }
+    // storage that knows files by name alone may have another journal under it by the time it is
+    // read
+    for _ in 0..3 {
+        match load_once(c) {
+            Err(e) if e.status == Status::Missing => return Ok(None),
+            Err(e) if e.status == Status::Format => std::thread::sleep(LOAD_PAUSE),
+            r => return r.map(Some),
+        }
+    }
+    load_once(c).map(Some)
+}
+
+/// The journal that counts for a container, its own or that of a set that it is a part of, with
+/// what it says of this one.
+pub fn load_any(c: &Container) -> Result<Option<Hot>> {
+    for of in journals(c) {
+        if let Some(mut hot) = load(of)? {
+            hot.entries.retain(|e| c.has(e.target()));
+            return Ok(Some(hot));
+        }
+    }
+    Ok(None)
+}
+
+/// The number of that journal.
+pub fn number(c: &Container) -> Result<Option<u64>> {
+    for of in journals(c).filter(|of| !of.folder.is_store()) {
+        let file = match of.open_journal() {
+            Ok(file) => file,
+            Err(e) if e.status == Status::Missing => continue,
+            Err(e) => return Err(e),
+        };
+        let mut bytes = [0; HEAD];
+        match file.read_at(0, &mut bytes) {
+            // storage that knows files by name alone
+            Err(e) if e.status == Status::Missing => continue,
+            r => _ = r?,
+        }
+        match head(&bytes) {
+            Some((_, nonce)) => return Ok(Some(nonce)),
+            // with the words for it, or another one by now
+            None => match load(of)? {
+                Some(hot) => return Ok(Some(hot.nonce)),
+                None => continue,
+            },
+        }
+    }
+    Ok(None)
+}
+
+fn journals(c: &Container) -> impl Iterator<Item = &Container> {
+    std::iter::once(c).chain(&c.within)
+}
+
+fn load_once(c: &Container) -> Result<Hot> {
+    let file = c.open_journal()?;
+    let size = file.size()?;
+    let mut first = [0; HEAD];
+    file.read_at(0, &mut first)?;
+    let swaps = head(&first).is_some_and(|(kind, _)| kind == SWAP);
+    let most = if swaps || c.members.is_some() {
+        MANY_LIMIT
+    } else {
+        INDEX_LIMIT
+    };
+    let mut index = alloc::zeroed(usize::try_from(size).unwrap_or(most).min(most))?;
+    let n = file.read_at(0, &mut index)?;
+    index.truncate(n);
+    let Some(Index {
+        nonce,
+        origin,
+        entries,
+    }) = decode(&index).filter(|index| sound(c, &index.entries, size))
+    else {
+        return Err(fail!(
+            Format,
+            "{}: this journal of an unfinished change is damaged, so the container beside it may be half changed",
+            file.name()
+        ));
+    };
+    let is_original = origin != 0 && file.origin()? == origin;
+    Ok(Hot {
+        file,
+        nonce,
+        is_original,
+        entries,
+    })
+}
+
+/// Can these entries be ours: each about another file of the container or another range of it, and
+/// within its bounds?
+fn sound(c: &Container, entries: &[Entry], journal: u64) -> bool {
+    let mut names: Vec<&OsStr> = Vec::new();
+    let mut before: Option<(&OsStr, Option<u64>, u64)> = None;
+    let fits = entries.iter().all(|e| match e {
+        Entry::Undo {
+            name, size, saved, ..
+        } => {
+            let Some(end) = saved.at.checked_add(saved.len) else {
+                return false;
+            };
+            let goes_on = before.is_some_and(|(n, ..)| n == name);
+            let rises =
+                before.is_none_or(|(_, s, last)| !goes_on || (s == *size && saved.at >= last));
+            if !goes_on {
+                names.push(name);
+            }
+            before = Some((name, *size, end));
+            rises
+                && c.has(name)
+                && end <= size.unwrap_or(0)
+                && saved
+                    .from
+                    .checked_add(saved.len)
+                    .is_some_and(|end| end <= journal)
+        }
+        Entry::Swap {
+            name, to: Some(to), ..
+        } => {
+            names.push(to);
+            c.has_new(name) && c.has(to)
+        }
+        Entry::Swap { name, to: None, .. } => {
+            names.push(name);
+            c.has(name)
+        }
+    });
+    names.sort_unstable();
+    fits && names.windows(2).all(|w| matches!(w, [a, b] if a != b))
+}
+
+impl Hot {
+    /// Calls `f` with the saved bytes of a range, piece by piece, after they were checked.
+    pub fn replay(&self, s: &Saved, mut f: impl FnMut(u64, &[u8]) -> Result<()>) -> Result<()> {
+        let mut buf = alloc::zeroed(usize::try_from(s.len).unwrap_or(PIECE).min(PIECE))?;
+        for check in [true, false] {
+            let mut crc = crc32fast::Hasher::new();
+            let mut done = 0;
+            while done < s.len {
+                let n = (s.len - done).min(PIECE as u64) as usize;
+                let piece = buf.get_mut(..n).unwrap_or_default();
+                self.file
+                    .read_exact_at(s.from.saturating_add(done), piece)?;
+                if check {
+                    crc.update(piece)
+                } else {
+                    f(s.at.saturating_add(done), piece)?
+                }
+                done += n as u64;
+            }
+            if check && crc.finalize() != s.crc {
+                return Err(fail!(
+                    Checksum,
+                    "{}: the bytes saved for undoing a change are damaged",
+                    self.file.name()
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a journal that was left behind by other files of these names, before anything is
+    /// done with one of them.
+    fn is_about(&self, c: &Container) -> Result<()> {
+        let mut end = Ends::default();
+        for e in &self.entries {
+            match e {
+                Entry::Undo { name, saved, .. } => {
+                    let from = end.before(name, saved);
+                    if let Some(file) = open_if_there(c, name)? {
+                        same_file(&*file, self, e, from)?;
+                    }
+                }
+                Entry::Swap { .. } => swaps_these(&*c.folder, self, e)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts everything back, or gives new files their names and removes what is to go.
+    pub fn settle(&self, c: &Container) -> Result<()> {
+        self.is_about(c)?;
+        self.undo(c)?;
+        self.finish_swap(&*c.folder)
+    }
+
+    fn undo(&self, c: &Container) -> Result<()> {
+        let mut lengths = Vec::new();
+        let mut shorter = false;
+        for e in &self.entries {
+            let Entry::Undo {
+                name, size, saved, ..
+            } = e
+            else {
+                continue;
+            };
+            let Some(size) = *size else {
+                c.folder.remove_if_there(name)?;
+                continue;
+            };
+            let Some(file) = open_if_there(c, name)? else {
+                continue;
+            };
+            self.replay(saved, |at, piece| file.write_at(at, piece))?;
+            shorter |= saved.len > 0 && file.size()? != size;
+            if lengths.last().is_none_or(|(last, _)| *last != name) {
+                lengths.push((name, size));
+            }
+        }
+        if shorter {
+            // a reader that has just read what is gone now must still find another length, and one
+            // that opens it another time of change
+            std::thread::sleep(UNDO_PAUSE);
+        }
+        for (name, size) in lengths {
+            if let Some(file) = open_if_there(c, name)? {
+                file.set_size(size)?;
+                file.sync()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish_swap(&self, folder: &dyn Folder) -> Result<()> {
+        for e in &self.entries {
+            match e {
+                Entry::Swap {
+                    name, to: Some(to), ..
+                } if folder.exists(name)? => folder.rename(name, to)?,
+                Entry::Swap { name, to: None, .. } => folder.remove_if_there(name)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A file to be written; none where somebody has removed it meanwhile: there is nothing to put
+/// back.
+fn open_if_there(c: &Container, name: &OsStr) -> Result<Option<Arc<dyn File>>> {
+    let is_beside = c.members.is_none() && name != c.main;
+    match c.folder.open(
+        name,
+        if is_beside {
+            Access::WriteBeside
+        } else {
+            Access::Write
+        },
+    ) {
+        Err(e) if e.status == Status::Missing => Ok(None),
+        file => file.map(Some),
+    }
+}
