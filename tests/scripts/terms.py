@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""usage: terms.py [PATH...]    searches for terms that this project does not use any more
+
+terms.txt has the terms and what is written instead, terms_allowed.txt the lines that may have one: quotations, and names that others
+have given. Without PATH, everything that the rule covers is read: source, headers, tool and documents. Names of files count, too.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+COVERED = ("src", "include", "docs", "README.md", "CONTRIBUTING.md", "SECURITY.md")
+GENERATED = ("include/holdall.h",)  # from comments in src/capi, which are read
+
+
+def rows(name):
+    """The lines of a file beside this one, split at tabs."""
+    lines = (HERE / name).read_text().splitlines()
+    return [line.split("\t") for line in lines if line and not line.startswith("#")]
+
+
+def as_words(text):
+    """Identifiers as lower-case words."""
+    text = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text)
+    return text.replace("_", " ").lower()
+
+
+class Rules:
+    def __init__(self):
+        self.terms = [(re.compile(term), instead) for term, instead in rows("terms.txt")]
+        self.allowed = [(path, re.compile(text)) for path, text in rows("terms_allowed.txt")]
+
+    def faults(self, path, text):
+        """What is wrong in a text: line number (0: the name of the file), term, what to write."""
+        for number, line in enumerate([path, *text.splitlines()]):
+            for where, quoted in self.allowed:
+                if pathlib.PurePath(path).match(where):
+                    line = quoted.sub("", line)
+            words = as_words(line)
+            for term, instead in self.terms:
+                found = term.search(words)
+                if found:
+                    yield number, found[0], instead
+
+
+def files(paths):
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *paths]
+    names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+    return sorted(n for n in names if n and n not in GENERATED and (ROOT / n).is_file())
+
+
+def main():
+    rules = Rules()
+    # The check must be able to fail.
+    trial = list(rules.faults("src/lately.rs", "// what KeptPlace is\n"))
+    assert [fault[:2] for fault in trial] == [(0, "lately"), (1, "place"), (1, "kept")], trial
+    count, wrong = 0, 0
+    for name in files(sys.argv[1:] or COVERED):
+        try:
+            text = (ROOT / name).read_text()
+        except UnicodeDecodeError:
+            continue
+        count += 1
+        for number, term, instead in rules.faults(name, text):
+            wrong += 1
+            print(f"{name}:{number}: '{term}' is a retired term; write: {instead}")
+    if wrong:
+        sys.exit(f"terms.py: {wrong} retired terms in {count} files")
+    print(f"ok    terms: {count} files")
+
+
+if __name__ == "__main__":
+    main()
