@@ -5,7 +5,7 @@
 
 #include "folder.h"
 
-enum { STATES_MOST = 64 };
+enum { STATES_MOST = 96 };
 static folder states[STATES_MOST];
 static int n_states;
 

@@ -64,7 +64,11 @@ impl Rehearsal {
 
 impl Drop for Rehearsal {
     fn drop(&mut self) {
-        STAGE.set(self.0.take());
+        // Folders refer to their stage: without this neither would ever be freed.
+        if let Some(ended) = STAGE.replace(self.0.take()) {
+            let folders = std::mem::take(&mut *taken(&ended.folders));
+            drop(folders);
+        }
     }
 }
 
