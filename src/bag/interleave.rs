@@ -11,7 +11,7 @@
 use super::codec::Codec;
 use super::shard::Shard;
 use crate::checksum::crc32;
-use crate::error::Result;
+use crate::error::{Error, Result, fail};
 use crate::parallel;
 
 /// Name of the file with the mark of `name`.
@@ -61,51 +61,61 @@ impl Turn {
     }
 }
 
-/// Are these shards a whole set that was written in turns? The marks of two shards are looked for,
-/// so that damage to one of them does not change the order; where they are there, no other one may
-/// say otherwise.
+/// Returns whether these shards are a complete set that was written in turns.
+///
+/// The marks of two shards are read first, so that damage to one of them does not change the order.
+/// A mark that names another shard, or another number of them, is an error: the shards were renamed
+/// or exchanged, and no order is certain.
 pub fn in_turns(shards: &[Shard], threads: usize) -> Result<bool> {
     let n = shards.len();
     if n < 2 {
         return Ok(false);
     }
     if shards.iter().all(|s| s.decoder().codec() == Codec::None) {
-        return Ok(shards.first().and_then(Shard::turn_beside)
-            == Some(Turn {
-                shard: 0,
-                of: n as u32,
-            }));
+        return match shards.first().and_then(|s| Some((s, s.turn_beside()?))) {
+            Some((first, turn)) => agree(first, 0, n, turn).map(|()| true),
+            None => Ok(false),
+        };
     }
-    let marks = |shards: Vec<(usize, &Shard)>| -> Result<Vec<Option<bool>>> {
-        let mut found = vec![None; shards.len()];
-        let each = shards.into_iter().zip(&mut found).collect();
-        parallel::try_each(
-            threads,
-            each,
-            |((i, shard), found): ((usize, &Shard), &mut Option<bool>)| {
-                // what cannot be read says nothing; who reads the record is told
-                *found = shard.turn().ok().flatten().map(|t| {
-                    t == Turn {
-                        shard: i as u32,
-                        of: n as u32,
-                    }
-                });
-                Ok::<(), crate::error::Error>(())
-            },
-        )?;
-        Ok(found)
-    };
-    let mut filled: Vec<_> = shards
-        .iter()
-        .enumerate()
-        .filter(|(_, s)| s.count() > 0)
-        .collect();
+    let mut filled: Vec<_> = (0..).zip(shards).filter(|(_, s)| s.count() > 0).collect();
     let others = filled.split_off(filled.len().min(2));
-    let first = marks(filled)?;
-    if !first.contains(&Some(true)) || first.contains(&Some(false)) {
+    if !any_in_turns(filled, n, threads)? {
         return Ok(false);
     }
-    Ok(!marks(others)?.contains(&Some(false)))
+    any_in_turns(others, n, threads).map(|_| true)
+}
+
+/// Returns whether one of these shards, each with its number, has the mark of its number. Other
+/// marks are an error; a mark that cannot be read is none.
+fn any_in_turns(shards: Vec<(usize, &Shard)>, n: usize, threads: usize) -> Result<bool> {
+    let mut found = vec![false; shards.len()];
+    let each = shards.into_iter().zip(&mut found).collect();
+    parallel::try_each(
+        threads,
+        each,
+        |((i, shard), found): ((usize, &Shard), &mut bool)| {
+            if let Some(turn) = shard.turn().ok().flatten() {
+                agree(shard, i, n, turn)?;
+                *found = true;
+            }
+            Ok::<(), Error>(())
+        },
+    )?;
+    Ok(found.contains(&true))
+}
+
+/// Fails unless the mark of a shard names its number and how many shards there are.
+fn agree(shard: &Shard, i: usize, n: usize, turn: Turn) -> Result<()> {
+    if (turn.shard as usize, turn.of as usize) == (i, n) {
+        return Ok(());
+    }
+    Err(fail!(
+        Format,
+        "{}: this file was written as shard {} of {} of a set in turns, and is read as shard {i} of {n}; give the files their names back, or say with HOLDALL_OPT_BAG_SHARDS in which order they are read",
+        shard.file().name(),
+        turn.shard,
+        turn.of
+    ))
 }
 
 #[cfg(test)]

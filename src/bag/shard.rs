@@ -194,11 +194,22 @@ impl Shard {
     }
 
     fn mark_beside(snap: &Snapshot<'_>, c: &Container) -> Result<Option<Turn>> {
-        match snap.open(&c.name(TURNS_PREFIX), Access::Read) {
-            Ok(file) if file.size()? == MARK as u64 => Shard::mark_at(&*file, 0),
-            Err(e) if e.status != Status::Missing => Err(e),
-            _ => Ok(None),
+        let name = c.name(TURNS_PREFIX);
+        let file = match snap.open(&name, Access::Read) {
+            Ok(file) if file.size()? == MARK as u64 => file,
+            Err(e) if e.status != Status::Missing => return Err(e),
+            _ => return Ok(None),
+        };
+        // The mark decides in which order records are read, as only those may who may write them.
+        if c.folder.exists(&name)? && c.folder.open_trusted(&name, &c.judged_by).is_err() {
+            return Err(fail!(
+                Format,
+                "{}: it belongs to a user who may not write {}, and would change the order of the records; remove it, or say with HOLDALL_OPT_BAG_SHARDS in which order they are read",
+                file.name(),
+                c.folder.show(&c.judged_by)
+            ));
         }
+        Shard::mark_at(&*file, 0)
     }
 
     fn mark_at(file: &dyn File, at: u64) -> Result<Option<Turn>> {

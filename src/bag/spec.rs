@@ -326,7 +326,9 @@ impl Set {
                     .is_some_and(|n| set.has(n))
             })
         };
-        Container::of(folder, main, Arc::new(is_member))
+        let first = self.name(0);
+        let alike = vec![first.clone()];
+        Container::of(folder, main, Arc::new(is_member), first, alike)
     }
 
     fn has(&self, name: &[u8]) -> bool {

@@ -86,7 +86,8 @@ fn is_file(name: &OsStr) -> bool {
 
 /// The files of a dataset.
 pub fn container(folder: &Arc<dyn Folder>) -> Container {
-    Container::of(folder, MAIN, Arc::new(is_file))
+    let alike = vec![STORAGE.into(), ROOTDIRS.into()];
+    Container::of(folder, MAIN, Arc::new(is_file), "", alike)
 }
 
 /// Reads the last commit of a dataset, which is there as a whole while the next one comes.

@@ -212,9 +212,44 @@ class Users(unittest.TestCase):
         for text in (journal((b"a/data/" + chunk.encode(), None, 0, b"")), swap((b"a/meta/sizes", None))):
             for args in (["cat", "d/a"], ["append", "-q", "d/a", "a.npy"]):
                 self.plant("d/dataset.holdall-journal", text)
+                # a table has no file of this name, which must not speak for it
+                self.plant("d/dataset")
                 self.run_as(VICTIM, *args)
                 self.assertTrue(os.path.exists(self.path("d/a/data/" + chunk)))
                 self.assertEqual(self.good_as(VICTIM, "cat", "d/a")[: len(content)], content)
+
+    def test_a_journal_beside_a_set_of_another_user_is_not_obeyed(self):
+        for ending in ("bagz", "bag"):
+            self.good_as(VICTIM, "pack", "-q", "--shards", "2", "lines", "x." + ending)
+            spec, shard = f"x@2.{ending}", f"x-00000-of-00002.{ending}"
+            content = self.good_as(VICTIM, "cat", spec)
+            with open(self.path(shard), "rb") as f:
+                stored = f.read()
+            for i, text in enumerate(self.forged(shard)):
+                for args in (["cat", spec], ["verify", "-q", spec], ["repair", "-q", shard], ["pack", "-q", "--append", "nothing", spec]):
+                    with self.subTest(ending=ending, journal=i, args=args):
+                        self.plant("nothing", user=VICTIM)
+                        self.plant(spec + ".holdall-set")
+                        self.plant(spec + ".holdall-set.holdall-journal", text)
+                        self.run_as(VICTIM, *args)
+                        self.assertEqual(self.good_as(VICTIM, "cat", spec), content)
+                        with open(self.path(shard), "rb") as f:
+                            self.assertEqual(f.read(), stored)
+
+    def test_another_user_does_not_change_the_order_of_a_set(self):
+        self.good_as(VICTIM, "pack", "-q", "--shards", "2", "lines", "x.bag")
+        mark = "turns.x-00000-of-00002.bag"
+        with open(self.path(mark), "rb") as f:
+            text = f.read()
+        content = self.good_as(VICTIM, "cat", "x@2.bag")
+        os.remove(self.path(mark))
+        self.assertNotEqual(self.good_as(VICTIM, "cat", "x@2.bag"), content)
+        self.plant(mark, text)
+        r = self.run_as(VICTIM, "cat", "x@2.bag")
+        self.assertEqual((r.returncode, r.stdout), (1, b""))
+        self.assertIn(mark.encode(), r.stderr)
+        self.plant(mark, text, user=VICTIM)
+        self.assertEqual(self.good_as(VICTIM, "cat", "x@2.bag"), content)
 
     def test_files_of_another_user_stop_nobody(self):
         self.plant("__rootdirs__")

@@ -84,6 +84,12 @@ pub struct Container {
     /// it. Prefixes are names then, and the main file is one that is not there, beside which
     /// the journal lies.
     pub members: Option<Members>,
+    /// The file whose owner and mode decide who may write a journal of the container: the main file,
+    /// or one of the members, since anybody can create a file with the name that no member has;
+    /// "" for the folder.
+    pub judged_by: OsString,
+    /// Files whose mode and owner new ones get: the first that exists.
+    pub alike: Vec<OsString>,
     /// Sets that this container may be a part of.
     pub within: Vec<Container>,
 }
@@ -101,18 +107,29 @@ impl Container {
         main: impl Into<OsString>,
         prefixes: &'static [&'static str],
     ) -> Container {
+        let main = main.into();
         Container {
             folder: folder.clone(),
-            main: main.into(),
             prefixes,
             members: None,
+            judged_by: main.clone(),
+            alike: vec![main.clone()],
+            main,
             within: Vec::new(),
         }
     }
-    /// Of the files that `members` tells of.
-    pub fn of(folder: &Arc<dyn Folder>, main: impl Into<OsString>, members: Members) -> Container {
+    /// Of the files for whose names `members` is true; see the fields for the other parameters.
+    pub fn of(
+        folder: &Arc<dyn Folder>,
+        main: impl Into<OsString>,
+        members: Members,
+        judged_by: impl Into<OsString>,
+        alike: Vec<OsString>,
+    ) -> Container {
         Container {
             members: Some(members),
+            judged_by: judged_by.into(),
+            alike,
             ..Container::new(folder, main, &[])
         }
     }
@@ -142,11 +159,16 @@ impl Container {
     /// Creates one of its files, or one that takes the place of one or waits to: for no more users
     /// than the container.
     pub fn create(&self, name: &OsStr) -> Result<Arc<dyn File>> {
-        self.folder.create(name, &self.main)
+        let exists = |like: &&OsString| self.folder.exists(like).unwrap_or(false);
+        let like = match &*self.alike {
+            [only] => Some(only),
+            several => several.iter().find(exists),
+        };
+        self.folder.create(name, like.map_or(OsStr::new(""), |l| l))
     }
     /// Opens its journal, if it has one that counts.
     fn open_journal(&self) -> Result<Arc<dyn File>> {
-        self.folder.open_trusted(&self.journal(), &self.main)
+        self.folder.open_trusted(&self.journal(), &self.judged_by)
     }
     fn has_journal(&self) -> Result<bool> {
         match self.open_journal() {
