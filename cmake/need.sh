@@ -10,7 +10,7 @@ set -eu
 group() {
     case $1 in
     @build | @demo) echo make cargo cc cmake ;;
-    @check) echo make cargo cc c++ gfortran clang cmake pkg-config valgrind go shellcheck venv ;;
+    @check) echo make cargo cc c++ gfortran clang cmake pkg-config valgrind go shellcheck strace venv ;;
     @languages) echo make cargo cc c++ gfortran cmake go pkg-config venv ;;
     @mpi) echo make cargo cc c++ cmake mpi strace ;;
     @cloud) echo make cargo cc venv ;;

@@ -367,10 +367,17 @@ fn number(word: &str) -> Option<Value> {
             Value::Int,
         ));
     }
-    let fits = word
+    let is_numeric = word
         .bytes()
         .all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b));
-    word.parse().ok().filter(|_| fits).map(Value::Float)
+    // Rust takes "0." and "1.e5" for numbers, RFC 8259 asks for a digit after the point.
+    let has_fraction = word
+        .split_once('.')
+        .is_none_or(|(_, rest)| rest.starts_with(|c: char| c.is_ascii_digit()));
+    if !is_numeric || !has_fraction {
+        return None;
+    }
+    word.parse().ok().map(Value::Float)
 }
 
 #[cfg(test)]
@@ -437,6 +444,8 @@ mod tests {
             "+1",
             ".5",
             "1e",
+            "0.",
+            "1.e5",
             "1-2",
             "inf",
             "nan",
