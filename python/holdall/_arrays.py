@@ -6,7 +6,7 @@ import numpy as np
 
 from . import _errors, _selection, _table
 from ._call import Handle, Options, mode_of, number, numbers, octets, path, sound
-from ._casts import exact
+from ._casts import exact, natural
 from ._storage import place
 
 I64 = c.c_int64
@@ -65,7 +65,7 @@ class Array(Handle):
     @classmethod
     def save(cls, name, data, format="b2nd", chunks=None, blocks=None, mode="x", **options):
         """Creates one of what NumPy takes for an array, and commits it."""
-        data = np.asarray(data)
+        data = natural(data)
         with cls.create(name, data.shape, data.dtype, format, chunks, blocks, mode, **options) as made:
             made[...] = data
             made.commit()
@@ -107,7 +107,8 @@ class Array(Handle):
         strides = [-s if back else s for s, back in zip(out.strides, box.backwards)]
         arguments = numbers(box.start), numbers(box.count), numbers(box.step), address(out), numbers(strides, I64), out.nbytes
         sound(self._call("array_read", *arguments))
-        return out.reshape(box.shape) if box.shape else out.reshape(())[()]
+        out = out.reshape(box.shape)
+        return out[()] if box.item else out
 
     @staticmethod
     def _lists(lists):

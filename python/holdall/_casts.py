@@ -11,11 +11,12 @@ def exact(values, dtype, what="the values"):
 
     Python's own floats have no width: they are rounded to the nearest of a narrower type.
     """
+    _refuse_masked(values, what)
     if dtype is None:
         return np.asarray(values)
     if dtype.names:
         return _fields(values, dtype, what)
-    given = np.asarray(values)
+    given = _natural(values, what)
     if given.dtype == dtype:
         return given
     if dtype.kind in "mM" and given.dtype.kind in STRINGS:
@@ -34,6 +35,50 @@ def exact(values, dtype, what="the values"):
         message = f"{what}: {first!r} would change in the cast (expected {dtype}, found {given.dtype}); cast with astype() first"
         raise _errors.TypeError(message)
     return out
+
+
+def natural(values, what="the values"):
+    """The values as an array of the dtype that NumPy finds. Raises TypeError where a value would change or is masked, or where a list
+    mixes kinds: NumPy makes floats of large integers of both signs, and strings of numbers beside strings."""
+    _refuse_masked(values, what)
+    return _natural(values, what)
+
+
+def _refuse_masked(values, what):
+    """Raises TypeError where an element is masked: no container stores masks."""
+    if isinstance(values, np.ma.MaskedArray):
+        mask = np.ma.flatten_mask(np.ma.getmaskarray(values))
+        if mask.any():
+            n = np.count_nonzero(mask)
+            raise _errors.TypeError(f"{what}: masked elements ({n} of {mask.size}), and no mask is stored; replace them with filled() first")
+    elif isinstance(values, (list, tuple)):
+        for value in values:
+            if isinstance(value, (list, tuple, np.ma.MaskedArray)):
+                _refuse_masked(value, what)
+
+
+def _natural(values, what):
+    given = np.asarray(values)
+    if not isinstance(values, (list, tuple)) or given.dtype.kind in "OV":
+        return given
+    leaves = np.asarray(values, object)
+    kinds = {_kind(type) for type in set(map(type, leaves.flat))}
+    if len(kinds) > 1:
+        raise _errors.TypeError(f"{what}: a list of values of different kinds ({', '.join(sorted(kinds))})")
+    if "number" in kinds:
+        leaves = np.frompyfunc(lambda v: v.item() if isinstance(v, np.generic) else v, 1, 1)(leaves)
+        same = _equal(given.astype(object), leaves)
+        if not np.all(same):
+            first = np.asarray(leaves)[~same].flat[0]
+            raise _errors.TypeError(f"{what}: {first!r} would change in an array of {given.dtype}, which NumPy makes of the list; give an array of the dtype")
+    return given
+
+
+def _kind(type):
+    for kind, types in ("number", (bool, int, float, complex, np.bool_, np.number)), ("str", str), ("bytes", bytes):
+        if issubclass(type, types) and not issubclass(type, np.timedelta64):
+            return kind
+    return type.__name__
 
 
 def _comparable(given, dtype, what):
@@ -85,18 +130,27 @@ def _equal(a, b):
 
 
 def _fields(values, dtype, what):
-    given = values if isinstance(getattr(values, "dtype", None), np.dtype) else None
+    given = values if isinstance(getattr(values, "dtype", None), np.dtype) or _has_records(values) else None
     if given is None:
         # each leaf as the caller has it, to be looked at by itself
         given = np.asarray(values, [(name, "O", dtype[name].shape) for name in dtype.names])
     given = np.asarray(given)
     if given.dtype == dtype:
         return given
-    if not given.dtype.names or len(given.dtype.names) != len(dtype.names):
+    if not given.dtype.names:
         raise _errors.TypeError(f"{what}: another kind of values (expected {dtype}, found {given.dtype})")
+    if set(given.dtype.names) != set(dtype.names):
+        raise _errors.TypeError(f"{what}: other fields (expected {', '.join(dtype.names)}, found {', '.join(given.dtype.names)})")
     out = np.zeros(given.shape, dtype)
-    for name, of in zip(dtype.names, given.dtype.names):
-        part = given[of]
+    for name in dtype.names:
+        part = given[name]
         part = part.tolist() if part.dtype.kind == "O" else part
         out[name] = exact(part, dtype[name].base, f"{what}, field {name!r}")
     return out
+
+
+def _has_records(values):
+    """Is there a record of NumPy's in the list? Its fields have names, and those of a tuple are in the order of the dtype."""
+    if isinstance(values, (np.void, np.ndarray)):
+        return bool(values.dtype.names)
+    return isinstance(values, list) and any(map(_has_records, values))

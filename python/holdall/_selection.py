@@ -13,6 +13,7 @@ class Box:
     step: list
     backwards: list
     shape: tuple  # of the result: without the dimensions of single numbers
+    item: bool  # a number for each dimension, and no ellipsis: NumPy gives the item then, without the order of its bytes
     kind: str = "box"
 
 
@@ -57,7 +58,7 @@ def _expanded(key, ndim):
     return key[:at] + (slice(None),) * (ndim - used) + key[at + 1 :]
 
 
-def _box(key, shape):
+def _box(key, shape, item):
     start, count, step, backwards, out, d = [], [], [], [], [], 0
     for k in key:
         if k is None:
@@ -75,7 +76,7 @@ def _box(key, shape):
         step.append(abs(chosen.step) if len(chosen) > 1 else 1)
         backwards.append(chosen.step < 0)
         d += 1
-    return Box(start, count, step, backwards, tuple(out))
+    return Box(start, count, step, backwards, tuple(out), item and not out)
 
 
 def _listed(list, n, d):
@@ -94,10 +95,11 @@ def _listed(list, n, d):
 
 def of(key, shape):
     """What is meant of an array of this shape."""
+    item = not any(k is Ellipsis for k in (key if isinstance(key, tuple) else (key,)))
     key = _expanded(key, len(shape))
     arrays = [k for k in key if isinstance(k, np.ndarray)]
     if not arrays:
-        return _box(key, shape)
+        return _box(key, shape, item)
     if len(arrays) == 1 and arrays[0].ndim == 1 and all(isinstance(k, (slice, np.ndarray)) for k in key):
         positions = []
         for d, (k, n) in enumerate(zip(key, shape)):

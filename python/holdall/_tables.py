@@ -7,7 +7,7 @@ from . import _errors
 from ._arrays import Array, address, spelled
 from ._arrow import capsule, given
 from ._call import Handle, lib, mode_of, number, numbers, octets
-from ._casts import exact
+from ._casts import exact, natural
 from ._storage import place
 
 
@@ -80,7 +80,7 @@ class Table(Handle):
 
     def add(self, name, items, at=None):
         """A new column, with an item for each row, before column `at`, or behind the last."""
-        items = np.ascontiguousarray(items)
+        items = np.ascontiguousarray(natural(items, f"column {name!r}"))
         dtype = np.dtype((items.dtype, items.shape[1:])) if items.ndim > 1 else items.dtype
         with self._lock:
             self._turns += 1

@@ -111,6 +111,63 @@ class Types(Case):
             elif len(values):
                 self.assertEqual(str(table["a"][1:].tolist()), str(np.asarray(values, dtype).tolist()), f"{values!r} into {dtype}")
 
+    def test_masked_elements_are_refused(self):
+        for mask in ([0, 1], [0, 0]):
+            array = holdall.Array.create(self.path(), 2, "<i4")
+            table = holdall.Table.create(self.path(), {"a": "<i4"})
+            pairs = holdall.Array.create(self.path(), 0, [("x", "<i4"), ("y", "<f8")])
+            data = np.ma.array([1, 2], mask=mask)
+            fields = np.ma.array([(1, 2.5)], [("x", "<i4"), ("y", "<f8")], mask=[tuple(mask)])
+            calls = [
+                lambda: table.append({"a": data}), lambda: table.append({"a": [data[0], data[1]]}), lambda: table.write("a", 0, data), lambda: table.add("b", [[data]] * 2),
+                lambda: array.__setitem__(..., data), lambda: array.__setitem__([0, 1], data), lambda: array.append(data), lambda: array.insert(0, list(data)),
+                lambda: holdall.Array.save(self.path(), data), lambda: holdall.Array.save(self.path(), [data, data]), lambda: pairs.append(fields),
+                lambda: holdall.Array.save(self.path(), fields),
+            ]  # fmt: skip
+            if any(mask):
+                for i, call in enumerate(calls):
+                    with self.assertRaisesRegex(TypeError, "column 'a'.*masked" if i < 3 else "masked elements", msg=i):
+                        call()
+                self.assertEqual((len(table), array[...].tolist(), pairs.shape), (0, [0, 0], (0,)))
+            else:
+                calls = [call for i, call in enumerate(calls) if i != 3]
+                for call in calls:
+                    call()
+                self.assertEqual((table["a"][...].tolist(), array[...].tolist()), ([1, 2, 1, 2], [1, 2, 1, 2, 1, 2]))
+                self.assertEqual(pairs[...].tolist(), [(1, 2.5)])
+
+    def test_fields_are_matched_by_name(self):
+        dtype = np.dtype([("x", "<i4"), ("y", "<f8"), ("p", [("u", "<i2"), ("v", "<i2")])])
+        data = np.array([((3, 4), 1.5, 2)], [("p", [("v", "<i2"), ("u", "<i2")]), ("y", "<f8"), ("x", "<i4")])
+        array = holdall.Array.create(self.path(), 1, dtype)
+        for value in (data, data[0], [data[0]], [(2, 1.5, data[0]["p"])], [(2, 1.5, (4, 3))], data[["x", "p", "y"]]):
+            array[...] = np.zeros(1, dtype)
+            array[...] = value
+            self.assertEqual(array[...].tolist(), [(2, 1.5, (4, 3))])
+        table = holdall.Table.create(self.path(), {"a": dtype})
+        table.append({"a": data})
+        self.assertEqual(table["a"][...].tolist(), [(2, 1.5, (4, 3))])
+        for names in (("x", "y", "z"), ("x", "y"), ("X", "Y", "P")):
+            other = np.zeros(1, [(name, "<i4") for name in names])
+            for value in (other, [other[0]]):
+                with self.assertRaisesRegex(TypeError, "fields .expected x, y, p, found " + ", ".join(names)):
+                    array[...] = value
+
+    def test_lists_that_numpy_would_change_are_refused(self):
+        refused = [[2**63 + 1, -1], [1, "2"], [b"a", "b"], [0.5, 2**53 + 1], [[1, 2], [3, "4"]], [np.uint64(2**63 + 1), np.int64(-1)], (1, b"2"), [True, "x"]]
+        for values in refused:
+            table = holdall.Table.create(self.path(), {"a": "<f8", "b": "<U30"})
+            table.append({"a": [0] * len(values), "b": [""] * len(values)})
+            for call in (lambda v: holdall.Array.save(self.path(), v), lambda v: table.add("c", v), lambda v: table.write("a", 0, v), lambda v: table.write("b", 0, v)):
+                with self.assertRaises(TypeError, msg=values):
+                    call(values)
+        taken = [[1, 2.5], [True, 2], [1, 1j], [2**64 - 1], [-(2**63)], ["a", "bcd"], [b"a\0", b"b"], [float("nan"), 1], [[1, 2], [3, 4.5]], [], 7, range(3), [np.float32(0.1), 1]]
+        taken.append([np.datetime64("2020"), np.datetime64("2020-01-02")])
+        for values in taken:
+            path = self.path()
+            holdall.Array.save(path, values)
+            self.assertEqual(str(holdall.Array(path)[...].tolist()), str(np.asarray(values).tolist()))
+
     def test_no_fill(self):
         for format in ("b2nd", "bcolz"):
             array = holdall.Array.create(self.path(), 3, "<f8", format, fill=None)
