@@ -4,9 +4,12 @@
  * Not getopt_long: it takes abbreviated flags, which break scripts when flags are added, and words its
  * own errors.
  */
+#define _POSIX_C_SOURCE 200809L
+
 #include "args.h"
 #include "report.h"
 #include "slice.h"
+#include "text.h"
 #include "words.h"
 #include "tool.h"
 
@@ -154,14 +157,37 @@ static const char *help_of(const struct command *command, const struct flag *fla
     return flag->help;
 }
 
+/* ---- usage errors ---- */
+
+/* Bytes of an operand in a message. The reason comes after it, and there may be two. */
+enum { OPERAND_SHOWN = 240 };
+
+/* The command line: one is parsed in a run. */
+static const struct args *parsed;
+
+/* Shortens the operand wherever it stands in the message. */
+static void shorten_operand(char *message, const char *operand) {
+    size_t length = strlen(operand);
+    char *shown = length > OPERAND_SHOWN ? strdup(operand) : NULL;
+    if (!shown) return;
+    shorten(shown, OPERAND_SHOWN);
+    for (char *at = message; (at = strstr(at, operand)) != NULL; at += strlen(shown)) {
+        memmove(at + strlen(shown), at + length, strlen(at + length) + 1);
+        memcpy(at, shown, strlen(shown));
+    }
+    free(shown);
+}
+
 int usage_error(const struct command *command, const char *format, ...) {
-    char words[512];
     va_list list;
     va_start(list, format);
-    vsnprintf(words, sizeof words, format, list);
+    char *message = text_format(format, list);
     va_end(list);
-    complain("%s: %s (usage: holdall %s [flags] %s; more: holdall %s --help)", command->name, words, command->name,
+    if (!message) return complain("out of memory"), USAGE;
+    for (size_t i = 0; parsed && i < parsed->operand_count; i++) shorten_operand(message, parsed->operands[i]);
+    complain("%s: %s (usage: holdall %s [flags] %s; more: holdall %s --help)", command->name, message, command->name,
              command->operands, command->name);
+    free(message);
     return USAGE;
 }
 
@@ -392,6 +418,7 @@ int args_parse(const struct command *command, int argc, char **argv, struct args
                           .shuffle_seed = NOT_GIVEN, .epoch = NOT_GIVEN, .rank = NOT_GIVEN, .world = NOT_GIVEN};
     args->operands = calloc((size_t)argc + 1, sizeof *args->operands);
     if (!args->operands) return complain("out of memory"), FAILED;
+    parsed = args;
     bool only_operands = false;
     for (int i = 0; i < argc; i++) {
         if (only_operands) {
@@ -434,6 +461,7 @@ int args_plain_slice(const struct args *args, const char *what) {
 }
 
 void args_free(struct args *args) {
+    if (parsed == args) parsed = NULL;
     free(args->operands);
     free(args->records.items);
     free(args->rows.items);

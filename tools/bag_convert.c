@@ -10,6 +10,7 @@
 #include "bag_write.h"
 #include "bags.h"
 #include "convert.h"
+#include "detect.h"
 #include "options.h"
 #include "record_files.h"
 #include "report.h"
@@ -18,6 +19,7 @@
 #include "words.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Bytes that a record may make us take where --memory-limit says nothing: the library's default. */
@@ -36,6 +38,10 @@ static const struct {
     {".tfrecord", FROM_TFRECORD, AS_TFRECORD}, {".tfrecords", FROM_TFRECORD, AS_TFRECORD},
 };
 enum { NAMES = sizeof names / sizeof *names };
+
+const char *record_ending(size_t i) {
+    return i < NAMES ? names[i].end : NULL;
+}
 
 /* A bag is NOT_GIVEN here, whether its name or --from says so. */
 static int64_t from_of(const struct args *args) {
@@ -241,10 +247,24 @@ static bool print(void *ctx) {
     return good;
 }
 
+/* Has none of its files a name that says that its records are compressed? */
+static bool is_plain_by_name(const char *spec) {
+    size_t n;
+    bool plain = true;
+    char *files = holdall_bag_files(spec, NULL, 0, &n, NULL) >= 0 ? malloc(n + 1) : NULL;
+    if (!files || holdall_bag_files(spec, files, n, &n, NULL) < 0) return free(files), false; /* opening it reports why */
+    for (const char *file = files; plain && file < files + n; file += strlen(file) + 1) plain = !ends_in(file, ".bagz");
+    free(files);
+    return plain;
+}
+
 /* ---- the command ---- */
 
 static int to_file(const struct args *args, int64_t as) {
-    struct printing p = {.args = args, .as = as};
+    struct args reading = *args;
+    bool unsaid = args->from == FROM_BAGZ && args->compression == NOT_GIVEN && !args->dictionary;
+    if (unsaid && is_plain_by_name(args->operands[0])) reading.compression = COMPRESSION_NONE;
+    struct printing p = {.args = &reading, .as = as};
     bool good = print_to_out(args, print, &p);
     progress_clear();
     if (!good && stopped) die_of_signal();

@@ -65,7 +65,7 @@ static bool create(struct indexing *x) {
         holdall_options_on_progress(options, progress_tell, NULL);
         holdall_mode mode = x->args->replace ? HOLDALL_REPLACE : HOLDALL_NEW;
         good = holdall_bag_index_create(x->path, mode, x->bag, options, &x->index, &error) >= 0;
-        if (!good && !stopped) complain_error(x->path, &error, error.status == HOLDALL_E_EXISTS ? " (--force takes its place)" : "");
+        if (!good && !stopped) complain_create(x->path, &error, x->args->replace);
     }
     holdall_options_free(options);
     return good;

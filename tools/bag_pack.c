@@ -5,6 +5,7 @@
  * parallel.
  */
 #include "bag_write.h"
+#include "detect.h"
 #include "files.h"
 #include "record_files.h"
 #include "report.h"
@@ -13,6 +14,7 @@
 #include "words.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static bool pack_lines(struct bag_out *out) {
     struct input in;
@@ -57,7 +59,10 @@ static int check_usage(const struct args *args) {
         return usage_error(command, "'%s' ends in none of .bag|.bagz|.blp|.blpk (--to says what it becomes)", out);
     }
     const char *stored = args->whole || args->to != NOT_GIVEN ? NULL : stored_format(args->operands[0]);
-    if (stored) return usage_error(command, "'%s' is a file of %s, which has no lines (--to bagz insists)", args->operands[0], stored);
+    if (stored) {
+        return usage_error(command, "'%s' is a file of %s, which has no lines (--to bagz insists)%s", args->operands[0], stored,
+                           strcmp(stored, "tfrecord") == 0 || strncmp(stored, "arrow", 5) == 0 ? "; convert takes its records" : "");
+    }
     if (!args->whole && args->operand_count > 2) {
         return usage_error(command, "one operand too many, '%s'", args->operands[2]);
     }

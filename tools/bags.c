@@ -7,12 +7,22 @@
 
 #include <stdlib.h>
 
+/* Is it a file of no bytes that neither its name nor a flag says to be a bag? */
+static bool is_empty_of_no_format(const char *spec, const struct args *args, const holdall_bag *bag, holdall_error *error) {
+    if (holdall_bag_cbytes(bag) > 0 || args->compression != NOT_GIVEN || args->limits == LIMITS_SEPARATE) return false;
+    return args->from != FROM_BAGZ && holdall_identify(spec, NULL, NULL, error) == HOLDALL_E_FORMAT;
+}
+
 holdall_bag *open_bag(const char *spec, const struct args *args, const holdall_options *options) {
     holdall_bag *bag = NULL, *part = NULL;
     holdall_error error;
     if (holdall_bag_open(spec, options, &bag, &error) < 0) {
         complain_error(spec, &error, "");
         return NULL;
+    }
+    if (is_empty_of_no_format(spec, args, bag, &error)) {
+        complain_error(spec, &error, "");
+        return holdall_bag_close(bag), NULL;
     }
     if (!args->slice.given) return bag;
     struct span span = slice_resolve(&args->slice, holdall_bag_size(bag));

@@ -3,6 +3,7 @@
  */
 #include "arrays.h"
 #include "convert.h"
+#include "detect.h"
 #include "packing.h"
 #include "report.h"
 #include "text.h"
@@ -34,12 +35,26 @@ static const struct {
                {".bag", NOT_GIVEN}, {".bagz", NOT_GIVEN}};
 enum { ENDINGS = sizeof endings / sizeof *endings };
 
-/* All of them, ".blp|.blpk|...", to be freed; NULL: no memory, which has been said. */
-static char *all_endings(void) {
-    struct text text = {.bytes = NULL};
+static void put_ending(struct text *text, const char *ending) {
+    if (text->n > 0) text_char(text, '|');
+    text_words(text, ending);
+}
+
+/* Is it one of the endings above? */
+static bool is_ours(const char *ending) {
     for (size_t i = 0; i < ENDINGS; i++) {
-        if (i > 0) text_char(&text, '|');
-        text_words(&text, endings[i].end);
+        if (strcmp(endings[i].end, ending) == 0) return true;
+    }
+    return false;
+}
+
+/* Endings, ".blp|.blpk|...", to be freed: those above (`ours`), those of files of records alone (`records`), or both. NULL: no
+ * memory, which has been said. */
+static char *list_endings(bool ours, bool records) {
+    struct text text = {.bytes = NULL};
+    for (size_t i = 0; ours && i < ENDINGS; i++) put_ending(&text, endings[i].end);
+    for (size_t i = 0; records && record_ending(i); i++) {
+        if (!is_ours(record_ending(i))) put_ending(&text, record_ending(i));
     }
     return text_take(&text);
 }
@@ -60,16 +75,18 @@ static bool is_items(int64_t from) {
     return from == FROM_NPY || from == FROM_RAW;
 }
 
+/* `stored`: the format of IN where its bytes show one. */
+static int refuse_dtype(const struct args *args, const char *stored) {
+    return usage_error(args->command, "--dtype is for a file without a header, and '%s' is a file of %s, which has its own types (--from raw takes its bytes)",
+                       args->operands[0], stored ? stored : "rows");
+}
+
 /* What the flags about files without a header are given for. */
 static int check_raw(const struct args *args, int64_t from) {
     const struct command *command = args->command;
     if (from == FROM_RAW && !args->dtype) return usage_error(command, "--from raw wants the type of the items, --dtype '<f8' (pack takes bytes)");
     if (from == FROM_RAW) return -1;
-    if (args->dtype) {
-        const char *format = stored_format(args->operands[0]);
-        return usage_error(command, "--dtype is for a file without a header, and '%s' is a file of %s, which has its own types (--from raw takes its bytes)",
-                           args->operands[0], format ? format : "rows");
-    }
+    if (args->dtype) return refuse_dtype(args, stored_format(args->operands[0]));
     if (args->shape.count > 0 || args->order != NOT_GIVEN || args->skip != NOT_GIVEN) {
         return usage_error(command, "--%s is for a file without a header, with --dtype",
                            args->shape.count > 0 ? "shape" : args->order != NOT_GIVEN ? "order" : "skip");
@@ -82,10 +99,20 @@ static bool is_arrow(int64_t as) {
 }
 
 static int check_ending(const struct command *command, const char *out) {
-    char *known = all_endings();
-    int code = known && known_ending(out, known) ? -1 : FAILED;
-    if (known && code >= 0) code = usage_error(command, "'%s' ends in none of %s (--to says what it becomes)", out, known);
-    free(known);
+    char *ours = list_endings(true, false), *records = list_endings(false, true), *all = list_endings(true, true);
+    int code = FAILED;
+    if (!ours || !records || !all) {
+        /* it was said */
+    } else if (known_ending(out, ours)) {
+        code = -1;
+    } else if (known_ending(out, records)) {
+        code = usage_error(command, "'%s' is the name of a file of records, which a bag becomes (--to says what it becomes)", out);
+    } else {
+        code = usage_error(command, "'%s' ends in none of %s (--to says what it becomes)", out, all);
+    }
+    free(ours);
+    free(records);
+    free(all);
     return code;
 }
 
@@ -154,7 +181,11 @@ int cmd_convert(const struct args *args) {
     int code = args_refuse(args, F_BAGS | F_COLUMNS, "records: of bags, or files of lines, TFRecord and the like");
     if (code >= 0) return code;
     int64_t from = file_format(in, args->from);
-    if (args->dtype && from == NOT_GIVEN && !stored_format(in)) from = FROM_RAW;
+    if (args->dtype && from == NOT_GIVEN) {
+        const char *stored = stored_format(in);
+        if (stored) return refuse_dtype(args, stored);
+        from = FROM_RAW;
+    }
     enum container container = from == NOT_GIVEN ? container_there(args, in) : BAG;
     struct dataset dataset = {.path = in};
     if (container == DATASET && !dataset_read(&dataset, in, args)) return FAILED;
@@ -166,7 +197,7 @@ int cmd_convert(const struct args *args) {
     code = check_usage(args, from, as, dataset.table != NULL);
     if (code >= 0) {
         /* it was said */
-    } else if (container == DATASET && !refuse_meta_files(in)) {
+    } else if (container == DATASET && !refuse_unknown_files(&dataset)) {
         code = FAILED;
     } else if (container == DATASET) {
         code = convert_dataset(args, &dataset, as);

@@ -19,8 +19,8 @@ int rows_convert(const struct args *args, struct dataset *dataset, int64_t from,
 /* An array, row by row. */
 int rows_convert_array(const struct args *args, const holdall_array *array, int64_t as);
 
-/* Has a dataset files in `meta` that are none of its own, and would be lost? Says so; true where there are none. */
-bool refuse_meta_files(const char *path);
+/* Are all files in the folder of a dataset its own? The others, which a copy would not have, are said. */
+bool refuse_unknown_files(const struct dataset *dataset);
 
 /* A table becomes a stream of Arrow, or a file. */
 int table_to_arrow(const struct args *args, struct dataset *dataset, bool file);
@@ -40,6 +40,8 @@ void note_lost_attrs(const struct args *args, uint64_t attrs);
 /* Is it about a bag, or a file of records? Then this converts it. */
 bool is_bag_way(const struct args *args);
 int bag_convert(const struct args *args);
+/* An ending of files of records, or of bags (".txt"); NULL: there are no more. */
+const char *record_ending(size_t i);
 
 /* Prints into OUT, which is there when all is printed, or to stdout where it is "-". */
 bool print_to_out(const struct args *args, bool (*print)(void *ctx), void *ctx);

@@ -19,6 +19,45 @@ static bool is_standard(const char *path) {
     return strcmp(path, "-") == 0;
 }
 
+/* ---- standard input ---- */
+
+/* Bytes that standard_peek() has read from a pipe; those from `at` on are still to be read. */
+static struct {
+    unsigned char bytes[4096];
+    size_t at, n;
+} peeked;
+
+/* As read(); peeked bytes of standard input come first. */
+static ssize_t read_some(int fd, void *dst, size_t n) {
+    size_t left = fd == STDIN_FILENO ? peeked.n - peeked.at : 0;
+    if (left == 0) return read(fd, dst, n);
+    if (n > left) n = left;
+    memcpy(dst, peeked.bytes + peeked.at, n);
+    peeked.at += n;
+    return (ssize_t)n;
+}
+
+/* Reads from a pipe or a terminal until so many bytes are there; an error comes again when the input is read. */
+static void fill_peeked(size_t n) {
+    if (n > sizeof peeked.bytes) n = sizeof peeked.bytes;
+    for (ssize_t got = 1; got > 0 && peeked.n < n; peeked.n += got > 0 ? (size_t)got : 0) {
+        got = read(STDIN_FILENO, peeked.bytes + peeked.n, n - peeked.n);
+    }
+}
+
+size_t standard_peek(void *dst, size_t n) {
+    off_t at = lseek(STDIN_FILENO, 0, SEEK_CUR);
+    if (at >= 0 && peeked.n == 0) {
+        ssize_t got = pread(STDIN_FILENO, dst, n, at);
+        return got > 0 ? (size_t)got : 0;
+    }
+    if (peeked.at == 0) fill_peeked(n);
+    size_t left = peeked.n - peeked.at;
+    if (n > left) n = left;
+    memcpy(dst, peeked.bytes + peeked.at, n);
+    return n;
+}
+
 /* ---- whole files ---- */
 
 /* Reads to the end into a buffer that grows. */
@@ -32,7 +71,7 @@ static bool read_all(int fd, unsigned char **bytes, size_t *n) {
             if (!larger) break;
             all = larger;
         }
-        ssize_t got = read(fd, all + *n, room - *n);
+        ssize_t got = read_some(fd, all + *n, room - *n);
         if (got == 0) {
             *bytes = all;
             return true;
@@ -86,7 +125,7 @@ bool input_open(struct input *in, const char *path, const char *out) {
 bool input_read(struct input *in, void *dst, size_t n, size_t *got) {
     for (*got = 0; *got < n;) {
         if (stopped) return false;
-        ssize_t now = read(in->fd, (char *)dst + *got, n - *got);
+        ssize_t now = read_some(in->fd, (char *)dst + *got, n - *got);
         if (now == 0) break;
         if (now < 0 && errno != EINTR) return complain_errno(in->name), false;
         if (now < 0) continue;

@@ -13,6 +13,10 @@
 /* The bytes of a whole file ("-": of stdin), to be freed. */
 bool read_whole_file(const char *path, unsigned char **bytes, size_t *n);
 
+/* Copies the next n bytes of standard input, at most 4096, without consuming them. Waits for all of them or the end of the input.
+ * Returns the number of bytes. */
+size_t standard_peek(void *dst, size_t n);
+
 /* A file that is read from its beginning to its end. */
 struct input {
     const char *name; /* for messages */

@@ -35,7 +35,7 @@ static bool create(struct flat *f, const struct args *args, size_t itemsize) {
                 set_given(options, HOLDALL_OPT_MEMORY_LIMIT, args->memory_limit);
     if (good && holdall_schunk_create(f->out, args->replace ? HOLDALL_REPLACE : HOLDALL_NEW, HOLDALL_FORMAT_B2FRAME,
                                       itemsize == 0 || itemsize > 255 ? 1 : itemsize, options, &f->schunk, &error) < 0) {
-        complain_error(f->out, &error, error.status == HOLDALL_E_EXISTS ? " (--force takes its place)" : "");
+        complain_create(f->out, &error, args->replace);
         good = false;
     }
     holdall_options_free(options);

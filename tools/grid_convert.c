@@ -100,7 +100,7 @@ static bool create(struct filling *f, const holdall_options *options) {
     holdall_status status = holdall_array_create(f->out, args->replace ? HOLDALL_REPLACE : HOLDALL_NEW, format_of(f->as), dtype,
                                                  f->npy.ndim, f->npy.shape, chunks, blocks, options, &f->array, &error);
     free(dtype);
-    if (status < 0) complain_error(f->out, &error, status == HOLDALL_E_EXISTS ? " (--force takes its place)" : "");
+    if (status < 0) complain_create(f->out, &error, args->replace);
     return status >= 0;
 }
 

@@ -13,7 +13,7 @@
 
 /* The type as a Python constant: NumPy's own spelling stands in quotes. */
 static char *constant_of(const char *dtype) {
-    if (strpbrk(dtype, "[({'\"")) return strdup(dtype);
+    if (strchr("[({'\"", dtype[0])) return strdup(dtype); /* not of "<M8[s]" */
     char *text = malloc(strlen(dtype) + 3);
     if (!text) return NULL;
     text[0] = '\'';

@@ -248,7 +248,7 @@ bool npy_lay_out(struct npy *npy, const struct args *args, const char *out, hold
     /* it is never committed */
     if (holdall_array_create(out, mode, HOLDALL_FORMAT_BLOSCPACK, npy->descr, npy->ndim, shape, given ? chunks : NULL, NULL, options,
                              &array, &error) < 0) {
-        complain_error(out, &error, error.status == HOLDALL_E_EXISTS ? " (--force takes its place)" : "");
+        complain_create(out, &error, mode == HOLDALL_REPLACE);
         return false;
     }
     npy->itemsize = holdall_array_itemsize(array);

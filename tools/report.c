@@ -5,6 +5,7 @@
 
 #include "report.h"
 #include "signals.h"
+#include "text.h"
 #include "tool.h"
 #include "utf8.h"
 
@@ -12,6 +13,7 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -47,6 +49,8 @@ static const struct {
     {"HOLDALL_OPT_CHUNK_BYTES", "--chunk-size"},
     {"HOLDALL_OPT_FORMAT_VERSION", "--format-version"},
     {"HOLDALL_OPT_IO", "--map"},
+    {"HOLDALL_OPT_FILTERS", "--filters"},
+    {"HOLDALL_OPT_OFFSETS", "--no-offsets"},
     {"HOLDALL_OPT_CODEC", "--compression"},
     {"HOLDALL_OPT_LEVEL", "--level"},
     {"HOLDALL_OPT_DICTIONARY", "--dictionary"},
@@ -76,19 +80,23 @@ static void translate(const char *words, char *dst, size_t size) {
 
 /* ---- errors ---- */
 
+/* Bytes of a line: room for two paths and the reason. */
+enum { LINE = 8192 };
+
 /* Formats one line onto stderr, behind a prefix. */
 #if defined(__GNUC__)
 __attribute__((format(printf, 2, 0)))
 #endif
 static void print_line(const char *prefix, const char *format, va_list list) {
-    char text[8192]; /* room for a long path and words */
-    vsnprintf(text, sizeof text, format, list);
+    char *text = text_format(format, list);
+    if (text) shorten(text, LINE);
     progress_clear();
     flockfile(stderr); /* there may be two threads */
     fputs(prefix, stderr);
-    escape_to(stderr, text);
+    escape_to(stderr, text ? text : format);
     fputc('\n', stderr);
     funlockfile(stderr);
+    free(text);
 }
 
 void complain(const char *format, ...) {
@@ -110,6 +118,10 @@ void complain_error(const char *path, const holdall_error *error, const char *mo
     translate(error->message, words, sizeof words);
     bool named = path[0] == '\0' || strstr(error->message, path) != NULL;
     complain("%s%s%s%s", named ? "" : path, named ? "" : ": ", words, more);
+}
+
+void complain_create(const char *path, const holdall_error *error, bool replace) {
+    complain_error(path, error, error->status == HOLDALL_E_EXISTS && !replace ? " (--force takes its place)" : "");
 }
 
 const char *plural(uint64_t n) {

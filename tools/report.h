@@ -25,6 +25,8 @@
 void complain(const char *format, ...) LIKE_PRINTF;
 /* The same with the library's words, and the path where these do not name it. `more` is put behind. */
 void complain_error(const char *path, const holdall_error *error, const char *more);
+/* The same of what cannot be created, with a hint at --force where that was not given (`replace`) and helps. */
+void complain_create(const char *path, const holdall_error *error, bool replace);
 /* The same with the words of errno. */
 void complain_errno(const char *path);
 

@@ -120,6 +120,10 @@ static bool to_file(struct rows *rows) {
 
 static int run(struct rows *rows) {
     const struct args *args = rows->args;
+    if (rows->as == AS_B2FRAME) {
+        complain("%s: rows become an array or a table, not a frame without a shape (--to b2nd)", args->operands[1]);
+        return FAILED;
+    }
     bool packed = is_packed(rows);
     catch_signals();
     if (packed && !input_open(&rows->in, args->operands[0], args->operands[1])) return FAILED;

@@ -2,6 +2,7 @@
  * holdall append: more content for a superchunk, or rows for an array.
  */
 #include "arrays.h"
+#include "detect.h"
 #include "npy.h"
 #include "options.h"
 #include "packing.h"
@@ -10,6 +11,7 @@
 #include "words.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Bytes can be rows of it, in the order in which they come. */
 static bool takes_rows(const struct packing *p) {
@@ -45,6 +47,7 @@ static bool are_rows(const struct args *args) {
     const char *in = args->operands[1];
     const char *stored = args->raw || file_format(in, args->from) != NOT_GIVEN ? NULL : stored_format(in);
     if (!stored) return true;
+    if (strcmp(in, "-") == 0) in = "standard input";
     return complain("%s: it is a file of %s, whose bytes are no rows (--raw takes them)", in, stored), false;
 }
 

@@ -42,9 +42,7 @@ static bool copy(struct source *source, const holdall_array *array, const struct
         status = array ? holdall_array_copy(array, out, mode, format, chunks, blocks, options, &error)
                        : holdall_schunk_copy(source->schunk, out, mode, format, options, &error);
         progress_clear();
-        if (status < 0 && !stopped) {
-            complain_error(out, &error, status == HOLDALL_E_EXISTS ? " (--force takes its place)" : "");
-        }
+        if (status < 0 && !stopped) complain_create(out, &error, args->replace);
     }
     holdall_options_free(options);
     if (status == HOLDALL_NOT_FOUND) source_tell_damage(source, "in the copy");

@@ -55,7 +55,7 @@ static holdall_mode mode_of(const struct packing *p) {
 static bool create_as(struct packing *p, holdall_format format, holdall_options *options, size_t typesize) {
     holdall_error error;
     holdall_status status = holdall_schunk_create(p->out, mode_of(p), format, typesize, options, &p->schunk, &error);
-    if (status < 0) complain_error(p->out, &error, status == HOLDALL_E_EXISTS ? " (--force takes its place)" : "");
+    if (status < 0) complain_create(p->out, &error, p->args->replace);
     return status >= 0;
 }
 

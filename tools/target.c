@@ -43,7 +43,7 @@ static bool create_table(struct target *target, const struct frame *frame, holda
     }
     if (good && holdall_table_create(target->path, mode, format, (uint32_t)frame->count, names, (const char *const *)dtypes,
                                      options, &target->table, &error) < 0) {
-        complain_error(target->path, &error, error.status == HOLDALL_E_EXISTS ? " (--force takes its place)" : "");
+        complain_create(target->path, &error, args->replace);
         good = false;
     }
     for (size_t i = 0; dtypes && i < frame->count; i++) free(dtypes[i]);
@@ -66,7 +66,7 @@ static bool create_array(struct target *target, const struct frame *frame, holda
     if (!numbers_as_shape(&args->chunks, "chunks", target->path, ndim + 1, room, &chunks)) return free(dtype), false;
     holdall_status status = holdall_array_create(target->path, mode, format, dtype ? dtype : frame->columns[0].dtype, ndim + 1,
                                                  shape, chunks, NULL, options, &target->array, &error);
-    if (status < 0) complain_error(target->path, &error, error.status == HOLDALL_E_EXISTS ? " (--force takes its place)" : "");
+    if (status < 0) complain_create(target->path, &error, args->replace);
     free(dtype);
     return status >= 0;
 }

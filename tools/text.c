@@ -84,3 +84,33 @@ void text_free(struct text *text) {
     free(text->bytes);
     *text = (struct text){.bytes = NULL};
 }
+
+#if defined(__GNUC__)
+__attribute__((format(printf, 1, 0)))
+#endif
+char *text_format(const char *format, va_list list) {
+    va_list again;
+    va_copy(again, list);
+    int n = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    char *text = n < 0 ? NULL : malloc((size_t)n + 1);
+    if (text) vsnprintf(text, (size_t)n + 1, format, list);
+    return text;
+}
+
+/* Is it a byte inside of a character? */
+static bool continues(char c) {
+    return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+void shorten(char *text, size_t most) {
+    static const char dots[] = "...";
+    enum { DOTS = sizeof dots - 1 };
+    size_t length = strlen(text);
+    if (length <= most || most < DOTS) return;
+    size_t head = (most - DOTS) / 3, tail = length - (most - DOTS - head);
+    while (head > 0 && continues(text[head])) head--;
+    while (continues(text[tail])) tail++;
+    memcpy(text + head, dots, DOTS);
+    memmove(text + head + DOTS, text + tail, length - tail + 1);
+}

@@ -4,6 +4,7 @@
 #ifndef TEXT_H
 #define TEXT_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -27,5 +28,11 @@ void text_tuple(struct text *text, const uint64_t *numbers, uint32_t count);
 /* The text with a NUL behind it, to be freed; NULL: no memory, which has been said. */
 char *text_take(struct text *text);
 void text_free(struct text *text);
+
+/* The text of a format, to be freed; NULL: no memory. */
+char *text_format(const char *format, va_list list);
+/* Shortens a string in place to at most `most` bytes: its middle becomes "...", a third of what stays is before that, and no
+ * character of UTF-8 is cut. */
+void shorten(char *text, size_t most);
 
 #endif

@@ -1,16 +1,12 @@
 /*
  * Words for numbers.
  */
-#define _POSIX_C_SOURCE 200809L
-
 #include "words.h"
 #include "coding.h"
 #include "options.h"
 #include "report.h"
 
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum container container_of(const char *path) {
     holdall_kind kind = 0; /* it is told of a broken container, too */
@@ -57,31 +53,6 @@ enum container container_there(const struct args *args, const char *path) {
     if (args->at == NOT_GIVEN) return container_of(path);
     holdall_format format = format_there(args, path);
     return format == HOLDALL_FORMAT_B2ND || format == HOLDALL_FORMAT_CATERVA ? DATASET : SUPERCHUNK;
-}
-
-/* The first bytes of a file; fewer where it is shorter, 0 where it cannot be read. */
-static size_t first_bytes(const char *path, unsigned char *head, size_t n) {
-    struct stat about;
-    if (stat(path, &about) != 0 || !S_ISREG(about.st_mode)) return 0;
-    FILE *file = fopen(path, "rb");
-    size_t got = file ? fread(head, 1, n, file) : 0;
-    if (file) fclose(file);
-    return got;
-}
-
-const char *stored_format(const char *path) {
-    unsigned char head[8];
-    if (strcmp(path, "-") == 0) return NULL;
-    size_t n = first_bytes(path, head, sizeof head);
-    if (n >= 6 && memcmp(head, "\x93NUMPY", 6) == 0) return "npy";
-    if (n >= 6 && memcmp(head, "ARROW1", 6) == 0) return "arrow";
-    holdall_format format = format_at(path);
-    if (format == 0 || format == HOLDALL_FORMAT_BAGZ) {
-        bool zstd = n >= 4 && memcmp(head, "\x28\xb5\x2f\xfd", 4) == 0;
-        if (format && (zstd || ends_in(path, ".bagz") || ends_in(path, ".bag"))) return format_name(format);
-        return container_of(path) == BAG ? NULL : container_name(container_of(path));
-    }
-    return format_name(format);
 }
 
 bool known_ending(const char *path, const char *endings) {

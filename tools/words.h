@@ -19,9 +19,6 @@ enum container container_there(const struct args *args, const char *path);
 holdall_format format_there(const struct args *args, const char *path);
 holdall_status identify_there(const struct args *args, const char *path, holdall_format *format, holdall_kind *kind,
                               holdall_error *error);
-/* Which format do the bytes of a file show (its name, NULL: none that is known)? Bytes of such a file are no items or
- * lines. A bag has no magic number, and many files end as one does: it counts where its name, or zstd in it, says so. */
-const char *stored_format(const char *path);
 /* Does a name end in one of the endings (".a|.b|.c"), or in none at all? What follows '@' and the number of a shard do not count. */
 bool known_ending(const char *path, const char *endings);
 /* "bag", "superchunk", "dataset". */

@@ -83,6 +83,11 @@ class Cat(Base):
             words = self.bad("identify", name)[0]
             self.assertIn(words.split("holdall: ")[1], self.bad("verify", name)[1].decode())
             self.good("verify", "--compression", "none", name)
+            for command in ("cat", "info", "sum", "repair"):
+                words, out = self.bad(command, name)
+                self.assertEqual(words, self.bad("identify", name)[0], command)
+            for command in ("cat", "info", "sum"):
+                self.good(command, "--compression", "none", name)
 
     def test_frames_under_another_name(self):
         records = self.pack("x.bagz", sample(20))
@@ -92,6 +97,17 @@ class Cat(Base):
                 words, out = self.bad(*command, name, *(["o"] if command[0] == "convert" else []))
                 self.assertIn("--compression says it", words)
                 self.assertEqual(out, b"", command)
+            self.good("convert", "-q", "--to", "lengths64", "--from", "bagz", name, "o")
+            self.assertEqual(self.read("o"), self.good("cat", "--lengths", "--compression", "none", name))
+            self.good("convert", "-q", "--force", "--to", "arrow", "--from", "bagz", name, "o")
+            self.good("convert", "-q", "--force", "--to", "bagz", "--from", "arrow", "o", "p")
+            self.assertEqual(self.good("cat", "--lengths", "p", "--compression", "none"), self.good("cat", "--lengths", "--compression", "none", name))
+            self.good("convert", "-q", "--force", "--to", "lengths64", "--from", "bagz", "--compression", "zstd", name, "o")
+            self.assertEqual(self.read("o"), framed(records))
+            self.pack("y.bagz", [b"y"])
+            self.assertIn("--compression says it", self.bad("convert", "--to", "lengths64", "--from", "bagz", "y.bagz," + name, "q")[0])
+            for made in ("o", "p", "y.bagz"):
+                os.remove(self.path(made))
             self.assertEqual(self.good("identify", name), f"{name}: bagz bag\n".encode())
             self.assertEqual(self.good("cat", "--lengths", "--compression", "zstd", name), framed(records))
             self.assertNotEqual(self.good("cat", "--lengths", "--compression", "none", name), framed(records))

@@ -59,6 +59,95 @@ class Containers(Base):
             for args in [["verify", name], ["pack", "raw", name], ["sum", "/" + name]]:
                 self.assertRegex(self.bad(*args)[0], "(?i)no such (file|folder)")
 
+    def test_a_long_operand_leaves_the_reason_of_a_usage_error(self):
+        for depth in (3, 12, 15):
+            long = "/".join(["d" * 200] * depth)
+            for args, reason in [
+                (["pack", "--shards", "2", "raw", long + "@2.bagz"], "says how many files there are, and so does --shards"),
+                (["convert", "a.npy", long + ".zarr"], "ends in none of .blp|"), (["pack", "raw", long + ".b2nd"], "convert makes one"),
+                (["pack", "--append", "raw", long + "/a", long + "/b", "--to", "bagz"], "one operand too many"), (["pack", "raw", "-" + long], "unknown flag -d"),
+            ]:  # fmt: skip
+                words, _ = self.bad(*args, code=2)
+                self.assertIn(reason, words)
+                self.assertTrue(words.endswith(" --help)\n"), words)
+                self.assertTrue("..." in words or "unknown flag" in words, words)
+        folder = "/".join(["d" * 200] * 3)
+        os.makedirs(self.path(folder))
+        os.rename(self.path("a.b2nd"), self.path(folder + "/a.b2nd"))
+        self.assertIn("which has its own types", self.bad("convert", folder + "/a.b2nd", "o.blp", "--dtype", "<i4", code=2)[0])
+        words, _ = self.bad("convert", folder + "/a.b2nd", folder + "/o.bagz", code=2)
+        self.assertRegex(words, r"'d+\.\.\.d+/o\.bagz' becomes a bag, which has records, and 'd+\.\.\.d+/a\.b2nd' is a dataset \(usage: ")
+
+    def stored_files(self):
+        """What the bytes of files tell, beside containers: the name of each, and the format."""
+        self.good("convert", "-q", "r.bagz", "r.tfrecord")
+        self.good("convert", "-q", "r.bagz", "r.arrow")
+        self.good("convert", "-q", "r.bagz", "r.arrows")
+        self.good("convert", "-q", "t.bcolz", "t.arrows")
+        self.good("index", "build", "-q", "r.bagz")
+        return {"r.tfrecord": "tfrecord", "r.arrow": "arrow", "r.arrows": "arrow-stream", "t.arrows": "arrow-stream", "r.bagz.index": "bagz-index"}
+
+    def test_other_formats_have_no_items_or_lines(self):
+        for name, format in [*self.stored_files().items(), ("f.b2nd/00000000.chunk", "b2frame"), ("f.b2nd/chunks.b2frame", "b2nd"), ("a.bcolz/data/__0.blp", "bloscpack")]:
+            other = name if "/" in name else "other"
+            os.rename(self.path(name), self.path(other))
+            before = self.files()
+            for args in [["convert", other, "o.b2nd", "--dtype", "|u1"], ["convert", other, "o.blp", "--dtype", "|u1"], ["pack", other, "o.bagz"]]:
+                self.assertIn(f"is a file of {format}, which has ", self.bad(*args, code=2)[0], args)
+            self.assertIn(f"it is a file of {format}, ", self.bad("append", "a.blp", other)[0])
+            self.assertEqual(self.files(), before)
+            self.good("convert", "-q", "--from", "raw", "--dtype", "|u1", other, "o.b2nd")
+            self.assertEqual(self.good("cat", "o.b2nd"), self.read(other))
+            os.remove(self.path("o.b2nd"))
+            os.rename(self.path(other), self.path(name))
+        self.write("0.chunk", b"a line\n")  # beside no frame
+        self.good("pack", "-q", "0.chunk", "o.bagz")
+
+    def test_standard_input_is_looked_at(self):
+        self.good("convert", "-q", "a.npy", "to.blp")
+        known = {**self.stored_files(), "a.npy": "npy", "a.blp": "bloscpack", "a.b2nd": "b2frame", "a.b2frame": "b2frame", "r.bagz": "zstd"}
+        for name, format in known.items():
+            data, before = self.read(name), self.files()
+            for args, code in [(["convert", "-", "o.b2nd", "--dtype", "|u1", "--shape", str(len(data))], 2), (["pack", "-", "o.bagz"], 2),
+                               (["append", "to.blp", "-"], 1), (["append", "t.bcolz", "-"], 1)]:  # fmt: skip
+                self.assertIn(f" a file of {format}, ", self.bad(*args, code=code, stdin=data)[0], args)
+                with open(self.path(name), "rb") as file:
+                    done = subprocess.run([TOOL, *args], cwd=self.folder.name, stdin=file, capture_output=True)
+                self.assertEqual(done.returncode, code, done.stderr)
+                self.assertIn(f" a file of {format}, ", done.stderr.decode())
+                self.assertEqual(self.files(), before)
+            self.good("convert", "-q", "-", "o.b2nd", "--from", "raw", "--dtype", "|u1", "--shape", str(len(data)), stdin=data)
+            self.assertEqual(self.good("cat", "o.b2nd"), data)
+            self.good("pack", "-q", "-", "o.blp", stdin=data)
+            self.assertEqual(self.good("cat", "o.blp"), data)
+            for made in ("o.b2nd", "o.blp"):
+                os.remove(self.path(made))
+
+    def test_standard_input_that_was_looked_at_is_read_from_its_beginning(self):
+        for n in (0, 1, 5, 4095, 4096, 4097, 300000):
+            data = bytes(range(1, 252)) * (n // 251 + 1)
+            self.good("convert", "-q", "--force", "-", "o.b2nd", "--dtype", "|u1", "--shape", str(n), stdin=data[:n])
+            self.assertEqual(self.good("cat", "o.b2nd"), data[:n])
+            lines = b"".join(b"%d\n" % i for i in range(n // 8))
+            self.good("pack", "-q", "--force", "-", "o.bagz", stdin=lines)
+            self.assertEqual(self.good("cat", "--lengths", "o.bagz"), framed(lines.split()))
+        with open(self.path("raw"), "rb") as file:  # of which a shell has read some
+            file.seek(40)
+            os.lseek(file.fileno(), 40, os.SEEK_SET)
+            subprocess.run([TOOL, "convert", "-q", "--force", "-", "o.b2nd", "--dtype", "<i4"], cwd=self.folder.name, stdin=file, check=True)
+        self.assertEqual(self.good("cat", "o.b2nd"), bytes(range(40, 240)))
+
+    def test_force_is_hinted_at_where_it_helps(self):
+        self.good("pack", "-q", "raw", "o", "--to", "blpk")
+        os.mkdir(self.path("folder"))
+        self.write("folder/mine", b"x")
+        for source, to in [("a.npy", "b2nd"), ("a.npy", "blpk"), ("a.npy", "b2frame"), ("a.b2nd", "blpk"), ("a.b2nd", "b2frame"), ("a.blp", "b2nd"), ("t.bcolz", "bcolz"), ("t.bcolz", "blpk")]:
+            args = ["convert", source, "folder", "--to", to]
+            self.assertIn("--force", self.bad("convert", source, "o", "--to", to)[0])
+            self.assertNotIn("--force", self.bad(*args, "--force")[0], args)
+        self.assertNotIn("--force", self.bad("index", "build", "--force", "r.bagz", "--index", "folder")[0])
+        self.assertEqual(os.listdir(self.path("folder")), ["mine"])
+
     def test_an_ending_that_is_not_known(self):
         before = self.files()
         for name in self.kinds + ["t.csv", "raw"]:
@@ -70,9 +159,12 @@ class Containers(Base):
                         self.assertIn("--to", words)
                         self.assertEqual(self.files(), before)
         known = re.search(r"none of (\S+)", self.bad("convert", "a.npy", "o.zarr", code=2)[0])[1].split("|")
-        self.assertIn(".b2nd", known)
+        records = {".bag", ".bagz", ".txt", ".lines", ".tfrecord", ".tfrecords"}
+        self.assertLess({".b2nd"} | records, set(known))
+        for end in sorted(records - {".bag", ".bagz"}):
+            self.assertIn("the name of a file of records", self.bad("convert", "a.npy", "o" + end, code=2)[0])
         for end in known:
-            taken = "r.bagz" if end in (".bag", ".bagz") else "t.bcolz" if end in (".arrow", ".arrows", ".feather") else "a.npy"
+            taken = "r.bagz" if end in records else "t.bcolz" if end in (".arrow", ".arrows", ".feather") else "a.npy"
             self.good("convert", "-q", taken, "k" + end)
         self.good("convert", "-q", "a.npy", "o.zarr", "--to", "b2nd")
         self.good("convert", "-q", "a.npy", "plain")

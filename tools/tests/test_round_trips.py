@@ -14,16 +14,19 @@ import unittest
 from tool import Base, np_count, run
 
 SEED = int(os.environ.get("HOLDALL_SEED", 0)) or random.SystemRandom().randrange(1, 1 << 30)
-CODECS = ["blosclz", "lz4", "lz4hc", "zlib", "zstd"]
+CODECS = ["none", "blosclz", "lz4", "lz4hc", "zlib", "zstd"]
+SUMS = ["none", "adler32", "crc32", "md5", "sha1", "sha224", "sha256", "sha384", "sha512"]
 # name of a form: ending, flags; those with a second dimension of choices get flags drawn
 FORMS = {
     "npy": (".npy", []), "blp": (".blp", []), "bcolz": (".bcolz", []), "blz": (".blz", []), "blz-paper": (".paper", ["--to", "blz-paper"]),
     "b2nd": (".b2nd", []), "caterva": (".caterva", []), "b2nd sparse": (".b2nd", ["--sparse"]),
     "caterva sparse": (".caterva", ["--sparse"]), "both": (".b2nd", ["--both"]), "csv": (".csv", []), "jsonl": (".jsonl", []),
+    "b2frame": (".b2frame", []), "raw": (".raw", ["--to", "raw"]),
 }
 TEXT = ("csv", "jsonl")
 ROWS_OF = ("bcolz", "blz", "blz-paper")
 ROWS = (*ROWS_OF, *TEXT)
+FRAMES = ("b2nd", "caterva", "b2nd sparse", "caterva sparse", "both", "b2frame")
 # which forms cannot hold what, and the words that the tool has for it: any other error is a fault
 REFUSED = [
     (ROWS, lambda dtype, shape, data: shape == (), "an array without dimensions has no rows"),
@@ -32,11 +35,25 @@ REFUSED = [
 ]
 DTYPES = ["|b1", "|i1", "<u2", ">i4", "<i8", ">u8", "<f2", "<f4", ">f8", "<f8", "<c8", ">c16", "|S5", "<U3", "<M8[s]", "<M8[D]", ">M8[ns]", "<m8[ms]", "|V3"]
 SHAPES = [(), (0,), (1,), (7,), (1000,), (3, 0), (0, 4), (11, 5), (4, 3, 5), (2, 1, 3, 2)]
+# with fields: in a folder these are tables
+FIELDS = [[("x", "<i4"), ("y", ">f8"), ("name", "|S4")], [("t", "<M8[s]"), ("ok", "|b1"), ("n", "<u2"), ("u", "<U2")], [("p", "<f4", (2,)), ("k", "|i1")]]
 
 
 def size_of(dtype):
+    if isinstance(dtype, list):
+        return sum(size_of(field[1]) * np_count(field[2] if len(field) > 2 else ()) for field in dtype)
     n = int(re.match(r"[<>|]\w(\d+)", dtype)[1])
     return n * 4 if dtype[1] == "U" else n
+
+
+def after(form, dtype, shape):
+    """What a form stores of a dtype and a shape: Caterva the size of an item, a frame without a shape its typesize, a plain file nothing."""
+    size = size_of(dtype)
+    if "caterva" in form:
+        return f"|V{size}", shape
+    if form == "b2frame":
+        return "|u1" if size == 1 else f"|V{size}", (np_count(shape),)
+    return dtype, (1,) if form == "raw" and shape == () else shape
 
 
 def all_utf8(data, size):
@@ -57,6 +74,8 @@ def npy(dtype, shape, data):
 def parsed(content):
     end = 10 + struct.unpack_from("<H", content, 8)[0]
     about = eval(content[10:end].decode(), {}, {})  # what this test or the tool wrote
+    if isinstance(about["descr"], list):  # a field with a shape is spelled in two ways
+        about["descr"] = [(f[0], *f[1]) if isinstance(f[1], tuple) else f for f in about["descr"]]
     return about["descr"], about["shape"], about["fortran_order"], content[end:]
 
 
@@ -75,6 +94,8 @@ class RoundTrips(Base):
         self.pairs = 0
 
     def content(self, dtype, shape):
+        if isinstance(dtype, list):
+            return b"".join(self.field(field) for _ in range(np_count(shape)) for field in dtype)
         n = np_count(shape) * size_of(dtype)
         if dtype[1] == "b":
             return bytes(self.rng.randrange(2) for _ in range(n))
@@ -91,10 +112,19 @@ class RoundTrips(Base):
             return b"".join(struct.pack(dtype[0] + kind, base + self.rng.randrange(200)) for _ in range(n // size_of(dtype)))
         return bytes(self.rng.choice([0, 0, 1, 2, 255, self.rng.randrange(256)]) for _ in range(n))
 
-    def as_text(self, dtype, data, bare):
+    def field(self, field):
+        """An item of a field; of text, and without NaNs, as it comes back from text."""
+        dtype, n = field[1], np_count(field[2] if len(field) > 2 else ())
+        if dtype[1] == "S":
+            return self.rng.choice([b"", b"ab", b'"x', b"a,b", b" y "])[: size_of(dtype)].ljust(size_of(dtype), b"\0") * n
+        if dtype[1] == "f":
+            return b"".join(struct.pack(dtype[0] + {4: "f", 8: "d"}[size_of(dtype)], self.rng.choice([0.5, -1e30, 0.0, 3.25])) for _ in range(n))
+        return self.content(dtype, (n,))
+
+    def as_text(self, dtype, data):
         """What comes back of items that were text: a NaN has no payload there."""
         size = size_of(dtype)
-        if bare or dtype[1] not in "fc" or not size:
+        if isinstance(dtype, list) or dtype[1] not in "fc" or not size:
             return data
         half = size // 2 if dtype[1] == "c" else size
         kind, nan = {2: ("e", 0x7E00), 4: ("f", 0x7FC00000), 8: ("d", 0x7FF8 << 48)}[half]
@@ -103,9 +133,38 @@ class RoundTrips(Base):
         quiet = nan.to_bytes(half, "little" if order == "<" else "big")
         return b"".join(quiet if math.isnan(struct.unpack(order + kind, part)[0]) else part for part in parts)
 
-    def flags(self, form):
-        some = [] if form == "npy" else ["--codec", self.rng.choice(CODECS[:-1] if form == "blz" else CODECS)] if self.rng.random() < 0.6 else []
-        return [*FORMS[form][1], *([] if form in TEXT else some)]
+    def shapes(self, form, dtype, shape):
+        """Flags about the shapes of chunks and blocks. Chunks are files in a folder: there are not many."""
+        if not shape or (form in ROWS_OF and isinstance(dtype, list)):
+            return []
+        if form == "b2frame" or self.rng.random() < 0.3:
+            return ["--chunk-size", str(size_of(dtype) * self.rng.randrange(max(1, np_count(shape) // 8), np_count(shape) + 2))]
+        if form not in FRAMES:
+            return ["--chunks", ",".join(map(str, (self.rng.randrange(max(1, shape[0] // 8), shape[0] + 2), *shape[1:])))] if 0 not in shape[1:] else []
+        chunks = [self.rng.randrange(max(1, n // 3), n + 2) for n in shape]
+        blocks = [self.rng.randrange(max(1, n // 8), n + 1) for n in chunks]
+        return ["--chunks", ",".join(map(str, chunks)), *(["--blocks", ",".join(map(str, blocks))] if self.rng.random() < 0.6 else [])]
+
+    def flags(self, form, dtype, shape):
+        """How a form is written: what no choice is made for is as the tool has it."""
+        def sometimes(*flags):
+            return flags if self.rng.random() < 0.5 else ()
+
+        if form in ("npy", "raw", *TEXT):
+            return FORMS[form][1]
+        frame = form in FRAMES
+        codecs = [c for c in CODECS + ["snappy"] if not (c == "zstd" and form == "blz") and not (c == "snappy" and frame)]
+        some = [*FORMS[form][1], "--no-sync", *sometimes("--codec", self.rng.choice(codecs)), *sometimes("--level", str(self.rng.randrange(10)))]
+        if frame:
+            filters = self.rng.sample(["shuffle", "bitshuffle", "delta", "bytedelta"], self.rng.randrange(4))
+            some += sometimes("--filters", ",".join(filters) or "none")
+        else:
+            some += sometimes("--shuffle", self.rng.choice(["none", "shuffle"] + ["bitshuffle"] * (form != "blz")))
+        some += sometimes("--checksum", self.rng.choice(["none", "crc32"] if frame else SUMS))
+        if form == "blp":
+            some += [*sometimes("--format-version", self.rng.choice(["3", "rfc"]))]
+            some += sometimes("--no-offsets")
+        return some + list(self.shapes(form, dtype, shape) if self.rng.random() < 0.6 else [])
 
     def told_once(self, name):
         """No key is there twice in the metadata of a folder."""
@@ -119,70 +178,130 @@ class RoundTrips(Base):
                     keys = re.findall(rb"(?m)^(\w+):", text)
                     self.assertEqual(len(set(keys)), len(keys), f"{name}: {text}")
 
-    def convert(self, source, target, form, want=None, told=()):
-        """Converts; where that fails it is for a reason why this form cannot hold an array of this type and shape."""
-        flags = [*self.flags(form), *told]
+    def convert(self, source, target, form, have, told=(), why=()):
+        """Converts content of this dtype and shape; where that fails it is for a reason why this form cannot hold it."""
+        flags = [*self.flags(form, *have[:2]), *told]
+        if source.endswith(".b2frame") and "--chunks" in flags and form == "blp":  # a superchunk, whose chunks have no shape
+            at = flags.index("--chunks")
+            del flags[at : at + 2]
         done = run("convert", "-q", *flags, self.path(source), self.path(target))
-        say = f"HOLDALL_SEED={SEED}: convert {' '.join(flags)} {source} {target}: {done.stderr.decode()}"
-        why = [words for forms, cannot, words in REFUSED if want and form in forms and cannot(*want)]
+        say = f"HOLDALL_SEED={SEED}: convert {' '.join(flags)} {source} {target}, {have[:2]}: {done.stderr.decode()}"
+        why = [*why, *self.why_not(form, have)]
         self.assertEqual(done.returncode, 1 if why else 0, say)
         if not why:
             self.told_once(target)
-            return True, say
+            return say
         self.assertTrue(any(words in say for words in why), say)
         self.assertFalse(os.path.lexists(self.path(target)), say)
-        return False, say
+        return say
 
-    def told(self, first, dtype, shape):
-        """Text has no types: they are told where it is read."""
-        item = f"'{dtype}'"
-        return ["--dtypes", f"({item}, {shape[1:]})" if len(shape) > 1 else dtype] if first in TEXT else []
+    def why_not(self, form, have):
+        return [words for forms, cannot, words in REFUSED if form in forms and cannot(*have)]
+
+    def told(self, form, dtype, shape, table=True):
+        """Text and plain files have no types: they are told where these are read. Items with fields are columns where they were a table."""
+        if form == "raw":
+            return ["--dtype", str(dtype), *(["--shape", ",".join(map(str, shape))] if shape else [])]
+        if form not in TEXT:
+            return []
+        if isinstance(dtype, list) and table:
+            return ["--dtypes", ",".join(f"{f[0]}=({f[1]!r}, {f[2]})" if len(f) > 2 else f"{f[0]}={f[1]}" for f in dtype)]
+        return ["--dtypes", f"('{dtype}', {shape[1:]})" if len(shape) > 1 else str(dtype)]
+
+    def there_and_back(self, number, first, second, dtype, shape, data):
+        """From a file of NumPy to one form, from that to the other, and back."""
+        name = f"{number}-{first}-{second}"
+        one, two, back = name + "-1" + FORMS[first][0], name + "-2" + FORMS[second][0], name + "-back.npy"
+        told, have = self.told(first, dtype, shape), (*after(first, dtype, shape), data)
+        say = self.convert(f"{number}.npy", one, first, (dtype, shape, data))
+        if first in TEXT:
+            have = (*have[:2], self.as_text(dtype, data))
+        if second == "b2frame" and (first in TEXT or (first in ROWS_OF and isinstance(dtype, list))):
+            self.convert(one, two, second, have, told, ["rows become an array or a table, not a frame without a shape (--to b2nd)"])
+            return
+        say += self.convert(one, two, second, have, told)
+        told = self.told(second, *have[:2], table=first not in ("blp", *FRAMES))
+        last = (*after(second, *have[:2]), self.as_text(have[0], have[2]) if second in TEXT else have[2])
+        if (first, second) == ("b2frame", "blp"):  # a superchunk, which has no type
+            self.assertEqual(self.good("cat", two), last[2], say)
+            return
+        say += self.convert(two, back, "npy", last, told)
+        descr, got, fortran, items = parsed(self.read(back))
+        self.assertEqual((descr, got, fortran), (*last[:2], False), say)
+        self.assertEqual(items, last[2], say)
 
     def test_arrays(self):
-        forms, number = list(FORMS), 0
+        """Each form is converted to each other one once in a run, each time with another content and other flags."""
         contents = [(d, self.rng.choice(SHAPES)) for d in DTYPES] + [(self.rng.choice(DTYPES), s) for s in SHAPES]
-        fails = []
-        for dtype, shape in contents:
-            number += 1
-            want = (dtype, shape, False, self.content(dtype, shape))
-            self.write(f"{number}.npy", npy(dtype, shape, want[3]))
-            made = []
-            for form in forms:
-                ok, say = self.convert(f"{number}.npy", f"{number}-{form}{FORMS[form][0]}", form, (dtype, shape, want[3]))
-                made += [form] if ok else []
-                if not ok:
-                    fails.append(say)
-            for form, end, flags in [("raw", ".raw", []), ("b2frame", ".b2frame", ["--codec", self.rng.choice(CODECS)])]:
-                # bytes without a type
-                name, out = self.path(f"{number}-bytes{end}"), self.path(f"{number}-{form}.out")
-                for step in [["convert", "-q", "--to", form, *flags, self.path(f"{number}.npy"), name], ["convert", "-q", "--to", "raw", name, out]]:
-                    if step[-2].endswith(".raw"):
-                        os.link(step[-2], step[-1])
-                        continue
-                    done = run(*step)
-                    self.assertEqual(done.returncode, 0, f"HOLDALL_SEED={SEED}: {step}: {done.stderr.decode()}")
-                self.assertEqual(self.read(f"{number}-{form}.out"), want[3], f"HOLDALL_SEED={SEED} {form} {dtype} {shape}")
-            for form in {"csv"} & set(made):  # without a word about types it is a table, and no row is lost
-                table = f"{number}-{form}-table.bcolz"
-                self.convert(f"{number}-{form}{FORMS[form][0]}", table, "bcolz")
-                self.assertEqual(json.loads(run("info", "--json", self.path(table)).stdout)["rows"], shape[0], f"HOLDALL_SEED={SEED} {dtype} {shape}")
-            for first in made:
-                for second in self.rng.sample(made, min(2, len(made))):
-                    if {first, second} <= set(TEXT):
-                        continue  # by way of an array, which the other pairs are
-                    name = f"{number}-{first}-{second}"
-                    # Caterva's files have no type, but the size of an item
-                    have = f"|V{size_of(dtype)}" if "caterva" in first + second else dtype
-                    kept = f"|V{size_of(dtype)}" if "caterva" in first else dtype
-                    ok, say = self.convert(f"{number}-{first}{FORMS[first][0]}", name + FORMS[second][0], second, told=self.told(first, dtype, shape))
-                    ok, more = self.convert(name + FORMS[second][0], name + "-back.npy", "npy", told=self.told(second, kept, shape))
-                    back = parsed(self.read(name + "-back.npy"))
-                    text = {first, second} & set(TEXT)
-                    self.assertEqual(back[:3], (have, *want[1:3]), say + more)
-                    self.assertEqual(back[3], self.as_text(dtype, want[3], "caterva" in first) if text else want[3], say + more)
-                    self.pairs += 1
-        print(f"{self.pairs} arrays came back, {len(fails)} were refused")
-        self.assertGreater(self.pairs, 100)
+        contents += [(fields, (self.rng.choice([1, 7, 300]),)) for fields in FIELDS]
+        self.rng.shuffle(contents)
+        pairs = [pair for pair in itertools.product(FORMS, FORMS) if not set(pair) <= set(TEXT)]
+        self.rng.shuffle(pairs)
+        all_pairs, refused = len(pairs), 0
+        contents.append(("<i4", (11, 5)))  # for those that are left: every form holds it
+        for number, (dtype, shape) in enumerate(contents):
+            want = (dtype, shape, self.content(dtype, shape))
+            self.write(f"{number}.npy", npy(*want))
+            for form in FORMS:
+                if self.why_not(form, want):
+                    self.convert(f"{number}.npy", f"{number}-no{FORMS[form][0]}", form, want)
+                    refused += 1
+            left, n = [], len(pairs) if number == len(contents) - 1 else all_pairs // len(contents) + 1
+            while pairs and n > 0:
+                first, second = pairs.pop()
+                if self.why_not(first, want) or self.why_not(second, (*after(first, dtype, shape), want[2])):
+                    left.append((first, second))
+                    continue
+                self.there_and_back(number, first, second, *want)
+                self.pairs += 1
+                n -= 1
+            pairs += left
+            self.rng.shuffle(pairs)
+        print(f"{self.pairs} arrays came back, {refused} were refused")
+        self.assertEqual(self.pairs, all_pairs)
+
+    def test_rows_of_text_without_types(self):
+        """CSV without a word about types is a table, and no row is lost."""
+        for number, (dtype, shape) in enumerate((self.rng.choice(DTYPES), shape) for shape in SHAPES):
+            want = (dtype, shape, self.content(dtype, shape))
+            if self.why_not("csv", want):
+                continue
+            self.write(f"{number}.npy", npy(*want))
+            say = self.convert(f"{number}.npy", f"{number}.csv", "csv", want)
+            say += self.convert(f"{number}.csv", f"{number}.bcolz", "bcolz", ([("x", "|V1")], shape, b""))
+            self.assertEqual(self.info(f"{number}.bcolz")["rows"], shape[0], say)
+
+    def test_superchunks(self):
+        """Bytes without a type, in each layout of Bloscpack and in frames."""
+        forms = {f"version {v}": (".blp", ["--format-version", v]) for v in ("1", "2", "3", "rfc")}
+        forms |= {"no offsets": (".blp", ["--no-offsets"]), "frame": (".b2frame", []), "sparse": (".b2frame", ["--sparse"]), "raw": (".raw", ["--to", "raw"])}
+        for number, (first, second) in enumerate(itertools.product(forms, forms)):
+            size = self.rng.choice([1, 2, 3, 4, 8, 16, 255])
+            data = self.rng.randbytes(50)[: self.rng.choice([0, 1, 50])] * self.rng.choice([1, 7, 400])
+            if {first, second} & {"frame", "sparse"}:  # which hold whole items
+                data = data[: len(data) // size * size]
+            chunk = size * self.rng.randrange(len(data) // size // 20 + 1, len(data) // size + 2)
+            self.write("in", data)
+            names = [f"{number}-{i}{end}" for i, end in enumerate((".blp", forms[first][0], forms[second][0]))]
+            self.good("pack", "-q", "--no-sync", "--typesize", str(size), "--chunk-size", str(chunk), "--checksum", self.rng.choice(SUMS), "in", names[0])
+            said = []
+            for form, source, target in ((first, names[0], names[1]), (second, names[1], names[2])):
+                if source.endswith(".raw"):
+                    said.append(["pack", "-q", "--no-sync", "--to", "blpk", source, target + ".blp"])
+                    self.good(*said[-1])
+                    source = target + ".blp"
+                frame = form in ("frame", "sparse")
+                flags = ["--no-sync", "--codec", self.rng.choice(CODECS), "--level", str(self.rng.randrange(10)), "--checksum", self.rng.choice(["none", "crc32"] if frame else ["none"] if form == "version 1" else SUMS)]
+                flags += ["--filters", self.rng.choice(["none", "shuffle", "bitshuffle"] + ["delta", "shuffle,bytedelta"] * frame)]
+                said.append(["convert", "-q", *forms[form][1], *([] if form == "raw" else flags), source, target])
+                self.good(*said[-1])
+            if second == "raw":
+                self.assertEqual(self.read(names[2]), data, f"HOLDALL_SEED={SEED} {said}")
+            else:
+                self.assertEqual(self.good("cat", names[2]), data, f"HOLDALL_SEED={SEED} {said}")
+                self.assertTrue(self.good("verify", names[2]), said)
+            self.pairs += 1
+        print(f"{self.pairs} superchunks came back")
 
     def test_records(self):
         forms = {
@@ -191,6 +310,11 @@ class RoundTrips(Base):
         }  # fmt: skip
         read = {"lengths32": ["--from", "lengths32"], "lengths64": ["--from", "lengths64"], "separate": ["--limits", "separate"]}
         bags = ("tail", "plain", "separate")
+
+        def written(form):
+            some = [["--no-checksum"]] * (form in bags) + [["--level", str(self.rng.randrange(-5, 10))]] * (form in ("tail", "separate"))
+            return [*forms[form][1], *["--no-sync"] * (form in bags), *(flag for flags in some if self.rng.random() < 0.3 for flag in flags)]
+
         sets = [[b"%d" % i for i in range(40)], [b""], [b"", b"", b"x"], [], [self.rng.randbytes(self.rng.choice([0, 1, 9, 3000])) for _ in range(60)]]
         sets.append([b"a\r", b"\r", b"b"])
         drawn = {pair: self.rng.sample(range(len(sets)), 2) for pair in itertools.product(forms, forms)}
@@ -202,15 +326,15 @@ class RoundTrips(Base):
                     folder = self.path(f"{number}-{first}-{second}")
                     os.mkdir(folder)
                     one, two = (os.path.join(folder, n + forms[f][0]) for n, f in (("1", first), ("2", second)))
-                    steps = [["--from", "lengths64", *forms[first][1], self.path(f"{number}.in"), one]]
+                    steps = [["--from", "lengths64", *written(first), self.path(f"{number}.in"), one]]
                     if first not in bags:  # from a file of records to a bag, and back
                         steps.insert(0, [*steps[0][:2], steps[0][-2], os.path.join(folder, "0.bagz")])
-                        steps[1] = [*forms[first][1], os.path.join(folder, "0.bagz"), one]
+                        steps[1] = [*written(first), os.path.join(folder, "0.bagz"), one]
                     if first not in bags and second not in bags:
                         steps.append([*read.get(first, []), one, os.path.join(folder, "1b.bagz")])
-                        steps.append([*forms[second][1], os.path.join(folder, "1b.bagz"), two])
+                        steps.append([*written(second), os.path.join(folder, "1b.bagz"), two])
                     else:
-                        steps.append([*read.get(first, []), *forms[second][1], one, two])
+                        steps.append([*read.get(first, []), *written(second), one, two])
                     last = two
                     if second not in bags:
                         last = os.path.join(folder, "3.bagz")
@@ -250,7 +374,8 @@ class RoundTrips(Base):
                         if form in ("csv", "jsonl") and target.endswith((".csv", ".jsonl", ".arrow", ".arrows")):
                             steps.append([*types, source, target + ".t.bcolz"])
                             source, form = target + ".t.bcolz", "bcolz"
-                        steps.append([*(types if form in ("csv", "jsonl") else []), *flags, source, target])
+                        drawn = [] if target.endswith((".csv", ".jsonl")) else self.flags({".paper": "blz-paper"}.get(os.path.splitext(target)[1], os.path.splitext(target)[1][1:]), columns, (n,))
+                        steps.append([*(types if form in ("csv", "jsonl") else []), *(drawn or flags), source, target])
                     steps.append([mid, out])
                     for step in steps:
                         done = run("convert", "-q", *step)

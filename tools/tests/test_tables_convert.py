@@ -127,6 +127,29 @@ class Convert(Tables):
         self.write("t/n/meta/units", b"m")
         self.assertIn("t: n/meta/units: ", self.bad("convert", "t", "o.blz")[0])
 
+    def test_files_of_others_beside_chunks_are_named(self):
+        self.write("a.npy", npy_file("<f8", (3,), bytes(24)))
+        self.write("in.csv", self.SMALL)
+        for to in ("bcolz", "blz", "blz-paper"):
+            array, table = "a-" + to, "t-" + to
+            self.good("convert", "-q", "a.npy", array, "--to", to)
+            self.good("convert", "-q", "in.csv", table, "--to", to)
+            column = "data/x" if to == "blz-paper" else "x/data"
+            for dataset, inside in [(array, ""), (array, "data"), (array, "meta"), (table, ""), (table, os.path.dirname(column)), (table, column)]:
+                for mine, folder in [("notes.txt", False), ("__0.blp.txt", False), ("more", True)]:
+                    name = os.path.join(inside, mine)
+                    path = self.path(os.path.join(dataset, name))
+                    os.mkdir(path) if folder else self.write(os.path.join(dataset, name), b"mine")
+                    for out in ("o.bcolz", "o.blz", "o.npy", "o.csv"):
+                        self.assertIn(f"{dataset}: {name}: of these files", self.bad("convert", dataset, out)[0])
+                        self.assertFalse(os.path.exists(self.path(out)))
+                    os.rmdir(path) if folder else os.remove(path)
+                for mine in (".DS_Store", ".hidden", "a.holdall-lock", ".holdall-journal.holdall-part"):
+                    self.write(os.path.join(dataset, inside, mine), b"")
+            self.good("convert", "-q", "--force", array, "a.bcolz")
+            self.good("convert", "-q", "--force", table, "t.bcolz")
+            self.good("convert", "-q", "--force", table, "t.csv")
+
     def test_signals(self):
         with open(WEATHER, "rb") as f:
             head, rows = f.read().split(b"\n", 1)
